@@ -1,0 +1,207 @@
+"""How large the result of a template's operation can become, known before it is made.
+
+Most operations make something about as large as what they are given; the sandbox charges their results afterwards.
+The ones here can make much out of little, or take time out of all proportion, so their worst case is charged first.
+Each function takes the operands of the operation it is named for and returns a number of characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sized
+from itertools import chain
+from types import MappingProxyType
+from typing import Any
+
+ENOUGH = 1 << 30
+"""More than any budget has; where it is reached, counting on would be a waste."""
+
+_LISTS: tuple[type, ...] = (list, tuple, set, frozenset, type({}.keys()), type({}.values()), type({}.items()))
+_MAPPINGS = (dict, MappingProxyType)
+_SLOT = 8
+_LONG_NEEDLE = 64
+
+
+def size_of(value: Any, limit: int = ENOUGH) -> int:
+    """Return the size of a value as it would be if everything in it were written out, or some number above the limit.
+
+    A list that holds another one many times is as large as its text: a few lines of template can build one that no
+    machine could print or compare.
+    """
+    if isinstance(value, (str, bytes)):
+        return len(value)
+    if isinstance(value, int):
+        return _SLOT + (value.bit_length() >> 1)
+    if isinstance(value, _MAPPINGS):
+        parts: Any = chain(value, value.values())
+    elif isinstance(value, _LISTS):
+        parts = value
+    else:
+        return _SLOT
+    size = _SLOT * (len(value) + 1)
+    for part in parts:
+        if size > limit:
+            break
+        size += size_of(part, limit - size)
+    return size
+
+
+def measure_product(left: Any, right: Any) -> int:
+    """Bound ``left * right``: a repeated text or list, or the work of multiplying long integers."""
+    if isinstance(left, int) and isinstance(right, int):
+        return (left.bit_length() * right.bit_length()) >> 10
+    for times, value in ((left, right), (right, left)):
+        if isinstance(times, int):
+            return max(0, times) * size_of(value)
+    return 0
+
+
+def measure_power(base: Any, exponent: Any) -> int:
+    """Bound ``base ** exponent``."""
+    if not (isinstance(base, int) and isinstance(exponent, int)):
+        return 0
+    bits = base.bit_length() * abs(exponent)
+    return bits * bits >> 10
+
+
+def measure_remainder(left: Any, right: Any) -> int:
+    """Bound ``left % right``: the remainder of long integers, or a text with values put in."""
+    if isinstance(left, (str, bytes)):
+        return _measure_formatting(_text(left), "%", right)
+    return measure_product(left, right)
+
+
+def measure_search(text: str | bytes, needles: tuple[Any, ...]) -> int:
+    """Bound the time of looking for each needle in a text; some methods take the product of the lengths."""
+    longest = max((len(needle) for needle in needles if isinstance(needle, (str, bytes))), default=0)
+    return len(text) * longest // _LONG_NEEDLE if longest > _LONG_NEEDLE else 0
+
+
+def _measure_formatting(pattern: str, mark: str, *values: Any) -> int:
+    size = size_of(values)
+    fields = pattern.count(mark)
+    widths = sum(int(run[:12]) for run in re.findall(r"\d+", pattern))
+    if "*" in pattern or re.search(r"\{[^{}]*\{", pattern):
+        widths += fields * max(_find_integers(values), default=0)
+    return len(pattern) + widths + fields * size
+
+
+def _find_integers(value: Any) -> list[int]:
+    if isinstance(value, int):
+        return [abs(value)]
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return []
+    return [number for item in value for number in _find_integers(item)]
+
+
+def _measure_format(pattern: str, *values: Any, **named: Any) -> int:
+    return _measure_formatting(pattern, "{", values, named)
+
+
+def _measure_format_filter(pattern: Any, *values: Any, **named: Any) -> int:
+    return _measure_formatting(_text(pattern), "%", values, named)
+
+
+def _measure_padding(text: Any, *operands: Any, **named: Any) -> int:
+    return size_of(text) + sum(abs(number) for number in (*operands, *named.values()) if isinstance(number, int))
+
+
+def _measure_tabs(text: str | bytes, tabsize: int = 8) -> int:
+    return len(text) + _text(text).count("\t") * abs(tabsize)
+
+
+def _measure_replacement(text: Any, old: Any, new: Any, count: Any = None) -> int:
+    return len(_text(text)) + _text(text).count(_text(old)) * len(_text(new))
+
+
+def _measure_join(separator: str | bytes, items: Any) -> int:
+    return (len(separator) + 1) * len(items) if isinstance(items, Sized) else 0
+
+
+def _measure_join_filter(items: Any, d: Any = "", attribute: Any = None) -> int:
+    return _measure_join(_text(d), items)
+
+
+def _measure_translation(text: str | bytes, table: Any, **_: Any) -> int:
+    longest = max(map(size_of, table.values()), default=1) if isinstance(table, dict) else 1
+    return len(text) * longest
+
+
+def _measure_coding(text: str | bytes, encoding: str = "utf-8", errors: str = "strict") -> int:
+    usual = re.fullmatch(r"(utf|ascii|latin|iso)[-_0-9a-z]*", encoding.lower()) is not None
+    return len(text) if usual else len(text) ** 2
+
+
+def _measure_bytes(number: int, length: int = 1, *_: Any, **__: Any) -> int:
+    return abs(length)
+
+
+def _measure_indentation(text: Any, width: int | str = 4, *_: Any, **__: Any) -> int:
+    lines = len(_text(text).splitlines()) + 1
+    return size_of(text) + lines * (abs(width) if isinstance(width, int) else len(width))
+
+
+def _measure_batches(items: Any, linecount: int, fill_with: Any = None) -> int:
+    return abs(linecount) * (_SLOT + size_of(fill_with))
+
+
+def _measure_sum(items: Any, attribute: Any = None, start: Any = 0) -> int:
+    # A sum of lists copies what it has so far for each item.
+    return 0 if isinstance(start, (int, float)) or not isinstance(items, Sized) else len(items) * size_of(items)
+
+
+def _measure_rounding(value: Any, precision: int = 0, *_: Any, **__: Any) -> int:
+    return abs(precision) * 16
+
+
+def _measure_slow(text: Any, *operands: Any, **named: Any) -> int:
+    # Their time can grow with the square of the length.
+    return size_of((text, operands, named)) ** 2 >> 8
+
+
+def measure_filler(n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> int:
+    """Bound the filler text of the ``lipsum`` function."""
+    return abs(n) * (abs(min) + abs(max)) * 16
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    return value if isinstance(value, str) else str(value)
+
+
+METHODS: dict[str, Callable[..., int]] = {
+    "center": _measure_padding,
+    "decode": _measure_coding,
+    "encode": _measure_coding,
+    "expandtabs": _measure_tabs,
+    "format": _measure_format,
+    "format_map": _measure_format,
+    "join": _measure_join,
+    "ljust": _measure_padding,
+    "replace": _measure_replacement,
+    "rjust": _measure_padding,
+    "striptags": _measure_slow,
+    "to_bytes": _measure_bytes,
+    "translate": _measure_translation,
+    "zfill": _measure_padding,
+}
+"""The methods of texts, bytes and numbers; the first operand is the value they belong to."""
+
+FILTERS: dict[str, Callable[..., int]] = {
+    "batch": _measure_batches,
+    "center": _measure_padding,
+    "format": _measure_format_filter,
+    "indent": _measure_indentation,
+    "join": _measure_join_filter,
+    "pprint": _measure_slow,
+    "replace": _measure_replacement,
+    "round": _measure_rounding,
+    "striptags": _measure_slow,
+    "sum": _measure_sum,
+    "urlize": _measure_slow,
+    "wordwrap": _measure_slow,
+}
+"""The filters of Jinja; the first operand is the filtered value."""

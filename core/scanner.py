@@ -1,0 +1,150 @@
+"""Finding structure text in a stream.
+
+Two things are needed. A :class:`Literal` answers, at one place, whether structure text stands there, may still come to
+stand there, or does not: white space inside it is layout, so any run of it matches any other. A *search* made by
+:func:`make_search` finds the next place at which it is worth asking; it looks at the first characters only, and also
+finds a place so near to the end of the text that the rest of those characters is still to come.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    Search = Callable[..., "re.Match[str] | None"]
+
+MISS = -1
+SPACE_LIMIT = 256  # the longest run of white space that is taken for layout
+_DEPTH = 4  # how many characters of a literal a search looks at
+
+_SEAM = re.compile(r"\s+|(?<=[^\s<\[({=\"'|])(?=<)|(?<=[>\])}])(?=[\[({])")
+_SPACE = re.compile(r"\s*")
+_WEAK = re.compile(r"[\s\[\]{}(),:;\"']*")
+
+
+class Literal:
+    """Structure text to be matched with flexible layout.
+
+    The text is split into atoms where it has white space and where a closing bracket meets an opening one. Between two
+    atoms any white space may stand, or none, up to :data:`SPACE_LIMIT` characters.
+    """
+
+    __slots__ = ("atoms", "first", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.atoms = split_atoms(text)
+        self.first = self.atoms[0] if self.atoms else ""
+
+    def __bool__(self) -> bool:
+        return bool(self.atoms)
+
+    def match(self, text: str, at: int) -> int:
+        """Match at a place of a text.
+
+        Returns where the match ends, or :data:`MISS`, or, when the text ends before that is known, ``-1 - n``, where
+        ``n`` is the length the text must have at least before asking again makes sense.
+        """
+        size = len(text)
+        begun = False
+        for atom in self.atoms:
+            if begun:
+                start = at
+                at = skip_space(text, at)
+                if at - start > SPACE_LIMIT:
+                    return MISS
+            begun = True
+            if text.startswith(atom, at):
+                at += len(atom)
+            elif size - at < len(atom) and atom.startswith(text[at:]):
+                return -1 - (at + len(atom))
+            else:
+                return MISS
+        return at
+
+
+def skip_space(text: str, at: int) -> int:
+    """Return the first place from ``at`` on that is not white space."""
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+@lru_cache(maxsize=4096)
+def split_atoms(text: str) -> tuple[str, ...]:
+    """Split structure text at white space, before a tag that follows something, and between ``]`` and ``[``.
+
+    >>> split_atoms("<a>\\n<b=")
+    ('<a>', '<b=')
+    """
+    return tuple(atom for atom in _SEAM.split(text) if atom)
+
+
+@lru_cache(maxsize=4096)
+def make_literal(text: str) -> Literal:
+    """Return the (shared) literal of a text."""
+    return Literal(text)
+
+
+def is_weak(text: str) -> bool:
+    """Whether a text is nothing but the punctuation that prose and code are full of: no marker at all."""
+    return _WEAK.fullmatch(text) is not None
+
+
+def make_search(texts: Iterable[str], spaces: Iterable[str] = ()) -> Search:
+    """Return a search for the beginnings of some structure texts, whole or cut off by the end of the text.
+
+    With ``spaces``, layout that may stand before structure, it also finds any of their characters at the very end.
+    """
+    heads = sorted({split_atoms(text)[0][:_DEPTH] for text in texts if split_atoms(text)})
+    parts = [_grow(head) for head in heads]
+    blank = "".join(sorted({re.escape(char) for space in spaces for char in space}))
+    if blank:
+        parts.append(f"[{blank}]\\Z")
+    return re.compile("|".join(parts) if parts else r"(?!)").search
+
+
+def _grow(head: str) -> str:
+    """Write a pattern for a text or, at the end of what is searched, any beginning of it."""
+    pattern = re.escape(head[-1])
+    for char in reversed(head[:-1]):
+        pattern = f"{re.escape(char)}(?:{pattern}|\\Z)"
+    return pattern
+
+
+def count_common_prefix(text: str, start: int, end: int, layout: str) -> int:
+    """Return how many characters of a stretch of a text are the beginning of a layout."""
+    count = 0
+    for char in layout:
+        if start + count >= end or text[start + count] != char:
+            break
+        count += 1
+    return count
+
+
+def count_common_suffix(text: str, start: int, end: int, layout: str) -> int:
+    """Return how many characters at the end of a stretch of a text are the end of a layout."""
+    count = 0
+    for char in reversed(layout):
+        if end - count <= start or text[end - count - 1] != char:
+            break
+        count += 1
+    return count
+
+
+def count_layout(text: str, start: int, end: int, layouts: tuple[str, ...]) -> int:
+    """Return how long an ending of a stretch may become the layout of a marker that follows it.
+
+    That is the longest ending that occurs inside one of the layouts: whatever is cut off when the marker comes is the
+    ending of its layout, and the marker may still be preceded by more of it.
+    """
+    longest = 0
+    for layout in layouts:
+        for size in range(min(len(layout), end - start), longest, -1):
+            if text[end - size : end] in layout:
+                longest = size
+                break
+    return longest

@@ -1,0 +1,124 @@
+"""What the tools of a request say about values: the JSON Schema types by which raw text is read.
+
+Only what decides a type is looked at: ``type`` (one or a list), ``anyOf``/``oneOf``/``allOf``, ``enum``/``const``, ``$ref``
+within the schema, ``properties`` and ``items``. Everything is bounded, and a schema that is not one says nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
+_DEPTH = 16
+
+_KINDS = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
+
+
+class Schema:
+    """One place of a JSON Schema; ``root`` is where references lead."""
+
+    __slots__ = ("node", "root")
+
+    def __init__(self, node: Any, root: Any = None) -> None:
+        self.node = node
+        self.root = node if root is None else root
+
+    def get_types(self) -> tuple[str, ...]:
+        """Return the types a value may have, in the order in which to try them; empty if nothing is known."""
+        return tuple(dict.fromkeys(_list_types(self.node, self.root, _DEPTH)))
+
+    def get_property(self, key: str) -> Schema:
+        """Return the schema of a property; an empty one if nothing is said."""
+        for node in _expand(self.node, self.root, _DEPTH):
+            properties = node.get("properties")
+            if isinstance(properties, dict) and key in properties:
+                return Schema(properties[key], self.root)
+        for node in _expand(self.node, self.root, _DEPTH):
+            if isinstance(node.get("additionalProperties"), dict):
+                return Schema(node["additionalProperties"], self.root)
+        return UNKNOWN
+
+    def get_items(self) -> Schema:
+        """Return the schema of a list's items; an empty one if nothing is said."""
+        for node in _expand(self.node, self.root, _DEPTH):
+            if isinstance(node.get("items"), dict):
+                return Schema(node["items"], self.root)
+        return UNKNOWN
+
+
+UNKNOWN = Schema({})
+
+
+def _resolve(node: Any, root: Any, depth: int) -> dict[str, Any]:
+    """Follow references within the schema."""
+    while isinstance(node, dict) and isinstance(node.get("$ref"), str) and depth > 0:
+        depth -= 1
+        path, found = node["$ref"], root
+        if not path.startswith("#"):
+            return {}
+        for part in path[1:].split("/")[1:]:
+            part = part.replace("~1", "/").replace("~0", "~")
+            found = found.get(part) if isinstance(found, dict) else None
+        node = found
+    return node if isinstance(node, dict) and depth > 0 else {}
+
+
+def _expand(node: Any, root: Any, depth: int) -> Iterable[dict[str, Any]]:
+    """Return a schema and its alternatives."""
+    node = _resolve(node, root, depth)
+    yield node
+    if depth > 0:
+        for key in ("anyOf", "oneOf", "allOf"):
+            if isinstance(node.get(key), list):
+                for part in node[key][:64]:
+                    yield from _expand(part, root, depth // 2)
+
+
+def _list_types(node: Any, root: Any, depth: int) -> Iterable[str]:
+    node = _resolve(node, root, depth)
+    declared = node.get("type")
+    if isinstance(declared, str):
+        declared = [declared]
+    if isinstance(declared, list) and declared:
+        yield from (kind for kind in declared if kind in TYPES)
+        return
+    if "const" in node:
+        yield _KINDS.get(type(node["const"]), "null")
+    elif isinstance(node.get("enum"), list):
+        yield from (_KINDS.get(type(value), "null") for value in node["enum"])
+    elif "properties" in node:
+        yield "object"
+    elif "items" in node:
+        yield "array"
+    elif depth > 0:
+        for key in ("anyOf", "oneOf", "allOf"):
+            if isinstance(node.get(key), list):
+                for part in node[key][:64]:
+                    yield from _list_types(part, root, depth // 2)
+
+
+class ToolSet:
+    """The tools of a request by name, however odd the dicts are."""
+
+    def __init__(self, tools: Iterable[dict[str, Any]]) -> None:
+        self.tools: dict[str, Any] = {}
+        for tool in tools:
+            function = tool.get("function", tool) if isinstance(tool, dict) else None
+            if isinstance(function, dict) and isinstance(function.get("name"), str):
+                self.tools[function["name"]] = function
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.tools
+
+    def __bool__(self) -> bool:
+        return bool(self.tools)
+
+    def get_parameters(self, name: str) -> Schema:
+        """Return the schema of a tool's arguments."""
+        function = self.tools.get(name)
+        if function is None:
+            return UNKNOWN
+        return Schema(function.get("parameters") or function.get("input_schema") or {})

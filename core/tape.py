@@ -1,0 +1,209 @@
+"""The text that is still needed, and what feeds it: the lowest layer of the parser.
+
+The parser is one long-running generator, straight-line code that reads text and suspends itself where it needs more. A
+tape holds the text it has not done with, resumes it when more has come, and collects the deltas it emits. What the
+generator yields is the length the tape's text must have before it is worth resuming: while the middle of a marker is
+coming in, token by token, nothing runs at all.
+
+Most tokens change nothing: they are plain text, or the inside of a value. Before suspending itself in such a place, with
+nothing held back, the generator says so by a *mode*, and :meth:`Tape.feed` deals with the next chunks alone:
+
+* ``COPY``: a chunk in which a search finds nothing is emitted as it is;
+* ``LEX``: a chunk is given to a lexer's remembered step, unless it may close the outermost bracket;
+* ``GUARDED``: both: the step only sees a chunk in which the search finds nothing.
+
+Each other chunk goes to the generator. A mode only ever does what the generator would have done with that chunk, so how
+the text is split cannot matter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from .delta import Delta
+from .errors import AutoparserError
+from .lexer import STEP_LIMIT
+from .message import make_call_id
+from .scanner import SPACE_LIMIT, skip_space
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from . import scanner
+    from .lexer import Step
+
+    Wait = Generator[int, None, int]  # yields the length to wait for; returns a place in the text, or -1
+
+SLOW, COPY, LEX, GUARDED = range(4)
+UNLIMITED = 1 << 60
+ID_LIMIT = 256  # how many characters of arguments wait for an id that is written after them
+
+_make = tuple.__new__
+
+
+class ClosedParserError(AutoparserError):
+    """Text was fed to a parser after :meth:`finish`."""
+
+
+class Tape:
+    """Text in, deltas out; see the module's text."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._need = 0
+        self._limit = UNLIMITED  # no place beyond this is waited for
+        self._closed = False
+        self._mute = 0  # how many characters at the beginning of the text are the prompt's, never to be emitted
+        self._out: list[Delta] = []
+        self._backlog: list[Delta] = []  # what reading the prompt left to be emitted with the output
+        self._next: Callable[[], int] = lambda: 0
+
+        self._mode = SLOW
+        self._kind: Literal["reasoning", "content", "tool_call"] = "content"
+        self._index: int | None = None
+        self._copy_index: int | None = None
+        self._guard: scanner.Search | None = None
+        self._step: Callable[[Any, str], Step] | None = None
+        self._state: Any = None
+        self._depth = 0
+
+        self._calls = 0
+        self._in_call = False
+        self._name = ""
+        self._deferred: list[str] | None = None  # arguments waiting for the id of their call
+        self._deferred_size = 0
+        self._incomplete: set[int] = set()
+
+    def feed(self, text: str) -> list[Delta]:
+        """Read a piece of the output and return what it makes certain.
+
+        Never raises because of what the text is; raises :class:`ClosedParserError` after :meth:`finish`. The cost is a
+        small multiple of the piece's length, wherever in the output it stands.
+        """
+        mode = self._mode
+        if mode == COPY:
+            if self._guard(text) is None and text:  # type: ignore[misc]
+                return [_make(Delta, (self._kind, text, self._copy_index, None, None))]
+        elif mode != SLOW and len(text) <= STEP_LIMIT:
+            guard = self._guard
+            if mode == LEX:
+                if guard is not None and text and guard(text) is None:
+                    return [_make(Delta, ("tool_call", text, self._index, None, None))]
+                state, out, change, low, plain = self._step(self._state, text)  # type: ignore[misc]
+                if self._depth + low > 0:
+                    self._state, self._guard = state, plain
+                    self._depth += change
+                    return [_make(Delta, ("tool_call", out, self._index, None, None))] if out else []
+            elif guard(text) is None:  # type: ignore[misc]
+                self._state, out, change, _, _ = self._step(self._state, text)  # type: ignore[misc]
+                self._depth += change
+                return [_make(Delta, ("tool_call", out, self._index, None, None))] if out else []
+        return self._resume(text)
+
+    def finish(self) -> list[Delta]:
+        """Say that the output has ended; return what was held back. The parser is then closed."""
+        if self._closed:
+            return []
+        self._closed = True
+        self._out = out = self._backlog
+        self._mode = SLOW
+        try:
+            self._next()
+        except StopIteration:
+            pass
+        return out
+
+    def _resume(self, text: str) -> list[Delta]:
+        """Give text to the generator, if it is enough for it to go on."""
+        if self._closed:
+            raise ClosedParserError("feeding a parser: it was finished already; make a new one for each generation")
+        self._text = text = self._text + text if self._text else text
+        if len(text) < self._need:
+            return []
+        self._out = out = self._backlog
+        self._backlog = []
+        self._mode = SLOW
+        self._need = self._next()
+        return out
+
+    # What the layers above are written with.
+
+    def _cut(self, count: int) -> None:
+        """Forget the beginning of the text."""
+        if count:
+            self._text = self._text[count:]
+            self._mute = max(0, self._mute - count)
+
+    def _can_wait(self) -> bool:
+        return not self._closed and len(self._text) < self._limit
+
+    def _skip(self, at: int) -> Wait:
+        """Return the next visible character's place; -1 if there is none, or only after more than layout."""
+        while True:
+            end = skip_space(self._text, at)
+            if end - at > SPACE_LIMIT:
+                return -1
+            if end < len(self._text):
+                return end
+            if not self._can_wait():
+                return -1
+            yield end + 1
+
+    def _match(self, literal: scanner.Literal, at: int) -> Wait:
+        """Match structure text at a place; returns its end or -1."""
+        while True:
+            end = literal.match(self._text, at)
+            if end >= -1:
+                return end
+            if not self._can_wait():
+                return -1
+            yield -1 - end
+
+    def _match_after_space(self, literal: scanner.Literal, at: int) -> Wait:
+        """Match structure text after layout."""
+        at = yield from self._skip(at)
+        if at < 0:
+            return -1
+        return (yield from self._match(literal, at))
+
+    def _emit_text(self, start: int, end: int) -> None:
+        """Emit a stretch of the text as reasoning or content, but for what the prompt wrote of it."""
+        start = max(start, self._mute)
+        if end > start:
+            self._out.append(Delta(self._kind, self._text[start:end]))
+
+    def _begin_call(self, name: str, call_id: str | None, wait: bool) -> None:
+        """Announce a call, or, to wait for an id that comes after the arguments, get ready to."""
+        self._index = self._calls
+        self._calls += 1
+        self._in_call = True
+        self._name = name
+        self._deferred = [] if wait and not call_id else None
+        self._deferred_size = 0
+        if self._deferred is None:
+            self._out.append(Delta("tool_call", "", self._index, call_id or make_call_id(), name))
+
+    def _emit_arguments(self, text: str) -> None:
+        """Emit JSON text of the arguments, as soon as the call is announced.
+
+        That must not depend on how the text is split, and a client must not wait for the end of a long argument. So the
+        id is waited for while the arguments are short, counted in characters of arguments and nothing else.
+        """
+        if not text:
+            return
+        if self._deferred is None:
+            self._out.append(Delta("tool_call", text, self._index))
+            return
+        self._deferred.append(text)
+        self._deferred_size += len(text)
+        if self._deferred_size > ID_LIMIT:
+            self._announce(None)
+
+    def _announce(self, call_id: str | None) -> None:
+        """Announce a call whose id was waited for; does nothing if that is done."""
+        if self._deferred is None:
+            return
+        self._out.append(Delta("tool_call", "", self._index, call_id or make_call_id(), self._name))
+        waiting = "".join(self._deferred)
+        self._deferred = None
+        self._emit_arguments(waiting)

@@ -1,0 +1,206 @@
+"""Values that are raw text: what type they have, and how they are streamed as JSON.
+
+A string is streamed as it comes. Any other value is waited for, since only its end tells whether it is what its type
+promises; a long array or object is streamed from the moment on at which so much of it is valid that it is one beyond
+reasonable doubt. That moment is a number of characters of the value, so it does not depend on how the text is split.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from .lexer import JSON, Lexer, escape_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .transducer import Transducer
+
+HOLD = 512  # longer values that are not strings are streamed
+
+_INTEGER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.0+)?", re.ASCII)
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
+_TOKEN = re.compile(
+    r"""[ \t\n\r]*(?:
+        (?P<open>[{\[]) | (?P<close>[}\]]) | (?P<comma>,) | (?P<colon>:)
+        | (?P<string>"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")
+        | (?P<word>-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-])|(?:true|false|null)(?!\w)))""",
+    re.VERBOSE,
+)
+_TAIL = re.compile(r'[ \t\n\r]*(?:"(?:[^"\\\x00-\x1f]|\\.)*\\?|[-+.\w]{0,64})\Z', re.DOTALL)
+
+
+def dump_text(text: str) -> str:
+    """Return a text as a JSON string."""
+    return f'"{escape_json(text)}"'
+
+
+def check_json(text: str) -> str:
+    """Tell whether a text is a JSON value (``"whole"``), the beginning of one (``"prefix"``), or neither (``""``).
+
+    Needs no recursion, whatever the nesting.
+    """
+    stack: list[str] = []
+    expect, at = "value", 0  # one of value, item (or end), key, key (or end), colon, next
+    while True:
+        found = _TOKEN.match(text, at)
+        if found is None:
+            break
+        kind, at = found.lastgroup or "", found.end()
+        token = found[kind]
+        closes = bool(stack) and token == stack[-1]
+        if kind == "open" and expect in ("value", "item"):
+            stack.append("}" if token == "{" else "]")
+            expect = "first" if token == "{" else "item"
+        elif kind == "close" and closes and expect in ("first", "item", "next"):
+            stack.pop()
+            expect = "next"
+        elif kind == "comma" and expect == "next" and stack:
+            expect = "key" if stack[-1] == "}" else "value"
+        elif kind == "colon" and expect == "colon":
+            expect = "value"
+        elif kind == "string" and expect in ("first", "key"):
+            expect = "colon"
+        elif kind in ("string", "word") and expect in ("value", "item"):
+            expect = "next"
+        else:
+            return ""
+    if not text[at:].strip(" \t\n\r"):
+        return "prefix" if stack or expect != "next" else "whole"
+    return "prefix" if _TAIL.match(text, at) and (stack or expect != "next") else ""
+
+
+def get_json_type(text: str) -> str:
+    """Return the JSON Schema type of the JSON value in a text, or "" if there is none."""
+    first = text.lstrip()[:1]
+    if not first or check_json(text) != "whole":
+        return ""
+    return {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boolean", "n": "null"}.get(first, "number")
+
+
+def convert_value(text: str, types: tuple[str, ...], transducer: Transducer, foreign: bool) -> str:
+    """Return the JSON of a raw value: the first of its types that fits, else a string.
+
+    Without types it is JSON if it is valid JSON; with ``foreign`` (the notation is not JSON) also what the notation
+    writes for the three words, lists and objects.
+    """
+    word = text.strip()
+    for kind in types:
+        if kind == "string":
+            return dump_text(text)
+        if kind == "integer" and _INTEGER.fullmatch(word):
+            return word
+        if kind == "number" and _NUMBER.fullmatch(word):
+            return word
+        if kind in ("boolean", "null"):
+            known = transducer.convert_word(word)
+            if known in (("true", "false") if kind == "boolean" else ("null",)):
+                return known
+        if kind in ("array", "object"):
+            converted = _convert_container(word, (kind,), transducer)
+            if converted is not None:
+                return converted
+    if not types:
+        if check_json(word) == "whole":
+            return word
+        if foreign:
+            converted = transducer.convert_word(word)
+            if converted in ("true", "false", "null"):
+                return converted
+            converted = _convert_container(word, ("array", "object"), transducer) or ""
+            if converted:
+                return converted
+    return dump_text(text)
+
+
+def _convert_container(text: str, kinds: tuple[str, ...], transducer: Transducer) -> str | None:
+    if get_json_type(text) in kinds:
+        return text
+    if text[:1] in ("{", "["):
+        converted = transducer.translate(text)
+        if converted is not None and get_json_type(converted) in kinds:
+            return converted
+    return None
+
+
+def choose_lexer(text: str, types: tuple[str, ...], transducer: Transducer, foreign: bool) -> Lexer | None:
+    """Decide from its beginning how to stream a long value that may be an array or object; None: as text."""
+    start = text.lstrip()
+    kind = {"{": "object", "[": "array"}.get(start[:1])
+    if kind is None or (types and kind not in types):
+        return None
+    if check_json(start):
+        return JSON
+    if types or foreign:
+        read = transducer.scan(transducer.start, start, 0)
+        if read.end < 0 and check_json(read.out):
+            return transducer
+    return None
+
+
+class TextSink:
+    """Streams a string."""
+
+    lexer: Lexer | None = None
+    text = True
+    state: Any = None
+
+    def open(self) -> str:
+        """Return what stands before the first piece."""
+        return '"'
+
+    def write(self, text: str) -> str:
+        """Return the JSON of a piece."""
+        return escape_json(text)
+
+    def close(self) -> str:
+        """Return what stands after the last piece."""
+        return '"'
+
+
+class TypedSink(TextSink):
+    """Streams a value whose type has to be found out."""
+
+    text = False
+
+    def __init__(self, types: tuple[str, ...], transducer: Transducer, foreign: bool, raw: bool) -> None:
+        self._how = types, transducer, foreign
+        self._quoted = not raw
+        self._held = ""
+        self.hold = HOLD
+        self.extend: Callable[[str], int] = lambda _: 0  # how much longer to wait for a value that begins like this
+        self.convert: Callable[[str], str] = lambda text: convert_value(text, *self._how)
+
+    def open(self) -> str:
+        """Return nothing: it is not known yet whether it is a string."""
+        return ""
+
+    def write(self, text: str) -> str:
+        """Return the JSON of a piece, or nothing while the value is short enough to be waited for."""
+        if self.text:
+            return escape_json(text)
+        if self.lexer is not None:
+            self.state, out, _, _ = self.lexer.scan(self.state, text, 1 << 30)
+            return out
+        self._held += text
+        if len(self._held) <= self.hold:
+            return ""
+        longer = self.extend(self._held[:HOLD])
+        if longer > self.hold:
+            self.hold = longer
+            return self.write("")
+        held, self._held = self._held, ""
+        self.lexer = choose_lexer(held[: self.hold], *self._how)
+        if self.lexer is None:
+            self.text = True
+            return '"' + escape_json(held)
+        self.state = self.lexer.start
+        return self.write(held)
+
+    def close(self) -> str:
+        """Return the rest of the value's JSON."""
+        if self.text:
+            return '"'
+        return "" if self.lexer is not None else self.convert(self._held)

@@ -1,0 +1,203 @@
+"""How much of what templates render the parser reads back: every turn of every template, whole and in pieces.
+
+    python scripts/coverage.py                     # a table of the templates with a miss, the totals, and every miss
+    python scripts/coverage.py --rename words      # the same with each template's markers renamed (also: brackets, bare)
+    python scripts/coverage.py --show NAME         # each turn of one template, expected and got
+
+Only the public API is used. What turns are, and which nobody could read, is in `turns`; it knows nothing of the parser.
+Exit status 1 if a readable turn is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import chat_autoparser as ca
+from conversations import JsonObject
+from corpus import Source, load_corpus
+from judge import Format, find_fault, read_ways
+from rename import MODES, rename
+from rendering import BOS, EOS
+from turns import Turn, build_turns
+
+Report = dict[str, Any]
+
+
+def measure(source: Source, mode: str | None, quick: bool, seed: int) -> Report:
+    """Everything about one template: its turns, and for each what is wrong with what was read."""
+    report: Report = {"template": source.name, "turns": [], "error": None, "left_out": None, "seconds": 0.0}
+    text, turns = source.text, build_turns(source.name, source.text, quick=quick)
+    if mode:
+        renamed = rename(source.name, source.text, turns, mode)
+        report["left_out"] = renamed.failure
+        if renamed.failure is not None:
+            return report
+        text, turns = renamed.source, renamed.turns
+    if not turns:
+        return report
+    start = time.perf_counter()
+    try:
+        fmt = cast(Format, ca.analyze(text, bos_token=BOS, eos_token=EOS))
+    except Exception as error:
+        report["error"] = f"{type(error).__name__}: {error}"
+        fmt = None
+    report["seconds"] = time.perf_counter() - start
+    report["turns"] = [_judge(fmt, turn, seed, report["error"]) for turn in turns]
+    return report
+
+
+def _judge(fmt: Format | None, turn: Turn, seed: int, error: str | None) -> Report:
+    row: Report = {"turn": turn.name, "switches": turn.switches, "exact": turn.exact, "ended": turn.ended}
+    row |= {"unreadable": turn.unreadable, "calls": len(turn.expected["tool_calls"]), "faults": {}}
+    row |= {"prompt": turn.prompt[-200:], "text": turn.text, "expected": turn.expected, "got": None}
+    if fmt is None:
+        row["faults"] = {"analysis": error}
+        return row
+    whole = None
+    for way, read in read_ways(fmt, turn, seed):
+        try:
+            message = read()
+            fault = find_fault(turn.expected, message)
+            if whole is not None and fault is None and _take_ids(message) != _take_ids(whole):
+                fault = "not the same as whole"
+        except Exception as error:
+            message, fault = {}, f"{type(error).__name__}: {error}"
+        whole = message if whole is None else whole
+        if fault and not row["faults"]:
+            row["got"] = message
+        if fault:
+            row["faults"][way] = fault
+    return row
+
+
+def _take_ids(message: JsonObject) -> list[Any]:
+    """What of a message must not depend on how the text was cut: all but the ids that are made up."""
+    calls = [call["function"] for call in message.get("tool_calls") or []]
+    return [message.get("reasoning_content"), message.get("content"), calls]
+
+
+def summarise(reports: list[Report]) -> Report:
+    """The totals."""
+    rows = [row for report in reports for row in report["turns"]]
+    readable = [row for row in rows if not row["unreadable"]]
+    measured = [report for report in reports if any(not row["unreadable"] for row in report["turns"])]
+    calling = [report for report in measured if any(row["calls"] for row in report["turns"])]
+    seconds = sorted(report["seconds"] for report in measured)
+    return {
+        "templates": len(reports),
+        "without turns": sum(not r["turns"] and r["left_out"] is None for r in reports),
+        "not renamed": sum(r["left_out"] is not None for r in reports),
+        "measured": _rate(len(measured), [not _count_misses(report) for report in measured]),
+        "with calls": _rate(len(calling), [not _count_misses(report) for report in calling]),
+        "turns": _rate(len(readable), [not row["faults"] for row in readable]),
+        "turns of templates with calls": _rate_rows([row for report in calling for row in report["turns"]]),
+        "turns with calls": _rate_rows([row for row in rows if row["calls"]]),
+        "turns with the end left on": _rate_rows([row for row in rows if row["ended"]]),
+        "unreadable": dict(Counter(row["unreadable"] for row in rows if row["unreadable"])),
+        "seconds of analysis, median": round(seconds[len(seconds) // 2], 4) if seconds else 0,
+        "seconds of analysis, worst": round(seconds[-1], 4) if seconds else 0,
+    }
+
+
+def _rate_rows(rows: list[Report]) -> Report:
+    readable = [row for row in rows if not row["unreadable"]]
+    return _rate(len(readable), [not row["faults"] for row in readable])
+
+
+def _rate(count: int, right: list[bool]) -> Report:
+    return {"count": count, "right": sum(right), "percent": round(100 * sum(right) / count, 2) if count else 100.0}
+
+
+def _count_misses(report: Report) -> int:
+    return sum(bool(row["faults"]) for row in report["turns"] if not row["unreadable"])
+
+
+def print_report(reports: list[Report], everything: bool) -> None:
+    print(f"{'template':<72} {'turns':>5} {'right':>5} {'wrong':>5} {'unreadable':>10}")
+    for report in reports:
+        rows, wrong = report["turns"], _count_misses(report)
+        unreadable = sum(bool(row["unreadable"]) for row in rows)
+        if everything or wrong:
+            right = len(rows) - wrong - unreadable
+            print(f"{report['template'][:72]:<72} {len(rows):>5} {right:>5} {wrong:>5} {unreadable:>10}")
+    print("\nmisses:")
+    for report in reports:
+        for row in report["turns"]:
+            if row["faults"] and not row["unreadable"]:
+                switches = " ".join(f"{key}={value}" for key, value in row["switches"].items())
+                faults = "; ".join(f"{way}: {fault}" for way, fault in row["faults"].items())
+                print(f"  {report['template']} | {row['turn']} {switches}| {faults}"[:300])
+    for report in reports:
+        if report["left_out"] is not None:
+            print(f"  {report['template']} | not renamed: {report['left_out']}")
+    print()
+    for key, value in summarise(reports).items():
+        if isinstance(value, dict) and "percent" in value:
+            value = f"{value['right']} of {value['count']} without a miss ({value['percent']} %)"
+        print(f"{key}: {value}")
+
+
+def print_turns(report: Report) -> None:
+    for row in report["turns"]:
+        print(f"\n== {row['turn']} {row['switches'] or ''}{'' if row['exact'] else ' (prompt not exact)'}")
+        if row["unreadable"]:
+            print(f"   unreadable: {row['unreadable']}")
+        print(f"   prompt    …{row['prompt'][-80:]!r}\n   text      {row['text']!r}\n   expected  {row['expected']}")
+        print(f"   {'got       ' + str(row['got']) + ' ' + str(row['faults']) if row['faults'] else 'right'}")
+
+
+def run(sources: list[Source], work: Any, jobs: int) -> list[Report]:
+    """All reports, in the order of the sources, with a progress line on a terminal."""
+    reports: list[Report] = []
+    with multiprocessing.Pool(jobs) as pool:
+        results: Iterable[Report] = pool.imap(work, sources, chunksize=2)
+        for report in results:
+            reports.append(report)
+            if sys.stderr.isatty():
+                sys.stderr.write(f"\r{len(reports)}/{len(sources)} {report['template'][:60]:<60}")
+    if sys.stderr.isatty():
+        sys.stderr.write("\r" + " " * 80 + "\r")
+    return reports
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Read back what chat templates render.")
+    parser.add_argument("--only", default="", metavar="SUBSTRING", help="only templates whose name contains this")
+    parser.add_argument("--show", metavar="NAME", help="print each turn of the templates whose name contains this")
+    parser.add_argument("--rename", choices=MODES, help="rename the markers of each template first")
+    parser.add_argument("--quick", action="store_true", help="every eighth template, only the leading turns")
+    parser.add_argument("--all", action="store_true", help="list the templates without a miss, too")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write totals and every turn there")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0, help="of the random pieces")
+    options = parser.parse_args()
+    sources = load_corpus(options.show or options.only)
+    if options.quick and not (options.show or options.only):
+        sources = sources[::8]
+    if not sources:
+        parser.error("no template has such a name")
+    work = partial(measure, mode=options.rename, quick=options.quick, seed=options.seed)
+    reports = run(sources, work, options.jobs)
+    if options.json:
+        result = {"totals": summarise(reports), "templates": reports}
+        options.json.write_text(json.dumps(result, ensure_ascii=False, indent=1), "utf-8")
+    if options.show:
+        for report in reports:
+            print(f"\n#### {report['template']} {report['error'] or ''}")
+            print_turns(report)
+    else:
+        print_report(reports, options.all)
+    return int(any(_count_misses(report) for report in reports))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

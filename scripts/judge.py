@@ -1,0 +1,119 @@
+"""Whether what a parser makes of a turn is what the turn means, and the several ways to feed it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
+
+from conversations import JsonObject
+from turns import Turn
+
+
+class Delta(Protocol):
+    def to_openai(self) -> JsonObject: ...
+
+
+class Parser(Protocol):
+    def feed(self, text: str, /) -> Iterable[Delta]: ...
+
+    def finish(self) -> Iterable[Delta]: ...
+
+
+class Format(Protocol):
+    """The part of the public API that is measured."""
+
+    def parse(self, text: str, *, tools: list[JsonObject] | None, prompt: str | None) -> JsonObject: ...
+
+    def parser(self, *, tools: list[JsonObject] | None, prompt: str | None) -> Parser: ...
+
+
+def cut_pieces(text: str, seed: int) -> Iterator[str]:
+    """The text in random pieces, mostly of the length of a token, sometimes much longer, sometimes empty."""
+    choose = random.Random(f"{seed} {len(text)}")
+    start = 0
+    while start < len(text):
+        length = choose.choice((0, 1, 1, 2, 3, 4, 5, 7, 11, 40))
+        yield text[start : start + length]
+        start += length
+
+
+def fold(deltas: Iterable[JsonObject]) -> JsonObject:
+    """The message that a client of the OpenAI API puts together from streamed deltas. Raises ValueError for a delta
+    that no such client could take: a call that begins without a name or with an index out of order, or says its name twice.
+    """
+    message: JsonObject = {"reasoning_content": None, "content": None, "tool_calls": []}
+    calls: list[JsonObject] = message["tool_calls"]
+    for delta in deltas:
+        if unknown := set(delta) - {"role", "reasoning_content", "content", "tool_calls"}:
+            raise ValueError(f"a delta with {sorted(unknown)}")
+        for key in ("reasoning_content", "content"):
+            if delta.get(key) is not None:
+                message[key] = (message[key] or "") + delta[key]
+        for piece in delta.get("tool_calls") or []:
+            _fold_call(calls, piece)
+    return message
+
+
+def _fold_call(calls: list[JsonObject], piece: JsonObject) -> None:
+    index, function = piece["index"], piece.get("function") or {}
+    if index == len(calls):
+        if not function.get("name") or not piece.get("id") or piece.get("type") != "function":
+            raise ValueError("a call that begins without name, id or type")
+        start = {"name": function["name"], "arguments": function.get("arguments") or ""}
+        calls.append({"id": piece["id"], "type": "function", "function": start})
+    elif 0 <= index < len(calls):
+        if function.get("name") or piece.get("id"):
+            raise ValueError("a call that says its name or id twice")
+        calls[index]["function"]["arguments"] += function.get("arguments") or ""
+    else:
+        raise ValueError(f"call {index} where {len(calls)} was due")
+
+
+def read_ways(fmt: Format, turn: Turn, seed: int = 0) -> Iterator[tuple[str, Callable[[], JsonObject]]]:
+    """The ways to have a turn parsed: by name, a function that does it."""
+
+    def stream(pieces: Iterable[str]) -> JsonObject:
+        parser = fmt.parser(tools=turn.tools, prompt=turn.prompt)
+        deltas = [delta.to_openai() for piece in pieces for delta in parser.feed(piece)]
+        return fold([*deltas, *(delta.to_openai() for delta in parser.finish())])
+
+    yield "whole", lambda: fmt.parse(turn.text, tools=turn.tools, prompt=turn.prompt)
+    yield "by character", lambda: stream(turn.text)
+    yield "in pieces", lambda: stream(cut_pieces(turn.text, seed))
+
+
+def find_fault(expected: JsonObject, message: JsonObject) -> str | None:
+    """What is wrong with a message, or None."""
+    for key in ("reasoning_content", "content"):
+        if (message.get(key) or "").strip() != (expected[key] or "").strip():
+            return key
+    calls = message.get("tool_calls") or []
+    if len(calls) != len(expected["tool_calls"]):
+        return "number of calls"
+    for call, wanted in zip(calls, expected["tool_calls"], strict=True):
+        if call["function"]["name"] != wanted["name"]:
+            return "name"
+        try:
+            arguments = json.loads(call["function"]["arguments"])
+        except ValueError:
+            return "arguments are no JSON"
+        if not is_same(arguments, wanted["arguments"]):
+            return "arguments"
+        if wanted.get("id") and call.get("id") != wanted["id"]:
+            return "id"
+    return None
+
+
+def is_same(one: Any, two: Any) -> bool:
+    """Whether two JSON values are the same, types included; 5 and 5.0 are."""
+    if isinstance(one, bool) or isinstance(two, bool) or one is None or two is None:
+        return one is two
+    if isinstance(one, (int, float)) and isinstance(two, (int, float)):
+        return one == two
+    if isinstance(one, dict) and isinstance(two, dict):
+        return one.keys() == two.keys() and all(is_same(value, two[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(two, list):
+        return len(one) == len(two) and all(is_same(a, b) for a, b in zip(one, two, strict=True))
+    return type(one) is type(two) and bool(one == two)
