@@ -1,29 +1,35 @@
-"""From a template to a proven format: the steps in their order."""
+"""From a template to a proven format: the steps in their order.
+
+The oracle is asked in the shape it takes; then come the header of a turn, reasoning, content, calls with the notation of
+their arguments, and the end of the turn. Each step sees what the ones before it found, for what a render shows of one
+part stands between others. Last, the format is proven; where the template can be read in several ways, the proof decides.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import takewhile
 from typing import Any
 
+from .budget import Budget
 from .content import find_content
 from .errors import TemplateError
-from .format import Capabilities, ChatFormat, Content, Marker, Reasoning, SequenceBody, Tools, Turn
+from .format import Capabilities, ChatFormat, Content, Reasoning, SequenceBody, Tools, Turn
 from .instructions import read_instructions
-from .marker import cut_common_suffix, is_closing, is_opening, is_punctuation, make_marker, split_atoms
+from .marker import cut_common_suffix, is_punctuation
 from .probes import SYSTEM, Call, Oracle, Question
 from .reasoning import find_reasoning, find_reasoning_shape, list_starts
 from .renderer import load_renderer
-from .tools import Surroundings, find_call_shape, find_tools
+from .tools import Surroundings, find_tools, list_call_shapes
 from .turn import (
-    Header,
-    Prompts,
     ask_prompts,
     ask_result_prompt,
-    find_anchors,
+    extend_headers,
     find_following,
     find_header,
     find_shape,
+    list_stops,
+    make_turn,
 )
 from .verification import Proof, prove
 
@@ -37,76 +43,83 @@ def analyze(template: Any, **special_tokens: str) -> ChatFormat:
     :class:`TemplateError` for a template that cannot be loaded or that refuses every conversation, and
     :class:`BudgetError` for one that exceeds the bounds of time and size. Costs some dozens of renders.
     """
-    oracle = Oracle(load_renderer(template, **special_tokens))
+    oracle = Oracle(load_renderer(template, **special_tokens).within(Budget()))
     if not find_shape(oracle):
         reason = oracle.errors[0] if oracle.errors else "the message of the user or of the assistant is not printed"
-        raise TemplateError(f"analysing a chat template: it renders no plain conversation ({reason}); is it a chat template?")
-    calls = find_call_shape(oracle)
+        raise TemplateError(
+            f"analysing a chat template: it renders no plain conversation ({reason}); is it a chat template?"
+        )
+    best: ChatFormat | None = None
+    for reading in _list_readings(oracle):
+        if best is None or reading.verdict.score > best.verdict.score:
+            best = reading
+        if best.verdict.proven:
+            break
+    assert best is not None, "there is always a reading"
+    return best
+
+
+def _list_readings(oracle: Oracle) -> Iterator[ChatFormat]:
+    """Derive and prove a format for each form of calls in which the template prints them differently.
+
+    A template that prints arguments as they come shows other text for an object than for its JSON; which of the two a
+    model writes, the proof decides.
+    """
+    plain = oracle.shape
+    several = False
+    for shape, calls in list_call_shapes(oracle):
+        oracle.shape, several = shape, True
+        yield _derive(oracle, calls)
+        oracle.shape = plain
+    if not several:
+        yield _derive(oracle, ())
+
+
+def _derive(oracle: Oracle, calls: tuple[Call, ...]) -> ChatFormat:
+    """Derive a format in the steps that the module's text lists, and prove it."""
     prompts = ask_prompts(oracle)
-    scope = find_reasoning_shape(oracle, calls)
-    found = find_reasoning(oracle, find_header(oracle, prompts), prompts, scope, calls)
+    found = find_reasoning(oracle, find_header(oracle, prompts), prompts, find_reasoning_shape(oracle, calls), calls)
     content = find_content(oracle, found.header, found, calls)
-    ending = content.ending if content.ending.strip() else "".join(_list_stops(find_following(oracle, (), "")))
+    ending = content.ending if content.ending.strip() else "".join(list_stops(find_following(oracle, (), "")))
     around = Surroundings(found.header, found.reasoning, found.continuation, content.content, ending)
-    tools = find_tools(oracle, around, calls) if calls else None
-    shown = tools.tools if tools else None if calls else read_instructions(oracle)
-    header = tools.header if tools else found.header
+    called = find_tools(oracle, around, calls) if calls else None
+    tools = called.tools if called else None if calls else read_instructions(oracle)
+    header = called.header if called else found.header
     if header != found.header:
         content = find_content(oracle, header, found, calls)
     prompts.after_result = ask_result_prompt(oracle, calls) if calls else ""
-    endings = tuple(dict.fromkeys(text for text in (content.ending, tools.ending if tools else "") if text))
-    turn = _make_turn(header, prompts, endings, found.continuation)
-    if tools:
-        turn = replace(turn, header_end=_find_header_end(turn, found.reasoning, content.content, tools.tools))
-    if not content.ending.strip():
-        closing = (tools.tools.section_end or tools.tools.call_end).text if tools else ""
-        following = find_following(oracle, calls, closing)
-        turn = replace(turn, stops=_list_stops((*endings, *following)))
+    endings = tuple(dict.fromkeys(text for text in (content.ending, called.ending if called else "") if text))
+    turn = make_turn(header, prompts, endings, found.continuation)
     derived = ChatFormat(
         turn=turn,
         starts=list_starts(header, prompts, found.reasoning),
         reasoning=found.reasoning,
         content=content.content,
-        tools=shown,
-        capabilities=_find_capabilities(oracle, calls, shown),
+        tools=tools,
+        capabilities=_find_capabilities(oracle, calls, tools),
     )
+    derived = replace(derived, turn=_complete_turn(oracle, derived, calls, endings))
     return replace(derived, verdict=prove(Proof(derived, oracle, header, prompts, endings)))
 
 
-def _make_turn(header: Header, prompts: Prompts, endings: tuple[str, ...], continuation: Marker) -> Turn:
-    end: list[Marker] = []
-    for ending in endings:
-        end += [marker for marker in _split_end(ending, header) if marker.text not in [known.text for known in end]]
-    return Turn(
-        headers=find_anchors(header, prompts),
-        continuation=continuation,
-        prefix=prompts.default[len(header.plain) :],
-        end=tuple(end),
-        stops=_list_stops(endings),
-    )
+def _complete_turn(oracle: Oracle, derived: ChatFormat, calls: tuple[Call, ...], endings: tuple[str, ...]) -> Turn:
+    """Add to a turn what can only be told when reasoning, content and calls are known."""
+    turn, tools = derived.turn, derived.tools
+    if tools and derived.reasoning:
+        turn = replace(turn, header_end=_find_header_end(turn, derived.reasoning, derived.content, tools))
+    reasoning = derived.reasoning
+    structure = [derived.content.start, *((reasoning.start, reasoning.end) if reasoning else ())]
+    structure += [tools.section_start or tools.call_start] if tools else []
+    turn = extend_headers(turn, [marker.text for marker in structure if marker])
+    if not endings or not endings[0].strip() or not derived.turn.stops:
+        closing = (tools.section_end or tools.call_end).text if tools else ""
+        turn = replace(turn, stops=list_stops((*endings, *find_following(oracle, calls, closing))))
+    return turn
 
 
-def _split_end(ending: str, header: Header) -> list[Marker]:
-    """Return the markers that end a turn: the first, and those behind it that are bracketed and begin no other message."""
-    atoms = split_atoms(ending)
-    foreign = set(split_atoms(header.plain)[1:])
-    kept = takewhile(lambda atom: atom not in foreign and is_opening(atom[0]) and is_closing(atom[-1]), atoms[1:])
-    return [replace(make_marker(atom), before=_space_before(ending, atom)) for atom in (*atoms[:1], *kept)]
-
-
-def _list_stops(endings: tuple[str, ...]) -> tuple[str, ...]:
-    firsts = [split_atoms(ending)[0] for ending in endings if ending.strip()]
-    return tuple(dict.fromkeys(stop for stop in firsts if any(map(str.isalnum, stop))))
-
-
-def _space_before(text: str, atom: str) -> str:
-    before = text.partition(atom)[0] if atom in text else ""
-    return before[len(before.rstrip()) :]
-
-
-def _find_header_end(turn: Turn, reasoning: Reasoning | None, content: Content, tools: Tools) -> str:
+def _find_header_end(turn: Turn, reasoning: Reasoning, content: Content, tools: Tools) -> str:
     """Return the marker with which the header of every message ends, where messages have headers with free fields."""
-    if not turn.continuation or not isinstance(tools.body, SequenceBody) or reasoning is None:
+    if not turn.continuation or not isinstance(tools.body, SequenceBody):
         return ""
     behind_name = dict(tools.body.fields).get("name", "").strip()
     end = cut_common_suffix(reasoning.start.text, content.start.text, behind_name)

@@ -123,9 +123,9 @@ class ArgumentReader(TextReader):
         if quote != '"' and not (quote == "'" and self._call.lexed):
             return "", -2
         while True:
-            found = _STRING_STOP.search(self._text, place)
+            found = _STRING_STOP.search(self._text, place, at + bound + 1)
             if found is None:
-                place = len(self._text)
+                place = min(len(self._text), at + bound)
             elif found[0] == "\\":
                 place = found.end() + 1
             elif found[0] == quote:
@@ -151,7 +151,7 @@ class ArgumentReader(TextReader):
             return (yield from self._read_string(at, bound))[1]
         state, depth, place = OUT, 0, at
         while True:
-            text = self._text
+            text = self._text if len(self._text) <= at + bound else self._text[: at + bound + 1]
             if char in "{[":
                 state, depth, _, end = scan_json(state, text, place, depth, 0)
                 if end >= 0:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .tape import Wait
 
 HOLD = 4096  # how many characters after an opener may be looked at before it is certain that it is a call
+ELEMENT = 1024  # how long an element of an array may be that is no call
 SKIP = 256  # how long the value of an unknown key may be
 NAME_LIMIT = 256
 TAIL = 1024  # how many characters after its arguments the rest of a call's envelope may have
@@ -97,7 +98,7 @@ class CallReader(TaggedReader):
             end = yield from self._read_object(at)
             lost = self._calls == calls
             if lost:
-                end = yield from self._skip_value(at, HOLD)
+                end = yield from self._skip_value(at, ELEMENT)
             else:
                 last = self._opening = end
                 self._opener = None
@@ -269,7 +270,9 @@ class CallReader(TaggedReader):
     def _commit_bare_head(self, name: str, call_id: str | None, at: int) -> int:
         """Take a call that has a name and no arguments: complete if its object has ended, else cut off."""
         weak = self._call.bare
-        if (weak and (at >= 0 or self._tools is None)) or not self._commit(name, call_id, len(self._text) if at < 0 else at):
+        if (weak and (at >= 0 or self._tools is None)) or not self._commit(
+            name, call_id, len(self._text) if at < 0 else at
+        ):
             return -1
         if at < 0:
             return self._break_off()
@@ -330,7 +333,7 @@ class CallReader(TaggedReader):
 
     def _stream_arguments(self, at: int, kind: int) -> Wait:
         if not self._call.arguments.json and not self._call.lexed:
-            return (yield from self._stream_entries(at))
+            return (yield from self._detach(self._stream_entries(at)))
         if kind in (OBJECT, ENCODED):
             return (yield from self._stream_value(at, kind))
         place = yield from self._skip(at)

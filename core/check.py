@@ -117,7 +117,7 @@ def name_reasoning(format: ChatFormat) -> str:
 
 def name_content(format: ChatFormat) -> str:
     """Say in one or two words how content is written."""
-    return {"never": "plain", "always": "wrapped", "after reasoning": "wrapped at times"}[format.content.wrapped]
+    return {"never": "plain", "always": "wrapped"}.get(format.content.wrapped, "wrapped at times")
 
 
 def name_tools(format: ChatFormat) -> str:

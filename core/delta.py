@@ -14,7 +14,7 @@ class Delta(NamedTuple):
 
     kind: Literal["reasoning", "content", "tool_call"]
     text: str
-    index: int | None = None
+    index: int | None = None  # type: ignore[assignment]  # the field's word; nobody searches a delta as a tuple
     id: str | None = None
     name: str | None = None
 

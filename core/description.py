@@ -189,8 +189,10 @@ def _list_turn(format: ChatFormat) -> Iterator[Row]:
     if not turn.headers:
         yield _row("header", "none: the prompt ends with the user's text")
     if turn.continuation:
-        note = place(turn.continuation, "opens a further message of the same turn")
-        yield _row("next message", show_marker(turn.continuation), note)
+        otherwise = (
+            "opens a further message of the same turn" if turn.header_end else "the role, if the model repeats it"
+        )
+        yield _row("next message", show_marker(turn.continuation), place(turn.continuation, otherwise))
     if turn.header_end:
         note = place(Marker(turn.header_end), "ends the header of each message")
         yield _row("header ends with", show_structure(turn.header_end), note)
@@ -218,7 +220,7 @@ def _say_start(start: Start, reasoning: Reasoning | None) -> str:
     if start.state == "reasoning":
         return "inside reasoning"
     if start.state == "content":
-        return "with content or calls, reasoning being closed"
+        return "behind reasoning"
     return "with reasoning, content or calls" if reasoning else "with content or calls"
 
 
@@ -263,8 +265,8 @@ def _list_content(format: ChatFormat) -> Iterator[Row]:
     if not content.start and not content.end:
         yield _row("written", "plainly: it is what is left of the turn")
         return
-    when = {"always": "always", "after reasoning": "only behind reasoning", "never": "never"}[content.wrapped]
-    yield _row("wrapped", when)
+    when = {"after reasoning": "only behind reasoning", "with calls": "only beside calls"}
+    yield _row("wrapped", when.get(content.wrapped, content.wrapped))
     if content.start:
         note = place(content.start, "before the content of a rendered turn")
         yield _row("opened by", show_marker(content.start), note)

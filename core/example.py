@@ -39,6 +39,14 @@ class Piece(NamedTuple):
     text: str
 
 
+class Field(NamedTuple):
+    """Where a field stands in a rendered text, and its kind."""
+
+    start: int
+    end: int
+    kind: Kind
+
+
 @dataclass(frozen=True)
 class Example:
     """A turn in pieces, and the end of the prompt before it, which the model does not write.
@@ -96,42 +104,57 @@ def _ask_example(oracle: Oracle, format: ChatFormat, question: Question) -> Exam
     """Render a turn and cut it into pieces; None where the template refuses it or leaves a field out."""
     rendered = oracle.ask(question)
     prompt = oracle.ask(Question(prompt=True, tools=bool(question.calls)))
-    if rendered is None or prompt is None:
+    fields = find_fields(rendered, question) if rendered is not None else None
+    if rendered is None or prompt is None or fields is None:
         return None
-    prompt = cut_common_prefix(rendered, prompt)
-    text = rendered[len(prompt) :]
-    fields = find_fields(text, question)
-    if fields is None:
-        return None
-    end = _find_end(text, fields[-1][1], format)
-    return Example(prompt, tuple(cut_pieces(text[:end], fields)))
+    start, end = _find_start(rendered, prompt, fields[0], format), _find_end(rendered, fields[-1].end, format)
+    opened = prompt.startswith(rendered[:start]) and _opens_reasoning(prompt[start:], format)
+    if fields[0].kind != "reasoning" or rendered[start : fields[0].start].strip() or not opened:
+        prompt = rendered[:start]
+    if not format.turn.header_end and any(stop in rendered[start : fields[-1].end] for stop in format.turn.stops):
+        return None  # what the template made of the turn is two of them
+    return Example(prompt, tuple(cut_pieces(rendered, fields, start, end)))
 
 
-def find_fields(text: str, question: Question) -> list[tuple[int, int, Kind]] | None:
+def _opens_reasoning(text: str, format: ChatFormat) -> bool:
+    """Whether a text that only the generation prompt has opens reasoning and leaves it open."""
+    return bool(text.strip()) and format.reasoning is not None and format.reasoning.end.text not in text
+
+
+def _find_start(rendered: str, prompt: str, first: Field, format: ChatFormat) -> int:
+    """Return where the model begins: where the generation prompt ends in a render, or behind the turn's header."""
+    places = [len(prompt) if rendered.startswith(prompt) else len(cut_common_prefix(rendered, prompt))]
+    for header in format.turn.headers:
+        if header in rendered[: first.start]:
+            places.append(rendered.rindex(header, 0, first.start) + len(header))
+    return max(places)
+
+
+def find_fields(text: str, question: Question) -> list[Field] | None:
     """Return where the fields of a turn stand in its text, in order; None where one is not there.
 
     Only ids may be missing: many templates do not print them.
     """
-    fields: list[tuple[int, int, Kind]] = []
-    wanted: list[tuple[Kind, str | None]] = [("reasoning", question.reasoning), ("content", question.content)]
+    wanted: list[tuple[Kind, str]] = [("reasoning", question.reasoning)] if question.reasoning else []
+    wanted += [("content", question.content)] if question.content else []
     for call in question.calls:
         arguments = json.loads(call.arguments)
         wanted += [("name", call.name), *(("key", key) for key in arguments)]
         wanted += [("value", value) for value in arguments.values() if isinstance(value, str)]
         wanted += [("id", call.id)] if call.name not in call.id else []
+    fields: list[Field] = []
     for kind, field in wanted:
-        found = _find_words(text, field) if field is not None else []
-        if field is not None and not found and kind != "id":
+        found = _find_words(text, field)
+        if not found and kind != "id":
             return None
-        fields += [(start, end, kind) for start, end in found]
+        fields += [Field(start, end, kind) for start, end in found]
     for call in question.calls:
         for key, value in json.loads(call.arguments).items():
             if not isinstance(value, str):
-                after_key = _find_words(text, key)[0][1]
-                found = _find_words(text, json.dumps(value), after_key)
+                found = _find_words(text, json.dumps(value), _find_words(text, key)[0][1])
                 if not found:
                     return None
-                fields.append((*found[0], "value"))
+                fields.append(Field(*found[0], "value"))
     return sorted(fields)
 
 
@@ -140,32 +163,33 @@ def _find_words(text: str, words: str, position: int = 0) -> list[tuple[int, int
     return [found.span() for found in pattern.finditer(text, position)]
 
 
-def cut_pieces(text: str, fields: list[tuple[int, int, Kind]]) -> Iterator[Piece]:
-    """Cut a text into the given fields and the structure between them."""
-    position = 0
-    for start, end, kind in fields:
-        if text[position:start]:
-            yield Piece("structure", text[position:start])
-        yield Piece(kind, text[start:end])
-        position = end
-    if text[position:]:
-        yield Piece("structure", text[position:])
+def cut_pieces(text: str, fields: list[Field], start: int, end: int) -> Iterator[Piece]:
+    """Cut a part of a text into the given fields and the structure between them."""
+    position = start
+    for field in fields:
+        if field.start > position:
+            yield Piece("structure", text[position : field.start])
+        yield Piece(field.kind, text[field.start : field.end])
+        position = field.end
+    if end > position:
+        yield Piece("structure", text[position:end])
 
 
 def _find_end(text: str, position: int, format: ChatFormat) -> int:
-    """Return where the turn ends whose last field ends at a position: what follows may be a message of another role."""
-    for stop in format.turn.stops:
-        found = text.find(stop, position)
-        if found >= 0:
-            return found + len(stop)
-    if RESULT not in text[position:]:
-        return len(text)
+    """Return where the turn ends whose last field ends at a position; what follows may be a message of another role."""
     tools = format.tools
-    for closer in (tools.section_end, tools.call_end) if tools else ():
-        found = text.rfind(closer.text, position) if closer and NAME not in closer.text else -1
+    for closer in (tools.section_end.text, tools.call_end.text) if tools else ():
+        found = text.find(closer, position) if closer and NAME not in closer else -1
         if found >= 0:
-            return found + len(closer.text)
-    return position
+            position = found + len(closer)
+            break
+    else:
+        stops = [text.find(stop, position) for stop in format.turn.stops]
+        if RESULT not in text[position:] or max(stops, default=-1) >= 0:
+            position = min((found for found in stops if found >= 0), default=len(text))
+    rest = text[position:]
+    stop = next((stop for stop in format.turn.stops if rest.lstrip().startswith(stop)), "")
+    return position + (rest.index(stop) + len(stop) if stop else 0)
 
 
 def _add_reasoning(example: Example, format: ChatFormat) -> Example:
@@ -185,7 +209,8 @@ def write_example(format: ChatFormat) -> Example:
     prompt, opened = _write_prompt(format)
     pieces: list[Piece] = []
     if format.reasoning is not None and opened is not None:
-        pieces += [*_write_reasoning(format.reasoning, opened), *_write(format.turn.continuation)]
+        pieces += _write_reasoning(format.reasoning, opened)
+        pieces += _write(format.turn.continuation) if format.turn.header_end else []
     content = format.content
     if content.wrapped == "always" or (content.wrapped == "after reasoning" and pieces):
         pieces += [*_write(content.start), Piece("content", CONTENT), *_write(content.end)]

@@ -284,7 +284,12 @@ class Verdict:
     @property
     def proven(self) -> bool:
         """Whether everything the template writes was read back."""
-        return all(status in ("proven", "absent") for _, status in self.parts)
+        return bool(self.parts) and all(status in ("proven", "absent") for _, status in self.parts)
+
+    @property
+    def score(self) -> float:
+        """The share of the turns that were read back."""
+        return self.passed / self.checked if self.checked else 0.0
 
     def of(self, part: str) -> str:
         """Return the status of one part."""
@@ -316,9 +321,7 @@ class ChatFormat:
 
         return StreamParser(self, tools, prompt)
 
-    def parse(
-        self, text: str, tools: Iterable[dict[str, Any]] | None = None, prompt: str | None = None
-    ) -> dict[str, Any]:
+    def parse(self, text: str, tools: Iterable[dict[str, Any]] | None = None, prompt: str | None = None) -> dict[str, Any]:
         """Read a whole output into an OpenAI message dict; one feed and one finish. See :meth:`parser`."""
         from .message import fold_deltas
 
@@ -363,7 +366,7 @@ def _load(kind: Any, data: Any, where: str) -> Any:
         kinds = [args[0]] * len(data) if args[-1] is Ellipsis else args
         if len(kinds) != len(data):
             raise FormatError(f"reading {where}: found {len(data)} entries, expected {len(kinds)}")
-        return tuple(_load(k, item, f"{where}[{i}]") for i, (k, item) in enumerate(zip(kinds, data)))
+        return tuple(_load(k, item, f"{where}[{i}]") for i, (k, item) in enumerate(zip(kinds, data, strict=True)))
     if origin is Literal:
         if data not in args:
             raise FormatError(f"reading {where}: found {data!r}, expected one of {', '.join(map(repr, args))}")

@@ -12,7 +12,6 @@ import re
 import unicodedata
 from functools import lru_cache
 from itertools import takewhile
-from os.path import commonprefix
 
 from .format import Marker
 
@@ -21,12 +20,16 @@ _PAIRS = {"<": ">", "[": "]", "{": "}", "(": ")"}
 
 def find_common_prefix(*texts: str) -> str:
     """Return the longest text that all given texts begin with."""
-    return commonprefix(texts)
+    first, last = min(texts), max(texts)
+    for position, char in enumerate(first):
+        if char != last[position]:
+            return first[:position]
+    return first
 
 
 def find_common_suffix(*texts: str) -> str:
     """Return the longest text that all given texts end with."""
-    return commonprefix([text[::-1] for text in texts])[::-1]
+    return find_common_prefix(*(text[::-1] for text in texts))[::-1]
 
 
 @lru_cache(maxsize=1024)

@@ -7,7 +7,6 @@ however deep the markup is nested, nothing recurses, and deeper than :data:`DEPT
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from .format import KEY
@@ -140,9 +139,3 @@ class MarkupReader:
                 return -1
             at += len(part)
         return at
-
-
-@lru_cache(maxsize=256)
-def make_markup_reader(notation: ValueNotation, transducer: Transducer) -> MarkupReader:
-    """Return the reader of a notation."""
-    return MarkupReader(notation, transducer)

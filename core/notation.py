@@ -153,7 +153,7 @@ def split_entries(text: str, arguments: Mapping[str, str]) -> Entries | None:
         position = at_value + len(value)
     pieces.append(text[position:])
     betweens, joints = pieces[1::2], pieces[2:-1:2]
-    joints = [joint.replace(key, KEY) for joint, key in zip(joints, keys)]
+    joints = [joint.replace(key, KEY) for joint, key in zip(joints, keys, strict=False)]
     behind = pieces[-1].replace(keys[-1], KEY)
     if len(set(betweens)) != 1 or len(set(joints)) != 1 or len(values) < 2:
         return None
@@ -260,6 +260,10 @@ def _derive_strings(frame: Frame, values: Mapping[str, str], prefix: str) -> tup
         escapes = notations.setdefault((start, end), [])
         if image != label[len(prefix) :]:
             escapes.append((label[len(prefix) :], image))
+    escaped = any(image.startswith("\\") for escapes in notations.values() for _, image in escapes)
+    for (_, end), escapes in notations.items():
+        if escaped and ("\\", "\\\\") not in escapes:  # seen with a text that needed none of it, in the same language
+            escapes += [("\\", "\\\\"), *([(end, f"\\{end}")] if len(end) == 1 else [])]
     return tuple(StringNotation(start, end, tuple(escapes)) for (start, end), escapes in notations.items())
 
 

@@ -46,7 +46,6 @@ from .tape import COPY, UNLIMITED
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
-    from .delta import Delta
     from .format import ChatFormat
     from .program import Program
     from .tape import Wait
@@ -154,8 +153,8 @@ class StreamParser(CallReader):
     def _try_structures(self, at: int) -> Wait:
         """Try what may begin at a place; returns the end of the structure found there, or -1."""
         program, char = self._program, self._text[at]
-        if self._thinking or at < self._mute:
-            # A prompt may close reasoning that it never opened.
+        if self._thinking or at < self._mute or (self._lead and not self._thought and not self._written):
+            # A prompt, or a model that does not want to reason, may close reasoning that was never opened.
             end = yield from self._try_closer(program.reasoning_end, at)
             if end >= 0:
                 self._think(False)

@@ -1,9 +1,9 @@
 """Questions to a template: conversations with unmistakable needles in their fields, rendered.
 
 An :class:`Oracle` wraps a renderer. A :class:`Question` is an assistant's turn that has some fields, in
-some surroundings; the answer is the rendered text behind the user's message. Templates are temperamental about the *shape* of
-what they are given (arguments as an object or a string, content null or empty, a tool result after the call, content as
-parts). The shape that worked is found by trying and remembered, so that every later question is asked in it.
+some surroundings; the answer is the rendered text behind the user's message. Templates are temperamental about the
+*shape* of what they are given (arguments as an object or a string, content null or empty, a tool result after the
+call, content as parts). The shape that worked is found by trying and remembered, so that every later question is asked in it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class Shape:
     reasoning: tuple[str, ...] = REASONING_FIELDS
     result: bool = False
     bare_tools: bool = False
-    tools: bool = False
+    flat_calls: bool = False
+    tools: Literal["as asked", "always", "never"] = "as asked"
     switches: tuple[tuple[str, Any], ...] = ()
 
 
@@ -109,7 +110,8 @@ class Oracle:
         """Return the whole render of a turn and its surroundings, or None where the template refuses."""
         shape = shape or self.shape
         messages = build_messages(question, shape)
-        tools = build_tools(question.calls, shape) if question.tools or question.calls or shape.tools else None
+        wanted = shape.tools == "always" or (shape.tools == "as asked" and bool(question.tools or question.calls))
+        tools = build_tools(question.calls, shape) if wanted else None
         try:
             return self.renderer(messages, tools, question.prompt, **{**dict(shape.switches), **dict(question.switches)})
         except BudgetError:
@@ -190,7 +192,8 @@ def _wrap(text: str, shape: Shape) -> Any:
 
 def _build_call(call: Call, shape: Shape) -> dict[str, Any]:
     arguments = call.arguments if shape.arguments == "string" else json.loads(call.arguments)
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    function = {"name": call.name, "arguments": arguments}
+    return {"id": call.id, "type": "function", **(function if shape.flat_calls else {"function": function})}
 
 
 def build_tools(calls: Iterable[Call], shape: Shape) -> list[dict[str, Any]]:

@@ -12,14 +12,23 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .format import NAME, ChatFormat, Marker, ObjectBody
+from .markup import MarkupReader
 from .scanner import Literal, is_weak, make_literal, make_search, split_atoms
 from .transducer import Transducer, make_transducer
 
 if TYPE_CHECKING:
     from .format import ObjectNotation, Tools
     from .scanner import Search
+    from .tagged import Entries
 
-REASONING, CONTENT, OPENER, END, CONTINUATION, HEADER = "reasoning", "content", "opener", "end", "continuation", "header"
+REASONING, CONTENT, OPENER, END, CONTINUATION, HEADER = (
+    "reasoning",
+    "content",
+    "opener",
+    "end",
+    "continuation",
+    "header",
+)
 
 _PAIRS = {"{": "}", "[": "]", "(": ")"}
 
@@ -55,8 +64,11 @@ class Program:
         self.prefixes = tuple(sorted({start.prefix for start in format.starts}, key=len, reverse=True))
         ends = [*turn.end]
         if self.headed:
-            ends += [marker for marker in (reasoning and reasoning.end, content.end, tools and tools.call_end) if marker]
+            ends += [
+                marker for marker in (reasoning and reasoning.end, content.end, tools and tools.call_end) if marker
+            ]
         self.ends = tuple(Structure(END, make_literal(m.text), m.before, m.after) for m in _unique(ends))
+        self.entries: dict[str, Entries] = {}  # by the name of the tool, as they are needed
         self.continuation = turn.continuation
         self.continuation_literal = make_literal(turn.continuation.text)
 
@@ -115,7 +127,10 @@ class Program:
     def _closers(self) -> tuple[Marker, ...]:
         found = [self.reasoning.end if self.reasoning else Marker(), self.content.end]
         if self.tools and self.call:
-            for marker, text in ((self.tools.call_end, self.call.call_end), (self.tools.section_end, self.call.section_end)):
+            for marker, text in (
+                (self.tools.call_end, self.call.call_end),
+                (self.tools.section_end, self.call.section_end),
+            ):
                 found += [Marker(atom, marker.before, marker.after) for atom in split_atoms(text)]
         return tuple(found)
 
@@ -171,6 +186,11 @@ class CallProgram:
     def transducer(self) -> Transducer:
         """What turns values of this notation into JSON."""
         return make_transducer(self.arguments.strings, self.arguments.value)
+
+    @cached_property
+    def markup(self) -> MarkupReader:
+        """What reads nested markup of this notation."""
+        return MarkupReader(self.arguments.value, self.transducer)
 
     def _list_openers(self, section: str, call: str) -> list[Structure]:
         """List what may open a call: section and call, the call alone, and its last markers alone.

@@ -11,9 +11,19 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from .format import Marker, Reasoning, Start
-from .marker import cut_common_prefix, cut_common_suffix, find_common_prefix, find_common_suffix, is_blank, make_marker, split_atoms
-from .probes import CONTENT, REASONING, REASONING_FIELDS, UNREAD, Call, Oracle, Question, with_switches
+from .marker import (
+    cut_common_prefix,
+    cut_common_suffix,
+    find_common_prefix,
+    find_common_suffix,
+    is_blank,
+    make_marker,
+    split_atoms,
+)
+from .probes import CONTENT, REASONING, REASONING_FIELDS, UNREAD, Call, Oracle, Question, Shape
 from .turn import Header, Prompts, split_at
+
+_NOTHING = Marker()
 
 Scope = Literal["always", "with calls"]
 
@@ -24,7 +34,7 @@ class ReasoningFinding:
 
     reasoning: Reasoning | None
     header: Header
-    continuation: Marker = Marker()
+    continuation: Marker = _NOTHING
 
 
 def find_reasoning_shape(oracle: Oracle, calls: tuple[Call, ...]) -> Scope | None:
@@ -127,9 +137,9 @@ def _find_closing(behind: list[str], opening: str, before_content: bool) -> str:
     stands before content in a turn without reasoning: where it also ends the text between reasoning and content, it
     opens the content and does not close the reasoning.
     """
-    closing = behind[0]
-    if before_content and not is_blank(opening) and closing.rstrip().endswith(opening.strip()) and closing.strip() != opening.strip():
-        closing = closing[: closing.rindex(opening.strip())]
+    closing, opening = behind[0], opening.strip()
+    if before_content and opening and closing.rstrip().endswith(opening) and closing.strip() != opening:
+        closing = closing[: closing.rindex(opening)]
     return cut_common_prefix(closing, *behind[1:]) if len(behind) > 1 else closing
 
 
@@ -148,9 +158,7 @@ def _leading_space(text: str) -> str:
     return text[: len(text) - len(text.lstrip())]
 
 
-def _find_opening(
-    before: str, before_content: str, end: Marker, header: Header, prompts: Prompts
-) -> tuple[Marker, Header]:
+def _find_opening(before: str, before_content: str, end: Marker, header: Header, prompts: Prompts) -> tuple[Marker, Header]:
     """Return the marker before reasoning, and the header without it.
 
     Where every render has it (the prompt opens reasoning always, and a turn without reasoning has an empty block), it
@@ -176,42 +184,51 @@ def _find_hidden_reasoning(oracle: Oracle, header: Header, prompts: Prompts) -> 
     """Derive the markers of reasoning that the template never prints.
 
     A generation prompt that forbids reasoning opens and closes it at once; else what ends it is what the template cuts
-    out of content.
+    out of content, and what opens it what the prompt adds, or the constant of the template that is most like the end.
     """
+    found = _find_empty_block(header, prompts)
+    if found is None:
+        end = _find_cut(oracle)
+        start = _find_hidden_opening(oracle, header, prompts, end) if end else Marker()
+        found = (start, end) if start else None
+    if found is None:
+        return ReasoningFinding(None, header)
+    start, end = found
+    if header.plain.rstrip().endswith(start.text):
+        header = header.shortened(len(header.plain) - header.plain.rindex(start.text))
+    return ReasoningFinding(Reasoning(start, end, "content", "never printed"), header)
+
+
+def _find_empty_block(header: Header, prompts: Prompts) -> tuple[Marker, Marker] | None:
+    """Return the two markers that a generation prompt puts behind the header, if that is all it puts there."""
     for prefix in prompts.list_prefixes(header.plain):
         atoms = split_atoms(prefix)
         if len(atoms) == 2 and _strip_punctuation(atoms[0]) == _strip_punctuation(atoms[1]):
-            start, _, end = prefix.partition(atoms[1])
-            return ReasoningFinding(
-                Reasoning(make_marker(start), Marker(atoms[1], "", end), "content", "never printed"), header
-            )
-    for end in sorted(oracle.renderer.constants, key=len):
-        body = oracle.ask(Question(content=f"{REASONING}{end}{CONTENT}", after="user"))
-        if body is None or REASONING in body or CONTENT not in body:
-            continue
-        return _make_hidden_reasoning(oracle, header, prompts, make_marker(end))
-    return ReasoningFinding(None, header)
+            start, _, behind = prefix.partition(atoms[1])
+            return make_marker(start), Marker(atoms[1], "", behind)
+    return None
 
 
-def _make_hidden_reasoning(oracle: Oracle, header: Header, prompts: Prompts, end: Marker) -> ReasoningFinding:
-    """Find what opens reasoning that is closed by the given marker: the prompt does, or a constant of the template."""
+def _find_cut(oracle: Oracle) -> Marker:
+    """Return the shortest constant of the template that makes it drop the content before it from an earlier turn."""
+    for constant in sorted(oracle.renderer.constants, key=len):
+        body = oracle.ask(Question(content=f"{REASONING}{constant}{CONTENT}", after="user"))
+        if body is not None and REASONING not in body and CONTENT in body:
+            return make_marker(constant)
+    return Marker()
+
+
+def _find_hidden_opening(oracle: Oracle, header: Header, prompts: Prompts, end: Marker) -> Marker:
     prefixes = prompts.list_prefixes(header.plain)
-    for prefix in prefixes:
-        opened = prefix.partition(end.text)[0]
-        if not is_blank(opened):
-            return ReasoningFinding(Reasoning(make_marker(opened), end, "content", "never printed"), header)
-    alike = [
-        constant
-        for constant in sorted(oracle.renderer.constants)
-        if constant.strip() != end.text and _strip_punctuation(constant) == _strip_punctuation(end.text)
-    ]
+    opened = next((found for prefix in prefixes if not is_blank(found := prefix.partition(end.text)[0])), "")
+    if opened:
+        return make_marker(opened)
+    wanted = _strip_punctuation(end.text)
+    alike = [text for text in sorted(oracle.renderer.constants) if _strip_punctuation(text) == wanted]
+    alike = [text for text in alike if text.strip() != end.text]
     if alike:
-        marker = make_marker(max(alike, key=lambda constant: _count_shared(constant.strip(), end.text)))
-        return ReasoningFinding(Reasoning(marker, end, "content", "never printed"), header)
-    if prefixes[0].startswith(end.text):
-        start, header = _find_opening("", prefixes[0], end, header, prompts)
-        return ReasoningFinding(Reasoning(start, end, "content", "never printed") if start else None, header)
-    return ReasoningFinding(None, header)
+        return make_marker(max(alike, key=lambda text: _count_shared(text.strip(), end.text)))
+    return _find_opening("", prefixes[0], end, header, prompts)[0] if prefixes[0].startswith(end.text) else Marker()
 
 
 def _count_shared(first: str, second: str) -> int:
@@ -227,7 +244,7 @@ def list_starts(header: Header, prompts: Prompts, reasoning: Reasoning | None) -
     switches = [(), *prompts.switched]
     return tuple(
         Start(tuple((name, repr(value)) for name, value in switch), prefix, _find_state(prefix, reasoning))
-        for switch, prefix in zip(switches, prompts.list_prefixes(header.plain))
+        for switch, prefix in zip(switches, prompts.list_prefixes(header.plain), strict=True)
     )
 
 

@@ -103,8 +103,6 @@ class JinjaRenderer(Renderer):
     template.
     """
 
-    source: str
-
     def __init__(self, source: str, /, **variables: Any) -> None:
         super().__init__()
         self.source = source
@@ -320,9 +318,11 @@ def _copy_plain(value: Any) -> Any:
         return {_copy_plain(key): _copy_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_copy_plain(item) for item in value] if isinstance(value, list) else tuple(map(_copy_plain, value))
-    for plain in (str, int, float):
+    if isinstance(value, str):
+        return str.__str__(value)
+    for plain in (int, float):
         if isinstance(value, plain):
-            return plain.__str__(value) if plain is str else plain(value)
+            return plain(value)
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _copy_plain(getattr(value, field.name)) for field in fields(value)}
     if callable(getattr(value, "model_dump", None)):

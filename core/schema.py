@@ -28,10 +28,16 @@ class Schema:
 
     def get_types(self) -> tuple[str, ...]:
         """Return the types a value may have, in the order in which to try them; empty if nothing is known."""
+        declared = self.node.get("type") if isinstance(self.node, dict) else None
+        if isinstance(declared, str) and declared in TYPES and "$ref" not in self.node:
+            return (declared,)
         return tuple(dict.fromkeys(_list_types(self.node, self.root, _DEPTH)))
 
     def get_property(self, key: str) -> Schema:
         """Return the schema of a property; an empty one if nothing is said."""
+        plain = self.node.get("properties") if isinstance(self.node, dict) else None
+        if isinstance(plain, dict) and key in plain:
+            return Schema(plain[key], self.root)
         for node in _expand(self.node, self.root, _DEPTH):
             properties = node.get("properties")
             if isinstance(properties, dict) and key in properties:

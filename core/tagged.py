@@ -1,22 +1,24 @@
 """Arguments in tags: each entry between markers of its own, its value raw text or a value in the format's notation.
 
 Raw text has no escapes, so a value may hold the text of any marker. Its end marker counts only where the format allows it:
-followed, after layout, by another entry, by the end of the call, or by the end of the output.
+followed, after layout, by another entry, by the end of the call, or by the end of the output. Otherwise it is text.
+
+Entries are many and short, so they are read by one flat generator. What usually stands between two values, an end marker
+and the whole beginning of the next entry, is one pattern of :class:`Entries`; where it does not match, the careful way is
+taken, which waits, knows about missing closers, and decides.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from .arguments import CUT, NO, OBJECT, ArgumentReader
 from .format import KEY, NAME, Slot
-from .markup import make_markup_reader
 from .scanner import count_common_prefix, count_common_suffix, count_layout, make_literal, make_search, split_atoms
 from .schema import UNKNOWN, Schema
-from .tape import COPY, GUARDED
-from .values import TextSink, TypedSink, dump_text
+from .tape import COPY, GUARDED, KEEP
+from .values import Value, dump_text
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -26,7 +28,91 @@ if TYPE_CHECKING:
     from .tape import Wait
 
 KEY_LIMIT = 256
+SEARCHES = 1024  # how many patterns are kept for one tool
 MARKUP_HOLD = 1 << 14  # a longer value that may be nested markup is text
+_SPACE = r"\s{0,256}"
+
+
+class Entries:
+    """How the entries of calls to one tool are written: patterns, and what may follow the last."""
+
+    def __init__(self, program: Program, name: str) -> None:
+        call = program.call
+        assert call is not None
+        notation = call.arguments.object
+        self.start = make_literal(notation.start)
+        self.end = make_literal(notation.end.replace(NAME, name))
+        self.separator, self.key_start = make_literal(notation.separator), make_literal(notation.key_start)
+        self.slots = tuple((make_literal(slot.start.text), slot) for slot in notation.slots)
+        self.slot_heads = {literal.first[:1] for literal, _ in self.slots}
+        texts = [self.end.text, *split_atoms(call.call_end.replace(NAME, name)), *split_atoms(call.section_end)]
+        texts += [opener.literal.text for opener in call.openers if not opener.bare]
+        texts += [end.literal.text for end in program.ends]
+        self.ends = tuple(make_literal(text) for text in dict.fromkeys(texts) if text.strip())
+        self.entry = re.compile(self._write_entry())
+        self.bounds = [
+            atoms[0] for text in (notation.separator, notation.key_start, *texts) if (atoms := split_atoms(text))
+        ]
+        self.slot_sizes = sorted(len(literal.text.strip()) for literal, _ in self.slots)
+        shortest = self.slot_sizes[0] if self.slots else 0
+        self.entry_size = len("".join(self.key_start.atoms)) + 1 + shortest
+        self.rest_size = min([self.entry_size, *(len("".join(end.atoms)) for end in self.ends)])
+        self.shortest = 1 + shortest
+        separator = f"(?:{_flexible(self.separator)}{_SPACE})?" if self.separator else ""
+        self.head = re.compile(f"{_SPACE}{separator}{_flexible(self.key_start)}" if self.key_start else "(?!)")
+        self.slot_head = re.compile("|".join(map(re.escape, sorted(self.slot_heads))))
+        self._searches: dict[tuple[str, str, str], tuple[Search, Search]] = {}
+
+    def _write_entry(self) -> str:
+        """Write the pattern of an entry's whole beginning; group 1 is the key, the next ones tell the slots."""
+        separator = f"(?:{_flexible(self.separator)}{_SPACE})?" if self.separator else ""
+        slots = "|".join(f"({_flexible(literal)})" for literal, _ in self.slots)
+        ends = "|".join(_flexible(end) for end in self.ends) or "(?!)"
+        bare = "|".join(_flexible(literal) for literal, _ in self.slots)
+        key = f"((?!\\s*(?:/|{bare}))[^<\\n]{{1,{KEY_LIMIT}}}?)"
+        return f"{_SPACE}(?!{ends}){separator}{_flexible(self.key_start)}{key}(?:{slots})"
+
+    def get_need(self, text: str, at: int) -> int:
+        """Return how long the text must be before it is worth looking for a whole entry at a place; 0 if there is none."""
+        head = self.head.match(text, at)
+        size = len(text)
+        if head is None:
+            rest = text[at:].lstrip()
+            if not self.key_start.text.startswith(rest) or any(end.text.startswith(rest) for end in self.ends):
+                return 0
+            return size - len(rest) + self.entry_size
+        start = head.end()
+        found = self.slot_head.search(text, start, start + KEY_LIMIT)
+        if found is None:
+            hopeless = size - start > KEY_LIMIT or text.find("\n", start) >= 0
+            return 0 if hopeless else max(size + 1, start + self.shortest)
+        for length in self.slot_sizes:
+            if size < found.start() + length:
+                return found.start() + length
+        return 0
+
+    def get_searches(self, slot: Slot, opener: str) -> tuple[Search, Search]:
+        """Return the searches for the end of a value: the bare one, and one that also finds what JSON escapes."""
+        opener = opener[: len(self.key_start.text) + 2]
+        known = self._searches.get((slot.end.text, slot.end.before, opener))
+        if known is None:
+            head = slot.end.text.split(KEY)[0].split(NAME)[0].strip()
+            atoms = [head] if head else self.bounds
+            search = make_search(atoms + [opener] * bool(opener), (slot.end.before,))
+            pattern: re.Pattern[str] = search.__self__  # type: ignore[attr-defined]
+            known = search, re.compile(f'{pattern.pattern}|["\\\\\\x00-\\x1f]').search
+            if len(self._searches) < SEARCHES:
+                self._searches[slot.end.text, slot.end.before, opener] = known
+        return known
+
+
+def _may_stand(wanted: str, text: str, at: int) -> bool:
+    """Whether a text stands at a place, or may when more has come."""
+    return text.startswith(wanted, at) or wanted.startswith(text[at:])
+
+
+def _flexible(literal: Literal) -> str:
+    return _SPACE.join(map(re.escape, literal.atoms))
 
 
 class TaggedReader(ArgumentReader):
@@ -34,10 +120,22 @@ class TaggedReader(ArgumentReader):
 
     _program: Program
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: re.Match[str] | None = None  # the beginning of the entry that follows the value just read
+
+    def _get_entries(self) -> Entries:
+        """Return the patterns for the tool that is being called."""
+        known = self._program.entries.get(self._name)
+        if known is None:
+            if len(self._program.entries) > 64:
+                self._program.entries.clear()
+            known = self._program.entries[self._name] = Entries(self._program, self._name)
+        return known
+
     def _probe_entries(self, at: int) -> Wait:
         """Tell whether arguments in tags begin at a place: with an entry, or with the end of the call."""
-        notation = self._call.arguments.object
-        start = make_literal(notation.start)
+        start = self._get_entries().start
         if start:
             end = yield from self._match_after_space(start, at)
             if end < 0:
@@ -61,31 +159,23 @@ class TaggedReader(ArgumentReader):
         at = yield from self._skip(at)
         if at < 0:
             return False
-        for literal in self._list_ends():
+        for literal in self._get_entries().ends:
             if (yield from self._match(literal, at)) >= 0:
                 return True
         return False
 
-    def _list_ends(self) -> tuple[Literal, ...]:
-        """What may stand after the last entry, also where some of the closers are missing."""
-        return _list_ends(self._program, self._name)
-
     def _read_key(self, at: int) -> Generator[int, None, tuple[str, Slot | None, int]]:
         """Read an entry's beginning, with any separator before it: its key, its slot, and where its value begins."""
-        notation = self._call.arguments.object
-        nothing = "", None, -1
-        separator, start = make_literal(notation.separator), make_literal(notation.key_start)
-        if separator:
-            end = yield from self._match_after_space(separator, at)
+        entries, nothing = self._get_entries(), ("", None, -1)
+        if entries.separator:
+            end = yield from self._match_after_space(entries.separator, at)
             at = end if end >= 0 else at
-        at = yield from self._match_after_space(start, at) if start else self._skip(at)
+        at = yield from (self._match_after_space(entries.key_start, at) if entries.key_start else self._skip(at))
         if at < 0:
             return nothing
-        slots = [(make_literal(slot.start.text), slot) for slot in notation.slots]
-        heads = {literal.first for literal, _ in slots}
         place = at
         while True:
-            found = [p for p in (self._text.find(head[:1], place) for head in heads) if p >= 0]
+            found = [p for p in (self._text.find(head, place, at + KEY_LIMIT + 1) for head in entries.slot_heads) if p >= 0]
             place = min(found) if found else len(self._text)
             if place - at > KEY_LIMIT or "\n" in self._text[at:place].strip():
                 return nothing
@@ -94,129 +184,158 @@ class TaggedReader(ArgumentReader):
                     return nothing
                 yield place + 1
                 continue
-            for literal, slot in slots:
+            for literal, slot in entries.slots:
                 end = yield from self._match(literal, place)
                 if end >= 0:
                     key = self._text[at:place].strip()
-                    return (key, slot, end) if key and "<" not in key else nothing
+                    return (key, slot, end) if key and "<" not in key and key[0] != "/" else nothing
             place += 1
 
     def _stream_entries(self, at: int) -> Wait:
         """Emit arguments in tags as JSON; returns their end, or -1 if they were cut off, or went wrong at 0."""
-        notation = self._call.arguments.object
+        entries = self._get_entries()
         schema = self._tools.get_parameters(self._name) if self._tools is not None else UNKNOWN
-        start, end_literal = make_literal(notation.start), make_literal(notation.end.replace(NAME, self._name))
-        if start:
-            at = yield from self._match_after_space(start, at)
+        if entries.start:
+            at = yield from self._match_after_space(entries.start, at)
         opening = "{"
-        ambiguous = any(end.text.startswith(notation.key_start) for end in self._list_ends())
-        while not (ambiguous and (yield from self._is_closed(at))):
-            key, slot, end = yield from self._read_key(at)
+        while True:
+            entry = self._found or entries.entry.match(self._text, at)
+            self._found = None
+            slot: Slot | None
+            if entry is not None:
+                assert entry.lastindex
+                key, slot, end = entry[1].strip(), entries.slots[entry.lastindex - 2][1], entry.end()
+            elif (yield from self._is_closed(at)):
+                break
+            else:
+                key, slot, end = yield from self._read_key(at)
             if slot is None:
                 break
-            self._emit_arguments(f"{opening}{dump_text(key)}: ")
-            opening = ", "
             self._cut(end)
-            at = yield from self._stream_slot(key, slot, schema.get_property(key))
+            value = self._make_value(key, slot, schema)
+            value.lead = f"{opening}{dump_text(key)}: "
+            opening = ", "
+            at = yield from self._stream_raw(entries, key, slot, value)
             if at < 0:
                 return -1
-        end = yield from self._match_after_space(end_literal, at) if end_literal else self._skip(at)
-        if (end < 0 or not end_literal) and not (yield from self._is_closed(at)):
+        end = (yield from self._match_after_space(entries.end, at)) if entries.end else -1
+        if end < 0 and not (yield from self._is_closed(at)):
             self._cut(at)
             return -1
         self._emit_arguments("{}" if opening == "{" else "}")
-        return end if end_literal and end >= 0 else at
+        return end if end >= 0 else at
 
-    def _stream_slot(self, key: str, slot: Slot, schema: Schema) -> Wait:
-        """Emit the value with which the text begins; returns the end of its end marker."""
+    def _make_value(self, key: str, slot: Slot, schema: Schema) -> Value:
+        """Decide from its key and slot how a value is read."""
         call = self._call
-        types = () if slot.holds == "other" else schema.get_types()
-        closer = slot.end.text.replace(KEY, key).replace(NAME, self._name)
-        if call.nested and slot.holds != "string" and types[:1] != ("string",):
-            return (yield from self._stream_markup(key, slot, closer, schema))
-        if slot.holds == "string" or (types[:1] == ("string",) and call.raw):
-            sink: TextSink = TextSink()
-        else:
-            sink = TypedSink(types, call.transducer, call.foreign or slot.holds == "other", call.raw)
-        return (yield from self._stream_raw(closer, slot, sink))
+        if slot.holds == "string":
+            return Value(("string",), call.transducer, call.foreign)
+        if slot.holds == "other":
+            return Value((), call.transducer, True)
+        inner = schema.get_property(key)
+        types = inner.get_types() if inner is not UNKNOWN else ()
+        value = Value(types, call.transducer, call.foreign, not call.raw)
+        if call.nested and types[:1] != ("string",):
+            reader = call.markup
+            value.convert = lambda text: reader.read(text, inner)
+            value.extend = lambda text: MARKUP_HOLD if reader.is_begun(text, inner) else 0
+            value.opener = call.arguments.object.key_start + key + slot.start.text
+        return value
 
-    def _stream_markup(self, key: str, slot: Slot, closer: str, schema: Schema) -> Wait:
-        """Emit a value that may be nested markup. It is read as a whole, since only its end tells whether it is."""
-        opener = self._call.arguments.object.key_start + key + slot.start.text
-        reader = make_markup_reader(self._call.arguments.value, self._call.transducer)
-        sink = TypedSink(schema.get_types(), self._call.transducer, True, True)
-        sink.convert = lambda text: reader.read(text, schema)
-        sink.extend = lambda text: MARKUP_HOLD if reader.is_begun(text, schema) else 0
-        return (yield from self._stream_raw(closer, slot, sink, opener))
+    def _stream_raw(self, entries: Entries, key: str, slot: Slot, value: Value) -> Wait:
+        """Emit the value with which the text begins; returns the end of its end marker.
 
-    def _stream_raw(self, closer: str, slot: Slot, sink: TextSink, opener: str = "") -> Wait:
-        """Give a raw value to a sink and emit what it makes of it; returns the end of the value's end marker.
-
-        What may be the end marker, or layout before it, is held back until it is certain. ``opener`` is set where the
-        value may hold entries of the same key, whose end markers are not this one's.
+        What may be the end marker, or layout before it, is held back until it is certain. The value has an ``opener`` if
+        it may hold entries of the same key, whose end markers are not its own.
         """
-        before, after, literal = slot.end.before, slot.start.after, make_literal(closer)
-        search = _make_value_search(closer or "\n".join(self._list_bounds()), before, False, opener)
-        fast = _make_value_search(closer or "\n".join(self._list_bounds()), before, True, opener)
-        self._emit_arguments(sink.open())
-        scan, lead, depth = 0, bool(after), 0
-        while True:
-            found = search(self._text, scan)
-            stop = found.start() if found else len(self._text)
-            if lead:
-                size = count_common_prefix(self._text, 0, len(self._text), after)
-                if size == len(self._text) < len(after) and not self._closed:
-                    yield size + 1
-                    continue
+        before, after, opener = (slot.end.before,), slot.start.after, value.opener
+        closer = slot.end.text
+        if KEY in closer or NAME in closer:
+            closer = closer.replace(KEY, key).replace(NAME, self._name)
+        search, fast = entries.get_searches(slot, opener)
+        single = len(split_atoms(closer)) == 1 == len(split_atoms(opener or closer))
+        while after:
+            size = count_common_prefix(self._text, 0, len(self._text), after)
+            if size < len(self._text) or size == len(after) or self._closed:
                 self._cut(size)
-                scan, lead = 0, False
-                continue
-            emitted = stop - count_layout(self._text, 0, stop, (before,))
-            if emitted:
-                self._emit_arguments(sink.write(self._text[:emitted]))
-                self._cut(emitted)
-                stop -= emitted
+                break
+            yield size + 1
+        if not value.holding:
+            self._emit_arguments(value.open())
+        scan = depth = 0
+        while True:
+            text = self._text
+            found = search(text, scan)
+            stop = found.start() if found else len(text)
+            sure = stop
+            if stop and text[stop - 1] in before[0]:
+                sure -= count_layout(text, 0, stop, before)
+            if value.holding and sure > value.hold:
+                value.decide(text)
+            if sure and not value.holding:
+                self._emit_arguments(value.write(text[:sure]))
+                self._cut(sure)
+                stop -= sure
             if found is None:
                 if self._closed:
                     return -1
-                scan = len(self._text)
-                if not scan and self._deferred is None:
-                    self._rest_in_value(sink, search, fast)
-                yield 0
-                self._state_back(sink)
+                scan = stop
+                if self._deferred is None and (value.holding or not stop):
+                    self._rest_in_value(value, search, fast)
+                yield value.hold + 2 if self._mode == KEEP else 0
+                self._state_back(value)
                 continue
-            if opener and (yield from self._match(make_literal(opener), stop)) >= 0:
-                depth += 1
-            end = yield from self._match_closer(literal, stop)
-            if end >= 0 and depth and opener:
+            text, place = self._text, stop + len(closer)
+            if closer and not depth and _may_stand(closer, text, stop):
+                # The usual case, in few steps: the end marker, and behind it the whole beginning of another entry.
+                if len(text) < place + entries.rest_size and not self._closed:
+                    scan = stop
+                    yield place + entries.rest_size
+                    continue
+                entry = entries.entry.match(text, place)
+                if entry is not None and text.startswith(closer, stop):
+                    self._found = entry  # which is read next, from where it was found
+                    end = place
+                else:
+                    need = 0 if self._closed else entries.get_need(text, place)
+                    if need > 0:
+                        scan = stop
+                        yield need
+                        continue
+                    end = yield from self._match_closer(closer, stop)
+            elif single and not _may_stand(closer, text, stop) and not _may_stand(opener or closer, text, stop):
+                end = -1  # neither end marker nor opener, nor the beginning of one
+            else:
+                if opener and (yield from self._match(make_literal(opener), stop)) >= 0:
+                    depth += 1
+                end = yield from self._match_closer(closer, stop)
+            if end >= 0 and depth:
                 depth -= 1
             elif end >= 0:
-                rest = stop - count_common_suffix(self._text, 0, stop, before)
-                self._emit_arguments(sink.write(self._text[:rest]) + sink.close())
+                rest = stop - count_common_suffix(self._text, 0, stop, before[0])
+                self._emit_arguments(value.close(self._text[:rest]))
                 return end
             scan = stop + 1
-            if self._closed and scan >= len(self._text):
-                return -1
 
-    def _rest_in_value(self, sink: TextSink, search: Search, fast: Search) -> None:
+    def _rest_in_value(self, value: Value, search: Search, fast: Search) -> None:
         """Let feed deal with what cannot end the value."""
-        if sink.text:
+        if value.holding:
+            self._mode, self._guard = KEEP, search
+        elif value.lexer is not None:
+            self._mode, self._guard, self._step, self._state = GUARDED, search, value.lexer.step, value.state
+        else:
             self._mode, self._kind, self._copy_index, self._guard = COPY, "tool_call", self._index, fast
-        elif sink.lexer is not None:
-            self._mode, self._guard, self._step, self._state = GUARDED, search, sink.lexer.step, sink.state
 
-    def _state_back(self, sink: TextSink) -> None:
+    def _state_back(self, value: Value) -> None:
         """Take over from feed."""
-        if sink.text:
-            self._kind = "reasoning" if self._thinking else "content"
-        elif sink.lexer is not None:
-            sink.state = self._state
+        self._kind = "reasoning" if self._thinking else "content"
+        if value.lexer is not None and self._deferred is None:
+            value.state = self._state
 
-    def _match_closer(self, literal: Literal, at: int) -> Wait:
+    def _match_closer(self, closer: str, at: int) -> Wait:
         """Match a value's end marker where it counts as one; a value without one ends before what follows it."""
-        if not literal:
-            return at if (yield from self._is_followed(at)) else -1
-        end = yield from self._match(literal, at)
+        literal = make_literal(closer)
+        end = (yield from self._match(literal, at)) if literal else at
         if end < 0 or not (yield from self._is_followed(end)):
             return -1
         return end
@@ -233,44 +352,9 @@ class TaggedReader(ArgumentReader):
 
     def _is_key_cut(self, at: int) -> bool:
         """Whether the output ended inside the beginning of an entry or of a closer."""
-        start = make_literal(self._call.arguments.object.key_start)
-        literals = (start, *self._list_ends()) if start else self._list_ends()
-        text = self._text[at:]
-        if any(literal.match(text, 0) < -1 for literal in literals):
+        entries, text = self._get_entries(), self._text[at:]
+        start = entries.key_start
+        if any(literal.match(text, 0) < -1 for literal in (start, *entries.ends) if literal):
             return True
         end = start.match(text, 0)
-        return bool(start) and end >= 0 and re.fullmatch(r"[^\s<>]*[^\s]{0,64}", text[end:]) is not None
-
-    def _list_bounds(self) -> list[str]:
-        """The first atoms of all that may follow a value that has no end marker."""
-        notation = self._call.arguments.object
-        texts = [notation.separator, notation.key_start, *(literal.text for literal in self._list_ends())]
-        return [split_atoms(text)[0] for text in texts if split_atoms(text)]
-
-
-@lru_cache(maxsize=1024)
-def _make_value_search(bounds: str, before: str, escaped: bool, opener: str) -> Search:
-    """Make the search for the end of a value; with ``escaped`` also for what JSON escapes, for text passed as it is."""
-    texts = [atom for atom in bounds.split("\n") if atom.strip()] + [opener] * bool(opener)
-    search = make_search(texts, (before,))
-    if not escaped:
-        return search
-    pattern: re.Pattern[str] = search.__self__  # type: ignore[attr-defined]
-    return re.compile(f'{pattern.pattern}|["\\\\\\x00-\\x1f]').search
-
-
-@lru_cache(maxsize=1024)
-def _make_ends(texts: tuple[str, ...]) -> tuple[Literal, ...]:
-    return tuple(make_literal(text) for text in dict.fromkeys(texts) if text.strip())
-
-
-
-def _list_ends(program: Program, name: str) -> tuple[Literal, ...]:
-    call = program.call
-    assert call is not None
-    texts = [call.arguments.object.end.replace(NAME, name)]
-    texts += split_atoms(call.call_end.replace(NAME, name))
-    texts += split_atoms(call.section_end)
-    texts += [opener.literal.text for opener in call.openers if not opener.bare]
-    texts += [end.literal.text for end in program.ends]
-    return _make_ends(tuple(texts))
+        return bool(start) and end >= 0 and re.fullmatch(r"[^\s<>/][^\s<>]*|", text[end:]) is not None

@@ -10,7 +10,8 @@ nothing held back, the generator says so by a *mode*, and :meth:`Tape.feed` deal
 
 * ``COPY``: a chunk in which a search finds nothing is emitted as it is;
 * ``LEX``: a chunk is given to a lexer's remembered step, unless it may close the outermost bracket;
-* ``GUARDED``: both: the step only sees a chunk in which the search finds nothing.
+* ``KEEP``: a chunk in which a search finds nothing is only kept, up to the length that is waited for;
+* ``GUARDED``: the first two: the step only sees a chunk in which the search finds nothing.
 
 Each other chunk goes to the generator. A mode only ever does what the generator would have done with that chunk, so how
 the text is split cannot matter.
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
 
     Wait = Generator[int, None, int]  # yields the length to wait for; returns a place in the text, or -1
 
-SLOW, COPY, LEX, GUARDED = range(4)
+SLOW, COPY, KEEP, LEX, GUARDED = range(5)
 UNLIMITED = 1 << 60
+CHUNK = 2048  # longer pieces are read in several
 ID_LIMIT = 256  # how many characters of arguments wait for an id that is written after them
 
 _make = tuple.__new__
@@ -57,6 +59,8 @@ class Tape:
         self._out: list[Delta] = []
         self._backlog: list[Delta] = []  # what reading the prompt left to be emitted with the output
         self._next: Callable[[], int] = lambda: 0
+        self._outer: Callable[[], int] = self._next
+        self._value = 0
 
         self._mode = SLOW
         self._kind: Literal["reasoning", "content", "tool_call"] = "content"
@@ -81,10 +85,19 @@ class Tape:
         small multiple of the piece's length, wherever in the output it stands.
         """
         mode = self._mode
-        if mode == COPY:
+        if mode == SLOW:
+            if len(self._text) + len(text) < self._need:
+                self._text += text
+                return []
+        elif mode == COPY:
             if self._guard(text) is None and text:  # type: ignore[misc]
                 return [_make(Delta, (self._kind, text, self._copy_index, None, None))]
-        elif mode != SLOW and len(text) <= STEP_LIMIT:
+        elif mode == KEEP:
+            if self._guard(text) is None and len(self._text) + len(text) < self._need:  # type: ignore[misc]
+                self._text += text
+                return []
+            self._need = 0
+        elif len(text) <= STEP_LIMIT:
             guard = self._guard
             if mode == LEX:
                 if guard is not None and text and guard(text) is None:
@@ -105,28 +118,48 @@ class Tape:
         if self._closed:
             return []
         self._closed = True
+        self._need = 0
         self._out = out = self._backlog
         self._mode = SLOW
-        try:
-            self._next()
-        except StopIteration:
-            pass
+        for _ in range(2):
+            try:
+                self._next()
+            except StopIteration as stop:
+                self._value, self._next = stop.value, self._outer
         return out
 
     def _resume(self, text: str) -> list[Delta]:
         """Give text to the generator, if it is enough for it to go on."""
         if self._closed:
             raise ClosedParserError("feeding a parser: it was finished already; make a new one for each generation")
+        if len(text) > CHUNK:
+            # What is done with is cut off again and again, and what that costs must not depend on the size of a piece.
+            pieces = (text[start : start + CHUNK] for start in range(0, len(text), CHUNK))
+            return [delta for piece in pieces for delta in self.feed(piece)]
         self._text = text = self._text + text if self._text else text
         if len(text) < self._need:
             return []
         self._out = out = self._backlog
         self._backlog = []
         self._mode = SLOW
-        self._need = self._next()
+        try:
+            self._need = self._next()
+        except StopIteration as stop:  # only what was detached ends before the output
+            self._value, self._next = stop.value, self._outer
+            self._need = self._next()
         return out
 
     # What the layers above are written with.
+
+    def _detach(self, inner: Wait) -> Wait:
+        """Run a generator to its end, resumed directly and not through the chain of those that wait for it."""
+        try:
+            need = next(inner)
+        except StopIteration as stop:
+            return int(stop.value)
+        self._outer, self._next = self._next, inner.__next__
+        yield need
+        return self._value
 
     def _cut(self, count: int) -> None:
         """Forget the beginning of the text."""

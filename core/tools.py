@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 from .content import drop_marker, drop_reasoning
 from .format import KEY, NAME, Arguments, Content, Marker, ObjectBody, Reasoning, SequenceBody, Tools
-from .marker import cut_common_prefix, cut_common_suffix, find_common_suffix, is_blank, make_marker, split_atoms
+from .marker import cut_common_prefix, cut_common_suffix, is_blank, make_marker, split_atoms
 from .notation import (
     BASIC_SAMPLES,
     JSON_ARGUMENTS,
@@ -31,10 +31,12 @@ from .notation import (
     make_typed_arguments,
     split_entries,
 )
-from .probes import CONTENT, IDS, NAMES, REASONING, Call, Oracle, Question, Shape
+from .probes import CONTENT, REASONING, Call, Oracle, Question, Shape
 from .turn import Header, split_at
 
 _PLACEHOLDER = "pqarguments"
+_ARGUMENT_FORMS: tuple[Literal["object", "string"], ...] = ("object", "string")
+_ABSENT_FORMS: tuple[Literal["empty", "null", "missing"], ...] = ("empty", "null", "missing")
 
 
 def make_plain_call(number: int) -> Call:
@@ -43,29 +45,28 @@ def make_plain_call(number: int) -> Call:
     return Call.of(number, {key: make_needle(3 * number + place) for place, key in enumerate(keys)})
 
 
-def find_call_shape(oracle: Oracle) -> tuple[Call, ...]:
-    """Find a shape in which the template prints a call; return the call, or nothing where it never prints one.
-
-    The shape is remembered in the oracle.
-    """
+def list_call_shapes(oracle: Oracle) -> Iterator[tuple[Shape, tuple[Call, ...]]]:
+    """List the shapes in which the template prints a call, one for each form of arguments, with the call."""
     call = make_plain_call(0)
     needles = list(json.loads(call.arguments).values())
-    for result, arguments, absent in product((False, True), ("object", "string"), ("empty", "null", "missing")):
-        likely = replace(oracle.shape, arguments=arguments, result=result, absent_content=absent)
-        for shape in _list_tolerated_shapes(likely):
+    plain, known = oracle.shape, set()
+    for result, arguments, absent in product((False, True), _ARGUMENT_FORMS, _ABSENT_FORMS):
+        likely = replace(plain, arguments=arguments, result=result, absent_content=absent)
+        for shape in _list_tolerated_shapes(likely) if arguments not in known else ():
             answers = [oracle.ask(Question(content=content, calls=(call,)), shape) for content in (None, CONTENT)]
             if any(text is not None and all(needle in text for needle in needles) for text in answers):
-                oracle.shape = shape
-                return (call,)
+                known.add(arguments)
+                yield shape, (call,)
+                break
             if None not in answers:
                 break  # it takes this shape, and prints no call: what only helps against a refusal does not help here
-    return ()
 
 
 def _list_tolerated_shapes(shape: Shape) -> Iterator[Shape]:
-    """List the forms of tools and content of which a template may refuse some."""
-    for parts, bare in product((False, True), repeat=2):
-        yield replace(shape, parts=parts or shape.parts, bare_tools=bare)
+    """List the forms of tools, calls and content of which a template may refuse some."""
+    for parts, flat, bare in product((False, True), repeat=3):
+        yield replace(shape, parts=parts or shape.parts, flat_calls=flat, bare_tools=bare)
+    yield replace(shape, tools="never")
 
 
 @dataclass(frozen=True)
@@ -162,9 +163,7 @@ def _list_samples() -> Iterator[tuple[Sample, ...]]:
     yield BASIC_SAMPLES[:4]
 
 
-def _find_span(
-    text: str, arguments: Mapping[str, str], notation: Arguments, closing: str
-) -> tuple[int, int] | None:
+def _find_span(text: str, arguments: Mapping[str, str], notation: Arguments, closing: str) -> tuple[int, int] | None:
     """Return where string arguments in a known notation stand in a text, brackets included."""
     first, (last, value) = next(iter(arguments)), list(arguments.items())[-1]
     if first not in text or value not in text:
@@ -312,9 +311,7 @@ def split_ending(text: str, around: Surroundings) -> tuple[str, str]:
     return text[:position], text[position:]
 
 
-def _find_opener(
-    oracle: Oracle, around: Surroundings, before: str, core: str, calls: tuple[Call, ...]
-) -> tuple[str, int]:
+def _find_opener(oracle: Oracle, around: Surroundings, before: str, core: str, calls: tuple[Call, ...]) -> tuple[str, int]:
     """Return what opens calls, and how much of it the header had swallowed.
 
     What stands before the first call is seen at the beginning of a turn, behind content and behind reasoning; what these

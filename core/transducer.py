@@ -57,7 +57,9 @@ class Quotes:
         self.backslash = any(written.startswith("\\") for _, written in escapes)
         self.escapes = tuple((written, char) for char, written in escapes if not written.startswith("\\"))
         self.ambiguous = not escapes
-        heads = "".join(sorted({re.escape(text[0]) for text in (end, *(written for written, _ in self.escapes)) if text}))
+        heads = "".join(
+            sorted({re.escape(text[0]) for text in (end, *(written for written, _ in self.escapes)) if text})
+        )
         self.search: Search = re.compile(f'["\\\\\\x00-\\x1f{heads}]').search
 
 

@@ -9,11 +9,22 @@ turn holds and whatever the switches say.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import product
+from dataclasses import dataclass, field, replace
+from itertools import product, takewhile
 from typing import Any
 
-from .marker import cut_common_prefix, cut_common_suffix, find_common_suffix, is_blank, is_boundary, split_atoms
+from .format import Marker, Turn
+from .marker import (
+    cut_common_prefix,
+    cut_common_suffix,
+    find_common_suffix,
+    is_blank,
+    is_boundary,
+    is_closing,
+    is_opening,
+    make_marker,
+    split_atoms,
+)
 from .probes import CONTENT, LATER, REASONING, RESULT, Call, Oracle, Question, Shape, with_switches
 
 _SWITCH_VALUES: tuple[Any, ...] = (True, False, "none", "low", "high")
@@ -30,7 +41,7 @@ class Prompts:
 
     def list_prefixes(self, header: str) -> list[str]:
         """Return what each generation prompt puts behind the header, the default's first."""
-        last_line = _last_line(header)
+        last_line = find_last_line(header)
         prefixes = []
         for text in (self.default, *self.switched.values()):
             position = len(header) if text.startswith(header) else text.rfind(last_line) + len(last_line)
@@ -40,8 +51,8 @@ class Prompts:
 
 def find_shape(oracle: Oracle) -> bool:
     """Find a shape in which the template renders a plain conversation; False where there is none."""
-    for parts, system, tools in product((False, True), repeat=3):
-        shape = Shape(parts=parts, system=system, tools=tools)
+    for parts, system, always in product((False, True), repeat=3):
+        shape = Shape(parts=parts, system=system, tools="always" if always else "as asked")
         if oracle.try_shapes(Question(), [shape], [CONTENT]) and oracle.ask(Question(prompt=True), shape) is not None:
             oracle.shape = shape
             return True
@@ -158,7 +169,7 @@ def find_anchors(header: Header, prompts: Prompts) -> tuple[str, ...]:
     """
     plain = cut_common_suffix(header.plain, header.with_tools) or header.plain
     behind_result = prompts.after_result
-    last_line = _last_line(plain)
+    last_line = find_last_line(plain)
     for start in range(len(plain) - len(last_line) + 1):
         if is_boundary(plain, start) and not is_blank(plain[start:]) and plain[start:] in behind_result:
             return (plain[start:],)
@@ -170,7 +181,8 @@ def find_anchors(header: Header, prompts: Prompts) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in (plain, last) if not is_blank(text)))
 
 
-def _last_line(text: str) -> str:
+def find_last_line(text: str) -> str:
+    """Return the last line of a text that is not blank, with the white space behind it."""
     return text[len(text.rstrip().rpartition("\n")[0]) :].lstrip()
 
 
@@ -193,3 +205,59 @@ def find_following(oracle: Oracle, calls: tuple[Call, ...], closing: str) -> tup
         found = split_at(oracle.ask(Question(content=None, calls=calls, after="tool")), closing, RESULT)
         following += [found[1]] if found else []
     return tuple(following)
+
+
+def make_turn(header: Header, prompts: Prompts, endings: tuple[str, ...], continuation: Marker) -> Turn:
+    """Describe a turn from its header, its endings (behind content, behind calls) and what opens a further message."""
+    end: list[Marker] = []
+    for ending in endings:
+        end += [marker for marker in _split_end(ending, header) if marker.text not in [known.text for known in end]]
+    return Turn(
+        headers=find_anchors(header, prompts),
+        continuation=continuation or _find_role_header(header, end),
+        prefix=prompts.default[len(header.plain) :],
+        end=tuple(end),
+        stops=list_stops(endings),
+    )
+
+
+def _find_role_header(header: Header, end: list[Marker]) -> Marker:
+    """Return the header of the assistant's role without what closes the message before it.
+
+    A model may write it again, and some templates print it behind every turn. Only a header with a marker in it counts.
+    """
+    line = find_last_line(header.plain)
+    for marker in end:
+        line = line.removeprefix(marker.text)
+    bracketed = any(is_opening(atom[0]) and is_closing(atom[-1]) for atom in split_atoms(line))
+    return make_marker(line) if bracketed else Marker()
+
+
+def extend_headers(turn: Turn, structure: list[str]) -> Turn:
+    """Count what the generation prompt puts behind the header as header too, where nothing of it is structure.
+
+    Some templates print the header of the role in one form in the history and in another in the generation prompt.
+    """
+    prefix = turn.prefix.strip()
+    if not prefix or not turn.headers or any(text in prefix or text.startswith(prefix) for text in structure):
+        return turn
+    return replace(turn, headers=(*turn.headers, turn.headers[0] + turn.prefix.rstrip()))
+
+
+def _split_end(ending: str, header: Header) -> list[Marker]:
+    """Return the markers that end a turn: the first, and those behind it that are bracketed and begin no other message."""
+    atoms = split_atoms(ending)
+    foreign = set(split_atoms(header.plain)[1:])
+    kept = takewhile(lambda atom: atom not in foreign and is_opening(atom[0]) and is_closing(atom[-1]), atoms[1:])
+    return [replace(make_marker(atom), before=_space_before(ending, atom)) for atom in (*atoms[:1], *kept)]
+
+
+def list_stops(endings: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the strings on which generation should stop: the first marker of each ending."""
+    firsts = [split_atoms(ending)[0] for ending in endings if ending.strip()]
+    return tuple(dict.fromkeys(stop for stop in firsts if any(map(str.isalnum, stop))))
+
+
+def _space_before(text: str, atom: str) -> str:
+    before = text.partition(atom)[0] if atom in text else ""
+    return before[len(before.rstrip()) :]

@@ -7,7 +7,6 @@ reasonable doubt. That moment is a number of characters of the value, so it does
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 HOLD = 512  # longer values that are not strings are streamed
 
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.0+)?", re.ASCII)
+_FIRST = {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boolean", "n": "null"}
+_WORDS = ("true", "false", "null")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _TOKEN = re.compile(
     r"""[ \t\n\r]*(?:
@@ -77,7 +78,7 @@ def get_json_type(text: str) -> str:
     first = text.lstrip()[:1]
     if not first or check_json(text) != "whole":
         return ""
-    return {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boolean", "n": "null"}.get(first, "number")
+    return _FIRST.get(first, "number")
 
 
 def convert_value(text: str, types: tuple[str, ...], transducer: Transducer, foreign: bool) -> str:
@@ -87,6 +88,8 @@ def convert_value(text: str, types: tuple[str, ...], transducer: Transducer, for
     writes for the three words, lists and objects.
     """
     word = text.strip()
+    if not types and (word in _WORDS or _NUMBER.fullmatch(word)):
+        return word
     for kind in types:
         if kind == "string":
             return dump_text(text)
@@ -140,67 +143,65 @@ def choose_lexer(text: str, types: tuple[str, ...], transducer: Transducer, fore
     return None
 
 
-class TextSink:
-    """Streams a string."""
+class Value:
+    """One raw value that is being read: held back, streamed as a string, or streamed through a lexer."""
 
-    lexer: Lexer | None = None
-    text = True
-    state: Any = None
+    __slots__ = (
+        "_foreign",
+        "_transducer",
+        "_types",
+        "convert",
+        "extend",
+        "hold",
+        "holding",
+        "late",
+        "lead",
+        "lexer",
+        "opener",
+        "state",
+    )
 
-    def open(self) -> str:
-        """Return what stands before the first piece."""
-        return '"'
-
-    def write(self, text: str) -> str:
-        """Return the JSON of a piece."""
-        return escape_json(text)
-
-    def close(self) -> str:
-        """Return what stands after the last piece."""
-        return '"'
-
-
-class TypedSink(TextSink):
-    """Streams a value whose type has to be found out."""
-
-    text = False
-
-    def __init__(self, types: tuple[str, ...], transducer: Transducer, foreign: bool, raw: bool) -> None:
-        self._how = types, transducer, foreign
-        self._quoted = not raw
-        self._held = ""
+    def __init__(self, types: tuple[str, ...], transducer: Transducer, foreign: bool, quoted: bool = False) -> None:
+        self._types, self._transducer, self._foreign = types, transducer, foreign
+        self.holding = self.late = quoted or types[:1] != ("string",)
         self.hold = HOLD
-        self.extend: Callable[[str], int] = lambda _: 0  # how much longer to wait for a value that begins like this
-        self.convert: Callable[[str], str] = lambda text: convert_value(text, *self._how)
+        self.lexer: Lexer | None = None
+        self.state: Any = None
+        self.opener = ""
+        self.lead = ""  # what stands before the value, not emitted yet
+        self.convert: Callable[[str], str] | None = None  # how to read it as a whole, if not by its types
+        self.extend: Callable[[str], int] | None = None  # how long to wait for a value that begins like this
 
     def open(self) -> str:
-        """Return nothing: it is not known yet whether it is a string."""
-        return ""
+        """Return what stands before the first piece of a string."""
+        return self.lead + '"'
 
-    def write(self, text: str) -> str:
-        """Return the JSON of a piece, or nothing while the value is short enough to be waited for."""
-        if self.text:
-            return escape_json(text)
-        if self.lexer is not None:
-            self.state, out, _, _ = self.lexer.scan(self.state, text, 1 << 30)
-            return out
-        self._held += text
-        if len(self._held) <= self.hold:
-            return ""
-        longer = self.extend(self._held[:HOLD])
+    def decide(self, text: str) -> None:
+        """Decide by its first characters how to go on with a value that is longer than what is waited for."""
+        longer = self.extend(text[:HOLD]) if self.extend else 0
         if longer > self.hold:
             self.hold = longer
-            return self.write("")
-        held, self._held = self._held, ""
-        self.lexer = choose_lexer(held[: self.hold], *self._how)
+            return
+        self.lexer = choose_lexer(text[:HOLD], self._types, self._transducer, self._foreign)
+        self.state = self.lexer.start if self.lexer else None
         if self.lexer is None:
-            self.text = True
-            return '"' + escape_json(held)
-        self.state = self.lexer.start
-        return self.write(held)
+            self.lead = self.open()
+        self.holding = False
 
-    def close(self) -> str:
-        """Return the rest of the value's JSON."""
-        if self.text:
-            return '"'
-        return "" if self.lexer is not None else self.convert(self._held)
+    def write(self, text: str) -> str:
+        """Return the JSON of a piece of a value that is not held."""
+        lead = ""
+        if self.late:
+            lead, self.late = self.lead, False
+        if self.lexer is None:
+            return lead + escape_json(text)
+        self.state, out, _, _ = self.lexer.scan(self.state, text, 1 << 30)
+        return lead + out
+
+    def close(self, text: str) -> str:
+        """Return the JSON of the rest of the value."""
+        if not self.holding:
+            return self.write(text) + ("" if self.lexer is not None else '"')
+        if self.convert is not None:
+            return self.lead + self.convert(text)
+        return self.lead + convert_value(text, self._types, self._transducer, self._foreign)

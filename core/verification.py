@@ -22,7 +22,7 @@ HARD_REASONING = 'Let me see... 1 < 2 && "so on"\n- {"name": "nobody"}\n\n* then
 
 SIMPLE_ARGUMENTS: Mapping[str, Any] = {"kqaa": "plain text", "kqab": 3}
 STRING_ARGUMENTS: Mapping[str, Any] = {
-    "kqaa": 'He said "hi" and \'bye\'.',
+    "kqaa": "He said \"hi\" and 'bye'.",
     "kqab": "C:\\temp\\new\n\tline two\n\nline four",
     "kqac": "<b>bold</b> & </i> [x] {y}",
     "kqad": '{"inner": [1, 2, {"deep": "yes"}]}',
@@ -121,7 +121,9 @@ class Proof:
             calls = tuple(replace(call, id=f"{call.name}:{number}") for number, call in enumerate(question.calls))
             question = replace(question, calls=calls)
         if reasoning and reasoning.scope == "never printed" and question.reasoning is not None:
-            opening = "" if self.format.starts[0].state == "reasoning" else reasoning.start.written
+            asked = {name: repr(value) for name, value in question.switches}
+            states = {tuple(start.switches): start.state for start in self.format.starts}
+            opening = "" if states.get(tuple(asked.items())) == "reasoning" else reasoning.start.written
             content = f"{opening}{question.reasoning}{reasoning.end.written}{question.content or ''}"
             question = replace(question, content=content, reasoning=None)
         return question
@@ -152,7 +154,8 @@ class Proof:
         """Cut a text where generation stops: at the end of the turn, or at the stop string before what follows it."""
         ending = max((ending for ending in self.endings if text.endswith(ending)), key=len, default="")
         text = text[: len(text) - len(ending)]
-        if self.format.turn.continuation:
+        continuation = self.format.turn.continuation.text
+        if continuation and continuation in text:
             return text
         return min((text.partition(stop)[0] for stop in self.format.turn.stops), key=len, default=text)
 
@@ -181,7 +184,7 @@ def compare(expected: Mapping[str, Any], message: Mapping[str, Any]) -> bool:
     calls = message.get("tool_calls") or []
     if len(calls) != len(expected["tool_calls"]):
         return False
-    for call, wanted in zip(calls, expected["tool_calls"]):
+    for call, wanted in zip(calls, expected["tool_calls"], strict=True):
         if call["function"]["name"] != wanted["name"]:
             return False
         try:
@@ -229,8 +232,12 @@ def prove(proof: Proof) -> Verdict:
 
 def _list_all_cases(proof: Proof) -> Iterator[Case]:
     yield from list_cases(proof.format)
+    reasoning = proof.format.reasoning
     for switches in proof.prompts.switched:
         yield Case("content", with_switches(Question(content="Hello there."), **dict(switches)))
+        if reasoning and reasoning.scope != "with calls":
+            question = Question(content="Hello there.", reasoning="I think so.")
+            yield Case("reasoning", with_switches(question, **dict(switches)))
 
 
 def _is_ambiguous(proof: Proof, turn: RenderedTurn, message: Mapping[str, Any]) -> bool:
@@ -252,7 +259,7 @@ def _is_ambiguous(proof: Proof, turn: RenderedTurn, message: Mapping[str, Any]) 
 def _judge(part: str, format: ChatFormat, results: list[bool]) -> str:
     if part == "tools" and format.tools and format.tools.provenance == "instructions":
         return "read from the instructions, not proven"
-    if part == "reasoning" and format.reasoning is None or part == "tools" and format.tools is None:
+    if (part == "reasoning" and format.reasoning is None) or (part == "tools" and format.tools is None):
         return "not established" if part == "tools" and format.capabilities.tools else "absent"
     if not results:
         return "not established"

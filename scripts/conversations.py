@@ -5,13 +5,15 @@ Nothing here knows how any model writes. The words are chosen so that no templat
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 JsonObject = dict[str, Any]
 
 QUESTION = "How many stripes does the okapi from pen twelve have?"
 RESULT = "OKAPIRESULT twelve"
+NEXT_RESULT = "OKAPIFOLLOWING twelve"
+EARLIER_QUESTION = "Do okapis hide from their keepers?"
 EARLIER_ANSWER = "Okapis hide well."
 SYSTEM = "You count stripes."
 
@@ -35,7 +37,7 @@ class Fields:
     @property
     def signature(self) -> tuple[bool, bool, int]:
         """Which fields there are: messages with the same ones can be expected to be laid out alike."""
-        return self.reasoning is not None, self.content is not None, min(len(self.calls), 2)
+        return self.reasoning is not None, self.content is not None, len(self.calls)
 
 
 @dataclass(frozen=True)
@@ -124,17 +126,16 @@ def describe_all(schema: Any) -> Any:
             described["additionalProperties"] = {"type": "string", "description": "What else."}
     return described
 
+
 PLAIN_TEXT = "It has forty-two stripes."
 HARD_TEXT = (
-    'Well: "forty-two", they\'d say – or \'41\'?\n\n* a < b && c > d, x</y> <b>bold</b> &amp; {braces} [brackets]\n'
+    "Well: \"forty-two\", they'd say – or '41'?\n\n* a < b && c > d, x</y> <b>bold</b> &amp; {braces} [brackets]\n"
     'C:\\new\\dir \\n 100 % naïve 日本語 🦓\n```json\n{"stripes": 42}\n```\nDone.'
 )
 PLAIN_REASONING = "The keeper would know that."
-HARD_REASONING = (
-    'Hmm, "stripes"…\n\n1. count: {"left": 21}\n2. `len([1, 2]) < 3` </x> it\'s \\ fine\n\nSo: 日本 🦓 42. I will answer.'
-)
+HARD_REASONING = 'Hmm, "stripes"…\n\n1. count: {"left": 21}\n2. `len([1, 2]) < 3` </x> it\'s \\ fine\n\nSo: 日本 🦓 42. I will answer.'
 
-QUOTES = 'She said "hi", it\'s \'fine\' – "'
+QUOTES = "She said \"hi\", it's 'fine' – \""
 BACKSLASHES = "C:\\new\\table \\\\ \\u0041 \\"
 LINES = "first line\n\n  second line\n\tthird\r\nlast"
 MARKUP = "<b>bold</b> a < b && c > d </x> &amp; <!-- no --> [/y] <z/>"
@@ -143,13 +144,17 @@ CLOSERS = '}}]} ] ) "} \'}, "okapi": "x'
 UNICODE = "naïve 日本語 🦓 \u200d ẞ\u00a0«»"
 
 
-def _one(name: str, tool: str = "find_okapi", *, tools: str = "plain", told: bool = True, **arguments: Any) -> Conversation:
+def _one(
+    name: str, tool: str = "find_okapi", *, tools: str = "plain", told: bool = True, **arguments: Any
+) -> Conversation:
     return Conversation(name, Fields(calls=(Call(tool, arguments),)), tools=tools, told=told)
 
 
 _FIRST = Call("find_okapi", {"habitat": "pen twelve", "limit": 3})
 _SECOND = Call("send_postcard", {"recipient": "the keeper", "greeting": 'count "them"\nagain'})
-_TYPED = Call("gauge_pen", {"ratio": 0.5, "posts": 12, "fenced": True, "sides": [3, 4.5], "frame": {"hue": "red", "depth": 2}})
+_TYPED = Call(
+    "gauge_pen", {"ratio": 0.5, "posts": 12, "fenced": True, "sides": [3, 4.5], "frame": {"hue": "red", "depth": 2}}
+)
 
 CONVERSATIONS: tuple[Conversation, ...] = (
     Conversation("content", Fields(content=PLAIN_TEXT)),
@@ -180,7 +185,12 @@ CONVERSATIONS: tuple[Conversation, ...] = (
     _one("call null", "send_postcard", recipient="x", frame={"depth": 1, "more": None, "rest": [None, "x"]}),
     _one("call list", "send_postcard", recipient="x", stamps=["a", 'b "c"', "d, e", "[f]"]),
     _one("call empty containers", "gauge_pen", ratio=1, sides=[], frame={}),
-    _one("call nested", "send_postcard", recipient="x", frame={"hue": "it's \"red\"", "depth": 3, "more": {"tags": ["a", {"b": True}]}}),
+    _one(
+        "call nested",
+        "send_postcard",
+        recipient="x",
+        frame={"hue": 'it\'s "red"', "depth": 3, "more": {"tags": ["a", {"b": True}]}},
+    ),
     Conversation("call all types", Fields(calls=(_TYPED,))),
     _one("call no arguments", "wake_keeper"),
     _one("call unions", "adjust_gate", tools="union", level=5, label="front", mixed="some", until="noon"),
@@ -211,20 +221,33 @@ CONVERSATIONS: tuple[Conversation, ...] = (
 )
 
 # Of each layout the one that is also tried with every switch, and with its end of turn left on.
-LEADING = frozenset({"content", "reasoning, content", "reasoning", "call", "two calls", "content, call", "reasoning, call", "reasoning, content, call"})
+LEADING = frozenset(
+    {
+        "content",
+        "reasoning, content",
+        "reasoning",
+        "call",
+        "two calls",
+        "content, call",
+        "reasoning, call",
+        "reasoning, content, call",
+    }
+)
 
 
-@dataclass
-class Needles:
-    """Fields that can be found again in a render, by signature."""
+# Fields that can be found again in a render.
+NEEDLES = Fields(
+    "RSNNEEDLE",
+    "CNTNEEDLE",
+    (
+        Call("find_okapi", {"habitat": "ONENEEDLE"}),
+        Call("send_postcard", {"recipient": "TWONEEDLE"}),
+        Call("gauge_pen", {"label": "THREENEEDLE"}),
+    ),
+)
 
-    reasoning: str = "RSNNEEDLE"
-    content: str = "CNTNEEDLE"
-    names: tuple[str, str] = ("find_okapi", "send_postcard")
-    values: tuple[str, str] = ("ONENEEDLE", "TWONEEDLE")
-    keys: tuple[str, str] = field(default=("habitat", "recipient"))
 
-    def fields(self, signature: tuple[bool, bool, int]) -> Fields:
-        reasoning, content, count = signature
-        calls = tuple(Call(self.names[i], {self.keys[i]: self.values[i]}) for i in range(count))
-        return Fields(self.reasoning if reasoning else None, self.content if content else None, calls)
+def pick_needles(signature: tuple[bool, bool, int]) -> Fields:
+    """The needles for the fields of a signature."""
+    reasoning, content, count = signature
+    return Fields(NEEDLES.reasoning if reasoning else None, NEEDLES.content if content else None, NEEDLES.calls[:count])

@@ -21,13 +21,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-import chat_autoparser as ca
 from conversations import JsonObject
 from corpus import Source, load_corpus
 from judge import Format, find_fault, read_ways
 from rename import MODES, rename
 from rendering import BOS, EOS
 from turns import Turn, build_turns
+
+import chat_autoparser as ca
 
 Report = dict[str, Any]
 

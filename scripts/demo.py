@@ -1,6 +1,7 @@
 """Show a chat template analysed and a model's raw output streamed; run by scripts/demo.sh.
 
-Without an argument the template is scripts/demo.jinja, whose markers were made up for this; else the one at the given path.
+Without an argument the template is scripts/demo.jinja, whose markers were made up for this; else the one at the given
+path.
 """
 
 from __future__ import annotations
@@ -96,9 +97,9 @@ def _show_template(display: Display, path: Path, renderer: ca.Renderer) -> None:
 
 
 def _generate(path: Path, renderer: ca.Renderer, format: ca.ChatFormat) -> Generation:
-    """Return the output to stream: written by hand for the demo's own template, else a turn that the template renders."""
+    """Return the output to stream: one written by hand for the demo's own template, else a turn that is rendered."""
     if path == TEMPLATE:
-        return Generation("[[assistant]]\n(:ponder:)", OUTPUT, "written by hand")
+        return Generation("[assistant]\n(:ponder:)", OUTPUT, "written by hand")
     example = make_example(renderer, format)
     text = example.text
     for stop in format.turn.stops:

@@ -3,6 +3,7 @@
 # project there and runs scripts/demo.py.
 #
 # Usage: scripts/demo.sh [TEMPLATE]     a chat template's file or a model's folder (default: scripts/demo.jinja)
+# The variable PYTHON names the interpreter to use.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -10,24 +11,26 @@ environment="$root/build/demo"
 installed="$environment/installed"
 
 find_python() {
-    for name in "${PYTHON:-python3}" python3 python3.14 python3.13 python3.12 python3.11 python3.10; do
+    for name in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11 python3.10}; do
         if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
             echo "$name"
             return
         fi
     done
-    echo "demo: needs Python 3.10 or newer; name it in the variable PYTHON" >&2
-    exit 1
+    echo "demo: found no Python 3.10 or newer. Install it, or name one: PYTHON=/path/to/python3 $0" >&2
+    return 1
 }
 
 if [ ! "$installed" -nt "$root/pyproject.toml" ]; then
     python=$(find_python)
-    echo "Setting up in $environment (once) ..." >&2
-    if ! "$python" -m venv --clear "$environment"; then
-        echo "demo: this Python cannot make an environment (on Debian and Ubuntu: apt install python3-venv)" >&2
+    if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+        echo "demo: '$python' cannot make virtual environments. Install its venv module" \
+            "(on Debian and Ubuntu the package python3-venv)." >&2
         exit 1
     fi
-    "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$root[cli]"
+    echo "Setting up in $environment, once ..." >&2
+    "$python" -m venv --clear "$environment"
+    "$environment/bin/python" -m pip install -qq --disable-pip-version-check --editable "$root[cli]"
     touch "$installed"
 fi
 

@@ -15,14 +15,35 @@ from typing import Any, NoReturn
 import jinja2
 import jinja2.ext
 import jinja2.meta
-from conversations import EARLIER_ANSWER, QUESTION, RESULT, SYSTEM, TOOLS, Call, Fields, JsonObject, describe_all
+from conversations import (
+    EARLIER_ANSWER,
+    EARLIER_QUESTION,
+    NEXT_RESULT,
+    QUESTION,
+    RESULT,
+    SYSTEM,
+    TOOLS,
+    Call,
+    Fields,
+    JsonObject,
+    describe_all,
+)
 from jinja2 import nodes
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 BOS, EOS = "<s>", "</s>"
 _NOW = datetime(2026, 1, 2, 3, 4, 5)
-_GIVEN = {"messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "documents", "strftime_now", "raise_exception"}
+_GIVEN = {
+    "messages",
+    "tools",
+    "add_generation_prompt",
+    "bos_token",
+    "eos_token",
+    "documents",
+    "strftime_now",
+    "raise_exception",
+}
 
 
 class _Generation(jinja2.ext.Extension):
@@ -66,6 +87,7 @@ class Template:
     def __init__(self, source: str) -> None:
         tree = _ENVIRONMENT.parse(source)
         self.switches = _find_switches(tree)
+        self.words = _find_words(tree)
         self._compiled = _ENVIRONMENT.from_string(tree)
         self.error = ""
         self.renders = 0
@@ -95,6 +117,12 @@ def _find_switches(tree: nodes.Template) -> dict[str, list[Any]]:
             for constant in (side for side in sides if isinstance(side, nodes.Const)):
                 _add_constant(values, name, constant.value)
     return values
+
+
+def _find_words(tree: nodes.Template) -> list[str]:
+    """The words that a template looks for in other texts, which may be switches in messages."""
+    compares = (c for c in tree.find_all(nodes.Compare) if isinstance(c.expr, nodes.Const) and c.ops[0].op == "in")
+    return sorted({c.expr.value for c in compares if isinstance(c.expr.value, str) and c.expr.value.strip()})[:20]
 
 
 def _add_constant(values: dict[str, list[Any]], name: str, value: Any) -> None:
@@ -174,20 +202,20 @@ def _make_call(given: str, call: Call, shape: Shape) -> JsonObject:
     return {**made, **function} if shape.flat else made
 
 
-def make_results(fields: Fields, shape: Shape, first: int = 0) -> list[JsonObject]:
+def make_results(fields: Fields, shape: Shape, first: int = 0, text: str = RESULT) -> list[JsonObject]:
     """One tool message for each call."""
     return [
-        {"role": "tool", "tool_call_id": given, "name": call.name, "content": make_text(f"{RESULT} {index}", shape)}
+        {"role": "tool", "tool_call_id": given, "name": call.name, "content": make_text(f"{text} {index}", shape)}
         for index, (given, call) in enumerate(zip(make_ids(fields, shape, first), fields.calls, strict=True))
     ]
 
 
-def make_history(history: str, shape: Shape) -> list[JsonObject]:
+def make_history(history: str, shape: Shape, system: str = SYSTEM) -> list[JsonObject]:
     """What comes before the assistant message that is measured."""
     user = {"role": "user", "content": make_text(QUESTION, shape)}
-    opening = [{"role": "system", "content": make_text(SYSTEM, shape)}] if shape.system else []
+    opening = [{"role": "system", "content": make_text(system, shape)}] if shape.system else []
     if history == "later":
-        earlier = {"role": "user", "content": make_text("Do okapis hide?", shape)}
+        earlier = {"role": "user", "content": make_text(EARLIER_QUESTION, shape)}
         return [*opening, earlier, {"role": "assistant", "content": make_text(EARLIER_ANSWER, shape)}, user]
     if history == "tool":
         asked = Fields(calls=(Call("find_okapi", {"habitat": "pen nine", "limit": 1}),))
@@ -198,5 +226,9 @@ def make_history(history: str, shape: Shape) -> list[JsonObject]:
 def make_following(fields: Fields, shape: Shape, first: int = 0) -> list[JsonObject]:
     if shape.follow == "nothing":
         return []
-    results = make_results(fields, shape, first)
-    return [*results, {"role": "user", "content": make_text("Thanks.", shape)}] if shape.follow == "tool, user" else results
+    results = make_results(fields, shape, first, NEXT_RESULT)
+    return (
+        [*results, {"role": "user", "content": make_text("Thanks.", shape)}]
+        if shape.follow == "tool, user"
+        else results
+    )

@@ -53,6 +53,25 @@ def _cut_between(full: str, one: str, two: str) -> str | None:
     return full[start : then + len(second)]
 
 
+def find_split_rival(render: Render, fields: Fields, text: str) -> str | None:
+    """Why the place between reasoning and content cannot be told, if it cannot."""
+    if fields.reasoning is None or fields.content is None:
+        return None
+    reasoning, content = fields.reasoning.strip(), fields.content.strip()
+    between = text.partition(reasoning)[2].partition(content)[0]
+    if not between or between.strip() or content not in text or reasoning not in text:
+        return None
+    rivals = []
+    if between in reasoning:
+        head, _, rest = reasoning.partition(between)
+        rivals.append(replace(fields, reasoning=head, content=rest + between + content))
+    if between in content:
+        head, _, rest = content.partition(between)
+        rivals.append(replace(fields, reasoning=reasoning + between + head, content=rest))
+    full = render(fields)
+    return UNSEPARATED if any(render(rival) == full for rival in rivals) else None
+
+
 def find_rival(render: Render, fields: Fields, tools: list[JsonObject] | None) -> str | None:
     """Why the arguments of these calls cannot be told, if so. `tools` is what the reader knows, None for nothing."""
     full = render(fields)

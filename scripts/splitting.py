@@ -48,7 +48,7 @@ class Oracle:
         self.template = template
         self._prompts: dict[Setting, str | None] = {}
         self._silent: dict[Setting, str | None] = {}
-        self._content: dict[Setting, tuple[str, str]] = {}
+        self._content: dict[Setting, tuple[str, str, str]] = {}
         self._anchors: dict[Setting, str] = {}
 
     def render_prompt(self, setting: Setting) -> str | None:
@@ -58,6 +58,12 @@ class Oracle:
             tools = make_tools(setting.tools, setting.shape)
             self._prompts[setting] = self.template.render(messages, tools, True, dict(setting.switches))
         return self._prompts[setting]
+
+    def render_told(self, setting: Setting, word: str) -> str | None:
+        """The render that asks for an answer, with a word said in a system message."""
+        messages = make_history(setting.history, replace(setting.shape, system=True), word)
+        tools = make_tools(setting.tools, setting.shape)
+        return self.template.render(messages, tools, True, dict(setting.switches))
 
     def render_full(self, setting: Setting, fields: Fields | None) -> str | None:
         """The render with an answer in it, and without a generation prompt."""
@@ -88,10 +94,15 @@ class Oracle:
         if asked not in prompt or asked not in full or silent is None or asked not in silent:
             return None
         ending, following, resting = _cut_after(prompt, asked), _cut_after(full, asked), _cut_after(silent, asked)
-        before, after = self._read_content(setting, asked)
+        before, after, closing = self._read_content(setting, asked)
         common = find_common_start(ending, following)
-        needed = len(resting) if ending != resting else find_common_start(before, after)
-        if common > needed and ending[needed:common].strip():
+        needed = len(resting)
+        if ending == resting:
+            needed = find_common_start(before, after) if setting.history != "tool" else len(ending)
+        left = ending[common:].strip()
+        # An answer before the end of the prompt is part of a question about it.
+        inside = left and closing.endswith(left) and not closing.endswith(ending.strip())
+        if common > needed and ending[needed:common].strip() and not inside:
             return Split(full[: len(full) - len(following) + common], following[common:], False)
         anchor = _find_anchor(before, after, ending)
         if anchor and anchor in following:
@@ -100,14 +111,20 @@ class Oracle:
             return Split(prompt, full[len(silent) :], False)
         return None
 
-    def _read_content(self, setting: Setting, asked: str) -> tuple[str, str]:
-        """What stands between a question and an answer of content, and between that and the next question."""
+    def find_closing(self, setting: Setting) -> str:
+        """What stands after the question where no answer is asked for, if it is the same as where one is."""
+        prompt, silent = self.render_prompt(setting), self.render_silent(setting)
+        asked = RESULT if setting.history == "tool" else QUESTION
+        return _cut_after(prompt, asked) if prompt and prompt == silent and asked in prompt else ""
+
+    def _read_content(self, setting: Setting, asked: str) -> tuple[str, str, str]:
+        """What stands before an answer of content, between an answer and the next question, and after the last answer."""
         if setting not in self._content:
             full = self.render_full(setting, Fields(content=_CONTENT)) or ""
-            before = _cut_after(full, asked).partition(_CONTENT)[0] if asked in full and _CONTENT in full else ""
+            before, _, closing = _cut_after(full, asked).partition(_CONTENT) if asked in full else ("", "", "")
             later = self.render_prompt(replace(setting, history="later")) or ""
             after = _cut_after(later, EARLIER_ANSWER).partition(QUESTION)[0] if EARLIER_ANSWER in later else ""
-            self._content[setting] = before, after
+            self._content[setting] = (before if _CONTENT in full else ""), after, closing.rstrip()
         return self._content[setting]
 
 

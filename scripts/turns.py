@@ -17,19 +17,30 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from conversations import CONVERSATIONS, LEADING, QUESTION, RESULT, TOOLS, Conversation, Fields, JsonObject, Needles
+from conversations import (
+    CONVERSATIONS,
+    EARLIER_ANSWER,
+    EARLIER_QUESTION,
+    LEADING,
+    NEEDLES,
+    NEXT_RESULT,
+    QUESTION,
+    TOOLS,
+    Conversation,
+    Fields,
+    JsonObject,
+    pick_needles,
+)
 from rendering import EMPTIES, EOS, FOLLOWS, IDS, REASONING_KEYS, Shape, Template, make_ids
-from rivals import ROLES_ALIKE, find_field_rival, find_rival, strip_arguments, tells_types
+from rivals import ROLES_ALIKE, find_field_rival, find_rival, find_split_rival, strip_arguments, tells_types
 from splitting import Oracle, Setting, Switches, find_common_end
 
 Signature = tuple[bool, bool, int]
 
-_NEEDLES = Needles()
-
 REWRITTEN_CONTENT = "the template rewrites the content"
 REWRITTEN_REASONING = "the template rewrites the reasoning"
+UNEXPLAINED = "content stands after what only the prompt opens, and no render ever closes"
 PARTIAL_CALL = "the template prints a call without its name or without its arguments"
 
 
@@ -127,8 +138,8 @@ def find_base(study: Study) -> bool:
     told = ("given", "described", "kept back")
     for shape in (Shape(system=s, parts=p, tools=t) for t in told for p in (False, True) for s in (False, True)):
         prompt = study.oracle.render_prompt(Setting(shape))
-        full = study.oracle.render_full(Setting(shape), Fields(content=_NEEDLES.content))
-        if prompt is not None and full is not None and QUESTION in prompt and _NEEDLES.content in full:
+        full = study.oracle.render_full(Setting(shape), Fields(content=NEEDLES.content))
+        if prompt is not None and full is not None and QUESTION in prompt and NEEDLES.content in full:
             study.base = shape
             return True
     return False
@@ -173,7 +184,7 @@ def _prints_reasoning(study: Study, key: str, switches: Switches) -> bool:
 
 def _prints_python(study: Study, shape: Shape) -> bool:
     """Whether arguments given as an object come out as Python writes it, and given as JSON text come out as that."""
-    fields = _NEEDLES.fields((False, False, 1))
+    fields = pick_needles((False, False, 1))
     as_object = study.oracle.render_full(Setting(shape), fields) or ""
     as_text = study.oracle.render_full(Setting(replace(shape, text_arguments=True)), fields) or ""
     arguments = fields.calls[0].arguments
@@ -233,24 +244,51 @@ def _compare_fields(study: Study, layout: Layout, signature: Signature) -> str |
     if not signature[0] and study.reasoning:
         shape = replace(shape, reasoning=study.reasoning[0])
     setting = replace(layout.setting, shape=shape)
-    printed = _keep_printed(_NEEDLES.fields(signature), layout.printed)
+    printed = _keep_printed(pick_needles(signature), layout.printed)
+    if _opens_unexplained(study, layout):
+        return UNEXPLAINED
     doubt = find_field_rival(lambda fields: study.oracle.render_full(setting, fields), printed)
     if doubt == ROLES_ALIKE and printed.reasoning and not printed.content:
         # What reasoning looks like is settled where there is content, too: printing content so does not change that.
         here = study.oracle.split(setting, printed)
-        other = study.oracle.split(setting, _NEEDLES.fields((True, True, 0)))
-        opened = [found.rest.partition(_NEEDLES.reasoning)[0] for found in (here, other) if found]
+        other = study.oracle.split(setting, pick_needles((True, True, 0)))
+        opened = [found.rest.partition(NEEDLES.reasoning)[0] for found in (here, other) if found]
         if len(opened) == 2 and opened[0] == opened[1] and opened[0].strip():
             return None
     return doubt
 
 
+def _opens_unexplained(study: Study, layout: Layout) -> bool:
+    """Whether content follows at once what the prompt opens, in a template that never prints reasoning.
+
+    Past answers do without it, and under another switch the prompt has more of it: here it opens something that content
+    then stands in, as far as renders tell.
+    """
+    setting = replace(layout.setting, history="user")
+    found = study.oracle.split(setting, pick_needles((False, True, 0)))
+    if (
+        study.reasoning
+        or layout.printed != (False, True, 0)
+        or not found
+        or found.rest.partition(NEEDLES.content)[0].strip()
+    ):
+        return False
+    past = study.oracle.render_prompt(replace(setting, history="later")) or ""
+    before = past.partition(EARLIER_QUESTION)[2].partition(EARLIER_ANSWER)[0]
+    prompts = [study.oracle.render_prompt(replace(setting, switches=switches)) for switches in [(), *study.variants]]
+    prompts += [study.oracle.render_told(setting, word) for word in study.oracle.template.words]
+    endings = [prompt.rpartition(QUESTION)[2] for prompt in prompts if prompt]
+    extras = {ending[len(before) :].strip() for ending in endings if before.strip() and ending.startswith(before)}
+    mine = found.prompt.rpartition(QUESTION)[2].removeprefix(before).strip()
+    return bool(mine) and any(extra.startswith(mine) and extra != mine for extra in extras)
+
+
 def _ends_early(study: Study, layout: Layout, signature: Signature) -> bool:
     """Whether the render starts with a whole turn of fewer fields, end of turn and all: generation would stop there."""
-    full = (study.oracle.render_full(layout.setting, _NEEDLES.fields(signature)) or "").rstrip()
+    full = (study.oracle.render_full(layout.setting, pick_needles(signature)) or "").rstrip()
     fewer = {(r, c, n) for r in {False, signature[0]} for c in {False, signature[1]} for n in range(signature[2] + 1)}
     for part in sorted(fewer - {signature, (False, False, 0)}):
-        fields = _NEEDLES.fields(part)
+        fields = pick_needles(part)
         stop = find_ends(study, layout.setting.switches)[bool(part[2])].strip() or EOS
         for empty in EMPTIES if not part[1] else EMPTIES[:1]:
             shape = replace(layout.setting.shape, follow="nothing", empty=empty)
@@ -263,17 +301,17 @@ def _ends_early(study: Study, layout: Layout, signature: Signature) -> bool:
 
 
 def _try(study: Study, signature: Signature, settings: list[Setting]) -> Iterator[Layout]:
-    fields = _NEEDLES.fields(signature)
+    fields = pick_needles(signature)
     for setting in settings:
         found = study.oracle.split(setting, fields)
         if not found:
             continue
         rest = found.rest
-        if setting.shape.follow != "nothing" and RESULT in rest:
-            rest = rest[: rest.find(RESULT)]
+        if setting.shape.follow != "nothing" and NEXT_RESULT in rest:
+            rest = rest[: rest.find(NEXT_RESULT)]
         ends = [rest.rfind(needle) + len(needle) for needle in _list_needles(fields) if needle in rest]
         count = _count_printed(fields, rest)
-        printed = (signature[0] and _NEEDLES.reasoning in rest, signature[1] and _NEEDLES.content in rest, count)
+        printed = (signature[0] and NEEDLES.reasoning in rest, signature[1] and NEEDLES.content in rest, count)
         partial = any(word in rest for call in fields.calls[count:] for word in (call.name, *call.arguments.values()))
         yield Layout(setting, printed, found.exact, rest[max(ends, default=len(rest)) :], partial)
 
@@ -330,7 +368,7 @@ def _cut_end(study: Study, layout: Layout, fields: Fields, rest: str) -> tuple[s
     spoken, called = find_ends(study, layout.setting.switches)
     if layout.setting.shape.follow != "nothing":
         stop = called.strip() or EOS
-        until = rest.rfind(stop, 0, rest.find(RESULT) if RESULT in rest else len(rest))
+        until = rest.rfind(stop, 0, rest.find(NEXT_RESULT) if NEXT_RESULT in rest else len(rest))
         return (rest[:until], stop) if until >= 0 else (rest, "")
     for end in (called if fields.calls else spoken, spoken, called, EOS):
         stripped = rest.rstrip() if not end[-1:].isspace() else rest
@@ -354,7 +392,7 @@ def _make_turns(study: Study, layout: Layout, conversation: Conversation, leadin
     prompt, rest = found.prompt, found.rest
     if not found.exact:
         # Fields may start with the words that a prompt ends with; needles do not.
-        bare = study.oracle.split(setting, _NEEDLES.fields(fields.signature))
+        bare = study.oracle.split(setting, pick_needles(fields.signature))
         length = len(bare.prompt) if bare and (prompt + rest).startswith(bare.prompt) else len(prompt)
         prompt, rest = (prompt + rest)[:length], (prompt + rest)[length:]
     text, stop = _cut_end(study, layout, fields, rest)
@@ -362,25 +400,33 @@ def _make_turns(study: Study, layout: Layout, conversation: Conversation, leadin
         return
     told = TOOLS[conversation.tools] if conversation.told else None
     printed = _keep_printed(strip_arguments(render, fields), layout.printed)
-    doubt = layout.unreadable or _find_rewrite(printed, text)
+    doubt = layout.unreadable or _find_rewrite(printed, text) or find_split_rival(render, fields, text)
     if not doubt and printed.calls and not _tells_types(study, layout):
         doubt = find_rival(render, fields, told)
     ids = make_ids(fields, setting.shape, int(setting.history == "tool"))
     expected = _expect(printed, [given if given in text else None for given in ids])
     turn = Turn(
-        study.name, conversation.name, dict(setting.switches), prompt, text, told, expected, found.exact, unreadable=doubt
+        study.name,
+        conversation.name,
+        dict(setting.switches),
+        prompt,
+        text,
+        told,
+        expected,
+        found.exact,
+        unreadable=doubt,
     )
     yield turn
-    if leading and stop and setting.shape.follow == "nothing":
+    closing = study.oracle.find_closing(setting)
+    if leading and stop and not find_common_end(stop, closing.strip()).strip() and setting.shape.follow == "nothing":
         yield replace(turn, name=f"{turn.name}, ended", text=text + rest[len(text) :].rstrip(), ended=True)
 
 
 def _keep_printed(fields: Fields, printed: Signature) -> Fields:
-    whole = printed[2] >= min(len(fields.calls), 2)
     return Fields(
         fields.reasoning if printed[0] else None,
         fields.content if printed[1] else None,
-        fields.calls if whole else fields.calls[: printed[2]],
+        fields.calls[: printed[2]],
     )
 
 
@@ -394,7 +440,7 @@ def _find_rewrite(fields: Fields, text: str) -> str | None:
 
 def _tells_types(study: Study, layout: Layout) -> bool:
     if study.typed is None:
-        call = _NEEDLES.fields((False, False, 1)).calls[0]
+        call = pick_needles((False, False, 1)).calls[0]
         setting = replace(layout.setting, history="user", tools="plain", switches=())
         study.typed = tells_types(lambda fields: study.oracle.render_full(setting, fields), call)
     return study.typed

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from chat_autoparser.format import (
     KEY,
     Arguments,
@@ -101,7 +104,11 @@ NESTED = ChatFormat(
     reasoning=Reasoning(Marker(""), Marker("</think>", before="\n", after="\n"), "reasoning_content"),
     tools=make_tools(
         ObjectBody(
-            ("function", "name"), ("function", "arguments"), ("id",), array=True, keys=("id", "type", "function", "name", "arguments")
+            ("function", "name"),
+            ("function", "arguments"),
+            ("id",),
+            array=True,
+            keys=("id", "type", "function", "name", "arguments"),
         ),
         JSON,
         section=(Marker("<|action_start|>", after="\n"), Marker("<|action_end|>", before="\n")),
@@ -126,7 +133,9 @@ FENCED = ChatFormat(
 NAME_ID = ChatFormat(
     turn=Turn(headers=("[/INST]",), end=(Marker("</s>"),)),
     tools=make_tools(
-        SequenceBody((("name", "[CALL_ID]"), ("id", "[ARGS]"), ("arguments", ""))), JSON, (Marker("[TOOL_CALLS]"), Marker())
+        SequenceBody((("name", "[CALL_ID]"), ("id", "[ARGS]"), ("arguments", ""))),
+        JSON,
+        (Marker("[TOOL_CALLS]"), Marker()),
     ),
 )
 
@@ -227,7 +236,9 @@ MARKED_CALLS = ChatFormat(
     reasoning=THINK,
     tools=make_tools(
         SequenceBody((("name", "("), ("arguments", ""))),
-        Arguments(False, ObjectNotation("", "", (Slot(Marker("="), Marker()),), ", ", ""), PYTHON_STRINGS, PYTHON_VALUE),
+        Arguments(
+            False, ObjectNotation("", "", (Slot(Marker("="), Marker()),), ", ", ""), PYTHON_STRINGS, PYTHON_VALUE
+        ),
         (Marker(), Marker(")")),
         (Marker("<|tool_call_start|>["), Marker("]<|tool_call_end|>")),
         ", ",
@@ -239,7 +250,9 @@ _ODD_STRING = StringNotation('<|"|>', '<|"|>')
 _ODD_OBJECT = ObjectNotation("{", "", (Slot(Marker(":"), Marker()),), ",", "}")
 ODD = ChatFormat(
     turn=Turn(headers=("<start_of_turn>model\n",), end=(Marker("<end_of_turn>", after="\n"),)),
-    reasoning=Reasoning(Marker("<|channel>thought", after="\n"), Marker("<channel|>", before="\n"), "reasoning_content"),
+    reasoning=Reasoning(
+        Marker("<|channel>thought", after="\n"), Marker("<channel|>", before="\n"), "reasoning_content"
+    ),
     tools=make_tools(
         SequenceBody((("name", ""), ("arguments", ""))),
         Arguments(
@@ -310,6 +323,109 @@ ENVELOPE = ChatFormat(
     tools=make_tools(NAMED, Arguments(False, PYTHON_OBJECT, PYTHON_STRINGS, PYTHON_VALUE), TOOL_CALL),
 )
 
-FORMATS = {
-    name: value for name, value in globals().items() if isinstance(value, ChatFormat)
-}
+FORMATS = {name: value for name, value in globals().items() if isinstance(value, ChatFormat)}
+
+
+def make_tool(name: str, **properties: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties}
+    return {"type": "function", "function": {"name": name, "parameters": schema}}
+
+
+TOOLS = [
+    make_tool(
+        "f",
+        a={"type": "string"},
+        n={"type": "integer"},
+        o={"type": "object"},
+        l={"type": "array"},
+        b={"type": "boolean"},
+    ),
+    make_tool("g", city={"type": "string"}),
+]
+
+
+def write_odd(value: Any) -> str:
+    """Write a value with odd quotes and bare keys."""
+    if isinstance(value, str):
+        return f'<|"|>{value}<|"|>'
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}:{write_odd(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(write_odd, value)) + "]"
+    return json.dumps(value)
+
+
+def write_raw(value: Any) -> str:
+    """Write a string as it is and everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def write_markup(value: Any) -> str:
+    """Write a value as nested markup."""
+    if isinstance(value, dict):
+        return "".join(f"<{key}>{write_markup(inner)}</{key}>" for key, inner in value.items())
+    if isinstance(value, list):
+        return "".join(f"<item>{write_markup(inner)}</item>" for inner in value)
+    return write_raw(value)
+
+
+def write_keywords(arguments: dict[str, Any]) -> str:
+    """Write keyword arguments in call syntax."""
+    return ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+
+
+def write_call(shape: str, name: str, arguments: dict[str, Any]) -> str:
+    """Write one call as a model of this shape would, with all the markup around it."""
+    dumped = json.dumps(arguments, ensure_ascii=False)
+    items = [(key, write_raw(value)) for key, value in arguments.items()]
+    kinds = {key: str(isinstance(value, str)).lower() for key, value in arguments.items()}
+    if shape == "JSON_TAGS":
+        return f'\n<tool_call>\n{{"name": "{name}", "arguments": {dumped}}}\n</tool_call>'
+    if shape == "JSON_ARRAY":
+        return f'[TOOL_CALLS] [{{"name": "{name}", "arguments": {dumped}, "id": "123456789"}}]'
+    if shape == "BARE":
+        return f'{{"name": "{name}", "parameters": {dumped}}}'
+    if shape == "NAME_KEY":
+        return f'\n<calls>[{{"{name}": {dumped}}}]</calls>'
+    if shape == "NESTED":
+        pretty = json.dumps(
+            [{"id": "i1", "type": "function", "function": {"name": name, "arguments": arguments}}],
+            indent=2,
+            ensure_ascii=False,
+        )
+        return f"<|action_start|>\n{pretty}\n<|action_end|>"
+    if shape == "FENCED":
+        return (
+            f"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n{dumped}\n```"
+            "<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+        )
+    if shape == "NAME_ID":
+        return f"[TOOL_CALLS]{name}[CALL_ID]123456789[ARGS]{dumped}"
+    if shape == "ID_NAME":
+        return (
+            f"<|tool_calls_section_begin|><|tool_call_begin|>functions.{name}:0<|tool_call_argument_begin|>{dumped}"
+            "<|tool_call_end|><|tool_calls_section_end|>"
+        )
+    if shape == "TAGGED":
+        entries = "".join(f"<parameter={key}>\n{value}\n</parameter>\n" for key, value in items)
+        return f"\n\n<tool_call>\n<function={name}>\n{entries}</function>\n</tool_call>"
+    if shape == "KEY_VALUE":
+        entries = "".join(f"<arg_key>{key}</arg_key>\n<arg_value>{value}</arg_value>\n" for key, value in items)
+        return f"\n<tool_call>{name}\n{entries}</tool_call>"
+    if shape == "TYPED":
+        entries = "".join(f'<p name="{key}" string="{kinds[key]}">{value}</p>\n' for key, value in items)
+        return f'\n\n<function_calls>\n<invoke name="{name}">\n{entries}</invoke>\n</function_calls>'
+    if shape == "CALLS":
+        return f"[{name}({write_keywords(arguments)})]"
+    if shape == "MARKED_CALLS":
+        return f"<|tool_call_start|>[{name}({write_keywords(arguments)})]<|tool_call_end|>"
+    if shape == "ODD":
+        return f"<|tool_call>call:{name}{write_odd(arguments)}<tool_call|>"
+    if shape == "MARKUP":
+        return f'\n<tool_call>\n<invoke name="{name}">{write_markup(arguments)}</invoke>\n</tool_call>'
+    if shape == "CHANNELS":
+        return f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{dumped}<|call|>"
+    if shape == "RECIPIENTS":
+        return f">>>{name}\n{dumped}"
+    assert shape == "ENVELOPE", shape
+    return f'\n<tool_call>\n{{"name": "{name}", "arguments": {arguments!r}}}\n</tool_call>'

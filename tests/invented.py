@@ -7,8 +7,9 @@ must find out is known here from the start, and no word of it from anywhere else
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 Calls = Literal["json", "array", "nested", "key", "name and json", "id and json", "tagged", "typed", "keywords", "none"]
 
@@ -48,9 +49,11 @@ def write_template(design: Design) -> str:
         [
             "{%- for m in messages -%}",
             "{%- if m.role == 'assistant' -%}",
-            _literal(start) + _write_reasoning(design) + _write_content(design) + _write_calls(design) + _literal(end + "\n"),
+            _literal(start) + _write_reasoning(design) + _write_content(design) + _write_calls(design),
+            _literal(end + "\n"),
             "{%- else -%}",
-            f"{_literal(role)}{{{{ m.role }}}}{_literal(design.brackets[1] + chr(10))}{{{{ m.content }}}}{_literal(end + chr(10))}",
+            _literal(role) + "{{ m.role }}" + _literal(design.brackets[1] + "\n") + "{{ m.content }}",
+            _literal(end + "\n"),
             "{%- endif -%}",
             "{%- endfor -%}",
             "{%- if add_generation_prompt -%}" + _literal(start + opened) + "{%- endif -%}",
@@ -147,7 +150,7 @@ def _keyword_call(design: Design) -> tuple[str, str, str, str]:
     return design.mark(4) + "[", "]" + design.mark(4, close=True), ", ", inside
 
 
-_CALLS: dict[str, Any] = {
+_CALLS: dict[str, Callable[[Design], tuple[str, str, str, str]]] = {
     "json": _json_call,
     "array": _array_call,
     "nested": _nested_call,

@@ -11,11 +11,18 @@ from hypothesis import strategies as st
 from invented import Calls, Design, write_template
 
 import chat_autoparser as ca
+from chat_autoparser import probes
 
 CALLS = get_args(Calls)
 
+# The needles of the probes are found by Hypothesis, which reads the source: a template made of them cannot be questioned.
+NEEDLES = {value for value in vars(probes).values() if isinstance(value, str)}
+
 words = st.lists(
-    st.text("abcdefghijklmnopqrstuvwxyz", min_size=3, max_size=8), min_size=6, max_size=6, unique=True
+    st.text("abcdefghijklmnopqrstuvwxyz", min_size=3, max_size=8).filter(lambda word: word not in NEEDLES),
+    min_size=6,
+    max_size=6,
+    unique=True,
 ).map(tuple)
 brackets = st.sampled_from([("<", ">"), ("[", "]"), ("<|", "|>"), ("⟦", "⟧"), ("«", "»"), ("{%", "%}")][:5])
 
@@ -112,7 +119,8 @@ def test_parse_after_render_is_the_identity(design: Design, arguments: dict[str,
     render = ca.load_renderer(source)
     user = {"role": "user", "content": "Go."}
     bare = render([user], tools, False)
-    start = bare + render([message], tools, False)[: len(render([{**message, "tool_calls": None}], tools, False).partition("\n")[0]) + 1]
+    header_line = render([message], tools, False).partition("\n")[0] + "\n"
+    start = bare + header_line
     whole = render([user, message], tools, False)
     assert whole.startswith(start)
     end = format.turn.stops[0]

@@ -62,13 +62,14 @@ CONVERSATIONS: list[tuple[list[dict[str, Any]], list[dict[str, Any]] | None, boo
         [
             USER,
             {
+                "thinking": "Because.\nYes",
                 "role": "assistant",
                 "content": "So ü 'q' \"d\" \\ <b>&amp;",
                 "reasoning_content": "Because.\nYes",
                 "tool_calls": [make_call(query='a\n"b"', limit=2, order="asc")],
             },
             {"role": "tool", "content": '{"x": [1, 2.5, null, true]}', "tool_call_id": "call12345", "name": "look_up"},
-            {"role": "assistant", "content": "Done", "reasoning": "Short"},
+            {"thinking": "Short", "role": "assistant", "content": "Done", "reasoning_content": "Short"},
         ],
         [TOOL, TOOL],
         False,
@@ -171,7 +172,7 @@ FEATURES = [
 def test_every_feature_renders_as_in_transformers(
     source: str, tools: list[dict[str, Any]] | None, transformers_render: Callable[..., str]
 ) -> None:
-    messages = [USER, {"role": "assistant", "content": "<Ho>", "reasoning": "Why"}]
+    messages = [USER, {"thinking": "Why", "role": "assistant", "content": "<Ho>", "reasoning_content": "Why"}]
     expected = transformers_render(source, messages, tools, True, **TOKENS)
     assert load_renderer(source, **TOKENS)(messages, tools, True) == expected
 
@@ -183,7 +184,6 @@ def test_every_feature_renders_as_in_transformers(
         "{{ messages.append(1) }}",
         "{{ ''.__class__.__mro__ }}",
         "{% set messages[0].content = 1 %}",
-        "{{ namespace(_a=1) }}",
         "{{ missing|tojson }}",
         "{% include 'other' %}",
         "{{ 'x' + 1 }}",
@@ -198,6 +198,20 @@ def test_what_fails_in_transformers_fails_here(source: str, transformers_render:
         transformers_render(source, [USER], None, False)
     with pytest.raises(TemplateError):
         load_renderer(source)([USER])
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "thinking", "reasoning"])
+def test_reasoning_goes_by_each_of_its_names(name: str) -> None:
+    """As in transformers 5.23: no template is given reasoning under a name that it does not read."""
+    read = load_renderer("{{ messages[0].reasoning_content }}|{{ messages[0].thinking }}|{{ messages[0]|length }}")
+    assert read([{"role": "assistant", name: "Why"}]) == f"Why|Why|{4 if name == 'reasoning' else 3}"
+
+
+def test_a_namespace_takes_no_private_names() -> None:
+    """As in transformers 5.23."""
+    for source in ("{% set n = namespace(_a=1) %}", "{% set n = namespace() %}{% set n._a = 1 %}"):
+        with pytest.raises(TemplateError, match="private attribute '_a'"):
+            load_renderer(source)([])
 
 
 def test_input_is_not_changed_and_objects_become_plain() -> None:

@@ -1,0 +1,227 @@
+"""What parsing costs: a ratio table against a parser that does nothing, the growth with length, and the analysis.
+
+    python scripts/bench.py                  # the whole table
+    python scripts/bench.py --quick          # fewer repeats, shorter outputs
+    python scripts/bench.py --json FILE      # the figures as JSON
+
+Every output is fed in tokens of four characters. The floor is a parser whose ``feed`` returns one Delta with the text,
+measured in the same run and in turn with ours; each figure is the best of several repeats, so that other work on the
+machine disturbs it least. Absolute times depend on the machine: read the ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import json
+import re
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from corpus import load_corpus
+
+import chat_autoparser as ca
+
+TOKEN = 4
+SHAPES = {
+    "JSON in tags": "Qwen-Qwen3-0.6B",
+    "JSON array": "0xA50C1A1-Mistral-Nemo-Instruct-2407-Heretic-v2",
+    "bare JSON": "meta-llama-Llama-3.1-8B-Instruct",
+    "name as key": "swiss-ai-Apertus-8B-Instruct-2509",
+    "marker and JSON": "Mistral-Small-3.2-24B-Instruct-2506",
+    "id with name": "moonshotai-Kimi-K2.5",
+    "message headers": "openai-gpt-oss-120b",
+    "tagged": "Qwen3-Coder",
+    "tagged keys": "GLM-4.6",
+    "typed tags": "deepseek-ai-DeepSeek-V4",
+    "keywords": "LiquidAI-LFM2.5-8B-A1B-Base",
+    "odd quotes": "google-gemma-4-31B-it",
+    "nested markup": "MiniMaxAI-MiniMax-M3-MXFP8",
+}
+WORDS = "the quick brown fox, who said: jumps over a lazy dog; then 3 more times (or so) - and rests. "
+
+
+@dataclass(frozen=True)
+class Load:
+    """A kind of output: a name, and the arguments of the one call in it (None: plain text)."""
+
+    name: str
+    make: Callable[[int], dict[str, Any] | None]
+
+
+def make_text(length: int) -> str:
+    """Return prose of about so many characters."""
+    return (WORDS * (length // len(WORDS) + 1))[:length]
+
+
+def make_fields(length: int) -> dict[str, Any]:
+    """Return arguments with many fields of every type."""
+    arguments: dict[str, Any] = {}
+    for number in range(length // 100):
+        arguments[f"field_{number}"] = f"value number {number} of many"
+        arguments[f"count_{number}"] = number
+        arguments[f"list_{number}"] = [number, "two", {"three": True}]
+    return arguments
+
+
+NUMBER = 7000001
+DEPTH = 1000
+
+
+LOADS = (
+    Load("text", lambda length: None),
+    Load("arguments", make_fields),
+    Load("one long string", lambda length: {"code": make_text(length)}),
+    Load("nested lists", lambda length: {f"lists_{number}": [[NUMBER]] for number in range(max(1, length // 2000))}),
+)
+
+
+class NoParser:
+    """The floor: hands each piece of text back."""
+
+    def feed(self, text: str) -> list[ca.Delta]:
+        return [ca.Delta("content", text)]
+
+
+def make_tools(arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    """Declare one tool with a parameter for each argument."""
+    kinds = {str: "string", int: "integer", list: "array"}
+    properties = {key: {"type": kinds[type(value)], "description": "A parameter."} for key, value in arguments.items()}
+    parameters = {"type": "object", "properties": properties, "required": [], "additionalProperties": False}
+    return [{"type": "function", "function": {"name": "run", "description": "Runs.", "parameters": parameters}}]
+
+
+def render_output(source: str, load: Load, length: int) -> tuple[str, list[dict[str, Any]]] | None:
+    """Return what a model of the template would write, and the tools; None where the template refuses it."""
+    arguments = load.make(length)
+    tools = make_tools(arguments or {})
+    if arguments is None:
+        return make_text(length), tools
+    render = ca.load_renderer(source, bos_token="<s>", eos_token="</s>")
+    user = {"role": "user", "content": "Go."}
+    function: dict[str, Any] = {"name": "run", "arguments": arguments}
+    call = {"id": "abcd12345", "type": "function", "function": function}
+    for spelled in (arguments, json.dumps(arguments)):
+        function["arguments"] = spelled
+        try:
+            text = render([user, {"role": "assistant", "content": "", "tool_calls": [call]}], tools, False)
+            prompt = render([user], tools, False)
+        except ca.AutoparserError:
+            continue
+        return deepen(text[len(prompt) :]) if load.name == "nested lists" else text[len(prompt) :], tools
+    return None
+
+
+def deepen(text: str) -> str:
+    """Nest the lists around each number in an output a thousand deep, in the notation in which they are written twice."""
+    for half in range(30, 0, -1):
+        found = re.search(rf"(.{{{half}}})\1{NUMBER}(.{{1,{half + 1}}}?)\2", text, re.DOTALL)
+        if found and not found[1].isspace():
+            opening, closing = found[1], found[2]
+            return text.replace(f"{opening}{NUMBER}{closing}", f"{opening * DEPTH}{NUMBER}{closing * DEPTH}")
+    return text
+
+
+def split_tokens(text: str) -> list[str]:
+    """Split a text into tokens of four characters."""
+    return [text[place : place + TOKEN] for place in range(0, len(text), TOKEN)]
+
+
+def time_feeding(make: Callable[[], Any], tokens: list[str]) -> float:
+    """Return the mean microseconds of a feed over the tokens."""
+    feed = make().feed
+    gc.disable()
+    start = time.perf_counter()
+    for token in tokens:
+        feed(token)
+    elapsed = time.perf_counter() - start
+    gc.enable()
+    return elapsed / len(tokens) * 1e6
+
+
+def measure(format: ca.ChatFormat, source: str, load: Load, tokens: int, repeats: int) -> tuple[float, float] | None:
+    """Return (ours, floor) in microseconds a token, the best of the repeats."""
+    rendered = render_output(source, load, tokens * TOKEN)
+    if rendered is None:
+        return None
+    text, tools = rendered
+    pieces = split_tokens(text)[:tokens]
+    ours, floor = [], []
+    for _ in range(repeats):
+        floor.append(time_feeding(NoParser, pieces))
+        ours.append(time_feeding(lambda: format.parser(tools=tools), pieces))
+    return min(ours), min(floor)
+
+
+def measure_shapes(short: int, long: int, repeats: int) -> Iterator[dict[str, Any]]:
+    """Measure each load in each shape, at two lengths."""
+    sources = {source.name: source.text for source in load_corpus()}
+    for shape, name in SHAPES.items():
+        source = sources[name]
+        format = ca.analyze(source, bos_token="<s>", eos_token="</s>")
+        for load in LOADS:
+            near = measure(format, source, load, short, repeats)
+            far = measure(format, source, load, long, max(2, repeats // 3))
+            if near and far:
+                yield {
+                    "shape": shape,
+                    "load": load.name,
+                    "us": round(near[0], 2),
+                    "floor_us": round(near[1], 2),
+                    "ratio": round(near[0] / near[1], 2),
+                    "growth": round((far[0] / far[1]) / (near[0] / near[1]), 2),
+                }
+
+
+def measure_construction(repeats: int) -> float:
+    """Return the median microseconds of making a parser from a known format."""
+    (source,) = (source.text for source in load_corpus() if source.name == SHAPES["tagged"])
+    format = ca.analyze(source, bos_token="<s>", eos_token="</s>")
+    tools = make_tools(make_fields(1000))
+    prompt = "x" * 1000 + (format.turn.headers[0] if format.turn.headers else "")
+    times = []
+    for _ in range(repeats * 100):
+        start = time.perf_counter()
+        format.parser(tools=tools, prompt=prompt)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1e6
+
+
+def measure_analysis(share: int) -> list[float]:
+    """Return the milliseconds of analysing every so-many-th template of the corpus, proof included."""
+    times = []
+    for source in load_corpus()[::share]:
+        start = time.perf_counter()
+        with contextlib.suppress(ca.AutoparserError):
+            ca.analyze(source.text, bos_token="<s>", eos_token="</s>")
+        times.append((time.perf_counter() - start) * 1e3)
+    return sorted(times)
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--quick", action="store_true", help="fewer repeats and shorter outputs")
+    options.add_argument("--json", metavar="FILE", help="write the figures to a file")
+    chosen = options.parse_args()
+    repeats, long = (3, 8000) if chosen.quick else (9, 32000)
+    print(f"{'shape':18} {'load':16} {'µs/token':>9} {'floor':>6} {'ratio':>6} {f'x at {long}':>10}")
+    rows = []
+    for row in measure_shapes(2000, long, repeats):
+        rows.append(row)
+        print(f"{row['shape']:18} {row['load']:16} {row['us']:9} {row['floor_us']:6} {row['ratio']:6} {row['growth']:10}")
+    construction, analysis = measure_construction(repeats), measure_analysis(10 if chosen.quick else 1)
+    print(f"making a parser: {construction:.1f} µs")
+    median, worst = statistics.median(analysis), analysis[-1]
+    print(f"analysis with proof: median {median:.0f} ms, worst {worst:.0f} ms, {len(analysis)} templates")
+    if chosen.json:
+        with open(chosen.json, "w", encoding="utf-8") as file:
+            json.dump({"rows": rows, "construction_us": construction, "analysis_ms": analysis}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

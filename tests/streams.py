@@ -1,0 +1,63 @@
+"""Running parsers over texts split in different ways, for the tests."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from chat_autoparser.message import fold_deltas
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from chat_autoparser.format import ChatFormat
+
+Call = tuple[str, str]
+
+
+class Reading(NamedTuple):
+    """What a parser made of a text: the message's parts, each call as name and arguments, and which were cut off."""
+
+    reasoning: str | None
+    content: str | None
+    calls: list[Call]
+    incomplete: set[int]
+    ids: list[str]
+
+
+def read(
+    form: ChatFormat, pieces: Iterable[str], tools: list[dict[str, Any]] | None = None, prompt: str | None = None
+) -> Reading:
+    """Feed pieces to a new parser, and fold what it emits."""
+    parser = form.parser(tools, prompt)
+    deltas = [delta for piece in pieces for delta in parser.feed(piece)]
+    message = fold_deltas([*deltas, *parser.finish()])
+    calls = message.get("tool_calls", [])
+    return Reading(
+        message["reasoning_content"],
+        message["content"],
+        [(call["function"]["name"], call["function"]["arguments"]) for call in calls],
+        set(parser.incomplete_calls),
+        [call["id"] for call in calls],
+    )
+
+
+def split_randomly(text: str, seed: int, longest: int = 9) -> list[str]:
+    """Split a text into pieces of random sizes."""
+    source, pieces, start = random.Random(seed), [], 0
+    while start < len(text):
+        size = source.randint(1, longest)
+        pieces.append(text[start : start + size])
+        start += size
+    return pieces
+
+
+def read_all_ways(
+    form: ChatFormat, text: str, tools: list[dict[str, Any]] | None = None, prompt: str | None = None
+) -> Reading:
+    """Read a text whole, one character at a time and in random pieces; all must agree but for generated ids."""
+    whole = read(form, [text], tools, prompt)
+    for pieces in (list(text), *(split_randomly(text, seed, 3 + 3 * seed) for seed in range(6))):
+        other = read(form, pieces, tools, prompt)
+        assert other[:4] == whole[:4], pieces
+    return whole
