@@ -136,9 +136,9 @@ class ArgumentReader(TextReader):
             else:
                 place = found.end()
                 continue
+            if place - at >= bound:
+                return "", -2
             if place >= len(self._text):
-                if place - at >= bound:
-                    return "", -2
                 if self._closed:
                     return "", -1
                 yield place + 1

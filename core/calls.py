@@ -30,7 +30,7 @@ NAME_LIMIT = 256
 TAIL = 1024  # how many characters after its arguments the rest of a call's envelope may have
 PENDING_LIMIT = 64
 
-PLAUSIBLE = re.compile(r"[^\s\"'`<>\[\](){}]{1,%d}" % NAME_LIMIT)
+PLAUSIBLE = re.compile(rf"[^\s\"'`<>\[\](){{}}]{{1,{NAME_LIMIT}}}")
 _COUNTER = re.compile(r":\d+$")
 
 
@@ -122,7 +122,7 @@ class CallReader(TaggedReader):
 
     def _swallow(self, closer: str, at: int, after: str) -> Wait:
         """Swallow those of some end markers that stand at a place; the block of text begins after them."""
-        for atom in split_atoms(closer):
+        for atom in self._call.list_closers(closer):
             end = yield from self._match_after_space(make_literal(atom), at)
             if end >= 0:
                 at = end
@@ -173,7 +173,7 @@ class CallReader(TaggedReader):
 
     def _expect(self, text: str) -> None:
         """Remember the closers of what was opened."""
-        for atom in split_atoms(text):
+        for atom in self._call.list_closers(text) if self._call else split_atoms(text):
             if not is_weak(atom) and len(self._pending) < PENDING_LIMIT:
                 self._pending.append(atom)
 
@@ -270,9 +270,7 @@ class CallReader(TaggedReader):
     def _commit_bare_head(self, name: str, call_id: str | None, at: int) -> int:
         """Take a call that has a name and no arguments: complete if its object has ended, else cut off."""
         weak = self._call.bare
-        if (weak and (at >= 0 or self._tools is None)) or not self._commit(
-            name, call_id, len(self._text) if at < 0 else at
-        ):
+        if (weak and (at >= 0 or self._tools is None)) or not self._commit(name, call_id, len(self._text) if at < 0 else at):
             return -1
         if at < 0:
             return self._break_off()

@@ -59,9 +59,7 @@ _RECIPIENT = Structure(OPENER, Literal(""))
 class StreamParser(CallReader):
     """Reads one generation of a format; see the module's text and :meth:`ChatFormat.parser`."""
 
-    def __init__(
-        self, format: ChatFormat, tools: Iterable[dict[str, Any]] | None = None, prompt: str | None = None
-    ) -> None:
+    def __init__(self, format: ChatFormat, tools: Iterable[dict[str, Any]] | None = None, prompt: str | None = None) -> None:
         super().__init__()
         self._program = program = get_program(format)
         self._tools = None if tools is None else ToolSet(tools)
@@ -259,7 +257,7 @@ class StreamParser(CallReader):
                 return -1
             return (yield from self._read_message_call(name[0], at, end))
         reasoning = program.reasoning
-        thinks = reasoning is not None and program.reasoning_start.match(self._text, at) == end
+        thinks = reasoning is not None and self._text[at:end].rstrip().endswith(reasoning.start.text)
         end -= self._end_text(at, "")
         if thinks and reasoning is not None:
             self._start_text(end, reasoning.start.after)

@@ -64,9 +64,7 @@ class Program:
         self.prefixes = tuple(sorted({start.prefix for start in format.starts}, key=len, reverse=True))
         ends = [*turn.end]
         if self.headed:
-            ends += [
-                marker for marker in (reasoning and reasoning.end, content.end, tools and tools.call_end) if marker
-            ]
+            ends += [marker for marker in (reasoning and reasoning.end, content.end, tools and tools.call_end) if marker]
         self.ends = tuple(Structure(END, make_literal(m.text), m.before, m.after) for m in _unique(ends))
         self.entries: dict[str, Entries] = {}  # by the name of the tool, as they are needed
         self.continuation = turn.continuation
@@ -131,7 +129,7 @@ class Program:
                 (self.tools.call_end, self.call.call_end),
                 (self.tools.section_end, self.call.section_end),
             ):
-                found += [Marker(atom, marker.before, marker.after) for atom in split_atoms(text)]
+                found += [Marker(atom, marker.before, marker.after) for atom in self.call.list_closers(text)]
         return tuple(found)
 
     def _list_header_atoms(self) -> list[str]:
@@ -191,6 +189,24 @@ class CallProgram:
     def markup(self) -> MarkupReader:
         """What reads nested markup of this notation."""
         return MarkupReader(self.arguments.value, self.transducer)
+
+    def list_closers(self, text: str) -> tuple[str, ...]:
+        """Split what closes a call or a section into the markers that may stand alone.
+
+        An end marker of which a part also opens something is one marker: that part alone closes nothing.
+        """
+        atoms = split_atoms(text)
+        return (text,) if self._opening_atoms.intersection(atoms) else atoms
+
+    @cached_property
+    def _opening_atoms(self) -> frozenset[str]:
+        openers = (self.tools.section_start.text, self.tools.call_start.text, self.arguments.object.key_start)
+        return frozenset(atom for opener in openers for atom in split_atoms(opener) if not is_weak(atom))
+
+    @cached_property
+    def quotes(self) -> tuple[tuple[Literal, str], ...]:
+        """The quotes in which a raw string may stand all the same, where its text needs them."""
+        return tuple((make_literal(s.start), s.end) for s in self.arguments.strings if s.start and self.raw)
 
     def _list_openers(self, section: str, call: str) -> list[Structure]:
         """List what may open a call: section and call, the call alone, and its last markers alone.

@@ -14,8 +14,8 @@ import re
 from typing import TYPE_CHECKING
 
 from .arguments import CUT, NO, OBJECT, ArgumentReader
-from .format import KEY, NAME, Slot
-from .scanner import count_common_prefix, count_common_suffix, count_layout, make_literal, make_search, split_atoms
+from .format import KEY, NAME, Marker, Slot
+from .scanner import count_common_prefix, count_common_suffix, count_layout, is_weak, make_literal, make_search, split_atoms
 from .schema import UNKNOWN, Schema
 from .tape import COPY, GUARDED, KEEP
 from .values import Value, dump_text
@@ -45,14 +45,14 @@ class Entries:
         self.separator, self.key_start = make_literal(notation.separator), make_literal(notation.key_start)
         self.slots = tuple((make_literal(slot.start.text), slot) for slot in notation.slots)
         self.slot_heads = {literal.first[:1] for literal, _ in self.slots}
-        texts = [self.end.text, *split_atoms(call.call_end.replace(NAME, name)), *split_atoms(call.section_end)]
+        texts = [self.end.text]
+        for closer in (call.call_end.replace(NAME, name), call.section_end):
+            texts += [atom for atom in call.list_closers(closer) if not is_weak(atom) or atom == closer]
         texts += [opener.literal.text for opener in call.openers if not opener.bare]
         texts += [end.literal.text for end in program.ends]
         self.ends = tuple(make_literal(text) for text in dict.fromkeys(texts) if text.strip())
         self.entry = re.compile(self._write_entry())
-        self.bounds = [
-            atoms[0] for text in (notation.separator, notation.key_start, *texts) if (atoms := split_atoms(text))
-        ]
+        self.bounds = [atoms[0] for text in (notation.separator, notation.key_start, *texts) if (atoms := split_atoms(text))]
         self.slot_sizes = sorted(len(literal.text.strip()) for literal, _ in self.slots)
         shortest = self.slot_sizes[0] if self.slots else 0
         self.entry_size = len("".join(self.key_start.atoms)) + 1 + shortest
@@ -212,6 +212,8 @@ class TaggedReader(ArgumentReader):
             if slot is None:
                 break
             self._cut(end)
+            if self._call.quotes:
+                slot = yield from self._read_quote(slot)
             value = self._make_value(key, slot, schema)
             value.lead = f"{opening}{dump_text(key)}: "
             opening = ", "
@@ -224,6 +226,15 @@ class TaggedReader(ArgumentReader):
             return -1
         self._emit_arguments("{}" if opening == "{" else "}")
         return end if end >= 0 else at
+
+    def _read_quote(self, slot: Slot) -> Generator[int, None, Slot]:
+        """Read the quote with which a value begins, if one does; returns the slot with what ends such a value."""
+        for start, closer in self._call.quotes:
+            end = yield from self._match(start, 0)
+            if end >= 0:
+                self._cut(end)
+                return Slot(slot.start, Marker(closer + slot.end.text), "string")
+        return slot
 
     def _make_value(self, key: str, slot: Slot, schema: Schema) -> Value:
         """Decide from its key and slot how a value is read."""

@@ -57,9 +57,7 @@ class Quotes:
         self.backslash = any(written.startswith("\\") for _, written in escapes)
         self.escapes = tuple((written, char) for char, written in escapes if not written.startswith("\\"))
         self.ambiguous = not escapes
-        heads = "".join(
-            sorted({re.escape(text[0]) for text in (end, *(written for written, _ in self.escapes)) if text})
-        )
+        heads = "".join(sorted({re.escape(text[0]) for text in (end, *(written for written, _ in self.escapes)) if text}))
         self.search: Search = re.compile(f'["\\\\\\x00-\\x1f{heads}]').search
 
 
@@ -70,8 +68,9 @@ class Transducer:
 
     def __init__(self, strings: Iterable[StringNotation], words: dict[str, str]) -> None:
         quotes = [Quotes(s.start, s.end, s.escapes) for s in strings if s.start and s.end]
-        if all(quote.start != '"' for quote in quotes):
-            quotes.append(Quotes('"', '"', (('"', '\\"'),)))
+        for mark in "\"'":  # what everybody falls back to
+            if all(quote.start != mark for quote in quotes):
+                quotes.append(Quotes(mark, mark, ((mark, "\\" + mark),)))
         self._quotes = sorted(quotes, key=lambda quote: -len(quote.start))
         self.heads = frozenset(quote.start[0] for quote in self._quotes)
         self._words = words

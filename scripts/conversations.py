@@ -5,6 +5,7 @@ Nothing here knows how any model writes. The words are chosen so that no templat
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,7 +134,9 @@ HARD_TEXT = (
     'C:\\new\\dir \\n 100 % naïve 日本語 🦓\n```json\n{"stripes": 42}\n```\nDone.'
 )
 PLAIN_REASONING = "The keeper would know that."
-HARD_REASONING = 'Hmm, "stripes"…\n\n1. count: {"left": 21}\n2. `len([1, 2]) < 3` </x> it\'s \\ fine\n\nSo: 日本 🦓 42. I will answer.'
+HARD_REASONING = (
+    'Hmm, "stripes"…\n\n1. count: {"left": 21}\n2. `len([1, 2]) < 3` </x> it\'s \\ fine\n\nSo: 日本 🦓 42. I will answer.'
+)
 
 QUOTES = "She said \"hi\", it's 'fine' – \""
 BACKSLASHES = "C:\\new\\table \\\\ \\u0041 \\"
@@ -144,9 +147,7 @@ CLOSERS = '}}]} ] ) "} \'}, "okapi": "x'
 UNICODE = "naïve 日本語 🦓 \u200d ẞ\u00a0«»"
 
 
-def _one(
-    name: str, tool: str = "find_okapi", *, tools: str = "plain", told: bool = True, **arguments: Any
-) -> Conversation:
+def _one(name: str, tool: str = "find_okapi", *, tools: str = "plain", told: bool = True, **arguments: Any) -> Conversation:
     return Conversation(name, Fields(calls=(Call(tool, arguments),)), tools=tools, told=told)
 
 
@@ -236,9 +237,10 @@ LEADING = frozenset(
 
 
 # Fields that can be found again in a render.
+REASONING_NEEDLE, CONTENT_NEEDLE = "RSNNEEDLE", "CNTNEEDLE"
 NEEDLES = Fields(
-    "RSNNEEDLE",
-    "CNTNEEDLE",
+    REASONING_NEEDLE,
+    CONTENT_NEEDLE,
     (
         Call("find_okapi", {"habitat": "ONENEEDLE"}),
         Call("send_postcard", {"recipient": "TWONEEDLE"}),
@@ -251,3 +253,10 @@ def pick_needles(signature: tuple[bool, bool, int]) -> Fields:
     """The needles for the fields of a signature."""
     reasoning, content, count = signature
     return Fields(NEEDLES.reasoning if reasoning else None, NEEDLES.content if content else None, NEEDLES.calls[:count])
+
+
+def list_words() -> set[str]:
+    """Every word that needles bring into a render, beside the keys of messages and tools."""
+    said = [QUESTION, RESULT, NEXT_RESULT, EARLIER_QUESTION, EARLIER_ANSWER, SYSTEM, repr(NEEDLES.calls)]
+    words = set(re.findall(r"\w+", " ".join([*said, REASONING_NEEDLE, CONTENT_NEEDLE])))
+    return words - {"Call", "name", "arguments"}

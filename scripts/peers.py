@@ -26,11 +26,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-import chat_autoparser as ca
 from conversations import JsonObject
 from corpus import find_peers, load_peer_template
 from judge import Format, fold, is_same
 from rendering import BOS, EOS
+
+import chat_autoparser as ca
 
 _TOKEN = re.compile(r"<[^<>\s]{1,60}>|\[[A-Z_/ ]{2,30}\]")
 _BARE_CALL = re.compile(r"functions(\.|\Z)")
@@ -224,7 +225,12 @@ def print_report(rows: list[JsonObject]) -> None:
     print(f"{'template':<52} {'handler':<18} {'cases':>5} {'left out':>8} {'right':>5} {'wrong':>5}")
     for peer in LEFT_OUT:
         for template, handler in dict.fromkeys((r["template"], r["handler"]) for r in rows if r["peer"] == peer):
-            print(_count(f"{template[:52]:<52} {handler:<18}", [r for r in rows if r["peer"] == peer and r["template"] == template]))
+            print(
+                _count(
+                    f"{template[:52]:<52} {handler:<18}",
+                    [r for r in rows if r["peer"] == peer and r["template"] == template],
+                )
+            )
     print()
     for peer in LEFT_OUT:
         mine = [row for row in rows if row["peer"] == peer]

@@ -13,124 +13,217 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from conversations import CONVERSATIONS, QUESTION, RESULT, Fields, list_words, pick_needles
+import jinja2
+from conversations import QUESTION, RESULT, Fields, list_words, pick_needles
 from rendering import BOS, EOS, Template, make_environment
 from splitting import Oracle, Setting
-from turns import Layout, Study, Turn, build_turns, list_layouts, study_template
+from turns import Study, Turn, build_turns, list_layouts, study_template
 
 MODES = ("words", "brackets", "bare")
 
-# Literals that JSON and Python share with prose are values, not markers.
-_VALUES = {"true", "false", "null", "none"}
-_PIECES = re.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|\\.|\w+|[^\w\\]+", re.DOTALL)
+# What JSON and Python write for values; the words of the variables that a call hands out are never a marker either.
+_VALUES = {"true", "false", "null", "none", "True", "False", "None"}
 _WORD = re.compile(r"\w+")
-_SQUARE = re.compile(r"\[(?=/?[A-Za-z])|(?<=[A-Za-z0-9_])\]")
+_RENDERED = re.compile(r"\w+|[^\w]+")
+_WRITTEN = re.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|\\.|\w+|[^\w\\]+", re.DOTALL)
+_SIGN = re.compile(r"\[(?=/?[A-Za-z])|(?<=[A-Za-z0-9_])\]|[<>|｜]")
+_GIVEN = re.compile(f"({re.escape(BOS)}|{re.escape(EOS)})")
 _SIGNS: dict[str, dict[str, str]] = {
     "words": {},
     "brackets": {"<": "⟦", ">": "⟧", "[": "«", "]": "»"},
     "bare": {"<": "§", ">": "§", "[": "§", "]": "§", "|": "", "｜": ""},
 }
-_ENVIRONMENT = make_environment()
+_COMPARES = {"==", "!=", "in", "not"}
 _ROUNDS = 30
+_ENVIRONMENT = make_environment()
+
+Probe = tuple[Setting, Fields | None, bool]
 
 
 @dataclass
 class Renamed:
-    """The new template and its turns, the words that were replaced, or why it could not be done."""
+    """The new template and its turns, the words that were replaced and those kept, or why it could not be done."""
 
     source: str = ""
     turns: list[Turn] = field(default_factory=list)
     words: dict[str, str] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)
     failure: str | None = None
 
 
-def rename(name: str, source: str, turns: list[Turn], mode: str) -> Renamed:
-    """Rename the markers of a template whose turns are known."""
-    study = study_template(name, source)
-    if study is None or not turns:
-        return Renamed(failure="it has no turns")
-    probes = list(_list_probes(study))
-    words = _list_candidates(source, [_cut(text) for text in _render(study.oracle, probes) if text])
-    for _ in range(_ROUNDS):
-        renaming = _Renaming(name, words, mode)
-        renamed = renaming.rewrite_source(source)
-        wrong = _find_wrong(study.oracle, renamed, probes, renaming)
-        if wrong is None:
-            return Renamed(failure="the renamed template does not render")
-        if not wrong:
-            return _finish(name, renamed, turns, renaming)
-        if not wrong & words:
-            return Renamed(failure="its renders differ by more than the renaming")
-        words -= wrong
-    return Renamed(failure="no consistent renaming was found")
+class Renaming:
+    """What replaces what. The words in `opened` are also replaced where they are compared."""
 
-
-def _finish(name: str, source: str, turns: list[Turn], renaming: _Renaming) -> Renamed:
-    made = build_turns(name, source, quick=len(turns) < 10)
-    wanted = [(turn.name, str(turn.switches), turn.expected, turn.exact) for turn in turns]
-    if [(turn.name, str(turn.switches), turn.expected, turn.exact) for turn in made] != wanted:
-        return Renamed(failure="its turns are not the same ones after renaming")
-    if not renaming.words and renaming.mode == "words":
-        return Renamed(failure="it has no word that can be renamed")
-    return Renamed(source, made, renaming.words)
-
-
-class _Renaming:
-    """What replaces what."""
-
-    def __init__(self, name: str, words: set[str], mode: str) -> None:
-        choose = random.Random(name)
-        self.mode = mode
+    def __init__(self, seed: str, words: set[str], mode: str, opened: AbstractSet[str] = frozenset()) -> None:
+        choose = random.Random(seed)
         self.signs = _SIGNS[mode]
+        self.opened = opened & words
         self.words = {word: _make_word(choose) for word in sorted(words)}
-        self.made = {made: word for word, made in self.words.items()}
+        self.origins = {made: word for word, made in self.words.items()}
 
     def rewrite_source(self, source: str) -> str:
         """The template with its literals rewritten."""
-        tokens = [(kind, value) for _, kind, value in _ENVIRONMENT.lex(source)]
-        solid = [i for i, (kind, _) in enumerate(tokens) if kind != "whitespace"]
-        around = {i: (tokens[solid[n - 1]][1] if n else "", tokens[solid[n + 1]][1] if n + 1 < len(solid) else "") for n, i in enumerate(solid)}
-        return "".join(self._rewrite_token(kind, value, around.get(i, ("", ""))) for i, (kind, value) in enumerate(tokens))
+        tokens = list(_split_tokens(source))
+        solid = ["", *(value for kind, value in tokens if kind != "whitespace"), ""]
+        written, index = [], 0
+        for kind, value in tokens:
+            index += kind != "whitespace"
+            if kind == "data":
+                value = self.rewrite(value, _RENDERED)
+            elif kind == "string" and (value[1:-1] in self.opened or not _is_key(value, *solid[index - 1 : index + 2 : 2])):
+                value = value[0] + self.rewrite(value[1:-1], _WRITTEN) + value[-1]
+            written.append(value)
+        return "".join(written)
 
-    def _rewrite_token(self, kind: str, value: str, around: tuple[str, str]) -> str:
-        if kind == "data":
-            return self.rewrite_text(value)
-        if kind != "string":
-            return value
-        inner = value[1:-1]
-        compared = around[0] in ("==", "!=", "in", "[", "(", ",", "not in") or around[1] in ("==", "!=", "in", "not")
-        if compared and (re.fullmatch(r"\w*|[^\w]*", inner) or "%" in inner):
-            return value
-        return value[0] + self.rewrite_text(inner) + value[-1]
+    def rewrite(self, text: str, pieces: re.Pattern[str] = _RENDERED) -> str:
+        """A text with words and brackets replaced; the tokens that are handed to the template stay."""
+        parts = _GIVEN.split(text)
+        return "".join(part if n % 2 else self._rewrite_part(part, pieces) for n, part in enumerate(parts))
 
-    def rewrite_text(self, text: str) -> str:
-        """A text with words and brackets replaced; escapes, and the tokens that are given as variables, stay."""
-        parts = re.split(f"({re.escape(BOS)}|{re.escape(EOS)})", text)
-        return "".join(part if n % 2 else self._rewrite_part(part) for n, part in enumerate(parts))
+    def _rewrite_part(self, text: str, pieces: re.Pattern[str]) -> str:
+        text = "".join(self.words.get(piece, piece) for piece in pieces.findall(text))
+        return _SIGN.sub(lambda match: self.signs.get(match[0], match[0]), text)
 
-    def _rewrite_part(self, text: str) -> str:
-        if self.signs:
-            text = _SQUARE.sub(lambda match: self.signs[match[0]], text)
-            text = re.sub("[<>|｜]", lambda match: self.signs.get(match[0], match[0]), text)
-        return "".join(self.words.get(piece, piece) for piece in _PIECES.findall(text))
+
+def _split_tokens(source: str) -> Iterator[tuple[str, str]]:
+    """The tokens of a template with the white space that Jinja's lexer drops between them."""
+    source = "\n".join(re.split(r"\r\n|\r|\n", source))
+    cursor = 0
+    for _, kind, value in _ENVIRONMENT.lex(source):
+        start = source.index(value, cursor)
+        if start > cursor:
+            yield "whitespace", source[cursor:start]
+        yield kind, value
+        cursor = start + len(value)
+    yield "whitespace", source[cursor:]
 
 
 def _make_word(choose: random.Random) -> str:
-    vowels, others = "aeiou", "bdfgklmnprtvz"
-    return "".join(choose.choice(others) + choose.choice(vowels) for _ in range(choose.randint(3, 4))) + choose.choice("xqj")
+    syllables = "".join(choose.choice("bdfgklmnprtvz") + choose.choice("aeiou") for _ in range(choose.randint(3, 4)))
+    return syllables + choose.choice("xqj")
 
 
-Probe = tuple[Setting, Fields | None]
+def _is_key(string: str, before: str, after: str) -> bool:
+    """Whether a constant is looked up or compared rather than written: it is one word, or it is none at all."""
+    inner = string[1:-1]
+    plain = re.fullmatch(r"\w+|[^\w]*", inner) is not None or "%" in inner
+    return plain and (before in _COMPARES | {"[", "(", ","} or after in _COMPARES)
 
 
-def _list_probes(study: Study) -> Iterator[Probe]:
-    """The renders that have to be the same: each layout with needles, and the prompts."""
-    layouts: list[Layout] = list_layouts(study)
-    for layout, signature in layouts_with_signatures(study):
-        yield layout.setting, pick_needles(signature)
-        yield layout.setting, None
-    if not layouts:
-        yield Setting(study.base), None
+def rename(name: str, source: str, turns: list[Turn], mode: str, *, quick: bool = False) -> Renamed:
+    """Rename the markers of a template whose turns are known."""
+    study = study_template(name, source)
+    if study is None or not turns:
+        return Renamed()
+    probes = list(_list_probes(study, quick))
+    renders = [_read(study.oracle, probe) for probe in probes]
+    candidates = _list_candidates(source, [text for text in renders if text])
+    renaming, renamed = _search(name, source, mode, candidates, probes, renders)
+    if renaming is None:
+        return Renamed(failure="its renders differ by more than the renaming")
+    if not (renaming.words or renaming.signs):
+        return Renamed(failure="it has no marker of its own that could be renamed")
+    made = build_turns(name, renamed, quick=quick)
+    if [_outline(turn) for turn in made] != [_outline(turn) for turn in turns]:
+        return Renamed(failure="its turns are not the same ones after renaming")
+    return Renamed(renamed, made, renaming.words, candidates - set(renaming.words))
+
+
+def _search(
+    name: str, source: str, mode: str, words: set[str], probes: list[Probe], renders: list[str | None]
+) -> tuple[Renaming | None, str]:
+    """The renaming of as many of the words as renders allow, and the renamed source."""
+    words, opened = set(words), set[str]()
+
+    def attempt(words: set[str], opened: set[str]) -> tuple[Renaming, str, set[str], int]:
+        renaming = Renaming(name, words, mode, opened)
+        renamed = renaming.rewrite_source(source)
+        return renaming, renamed, *_find_wrong(renamed, probes, renders, renaming)
+
+    for _ in range(_ROUNDS):
+        renaming, renamed, wrong, failures = attempt(words, opened)
+        if not failures:
+            return renaming, renamed
+        if not wrong:
+            # A constant that the template looks up, too: perhaps it wrote it there itself, perhaps it came from outside.
+            keys = sorted(_list_keys(source) & words)
+            tries = [(words, opened | {key}) for key in keys if key not in opened] + [(words - {key}, opened) for key in keys]
+            counts = [attempt(*choice)[3] for choice in tries]
+            if not counts or min(counts) >= failures and len(keys) == 0:
+                return None, ""
+            words, opened = tries[counts.index(min(counts))] if min(counts) < failures else (words - set(keys), opened)
+        words -= wrong
+    return None, ""
+
+
+def _outline(turn: Turn) -> str:
+    return repr((turn.name, turn.switches, turn.expected, turn.unreadable))
+
+
+def _list_probes(study: Study, quick: bool) -> Iterator[Probe]:
+    """The renders that have to agree: of each layout the prompt and, with needles for fields, the answer."""
+    seen = set()
+    for conversation, layout, _ in list_layouts(study, quick=quick):
+        signature = conversation.fields.signature
+        if (layout.setting, signature) not in seen:
+            seen.add((layout.setting, signature))
+            yield layout.setting, None, True
+            yield layout.setting, pick_needles(signature), False
+
+
+def _read(oracle: Oracle, probe: Probe) -> str | None:
+    """What follows the last question or result in a render."""
+    setting, fields, asks = probe
+    text = oracle.render_prompt(setting) if asks else oracle.render_full(setting, fields)
+    return None if text is None else text[max(text.rfind(words) + len(words) for words in (QUESTION, RESULT)) :]
+
+
+def _list_candidates(source: str, renders: Iterable[str]) -> set[str]:
+    """The words around fields that the template writes itself."""
+    literals = (value for _, kind, value in _ENVIRONMENT.lex(source) if kind in ("data", "string"))
+    written = {piece for literal in literals for piece in _WRITTEN.findall(literal)}
+    shown = {word for text in renders for word in _WORD.findall(_GIVEN.sub(" ", text))}
+    return {word for word in shown & written if not word.isdigit()} - _VALUES - list_words()
+
+
+def _list_keys(source: str) -> set[str]:
+    """The words that are constants by themselves somewhere."""
+    return {value[1:-1] for _, kind, value in _ENVIRONMENT.lex(source) if kind == "string"}
+
+
+def _find_wrong(
+    source: str, probes: list[Probe], renders: list[str | None], renaming: Renaming
+) -> tuple[set[str], int]:
+    """The words whose renaming a render contradicts, and how many renders are not as they should be."""
+    try:
+        oracle = Oracle(Template(source))
+    except jinja2.TemplateError:
+        return set(), len(probes) + 1
+    wrong: set[str] = set()
+    failures = 0
+    for probe, render in zip(probes, renders, strict=True):
+        got, wanted = _read(oracle, probe), None if render is None else renaming.rewrite(render)
+        if got != wanted:
+            failures += 1
+            if got is not None and wanted is not None:
+                wrong |= _find_difference(wanted, got, renaming)
+    return wrong, failures
+
+
+def _find_difference(wanted: str, got: str, renaming: Renaming) -> set[str]:
+    """The words that make the first difference between two renders, if words do."""
+    start = next((i for i, (a, b) in enumerate(zip(wanted, got, strict=False)) if a != b), min(len(wanted), len(got)))
+    around = [next((m[0] for m in _WORD.finditer(text) if m.start() <= start <= m.end()), "") for text in (wanted, got)]
+    found = {origin for new, origin in renaming.origins.items() if any(new in word for word in around)}
+    restored = [_restore(word, renaming) for word in around]
+    return found if restored[0] == restored[1] else set()
+
+
+def _restore(word: str, renaming: Renaming) -> str:
+    for new, origin in renaming.origins.items():
+        word = word.replace(new, origin)
+    return word

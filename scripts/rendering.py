@@ -227,8 +227,4 @@ def make_following(fields: Fields, shape: Shape, first: int = 0) -> list[JsonObj
     if shape.follow == "nothing":
         return []
     results = make_results(fields, shape, first, NEXT_RESULT)
-    return (
-        [*results, {"role": "user", "content": make_text("Thanks.", shape)}]
-        if shape.follow == "tool, user"
-        else results
-    )
+    return [*results, {"role": "user", "content": make_text("Thanks.", shape)}] if shape.follow == "tool, user" else results

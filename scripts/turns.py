@@ -19,13 +19,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from conversations import (
+    CONTENT_NEEDLE,
     CONVERSATIONS,
     EARLIER_ANSWER,
     EARLIER_QUESTION,
     LEADING,
-    NEEDLES,
     NEXT_RESULT,
     QUESTION,
+    REASONING_NEEDLE,
     TOOLS,
     Conversation,
     Fields,
@@ -92,18 +93,28 @@ class Study:
 
 def build_turns(name: str, source: str, *, quick: bool = False) -> list[Turn]:
     """All turns of a template, each text once. Raises what Jinja raises for a source that cannot be compiled."""
-    study = Study(name, Oracle(Template(source)))
-    if not find_base(study):
+    study = study_template(name, source)
+    if not study:
         return []
     turns: dict[tuple[str, str, bool], Turn] = {}
-    for turn in _build(study, quick):
-        turns.setdefault((turn.prompt, turn.text, turn.tools is None), turn)
+    for conversation, layout, leading in list_layouts(study, quick=quick):
+        for turn in _make_turns(study, layout, conversation, leading):
+            turns.setdefault((turn.prompt, turn.text, turn.tools is None), turn)
     return list(turns.values())
 
 
-def _build(study: Study, quick: bool) -> Iterator[Turn]:
+def study_template(name: str, source: str) -> Study | None:
+    """How a template wants to be asked; None if it prints no answer to anything."""
+    study = Study(name, Oracle(Template(source)))
+    if not find_base(study):
+        return None
     find_variants(study)
     find_shapes(study)
+    return study
+
+
+def list_layouts(study: Study, *, quick: bool = False) -> Iterator[tuple[Conversation, Layout, bool]]:
+    """For each conversation its layout, and whether it is to be tried with its end left on, too."""
     layouts: dict[tuple[Signature, str, Switches], Layout | None] = {}
 
     def lay_out(conversation: Conversation, switches: Switches) -> Layout | None:
@@ -119,10 +130,10 @@ def _build(study: Study, quick: bool) -> Iterator[Turn]:
         choices = [lay_out(conversation, switches) for switches in [(), *study.variants]]
         layout = _prefer([choice for choice in choices if choice])
         if layout:
-            yield from _make_turns(study, layout, conversation, leading)
+            yield conversation, layout, leading
         for choice in choices if leading else []:
             if choice and choice.exact and choice is not layout:
-                yield from _make_turns(study, choice, conversation, False)
+                yield conversation, choice, False
 
 
 def _prefer(layouts: list[Layout]) -> Layout | None:
@@ -138,8 +149,8 @@ def find_base(study: Study) -> bool:
     told = ("given", "described", "kept back")
     for shape in (Shape(system=s, parts=p, tools=t) for t in told for p in (False, True) for s in (False, True)):
         prompt = study.oracle.render_prompt(Setting(shape))
-        full = study.oracle.render_full(Setting(shape), Fields(content=NEEDLES.content))
-        if prompt is not None and full is not None and QUESTION in prompt and NEEDLES.content in full:
+        full = study.oracle.render_full(Setting(shape), Fields(content=CONTENT_NEEDLE))
+        if prompt is not None and full is not None and QUESTION in prompt and CONTENT_NEEDLE in full:
             study.base = shape
             return True
     return False
@@ -252,7 +263,7 @@ def _compare_fields(study: Study, layout: Layout, signature: Signature) -> str |
         # What reasoning looks like is settled where there is content, too: printing content so does not change that.
         here = study.oracle.split(setting, printed)
         other = study.oracle.split(setting, pick_needles((True, True, 0)))
-        opened = [found.rest.partition(NEEDLES.reasoning)[0] for found in (here, other) if found]
+        opened = [found.rest.partition(REASONING_NEEDLE)[0] for found in (here, other) if found]
         if len(opened) == 2 and opened[0] == opened[1] and opened[0].strip():
             return None
     return doubt
@@ -266,12 +277,7 @@ def _opens_unexplained(study: Study, layout: Layout) -> bool:
     """
     setting = replace(layout.setting, history="user")
     found = study.oracle.split(setting, pick_needles((False, True, 0)))
-    if (
-        study.reasoning
-        or layout.printed != (False, True, 0)
-        or not found
-        or found.rest.partition(NEEDLES.content)[0].strip()
-    ):
+    if study.reasoning or layout.printed != (False, True, 0) or not found or found.rest.partition(CONTENT_NEEDLE)[0].strip():
         return False
     past = study.oracle.render_prompt(replace(setting, history="later")) or ""
     before = past.partition(EARLIER_QUESTION)[2].partition(EARLIER_ANSWER)[0]
@@ -311,7 +317,7 @@ def _try(study: Study, signature: Signature, settings: list[Setting]) -> Iterato
             rest = rest[: rest.find(NEXT_RESULT)]
         ends = [rest.rfind(needle) + len(needle) for needle in _list_needles(fields) if needle in rest]
         count = _count_printed(fields, rest)
-        printed = (signature[0] and NEEDLES.reasoning in rest, signature[1] and NEEDLES.content in rest, count)
+        printed = (signature[0] and REASONING_NEEDLE in rest, signature[1] and CONTENT_NEEDLE in rest, count)
         partial = any(word in rest for call in fields.calls[count:] for word in (call.name, *call.arguments.values()))
         yield Layout(setting, printed, found.exact, rest[max(ends, default=len(rest)) :], partial)
 
@@ -448,7 +454,6 @@ def _tells_types(study: Study, layout: Layout) -> bool:
 
 def _expect(fields: Fields, ids: list[str | None]) -> JsonObject:
     calls = [
-        {"id": given, "name": call.name, "arguments": call.arguments}
-        for given, call in zip(ids, fields.calls, strict=False)
+        {"id": given, "name": call.name, "arguments": call.arguments} for given, call in zip(ids, fields.calls, strict=False)
     ]
     return {"reasoning_content": fields.reasoning, "content": fields.content, "tool_calls": calls}

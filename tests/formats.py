@@ -26,9 +26,7 @@ from chat_autoparser.format import (
 
 JSON_STRING = StringNotation('"', '"', (('"', '\\"'), ("\\", "\\\\"), ("\n", "\\n")))
 JSON_OBJECT = ObjectNotation("{", '"', (Slot(Marker('":', after=" "), Marker()),), ", ", "}")
-JSON_VALUE = ValueNotation(
-    (JSON_STRING,), "true", "false", "null", ListNotation("[", "", "", ", ", "]"), JSON_OBJECT, True
-)
+JSON_VALUE = ValueNotation((JSON_STRING,), "true", "false", "null", ListNotation("[", "", "", ", ", "]"), JSON_OBJECT, True)
 JSON = Arguments(True, JSON_OBJECT, (JSON_STRING,), JSON_VALUE)
 
 PYTHON_STRINGS = (
@@ -181,9 +179,7 @@ KEY_VALUE = ChatFormat(
         SequenceBody((("name", "\n"), ("arguments", ""))),
         Arguments(
             False,
-            ObjectNotation(
-                "", "<arg_key>", (Slot(Marker("</arg_key>\n<arg_value>"), Marker("</arg_value>")),), "\n", ""
-            ),
+            ObjectNotation("", "<arg_key>", (Slot(Marker("</arg_key>\n<arg_value>"), Marker("</arg_value>")),), "\n", ""),
             (RAW,),
             JSON_VALUE,
         ),
@@ -236,9 +232,7 @@ MARKED_CALLS = ChatFormat(
     reasoning=THINK,
     tools=make_tools(
         SequenceBody((("name", "("), ("arguments", ""))),
-        Arguments(
-            False, ObjectNotation("", "", (Slot(Marker("="), Marker()),), ", ", ""), PYTHON_STRINGS, PYTHON_VALUE
-        ),
+        Arguments(False, ObjectNotation("", "", (Slot(Marker("="), Marker()),), ", ", ""), PYTHON_STRINGS, PYTHON_VALUE),
         (Marker(), Marker(")")),
         (Marker("<|tool_call_start|>["), Marker("]<|tool_call_end|>")),
         ", ",
@@ -250,18 +244,14 @@ _ODD_STRING = StringNotation('<|"|>', '<|"|>')
 _ODD_OBJECT = ObjectNotation("{", "", (Slot(Marker(":"), Marker()),), ",", "}")
 ODD = ChatFormat(
     turn=Turn(headers=("<start_of_turn>model\n",), end=(Marker("<end_of_turn>", after="\n"),)),
-    reasoning=Reasoning(
-        Marker("<|channel>thought", after="\n"), Marker("<channel|>", before="\n"), "reasoning_content"
-    ),
+    reasoning=Reasoning(Marker("<|channel>thought", after="\n"), Marker("<channel|>", before="\n"), "reasoning_content"),
     tools=make_tools(
         SequenceBody((("name", ""), ("arguments", ""))),
         Arguments(
             False,
             _ODD_OBJECT,
             (_ODD_STRING,),
-            ValueNotation(
-                (_ODD_STRING,), "true", "false", "null", ListNotation("[", "", "", ",", "]"), _ODD_OBJECT, False
-            ),
+            ValueNotation((_ODD_STRING,), "true", "false", "null", ListNotation("[", "", "", ",", "]"), _ODD_OBJECT, False),
         ),
         (Marker("<|tool_call>call:"), Marker("<tool_call|>")),
     ),

@@ -175,9 +175,7 @@ def test_counterexample_in_arguments() -> None:
 def test_nothing_in_a_format_acts_on_a_terminal() -> None:
     hostile = "\x1b[2J\x07\u202e\u200b\r\ud800"
     turn = ca.Turn((hostile,), end=(ca.Marker(hostile),), stops=(hostile,), prefix=hostile)
-    counterexample = ca.Counterexample(
-        "content", hostile, hostile, json.dumps({"content": hostile}), "not JSON" + hostile
-    )
+    counterexample = ca.Counterexample("content", hostile, hostile, json.dumps({"content": hostile}), "not JSON" + hostile)
     verdict = ca.Verdict((), 1, 0, counterexample, notes=(hostile,))
     text = str(dataclasses.replace(FORMAT, turn=turn, starts=(), verdict=verdict))
     assert not set(text) & set(hostile.replace("[2J", ""))
@@ -259,9 +257,7 @@ def test_display_needs_no_rich(monkeypatch: pytest.MonkeyPatch) -> None:
         display.print(LINE)
         begin("\x1b[2Jsecond")
     clear = "\r\x1b[K"
-    assert stream.getvalue() == (
-        f"{clear}1/2 first\r{clear}get_weather [b]plain[/b]\n{clear}2/2 \\x1b[2Jsecond\r{clear}"
-    )
+    assert stream.getvalue() == (f"{clear}1/2 first\r{clear}get_weather [b]plain[/b]\n{clear}2/2 \\x1b[2Jsecond\r{clear}")
 
 
 def test_display_draws_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

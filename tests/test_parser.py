@@ -101,7 +101,7 @@ TURNS: list[tuple[str, str, str | None, str | None, list[Call]]] = [
     ),
     (
         "KEY_VALUE",
-        "<think>r</think>\n<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>x \"q\"\ny</arg_value>\n<arg_key>n</arg_key>\n"
+        '<think>r</think>\n<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>x "q"\ny</arg_value>\n<arg_key>n</arg_key>\n'
         "<arg_value>3</arg_value>\n</tool_call>\n<tool_call>g\n</tool_call><|user|>",
         "r",
         None,
@@ -117,7 +117,7 @@ TURNS: list[tuple[str, str, str | None, str | None, list[Call]]] = [
     ),
     (
         "CALLS",
-        "[f(a=\"x\", l=[1, {\"k\": None}], b=True), g(city='it\\'s \"P\"')]<|eot|>",
+        '[f(a="x", l=[1, {"k": None}], b=True), g(city=\'it\\\'s "P"\')]<|eot|>',
         None,
         None,
         [("f", '{"a":"x", "l":[1, {"k": null}], "b":true}'), ("g", '{"city":"it\'s \\"P\\""}')],
@@ -299,7 +299,10 @@ def test_encoded_arguments() -> None:
         ('{"name": "f", "arguments": null}', [("f", "{}")]),
         ('{"name": "f", "arguments": ""}', [("f", "{}")]),
         ('{"name":"f","arguments":{}}', [("f", "{}")]),
-        ('[{"name": "f", "arguments": {}}, {"name": "g", "arguments": {"city": "]"}}]', [("f", "{}"), ("g", '{"city": "]"}')]),
+        (
+            '[{"name": "f", "arguments": {}}, {"name": "g", "arguments": {"city": "]"}}]',
+            [("f", "{}"), ("g", '{"city": "]"}')],
+        ),
         ('[{"name": "f", "arguments": {}}]', [("f", "{}")]),
     ],
 )
@@ -378,7 +381,7 @@ def test_any_arguments_are_read_back(shape: str, arguments: dict[str, Any], data
     """What another writer wrote (the json module, or Python's own repr) is read back, however it is split."""
     form, text = FORMATS[shape], write_call(shape, "f", arguments)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
-    pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)])]
+    pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
     prompt = form.turn.headers[0] + ("</think>" if shape == "NESTED" else "")
     reading = read(form, pieces, None, prompt)
     assert [(name, json.loads(written)) for name, written in reading.calls] == [("f", arguments)]
@@ -398,11 +401,10 @@ def test_tagged_arguments_are_read_back(shape: str, text: str, value: Any) -> No
     assert [(name, json.loads(arguments)) for name, arguments in reading.calls] == [("f", {"a": text, "v": value})]
 
 
-PIECES = st.sampled_from(
-    ["<think>", "</think>", "<tool_call>", "</tool_call>", "{", "}", '"name": "f"', "[TOOL_CALLS]", "[f(", ">>>", "\n", " "]
-    + ["<|im_end|>", "<|channel|>", "<|message|>", "<function=f>", "<parameter=a>", "</parameter>", "call:f{", '<|"|>', "é"]
-    + ["text", "\ud800", "\0", '{"name": "f", "arguments": {', "<｜tool▁call▁begin｜>", "<|tool_call_begin|>functions.f:0"]
-)
+_MARKUP = """<think> </think> <tool_call> </tool_call> { } "name":"f" [TOOL_CALLS] [f( >>> <|im_end|> <|channel|>
+<|message|> <function=f> <parameter=a> </parameter> call:f{ <|"|> é text {"name":"f","arguments":{
+<｜tool▁call▁begin｜> <|tool_call_begin|>functions.f:0"""
+PIECES = st.sampled_from([*_MARKUP.split(), "\n", " ", "\ud800", "\0"])
 
 
 @settings(max_examples=300, deadline=None)
@@ -415,7 +417,9 @@ def test_splits_never_matter(shape: str, pieces: list[str], tools: list[dict[str
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.sampled_from([s for s in SHAPES if s not in ("NESTED", "CHANNELS", "RECIPIENTS")]), st.text(min_size=1, max_size=200))
+@given(
+    st.sampled_from([s for s in SHAPES if s not in ("NESTED", "CHANNELS", "RECIPIENTS")]), st.text(min_size=1, max_size=200)
+)
 def test_text_is_content(shape: str, text: str) -> None:
     """Text without structure comes out as it went in."""
     form = FORMATS[shape]

@@ -23,9 +23,7 @@ def test_python_examples(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctest.DocTestRunner().run(example, out=report.append).failed == 0, "".join(report)
 
 
-def test_description_is_what_inspect_prints(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_description_is_what_inspect_prints(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(ROOT)
     (shown,) = re.findall(r"^```text\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
     assert command.main(["inspect", "scripts/demo.jinja"]) == 0

@@ -136,34 +136,26 @@ FEATURES = [
     "{% macro m(a, b='x') %}<{{ a }}{{ b }}{{ varargs }}{{ kwargs }}{{ caller() if caller }}>{% endmacro %}"
     "{{ m(1) }}{{ m(1, 2, 3, c=4) }}{% call m(5) %}in{% endcall %}{{ m.name }}",
     "{% for k, v in {'a': 1, 'b': [1, none, true, 2.0]}.items() recursive %}{{ k }}={{ v }},{% endfor %}",
-    "{% for a in [[1, [2]], 3] recursive %}{% if a is sequence %}({{ loop(a) }}){% else %}{{ a }}{% endif %}"
-    "{% endfor %}",
-    "{{ messages|map(attribute='content')|join(', ') }}"
-    "{{ messages|selectattr('role', 'equalto', 'user')|list|length }}",
-    "{{ 'a,b,c'.split(',')[1:]|reverse|list }}{{ 'abc'[::-1] }}{{ ('a', 'b') + ('c',) }}{{ [1] * 3 }}"
-    "{{ 2 ** 3 % 5 // 2 }}",
-    "{{ 'x'|center(9) }}{{ 'a\nb'|indent(3, true) }}{{ '%s-%05.1f'|format('y', 2.25) }}"
-    "{{ '{:>5}|{a}'.format('z', a=1) }}",
+    "{% for a in [[1, [2]], 3] recursive %}{% if a is sequence %}({{ loop(a) }}){% else %}{{ a }}{% endif %}{% endfor %}",
+    "{{ messages|map(attribute='content')|join(', ') }}{{ messages|selectattr('role', 'equalto', 'user')|list|length }}",
+    "{{ 'a,b,c'.split(',')[1:]|reverse|list }}{{ 'abc'[::-1] }}{{ ('a', 'b') + ('c',) }}{{ [1] * 3 }}{{ 2 ** 3 % 5 // 2 }}",
+    "{{ 'x'|center(9) }}{{ 'a\nb'|indent(3, true) }}{{ '%s-%05.1f'|format('y', 2.25) }}{{ '{:>5}|{a}'.format('z', a=1) }}",
     "{{ 'aXbX'.replace('X', '--') }}{{ 'aXbX'|replace('X', '-', 1) }}{{ '-'.join(['p', 'q']) }}{{ 'q'.ljust(4) }}|",
     "{{ [3, 1, 2]|sort|batch(2, 0)|list }}{{ [1, 2, 3, 4]|slice(3)|map('list')|list }}{{ [[1], [2]]|sum(start=[]) }}",
     "{{ '%d%%' % 5 }}{{ '%s %s' % ('a', 'b') }}{{ 7 / 2 }}{{ -7 // 2 }}{{ 1 - 2 }}{{ 'a' < 'b' }}{{ 1 in [1] }}",
     "{{ 3.14159|round(2) }}{{ '12'|int + 1 }}{{ 'x'|int(7) }}{{ [1, 2]|first }}{{ {'b': 1, 'a': 2}|dictsort }}"
     "{{ [1]|last }}",
-    "{{ dict(a=1, b=2) }}{{ dict.fromkeys(['a'], 1) }}{{ cycler(1, 2).next() }}{% set j = joiner() %}{{ j() }}"
-    "{{ j() }}",
+    "{{ dict(a=1, b=2) }}{{ dict.fromkeys(['a'], 1) }}{{ cycler(1, 2).next() }}{% set j = joiner() %}{{ j() }}{{ j() }}",
     "{{ messages[0] }}{{ messages[0]|items|list }}{{ messages[0].get('none', 'd') }}{{ messages[-1]['role'] }}",
     "{% set x %}block {{ messages[0].content }}{% endset %}{{ x|upper }}{% filter lower %}ABC{{ x }}{% endfilter %}",
     "{% block head %}[{{ messages|length }}]{% endblock %}{{ self.head() }}{% with y = 2 %}{{ y }}{% endwith %}",
-    "{{ '<b>'|safe ~ '<i>' }}{{ '<b>'|escape }}{% autoescape true %}{{ messages[1].content ~ '&'|safe }}"
-    "{% endautoescape %}",
+    "{{ '<b>'|safe ~ '<i>' }}{{ '<b>'|escape }}{% autoescape true %}{{ messages[1].content ~ '&'|safe }}{% endautoescape %}",
     "{{ 'hello world'|title|wordwrap(5) }}{{ 'a b'|urlencode }}{{ '<p>t</p>'|striptags }}{{ {'a': 'b'}|xmlattr }}",
-    "{{ [{'a': 1}, {'a': 1}, {'a': 2}]|groupby('a')|map(attribute='list')|list }}{{ [1, 1]|unique|list }}"
-    "{{ [2, 1]|min }}",
+    "{{ [{'a': 1}, {'a': 1}, {'a': 2}]|groupby('a')|map(attribute='list')|list }}{{ [1, 1]|unique|list }}{{ [2, 1]|min }}",
     "{{ ''.__class__ }}|{{ messages.append }}|{{ messages[0].pop }}|{{ dict.mro }}",
     "{{ strftime_now('%Y') | length }}{{ range(3)|list }}{{ 'é'.encode('utf-8') }}{{ (5).to_bytes(2, 'big') }}",
     "{{ messages[1].thinking }}|{{ messages[1].reasoning_content }}|{{ messages[1].reasoning }}|{{ messages[1] }}",
-    "{% raw %}{{ x }}{% endraw %}{% if tools %}{% else %}none{% endif %}{{ 'a' if false }}{{ none }}{{ true }}"
-    "{{ 1e3 }}",
+    "{% raw %}{{ x }}{% endraw %}{% if tools %}{% else %}none{% endif %}{{ 'a' if false }}{{ none }}{{ true }}{{ 1e3 }}",
 ]
 
 
@@ -329,9 +321,7 @@ def test_named_templates_are_chosen_by_tools(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_the_order_of_files_in_a_model_folder(
-    files: dict[str, Any], plain: str, with_tools: str, tmp_path: Path
-) -> None:
+def test_the_order_of_files_in_a_model_folder(files: dict[str, Any], plain: str, with_tools: str, tmp_path: Path) -> None:
     renderer = load_renderer(write_folder(tmp_path, files))
     assert renderer([]) == plain
     assert renderer([], [TOOL]) == with_tools
@@ -360,16 +350,12 @@ def test_a_tokenizer_of_transformers_and_its_saved_folder(
 
 def test_tokenizers_that_render_on_their_own() -> None:
     class Whole:
-        def apply_chat_template(
-            self, conversation: Any, tools: Any = None, tokenize: bool = True, **kwargs: Any
-        ) -> Any:
+        def apply_chat_template(self, conversation: Any, tools: Any = None, tokenize: bool = True, **kwargs: Any) -> Any:
             conversation.append("changed")
             return [1] if tokenize else f"{conversation[0]}{tools}{kwargs}"
 
     class Small:
-        def apply_chat_template(
-            self, messages: Any, add_generation_prompt: bool = False, thinking: bool = False
-        ) -> str:
+        def apply_chat_template(self, messages: Any, add_generation_prompt: bool = False, thinking: bool = False) -> str:
             return f"{len(messages)}{add_generation_prompt}{thinking}"
 
     messages = [USER]
