@@ -90,6 +90,8 @@ def _derive(oracle: Oracle, calls: tuple[Call, ...]) -> ChatFormat:
     prompts.after_result = ask_result_prompt(oracle, calls) if calls else ""
     endings = tuple(dict.fromkeys(text for text in (content.ending, called.ending if called else "") if text))
     turn = make_turn(header, prompts, endings, found.continuation)
+    if called and called.continues:
+        turn = replace(turn, stops=tuple(stop for stop in turn.stops if stop not in content.ending))
     derived = ChatFormat(
         turn=turn,
         starts=list_starts(header, prompts, found.reasoning),

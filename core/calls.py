@@ -173,7 +173,8 @@ class CallReader(TaggedReader):
 
     def _expect(self, text: str) -> None:
         """Remember the closers of what was opened."""
-        for atom in self._call.list_closers(text) if self._call else split_atoms(text):
+        call = self._program.call
+        for atom in call.list_closers(text) if call else split_atoms(text):
             if not is_weak(atom) and len(self._pending) < PENDING_LIMIT:
                 self._pending.append(atom)
 

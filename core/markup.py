@@ -48,6 +48,10 @@ class MarkupReader:
             pattern = rf"{re.escape(self._object.key_start.strip())}([^\s<>/\"'=]{{1,256}}){re.escape(slot.start.text)}"
         self._entry = re.compile(pattern)
         self._close = slot.end.text if slot else ""
+        self._lists = (self._list.start.strip(), self._list.end.strip()) if self._list else ("", "")
+        self._objects = (self._object.start.strip(), self._object.end.strip()) if self._object else ("", "")
+        notations = (self._object, self._list)
+        self._separators = tuple(notation.separator.strip() if notation else "" for notation in notations)
         self._item = (self._list.item_start.strip(), self._list.item_end.strip()) if self._list else ("", "")
 
     def is_begun(self, text: str, schema: Schema) -> bool:
@@ -69,14 +73,14 @@ class MarkupReader:
         """Open the list or object that begins at a place, if one does."""
         types = schema.get_types()
         at = skip_space(text, at)
-        if self._list and self._item[0] and (not types or "array" in types):
-            start = self._list.start.strip()
+        if self._item[0] and (not types or "array" in types):
+            start, close = self._lists
             if text.startswith(start or self._item[0], at):
-                return Frame(True, end, self._list.end.strip(), schema), at + len(start)
+                return Frame(True, end, close, schema), at + len(start)
         if self._object and (not types or "object" in types):
-            start = self._object.start.strip()
+            start, close = self._objects
             if text.startswith(start, at) and self._entry.match(text, skip_space(text, at + len(start))):
-                return Frame(False, end, self._object.end.strip(), schema), at + len(start)
+                return Frame(False, end, close, schema), at + len(start)
         return None
 
     def _read(self, text: str, schema: Schema) -> str | None:
@@ -125,8 +129,7 @@ class MarkupReader:
             frame.parts[-1] += ": " + value
 
     def _skip_separator(self, frame: Frame, text: str, at: int) -> int:
-        notation = self._list if frame.is_list else self._object
-        separator = notation.separator.strip() if notation else ""
+        separator = self._separators[frame.is_list]
         at = skip_space(text, at)
         if separator and frame.parts and text.startswith(separator, at):
             at = skip_space(text, at + len(separator))
@@ -134,7 +137,8 @@ class MarkupReader:
 
     def _match_all(self, text: str, at: int, *parts: str) -> int:
         for part in parts:
-            at = skip_space(text, at)
+            if part:
+                at = skip_space(text, at)
             if not text.startswith(part, at):
                 return -1
             at += len(part)

@@ -234,7 +234,18 @@ class StreamParser(CallReader):
                     end -= self._end_text(at, structure.before)
                     self._start_text(end, program.continuation.after)
                     self._think(False)
+                elif (yield from self._is_opened(place)):
+                    end = place - self._end_text(at, structure.before)
+                    self._start_text(end, "")
                 return end
+
+    def _is_opened(self, at: int) -> Generator[int, None, bool]:
+        """Whether at a place, behind the end of a message, stands what opens a call."""
+        if self._calling:
+            for opener in self._call.openers:
+                if not opener.bare and (yield from self._match(opener.literal, at)) >= 0:
+                    return True
+        return False
 
     def _is_header(self, at: int) -> Generator[int, None, bool]:
         """Whether the header of a message begins at a place, after layout."""

@@ -244,7 +244,7 @@ def _is_lexical(notation: ObjectNotation) -> bool:
         notation.start.strip() in ("", "{", "(")
         and notation.end.strip() in ("", "}", ")")
         and notation.key_start.strip("\"' ") == ""
-        and notation.separator.strip() == ","
+        and notation.separator.strip() in (",", "")
         and len(slots) == 1
         and slots[0].start.text.strip("\"' ") in (":", "=")
         and not slots[0].end.text.strip()

@@ -21,7 +21,7 @@ MISS = -1
 SPACE_LIMIT = 256  # the longest run of white space that is taken for layout
 _DEPTH = 4  # how many characters of a literal a search looks at
 
-_SEAM = re.compile(r"\s+|(?<=[^\s<\[({=\"'|])(?=<)|(?<=[>\])}])(?=[\[({])")
+_SEAM = re.compile(r"\s+|(?<=[^\s<\[({=\"'|])(?=<)|(?<=[>\])}])(?=[\[({])|(?<=[>\]])(?=\w)")
 _SPACE = re.compile(r"\s*")
 _WEAK = re.compile(r"[\s\[\]{}(),:;\"']*")
 
@@ -29,7 +29,7 @@ _WEAK = re.compile(r"[\s\[\]{}(),:;\"']*")
 class Literal:
     """Structure text to be matched with flexible layout.
 
-    The text is split into atoms where it has white space and where a closing bracket meets an opening one. Between two
+    The text is split into atoms where it has white space and where a bracket has been closed. Between two
     atoms any white space may stand, or none, up to :data:`SPACE_LIMIT` characters.
     """
 
@@ -75,7 +75,7 @@ def skip_space(text: str, at: int) -> int:
 
 @lru_cache(maxsize=4096)
 def split_atoms(text: str) -> tuple[str, ...]:
-    """Split structure text at white space, before a tag that follows something, and between ``]`` and ``[``.
+    """Split structure text at white space, before a tag that follows something, and behind a closing bracket.
 
     >>> split_atoms("<a>\\n<b=")
     ('<a>', '<b=')

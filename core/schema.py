@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
+_SINGLE = {kind: (kind,) for kind in TYPES}
+_COMPOSING = frozenset(("$ref", "anyOf", "oneOf", "allOf"))
 _DEPTH = 16
 
 _KINDS = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
@@ -30,14 +32,22 @@ class Schema:
         """Return the types a value may have, in the order in which to try them; empty if nothing is known."""
         declared = self.node.get("type") if isinstance(self.node, dict) else None
         if isinstance(declared, str) and declared in TYPES and "$ref" not in self.node:
-            return (declared,)
+            return _SINGLE[declared]
+        if not self.node:
+            return ()
         return tuple(dict.fromkeys(_list_types(self.node, self.root, _DEPTH)))
+
+    def _is_bare(self, key: str) -> bool:
+        """Whether a schema says nothing under a key, not even by a reference or by alternatives."""
+        return isinstance(self.node, dict) and key not in self.node and _COMPOSING.isdisjoint(self.node)
 
     def get_property(self, key: str) -> Schema:
         """Return the schema of a property; an empty one if nothing is said."""
         plain = self.node.get("properties") if isinstance(self.node, dict) else None
         if isinstance(plain, dict) and key in plain:
             return Schema(plain[key], self.root)
+        if self._is_bare("additionalProperties"):
+            return UNKNOWN
         for node in _expand(self.node, self.root, _DEPTH):
             properties = node.get("properties")
             if isinstance(properties, dict) and key in properties:
@@ -49,6 +59,8 @@ class Schema:
 
     def get_items(self) -> Schema:
         """Return the schema of a list's items; an empty one if nothing is said."""
+        if self._is_bare("items"):
+            return UNKNOWN
         for node in _expand(self.node, self.root, _DEPTH):
             if isinstance(node.get("items"), dict):
                 return Schema(node["items"], self.root)

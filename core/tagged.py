@@ -27,8 +27,12 @@ if TYPE_CHECKING:
     from .scanner import Literal, Search
     from .tape import Wait
 
+    Plan = tuple[str, str, str, bool, bool, Search, Search]  # see Entries.make_plan
+
 KEY_LIMIT = 256
+KEEP_KEY = 1 << 30
 SEARCHES = 1024  # how many patterns are kept for one tool
+SEARCHED = 4  # how much of a marker they look at
 MARKUP_HOLD = 1 << 14  # a longer value that may be nested markup is text
 _SPACE = r"\s{0,256}"
 
@@ -56,12 +60,24 @@ class Entries:
         self.slot_sizes = sorted(len(literal.text.strip()) for literal, _ in self.slots)
         shortest = self.slot_sizes[0] if self.slots else 0
         self.entry_size = len("".join(self.key_start.atoms)) + 1 + shortest
-        self.rest_size = min([self.entry_size, *(len("".join(end.atoms)) for end in self.ends)])
+        # How much behind an end marker is waited for before asking what it is: all of what usually ends a call, or
+        # most of what usually begins the next entry. A shorter rest is looked at when the output ends.
+        closers = len("".join(split_atoms(call.call_end.replace(NAME, name) + call.section_end)))
+        shortest_end = min((len("".join(end.atoms)) for end in self.ends), default=0)
+        self.rest_size = min(self.entry_size + 8, max(shortest_end, closers))
         self.shortest = 1 + shortest
         separator = f"(?:{_flexible(self.separator)}{_SPACE})?" if self.separator else ""
         self.head = re.compile(f"{_SPACE}{separator}{_flexible(self.key_start)}" if self.key_start else "(?!)")
         self.slot_head = re.compile("|".join(map(re.escape, sorted(self.slot_heads))))
+        self.key_end = re.compile(f"\n|{self.slot_head.pattern}").search
         self._searches: dict[tuple[str, str, str], tuple[Search, Search]] = {}
+        self.plans = tuple(self.make_plan(slot) for _, slot in self.slots)
+
+    def make_plan(self, slot: Slot) -> Plan:
+        """Look up all that does not change from value to value of a slot."""
+        closer, before, after = slot.end.text, slot.end.before, slot.start.after
+        repeats = KEY in closer or NAME in closer
+        return (closer, before, after, len(split_atoms(closer)) == 1, repeats, *self.get_searches(closer, before, ""))
 
     def _write_entry(self) -> str:
         """Write the pattern of an entry's whole beginning; group 1 is the key, the next ones tell the slots."""
@@ -73,7 +89,10 @@ class Entries:
         return f"{_SPACE}(?!{ends}){separator}{_flexible(self.key_start)}{key}(?:{slots})"
 
     def get_need(self, text: str, at: int) -> int:
-        """Return how long the text must be before it is worth looking for a whole entry at a place; 0 if there is none."""
+        """Return how long the text must be before it is worth looking for a whole entry at a place.
+
+        That is 0 if there is none, and ``KEEP_KEY`` if nothing but the rest of the key has to come first.
+        """
         head = self.head.match(text, at)
         size = len(text)
         if head is None:
@@ -85,24 +104,23 @@ class Entries:
         found = self.slot_head.search(text, start, start + KEY_LIMIT)
         if found is None:
             hopeless = size - start > KEY_LIMIT or text.find("\n", start) >= 0
-            return 0 if hopeless else max(size + 1, start + self.shortest)
+            return 0 if hopeless else KEEP_KEY
         for length in self.slot_sizes:
             if size < found.start() + length:
                 return found.start() + length
         return 0
 
-    def get_searches(self, slot: Slot, opener: str) -> tuple[Search, Search]:
+    def get_searches(self, closer: str, before: str, opener: str) -> tuple[Search, Search]:
         """Return the searches for the end of a value: the bare one, and one that also finds what JSON escapes."""
-        opener = opener[: len(self.key_start.text) + 2]
-        known = self._searches.get((slot.end.text, slot.end.before, opener))
+        heads = closer.split(KEY)[0].split(NAME)[0].strip()[:SEARCHED], before, opener[:SEARCHED]
+        known = self._searches.get(heads)
         if known is None:
-            head = slot.end.text.split(KEY)[0].split(NAME)[0].strip()
-            atoms = [head] if head else self.bounds
-            search = make_search(atoms + [opener] * bool(opener), (slot.end.before,))
+            search = make_search([*([heads[0]] if heads[0] else self.bounds), opener[:SEARCHED]], (before,))
             pattern: re.Pattern[str] = search.__self__  # type: ignore[attr-defined]
             known = search, re.compile(f'{pattern.pattern}|["\\\\\\x00-\\x1f]').search
-            if len(self._searches) < SEARCHES:
-                self._searches[slot.end.text, slot.end.before, opener] = known
+            if len(self._searches) > SEARCHES:
+                self._searches.clear()
+            self._searches[heads] = known
         return known
 
 
@@ -201,23 +219,24 @@ class TaggedReader(ArgumentReader):
         while True:
             entry = self._found or entries.entry.match(self._text, at)
             self._found = None
-            slot: Slot | None
             if entry is not None:
-                assert entry.lastindex
-                key, slot, end = entry[1].strip(), entries.slots[entry.lastindex - 2][1], entry.end()
+                number, key, end = (entry.lastindex or 0) - 2, entry[1].strip(), entry.end()
             elif (yield from self._is_closed(at)):
                 break
             else:
-                key, slot, end = yield from self._read_key(at)
-            if slot is None:
-                break
-            self._cut(end)
+                key, found, end = yield from self._read_key(at)
+                if found is None:
+                    break
+                number = next(i for i, (_, known) in enumerate(entries.slots) if known is found)
+            slot, plan = entries.slots[number][1], entries.plans[number]
             if self._call.quotes:
-                slot = yield from self._read_quote(slot)
+                self._cut(end)
+                slot, end = (yield from self._read_quote(slot)), 0
+                plan = entries.make_plan(slot)
             value = self._make_value(key, slot, schema)
             value.lead = f"{opening}{dump_text(key)}: "
             opening = ", "
-            at = yield from self._stream_raw(entries, key, slot, value)
+            at = yield from self._stream_raw(entries, plan, key, end, value)
             if at < 0:
                 return -1
         end = (yield from self._match_after_space(entries.end, at)) if entries.end else -1
@@ -253,18 +272,23 @@ class TaggedReader(ArgumentReader):
             value.opener = call.arguments.object.key_start + key + slot.start.text
         return value
 
-    def _stream_raw(self, entries: Entries, key: str, slot: Slot, value: Value) -> Wait:
-        """Emit the value with which the text begins; returns the end of its end marker.
+    def _stream_raw(self, entries: Entries, plan: Plan, key: str, at: int, value: Value) -> Wait:
+        """Emit the value that begins at a place; returns the end of its end marker.
 
         What may be the end marker, or layout before it, is held back until it is certain. The value has an ``opener`` if
         it may hold entries of the same key, whose end markers are not its own.
         """
-        before, after, opener = (slot.end.before,), slot.start.after, value.opener
-        closer = slot.end.text
-        if KEY in closer or NAME in closer:
+        closer, before, after, single, repeats, search, fast = plan
+        opener = value.opener
+        if repeats:
             closer = closer.replace(KEY, key).replace(NAME, self._name)
-        search, fast = entries.get_searches(slot, opener)
-        single = len(split_atoms(closer)) == 1 == len(split_atoms(opener or closer))
+        if repeats or opener:
+            search, fast = entries.get_searches(closer, before, opener)
+        if opener:
+            single = single and len(split_atoms(opener)) == 1
+        if after and self._text.startswith(after, at):
+            at, after = at + len(after), ""
+        self._cut(at)
         while after:
             size = count_common_prefix(self._text, 0, len(self._text), after)
             if size < len(self._text) or size == len(after) or self._closed:
@@ -278,9 +302,13 @@ class TaggedReader(ArgumentReader):
             text = self._text
             found = search(text, scan)
             stop = found.start() if found else len(text)
+            if found and text[stop] in before:
+                found, stop = None, len(text)  # layout at the end
             sure = stop
-            if stop and text[stop - 1] in before[0]:
-                sure -= count_layout(text, 0, stop, before)
+            if value.holding and stop <= value.hold:
+                sure = 0  # all of it is kept anyway
+            elif stop and text[stop - 1] in before:
+                sure -= count_layout(text, 0, stop, (before,))
             if value.holding and sure > value.hold:
                 value.decide(text)
             if sure and not value.holding:
@@ -293,8 +321,12 @@ class TaggedReader(ArgumentReader):
                 scan = stop
                 if self._deferred is None and (value.holding or not stop):
                     self._rest_in_value(value, search, fast)
-                yield value.hold + 2 if self._mode == KEEP else 0
-                self._state_back(value)
+                mode = self._mode
+                yield value.hold + 2 if mode == KEEP else 0
+                if mode == COPY:
+                    self._kind = "reasoning" if self._thinking else "content"
+                elif mode == GUARDED:
+                    value.state = self._state
                 continue
             text, place = self._text, stop + len(closer)
             if closer and not depth and _may_stand(closer, text, stop):
@@ -311,6 +343,9 @@ class TaggedReader(ArgumentReader):
                     need = 0 if self._closed else entries.get_need(text, place)
                     if need > 0:
                         scan = stop
+                        if need == KEEP_KEY:
+                            self._mode, self._guard = KEEP, entries.key_end
+                            need = len(text) + KEY_LIMIT
                         yield need
                         continue
                     end = yield from self._match_closer(closer, stop)
@@ -323,7 +358,9 @@ class TaggedReader(ArgumentReader):
             if end >= 0 and depth:
                 depth -= 1
             elif end >= 0:
-                rest = stop - count_common_suffix(self._text, 0, stop, before[0])
+                rest = stop
+                if stop and self._text[stop - 1] in before:
+                    rest -= count_common_suffix(self._text, 0, stop, before)
                 self._emit_arguments(value.close(self._text[:rest]))
                 return end
             scan = stop + 1
@@ -336,12 +373,6 @@ class TaggedReader(ArgumentReader):
             self._mode, self._guard, self._step, self._state = GUARDED, search, value.lexer.step, value.state
         else:
             self._mode, self._kind, self._copy_index, self._guard = COPY, "tool_call", self._index, fast
-
-    def _state_back(self, value: Value) -> None:
-        """Take over from feed."""
-        self._kind = "reasoning" if self._thinking else "content"
-        if value.lexer is not None and self._deferred is None:
-            value.state = self._state
 
     def _match_closer(self, closer: str, at: int) -> Wait:
         """Match a value's end marker where it counts as one; a value without one ends before what follows it."""

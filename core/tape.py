@@ -165,7 +165,8 @@ class Tape:
         """Forget the beginning of the text."""
         if count:
             self._text = self._text[count:]
-            self._mute = max(0, self._mute - count)
+            if self._mute:
+                self._mute = max(0, self._mute - count)
 
     def _can_wait(self) -> bool:
         return not self._closed and len(self._text) < self._limit
@@ -225,7 +226,7 @@ class Tape:
         if not text:
             return
         if self._deferred is None:
-            self._out.append(Delta("tool_call", text, self._index))
+            self._out.append(_make(Delta, ("tool_call", text, self._index, None, None)))
             return
         self._deferred.append(text)
         self._deferred_size += len(text)

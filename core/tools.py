@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from .content import drop_marker, drop_reasoning
 from .format import KEY, NAME, Arguments, Content, Marker, ObjectBody, Reasoning, SequenceBody, Tools
-from .marker import cut_common_prefix, cut_common_suffix, is_blank, make_marker, split_atoms
+from .marker import cut_common_prefix, cut_common_suffix, is_blank, is_punctuation, make_marker, split_atoms
 from .notation import (
     BASIC_SAMPLES,
     JSON_ARGUMENTS,
@@ -99,6 +99,8 @@ class ToolsFinding:
     tools: Tools
     ending: str
     header: Header
+    continues: bool
+    """Whether calls stand in a message behind the end of the one before."""
 
 
 def find_tools(oracle: Oracle, around: Surroundings, calls: tuple[Call, ...]) -> ToolsFinding | None:
@@ -110,12 +112,14 @@ def find_tools(oracle: Oracle, around: Surroundings, calls: tuple[Call, ...]) ->
     if core is None:
         return None
     opener, shift = _find_opener(oracle, around, text[: core.start], text[core.start : core.end], calls)
+    own = _drop_message_end(opener, around.ending)
+    continues, opener = own != opener, own
     behind, ending = split_ending(_mark_name(text[core.end :], calls[0]), around)
     tools = _divide(oracle, around, core, opener, behind)
     if tools.section_end and not tools.section_start and not (isinstance(tools.body, ObjectBody) and tools.body.array):
         ending = tools.section_end.written + ending
         tools = replace(tools, section_end=Marker())
-    return ToolsFinding(tools, ending, around.header.shortened(shift))
+    return ToolsFinding(tools, ending, around.header.shortened(shift), continues)
 
 
 def _read(oracle: Oracle, around: Surroundings, question: Question) -> str | None:
@@ -336,6 +340,15 @@ def _find_opener(oracle: Oracle, around: Surroundings, before: str, core: str, c
         lead = leads[1]
         opener = lead[lead.rindex(opener.strip()) - _count_space_before(lead, opener.strip()) :]
     return opener, 0
+
+
+def _drop_message_end(opener: str, ending: str) -> str:
+    """Return an opener without what ends the message before it: calls may stand in a message of their own."""
+    atoms = split_atoms(ending)
+    if not atoms or not opener.lstrip().startswith(atoms[0]):
+        return opener
+    rest = opener.lstrip()[len(atoms[0]) :]
+    return opener if is_punctuation(rest) else rest
 
 
 def _count_space_before(text: str, marker: str) -> int:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 LIMIT = 256
 _OUT, _BARE = -1, -2
+_KEY, _VALUE_DUE, _DONE = range(3)  # what has come of an entry or item: nothing, its key, its value
 _NEVER = -(1 << 60)
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
@@ -38,10 +39,10 @@ _PLAIN = {"'": "'", "/": "/", "`": "`", "\n": "", "0": "\\u0000", "a": "\\u0007"
 
 
 class State(NamedTuple):
-    """Where a transducer is: which string it is in, whether a key has just ended, and what waits for more text."""
+    """Where a transducer is: which string it is in, what has come of the entry, and what waits for more text."""
 
     mode: int = _OUT
-    valued: bool = False
+    place: int = _KEY
     rest: str = ""
 
 
@@ -96,7 +97,7 @@ class Transducer:
         return Step(new, out, depth - (1 << 30), low - (1 << 30), self.get_plain(new))
 
     def _run(self, state: State, text: str, depth: int, stop: int) -> tuple[State, str, int, int, int]:
-        mode, valued, rest = state
+        mode, place, rest = state
         text = rest + text
         size, at, low = len(text), 0, depth
         out: list[str] = []
@@ -104,7 +105,7 @@ class Transducer:
             if mode >= 0:
                 at, ended = self._read_string(text, at, self._quotes[mode], out)
                 if ended:
-                    mode = _OUT
+                    mode, place = _OUT, _DONE
                 elif at < size:
                     break
                 continue
@@ -115,7 +116,7 @@ class Transducer:
                 at = stop_at
                 if found:
                     out.append('"')
-                    mode = _OUT
+                    mode, place = _OUT, _DONE
                 continue
             char = text[at]
             if char in self.heads:
@@ -125,13 +126,14 @@ class Transducer:
                 if opened is not None:
                     mode = opened
                     at += len(self._quotes[mode].start)
-                    out.append('"')
+                    out.append(', "' if place == _DONE else '"')
                     continue
             if char in "{[(":
                 out.append("[" if char == "[" or (char == "(" and depth) else "{")
-                depth, valued, at = depth + 1, False, at + 1
+                depth, place, at = depth + 1, _KEY, at + 1
             elif char in "}])":
-                depth, valued, at = depth - 1, False, at + 1
+                out.append('""' if place == _VALUE_DUE else "")
+                depth, place, at = depth - 1, _DONE, at + 1
                 low = min(low, depth)
                 out.append("]" if char == "]" or (char == ")" and depth) else "}")
                 if depth <= stop:
@@ -142,22 +144,23 @@ class Transducer:
                     if after == size:
                         break
                     at += text[after] in "}])"
+                out.append('""' if place == _VALUE_DUE else "")
                 out.append(text[at:after])
-                at, valued = after, False
+                at, place = after, _KEY
             elif char in ":=":
                 out.append(":")
-                at, valued = at + 1, True
+                at, place = at + 1, _VALUE_DUE
             elif char.isspace():
                 after = skip_space(text, at)
                 out.append(text[at:after])
                 at = after
             else:
-                read = self._read_bare(text, at, valued, out)
+                read, is_key = self._read_bare(text, at, place, out)
                 if read < 0:
                     break
                 mode = _BARE if read == at else mode
-                at = read
-        return State(mode, valued, text[at:]), "".join(out), depth, low, -1
+                at, place = read, place if is_key else _DONE
+        return State(mode, place, text[at:]), "".join(out), depth, low, -1
 
     def _open_string(self, text: str, at: int) -> int | None:
         """Return which string begins at a place; -1 if the text ends before that is known."""
@@ -168,28 +171,32 @@ class Transducer:
                 return -1
         return None
 
-    def _read_bare(self, text: str, at: int, valued: bool, out: list[str]) -> int:
-        """Rewrite a bare word; returns where it ends, ``at`` if it is too long to wait for, -1 to wait."""
+    def _read_bare(self, text: str, at: int, place: int, out: list[str]) -> tuple[int, bool]:
+        """Rewrite a bare word; returns where it ends and whether it is a key.
+
+        The end is ``at`` if the word is too long to wait for, and -1 to wait.
+        """
         size = len(text)
-        if not valued:
+        if place != _VALUE_DUE:
             end = _WORD.match(text, at).end()  # type: ignore[union-attr]
             after = skip_space(text, end)
             if after - at <= LIMIT:
                 if after == size:
-                    return -1
+                    return -1, False
                 if text[after] in ":=" and end > at:
+                    out.append(", " if place == _DONE else "")
                     out.append(json.dumps(text[at:end], ensure_ascii=False))
-                    return after
+                    return after, True
         end = _VALUE.match(text, at).end()  # type: ignore[union-attr]
         if end - at > LIMIT:
             out.append('"')
-            return at
+            return at, False
         if end == size:
-            return -1
+            return -1, False
         written = text[at:end]
         word = written.rstrip()
         out.append(self.convert_word(word) + written[len(word) :])
-        return end
+        return end, False
 
     def convert_word(self, word: str) -> str:
         """Return the JSON of a bare word."""

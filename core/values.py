@@ -7,6 +7,7 @@ reasonable doubt. That moment is a number of characters of the value, so it does
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from .transducer import Transducer
 
-HOLD = 512  # longer values that are not strings are streamed
+HOLD = 256  # longer values that are not strings are streamed
 
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.0+)?", re.ASCII)
 _FIRST = {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boolean", "n": "null"}
@@ -31,6 +32,15 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _TAIL = re.compile(r'[ \t\n\r]*(?:"(?:[^"\\\x00-\x1f]|\\.)*\\?|[-+.\w]{0,64})\Z', re.DOTALL)
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(name)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+_RECURSION = 64  # deeper values are checked without recursion
+_JSON_SPACE = " \t\n\r"
 
 
 def dump_text(text: str) -> str:
@@ -75,10 +85,23 @@ def check_json(text: str) -> str:
 
 def get_json_type(text: str) -> str:
     """Return the JSON Schema type of the JSON value in a text, or "" if there is none."""
-    first = text.lstrip()[:1]
-    if not first or check_json(text) != "whole":
+    text = text.strip(_JSON_SPACE)
+    if not text:
         return ""
-    return _FIRST.get(first, "number")
+    kind = _FIRST.get(text[0])
+    if kind is None or kind in ("boolean", "null"):
+        if kind is not None:
+            return kind if text in _WORDS else ""
+        return "number" if _NUMBER.fullmatch(text) else ""
+    try:
+        if len(text) > HOLD or text.count("[") + text.count("{") > _RECURSION:
+            whole = check_json(text) == "whole"
+        else:
+            _DECODER.decode(text)
+            whole = True
+    except ValueError:
+        whole = False
+    return kind if whole else ""
 
 
 def convert_value(text: str, types: tuple[str, ...], transducer: Transducer, foreign: bool) -> str:
@@ -88,8 +111,11 @@ def convert_value(text: str, types: tuple[str, ...], transducer: Transducer, for
     writes for the three words, lists and objects.
     """
     word = text.strip()
-    if not types and (word in _WORDS or _NUMBER.fullmatch(word)):
-        return word
+    if not types or types[0] in ("integer", "number"):
+        if _NUMBER.fullmatch(word) and (not types or types[0] == "number" or _INTEGER.fullmatch(word)):
+            return word
+        if not types and word in _WORDS:
+            return word
     for kind in types:
         if kind == "string":
             return dump_text(text)
@@ -106,7 +132,7 @@ def convert_value(text: str, types: tuple[str, ...], transducer: Transducer, for
             if converted is not None:
                 return converted
     if not types:
-        if check_json(word) == "whole":
+        if get_json_type(word):
             return word
         if foreign:
             converted = transducer.convert_word(word)
@@ -146,31 +172,17 @@ def choose_lexer(text: str, types: tuple[str, ...], transducer: Transducer, fore
 class Value:
     """One raw value that is being read: held back, streamed as a string, or streamed through a lexer."""
 
-    __slots__ = (
-        "_foreign",
-        "_transducer",
-        "_types",
-        "convert",
-        "extend",
-        "hold",
-        "holding",
-        "late",
-        "lead",
-        "lexer",
-        "opener",
-        "state",
-    )
+    opener = ""  # the beginning of an entry of the same key, where the value may hold one
+    lead = ""  # what stands before the value, not emitted yet
+    hold = HOLD
+    lexer: Lexer | None = None
+    state: Any = None
+    convert: Callable[[str], str] | None = None  # how to read it as a whole, if not by its types
+    extend: Callable[[str], int] | None = None  # how long to wait for a value that begins like this
 
     def __init__(self, types: tuple[str, ...], transducer: Transducer, foreign: bool, quoted: bool = False) -> None:
         self._types, self._transducer, self._foreign = types, transducer, foreign
         self.holding = self.late = quoted or types[:1] != ("string",)
-        self.hold = HOLD
-        self.lexer: Lexer | None = None
-        self.state: Any = None
-        self.opener = ""
-        self.lead = ""  # what stands before the value, not emitted yet
-        self.convert: Callable[[str], str] | None = None  # how to read it as a whole, if not by its types
-        self.extend: Callable[[str], int] | None = None  # how long to wait for a value that begins like this
 
     def open(self) -> str:
         """Return what stands before the first piece of a string."""

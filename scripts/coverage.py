@@ -26,7 +26,7 @@ from corpus import Source, load_corpus
 from judge import Format, find_fault, read_ways
 from rename import MODES, rename
 from rendering import BOS, EOS
-from turns import Turn, build_turns
+from turns import Turn, list_turns, study_template
 
 import chat_autoparser as ca
 
@@ -36,9 +36,12 @@ Report = dict[str, Any]
 def measure(source: Source, mode: str | None, quick: bool, seed: int) -> Report:
     """Everything about one template: its turns, and for each what is wrong with what was read."""
     report: Report = {"template": source.name, "turns": [], "error": None, "left_out": None, "seconds": 0.0}
-    text, turns = source.text, build_turns(source.name, source.text, quick=quick)
+    study = study_template(source.name, source.text)
+    if study is None:
+        return report
+    text, turns = source.text, list_turns(study, quick=quick)
     if mode:
-        renamed = rename(source.name, source.text, turns, mode)
+        renamed = rename(study, source.text, turns, mode, quick=quick)
         report["left_out"] = renamed.failure
         if renamed.failure is not None:
             return report

@@ -21,7 +21,7 @@ import jinja2
 from conversations import QUESTION, RESULT, Fields, list_words, pick_needles
 from rendering import BOS, EOS, Template, make_environment
 from splitting import Oracle, Setting
-from turns import Study, Turn, build_turns, list_layouts, study_template
+from turns import Study, Turn, build_turns, list_layouts
 
 MODES = ("words", "brackets", "bare")
 
@@ -30,7 +30,7 @@ _VALUES = {"true", "false", "null", "none", "True", "False", "None"}
 _WORD = re.compile(r"\w+")
 _RENDERED = re.compile(r"\w+|[^\w]+")
 _WRITTEN = re.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|\\.|\w+|[^\w\\]+", re.DOTALL)
-_SIGN = re.compile(r"\[(?=/?[A-Za-z])|(?<=[A-Za-z0-9_])\]|[<>|｜]")
+_SIGN = re.compile("[<>|｜]")
 _GIVEN = re.compile(f"({re.escape(BOS)}|{re.escape(EOS)})")
 _SIGNS: dict[str, dict[str, str]] = {
     "words": {},
@@ -64,6 +64,7 @@ class Renaming:
         self.opened = opened & words
         self.words = {word: _make_word(choose) for word in sorted(words)}
         self.origins = {made: word for word, made in self.words.items()}
+        self.square = re.compile(rf"\[(/?(?:{'|'.join(self.origins)})\b[^\[\]\n]*)\]") if words and self.signs else None
 
     def rewrite_source(self, source: str) -> str:
         """The template with its literals rewritten."""
@@ -86,6 +87,9 @@ class Renaming:
 
     def _rewrite_part(self, text: str, pieces: re.Pattern[str]) -> str:
         text = "".join(self.words.get(piece, piece) for piece in pieces.findall(text))
+        if self.square:
+            # Other square brackets may be lists.
+            text = self.square.sub(lambda match: f"{self.signs['[']}{match[1]}{self.signs[']']}", text)
         return _SIGN.sub(lambda match: self.signs.get(match[0], match[0]), text)
 
 
@@ -114,20 +118,19 @@ def _is_key(string: str, before: str, after: str) -> bool:
     return plain and (before in _COMPARES | {"[", "(", ","} or after in _COMPARES)
 
 
-def rename(name: str, source: str, turns: list[Turn], mode: str, *, quick: bool = False) -> Renamed:
+def rename(study: Study, source: str, turns: list[Turn], mode: str, *, quick: bool = False) -> Renamed:
     """Rename the markers of a template whose turns are known."""
-    study = study_template(name, source)
-    if study is None or not turns:
+    if not turns:
         return Renamed()
     probes = list(_list_probes(study, quick))
     renders = [_read(study.oracle, probe) for probe in probes]
     candidates = _list_candidates(source, [text for text in renders if text])
-    renaming, renamed = _search(name, source, mode, candidates, probes, renders)
+    renaming, renamed = _search(study.name, source, mode, candidates, probes, renders)
     if renaming is None:
         return Renamed(failure="its renders differ by more than the renaming")
     if not (renaming.words or renaming.signs):
         return Renamed(failure="it has no marker of its own that could be renamed")
-    made = build_turns(name, renamed, quick=quick)
+    made = build_turns(study.name, renamed, quick=quick)
     if [_outline(turn) for turn in made] != [_outline(turn) for turn in turns]:
         return Renamed(failure="its turns are not the same ones after renaming")
     return Renamed(renamed, made, renaming.words, candidates - set(renaming.words))
@@ -151,9 +154,11 @@ def _search(
         if not wrong:
             # A constant that the template looks up, too: perhaps it wrote it there itself, perhaps it came from outside.
             keys = sorted(_list_keys(source) & words)
-            tries = [(words, opened | {key}) for key in keys if key not in opened] + [(words - {key}, opened) for key in keys]
+            tries = [(words, opened | {key}) for key in keys if key not in opened] + [
+                (words - {key}, opened) for key in keys
+            ]
             counts = [attempt(*choice)[3] for choice in tries]
-            if not counts or min(counts) >= failures and len(keys) == 0:
+            if not counts or (min(counts) >= failures and len(keys) == 0):
                 return None, ""
             words, opened = tries[counts.index(min(counts))] if min(counts) < failures else (words - set(keys), opened)
         words -= wrong
@@ -195,9 +200,7 @@ def _list_keys(source: str) -> set[str]:
     return {value[1:-1] for _, kind, value in _ENVIRONMENT.lex(source) if kind == "string"}
 
 
-def _find_wrong(
-    source: str, probes: list[Probe], renders: list[str | None], renaming: Renaming
-) -> tuple[set[str], int]:
+def _find_wrong(source: str, probes: list[Probe], renders: list[str | None], renaming: Renaming) -> tuple[set[str], int]:
     """The words whose renaming a render contradicts, and how many renders are not as they should be."""
     try:
         oracle = Oracle(Template(source))

@@ -121,8 +121,9 @@ def _find_switches(tree: nodes.Template) -> dict[str, list[Any]]:
 
 def _find_words(tree: nodes.Template) -> list[str]:
     """The words that a template looks for in other texts, which may be switches in messages."""
-    compares = (c for c in tree.find_all(nodes.Compare) if isinstance(c.expr, nodes.Const) and c.ops[0].op == "in")
-    return sorted({c.expr.value for c in compares if isinstance(c.expr.value, str) and c.expr.value.strip()})[:20]
+    sought = (compare.expr for compare in tree.find_all(nodes.Compare) if compare.ops[0].op == "in")
+    words = {word.value for word in sought if isinstance(word, nodes.Const) and isinstance(word.value, str)}
+    return sorted(word for word in words if word.strip())[:20]
 
 
 def _add_constant(values: dict[str, list[Any]], name: str, value: Any) -> None:

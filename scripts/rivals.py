@@ -89,7 +89,8 @@ def tells_types(render: Render, call: Call) -> bool:
     """Whether texts that look like values are printed differently from those values, plain and nested."""
     pairs: list[tuple[Any, Any]] = [
         ("5", 5), ("0.5", 0.5), ("true", True), ("True", True), ("null", None), ("None", None), ("", None),
-        ("[]", []), ("{}", {}), ('["a"]', ["a"]), ("['a']", ["a"]), ('{"a": 1}', {"a": 1}), ("<b>", "&lt;b&gt;"), ('"', "&#34;"),
+        ("[]", []), ("{}", {}), ('["a"]', ["a"]), ("['a']", ["a"]), ('{"a": 1}', {"a": 1}),
+        ("<b>", "&lt;b&gt;"), ('"', "&#34;"),
     ]  # fmt: skip
     key = next(iter(call.arguments))
     for one, two in pairs:

@@ -88,14 +88,18 @@ class Study:
     reasoning: list[str] = field(default_factory=list)
     variants: list[Switches] = field(default_factory=list)
     typed: bool | None = None
+    layouts: dict[tuple[Signature, str, Switches], Layout | None] = field(default_factory=dict)
     ends: dict[Switches, tuple[str, str]] = field(default_factory=dict)
 
 
 def build_turns(name: str, source: str, *, quick: bool = False) -> list[Turn]:
     """All turns of a template, each text once. Raises what Jinja raises for a source that cannot be compiled."""
     study = study_template(name, source)
-    if not study:
-        return []
+    return list_turns(study, quick=quick) if study else []
+
+
+def list_turns(study: Study, *, quick: bool = False) -> list[Turn]:
+    """All turns of a template that has been studied."""
     turns: dict[tuple[str, str, bool], Turn] = {}
     for conversation, layout, leading in list_layouts(study, quick=quick):
         for turn in _make_turns(study, layout, conversation, leading):
@@ -115,13 +119,12 @@ def study_template(name: str, source: str) -> Study | None:
 
 def list_layouts(study: Study, *, quick: bool = False) -> Iterator[tuple[Conversation, Layout, bool]]:
     """For each conversation its layout, and whether it is to be tried with its end left on, too."""
-    layouts: dict[tuple[Signature, str, Switches], Layout | None] = {}
 
     def lay_out(conversation: Conversation, switches: Switches) -> Layout | None:
         key = (conversation.fields.signature, conversation.history, switches)
-        if key not in layouts:
-            layouts[key] = find_layout(study, *key)
-        return layouts[key]
+        if key not in study.layouts:
+            study.layouts[key] = find_layout(study, *key)
+        return study.layouts[key]
 
     for conversation in CONVERSATIONS:
         leading = conversation.name in LEADING
