@@ -57,6 +57,13 @@ class Schema:
                 return Schema(node["additionalProperties"], self.root)
         return UNKNOWN
 
+    def find_simple_types(self, key: str) -> tuple[str, ...] | None:
+        """Return the types of a property that just names one, which is the usual case; None for any other."""
+        try:
+            return _SINGLE[self.node["properties"][key]["type"]]
+        except (KeyError, TypeError):
+            return None
+
     def get_items(self) -> Schema:
         """Return the schema of a list's items; an empty one if nothing is said."""
         if self._is_bare("items"):

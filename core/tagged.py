@@ -140,6 +140,7 @@ class TaggedReader(ArgumentReader):
 
     def __init__(self) -> None:
         super().__init__()
+        self._written_value = ""  # the end of a value that was read, to be emitted with what follows it
         self._found: re.Match[str] | None = None  # the beginning of the entry that follows the value just read
 
     def _get_entries(self) -> Entries:
@@ -236,14 +237,19 @@ class TaggedReader(ArgumentReader):
             value = self._make_value(key, slot, schema)
             value.lead = f"{opening}{dump_text(key)}: "
             opening = ", "
+            # The end of the value before this one and the beginning of this one make one delta.
+            self._emit_arguments(self._written_value if value.holding else self._written_value + value.open())
+            self._written_value = ""
             at = yield from self._stream_raw(entries, plan, key, end, value)
             if at < 0:
                 return -1
         end = (yield from self._match_after_space(entries.end, at)) if entries.end else -1
+        written, self._written_value = self._written_value, ""
         if end < 0 and not (yield from self._is_closed(at)):
+            self._emit_arguments(written)
             self._cut(at)
             return -1
-        self._emit_arguments("{}" if opening == "{" else "}")
+        self._emit_arguments("{}" if opening == "{" else written + "}")
         return end if end >= 0 else at
 
     def _read_quote(self, slot: Slot) -> Generator[int, None, Slot]:
@@ -262,6 +268,9 @@ class TaggedReader(ArgumentReader):
             return Value(("string",), call.transducer, call.foreign)
         if slot.holds == "other":
             return Value((), call.transducer, True)
+        simple = schema.find_simple_types(key)
+        if simple is not None and (simple[0] == "string" or not call.nested):
+            return Value(simple, call.transducer, call.foreign, not call.raw)
         inner = schema.get_property(key)
         types = inner.get_types() if inner is not UNKNOWN else ()
         value = Value(types, call.transducer, call.foreign, not call.raw)
@@ -295,8 +304,6 @@ class TaggedReader(ArgumentReader):
                 self._cut(size)
                 break
             yield size + 1
-        if not value.holding:
-            self._emit_arguments(value.open())
         scan = depth = 0
         while True:
             text = self._text
@@ -361,7 +368,7 @@ class TaggedReader(ArgumentReader):
                 rest = stop
                 if stop and self._text[stop - 1] in before:
                     rest -= count_common_suffix(self._text, 0, stop, before)
-                self._emit_arguments(value.close(self._text[:rest]))
+                self._written_value = value.close(self._text[:rest])
                 return end
             scan = stop + 1
 

@@ -234,14 +234,16 @@ def _find_role_header(header: Header, end: list[Marker]) -> Marker:
 
 
 def extend_headers(turn: Turn, structure: list[str]) -> Turn:
-    """Count what the generation prompt puts behind the header as header too, where nothing of it is structure.
+    """Count what the generation prompt puts behind the header, before any structure, as header too.
 
     Some templates print the header of the role in one form in the history and in another in the generation prompt.
     """
     prefix = turn.prefix.strip()
-    if not prefix or not turn.headers or any(text in prefix or text.startswith(prefix) for text in structure):
+    places = [prefix.index(text) for text in structure if text in prefix]
+    lead = prefix[: min(places, default=len(prefix))].rstrip()
+    if not lead or not turn.headers or any(text.startswith(lead) for text in structure):
         return turn
-    return replace(turn, headers=(*turn.headers, turn.headers[0] + turn.prefix.rstrip()))
+    return replace(turn, headers=(*turn.headers, turn.headers[0] + turn.prefix[: turn.prefix.index(lead) + len(lead)]))
 
 
 def _split_end(ending: str, header: Header) -> list[Marker]:

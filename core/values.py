@@ -26,7 +26,7 @@ _WORDS = ("true", "false", "null")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _TOKEN = re.compile(
     r"""[ \t\n\r]*(?:
-        (?P<open>[{\[]) | (?P<close>[}\]]) | (?P<comma>,) | (?P<colon>:)
+        (?P<open>\{|\[+) | (?P<close>[}\]]) | (?P<comma>,) | (?P<colon>:)
         | (?P<string>"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")
         | (?P<word>-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-])|(?:true|false|null)(?!\w)))""",
     re.VERBOSE,
@@ -63,7 +63,7 @@ def check_json(text: str) -> str:
         token = found[kind]
         closes = bool(stack) and token == stack[-1]
         if kind == "open" and expect in ("value", "item"):
-            stack.append("}" if token == "{" else "]")
+            stack.extend("}" if token == "{" else "]" * len(token))
             expect = "first" if token == "{" else "item"
         elif kind == "close" and closes and expect in ("first", "item", "next"):
             stack.pop()

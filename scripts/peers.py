@@ -27,10 +27,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from conversations import JsonObject
+from conversations import JsonObject, pick_needles
 from corpus import find_peers, load_peer_template
 from judge import Format, fold, is_same
 from rendering import BOS, EOS
+from splitting import Setting
 from turns import study_template
 
 import chat_autoparser as ca
@@ -72,17 +73,29 @@ def _bare_call(case: JsonObject) -> bool:
 
 
 def _foreign_markup(case: JsonObject) -> bool:
-    """Whether calls or reasoning are expected, but none of the markup in the text occurs in the template."""
-    template = load_peer_template(case["template"]) or ""
+    """Whether calls or reasoning are expected, but none of the markup is written or rendered by the template."""
+    known = _read_template(case["template"])
     tokens = re.findall(r"<[^<>\s]{1,40}", case["input"])
     marked = case["expect"]["tool_calls"] or case["expect"]["reasoning_content"]
-    return bool(marked) and bool(tokens) and not any(token in template for token in tokens)
+    return bool(marked) and bool(tokens) and not any(token in known for token in tokens)
+
+
+@cache
+def _read_template(name: str) -> str:
+    """All that a template says: its source, and what it renders for a request with tools and for a call."""
+    source = load_peer_template(name) or ""
+    study = study_template(name, source)
+    if study is None:
+        return source
+    asked = study.oracle.render_prompt(Setting(study.base)) or ""
+    answered = study.oracle.render_full(Setting(study.calls or study.base), pick_needles((True, True, 1))) or ""
+    return f"{source}\n{asked}\n{answered}"
 
 
 def _call_in_reasoning(case: JsonObject) -> bool:
     """Whether what introduces the expected call also stands, as text, in the expected reasoning."""
     reasoning, calls = case["expect"]["reasoning_content"] or "", case["expect"]["tool_calls"] or []
-    template = load_peer_template(case["template"]) or ""
+    template = _read_template(case["template"])
     marked = any(token.strip("<>[]") in template for token in _TOKEN.findall(reasoning))
     return marked and any(call["name"] in reasoning for call in calls)
 
@@ -102,7 +115,7 @@ def _unrenderable(case: JsonObject) -> bool:
 
 
 def _other_notation(case: JsonObject) -> bool:
-    return case["format_note"].startswith(("format 2", "format 3", "format 4"))
+    return str(case["format_note"]).startswith(("format 2", "format 3", "format 4"))
 
 
 def _emptied(case: JsonObject) -> bool:
@@ -151,7 +164,8 @@ def find_convention(case: JsonObject) -> str | None:
 
 def read_case(fmt: Format, case: JsonObject) -> list[JsonObject]:
     """The message as read whole and by character; an unfinished case is not finished."""
-    text, tools, prompt = case["input"], case["tools"], case.get("prompt_tail", case["generation_prompt"])
+    text, prompt = case["input"], case.get("prompt_tail", case["generation_prompt"])
+    tools = case["tools"] or (None if case.get("tools_inferred") else [])
     parser = fmt.parser(tools=tools, prompt=prompt)
     deltas = [delta.to_openai() for character in text for delta in parser.feed(character)]
     if case["is_partial"]:

@@ -474,3 +474,18 @@ def test_memory_is_bounded(shape: str) -> None:
             parser.feed(text[start : start + 50])
             held = max(held, len(parser._text))
         assert held < 20000
+
+
+@pytest.mark.parametrize("shape", ["TAGGED", "KEY_VALUE", "TYPED", "MARKUP"])
+def test_long_values_that_are_no_strings(shape: str) -> None:
+    """A long list is streamed as JSON, whatever layout stands in it; text that only begins like one stays text."""
+    numbers = list(range(300))
+    written = write_call(shape, "f", {"l": "PLACE", "n": 1})
+    for dumped in (json.dumps(numbers, indent=1), json.dumps([numbers, {"k": "]</x>"}], indent=2)):
+        text = written.replace('string="true">PLACE', 'string="false">PLACE').replace("PLACE", dumped)
+        calls = read_all_ways(FORMATS[shape], text, TOOLS).calls
+        assert [(name, json.loads(arguments)) for name, arguments in calls] == [("f", {"l": json.loads(dumped), "n": 1})]
+    prose = "[this] is prose, " * 60
+    text = written.replace('string="true">PLACE', 'string="false">PLACE').replace("PLACE", prose)
+    calls = read_all_ways(FORMATS[shape], text, TOOLS).calls
+    assert [(name, json.loads(arguments)) for name, arguments in calls] == [("f", {"l": prose, "n": 1})]
