@@ -261,9 +261,7 @@ def _make_argument_parser() -> argparse.ArgumentParser:
 
     inspect = commands.add_parser("inspect", help="show the format of one template", description=_INSPECT)
     _add_template(inspect)
-    inspect.add_argument(
-        "--json", action="store_true", help="print the format as data, as ChatFormat.to_dict() gives it"
-    )
+    inspect.add_argument("--json", action="store_true", help="print the format as data, as ChatFormat.to_dict() gives it")
     inspect.set_defaults(run=inspect_template)
 
     parse = commands.add_parser("parse", help="turn a model's raw output into a message", description=_PARSE)

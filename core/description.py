@@ -189,9 +189,7 @@ def _list_turn(format: ChatFormat) -> Iterator[Row]:
     if not turn.headers:
         yield _row("header", "none: the prompt ends with the user's text")
     if turn.continuation:
-        otherwise = (
-            "opens a further message of the same turn" if turn.header_end else "the role, if the model repeats it"
-        )
+        otherwise = "opens a further message of the same turn" if turn.header_end else "the role, if the model repeats it"
         yield _row("next message", show_marker(turn.continuation), place(turn.continuation, otherwise))
     if turn.header_end:
         note = place(Marker(turn.header_end), "ends the header of each message")

@@ -19,7 +19,7 @@ from .marker import cut_common_prefix
 from .probes import RESULT, Call, Oracle, Question
 from .reasoning import find_reasoning_shape
 from .renderer import Renderer
-from .tools import find_call_shape
+from .tools import list_call_shapes
 from .turn import find_shape
 
 Kind = Literal["structure", "reasoning", "content", "name", "id", "key", "value"]
@@ -71,7 +71,8 @@ def make_example(renderer: Renderer, format: ChatFormat) -> Example:
     """
     oracle = Oracle(renderer.within(Budget()))
     find_shape(oracle)
-    printed = find_call_shape(oracle)
+    shape, printed = next(list_call_shapes(oracle), (oracle.shape, ()))
+    oracle.shape = shape
     find_reasoning_shape(oracle, printed)
     if format.tools is not None and not printed:
         return write_example(format)

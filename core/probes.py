@@ -3,7 +3,8 @@
 An :class:`Oracle` wraps a renderer. A :class:`Question` is an assistant's turn that has some fields, in
 some surroundings; the answer is the rendered text behind the user's message. Templates are temperamental about the
 *shape* of what they are given (arguments as an object or a string, content null or empty, a tool result after the
-call, content as parts). The shape that worked is found by trying and remembered, so that every later question is asked in it.
+call, content as parts). The shape that worked is found by trying and remembered, so that every later question is asked
+in it.
 """
 
 from __future__ import annotations

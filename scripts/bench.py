@@ -119,7 +119,7 @@ def render_output(source: str, load: Load, length: int) -> tuple[str, list[dict[
 def deepen(text: str) -> str:
     """Nest the lists around each number in an output a thousand deep, in the notation in which they are written twice."""
     for half in range(30, 0, -1):
-        found = re.search(rf"(.{{{half}}})\1{NUMBER}(.{{1,{half + 1}}}?)\2", text, re.DOTALL)
+        found = re.search(rf"(.{{{half}}})(?:\1){NUMBER}(.{{1,{half + 1}}}?)\2", text, re.DOTALL)
         if found and not found[1].isspace():
             opening, closing = found[1], found[2]
             return text.replace(f"{opening}{NUMBER}{closing}", f"{opening * DEPTH}{NUMBER}{closing * DEPTH}")

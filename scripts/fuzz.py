@@ -23,8 +23,9 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-import chat_autoparser as ca
 from corpus import load_corpus
+
+import chat_autoparser as ca
 
 TOOLS = [
     {

@@ -103,8 +103,9 @@ class Oracle:
             needed = find_common_start(before, after) if setting.history != "tool" else len(ending)
         left = ending[common:].strip()
         # An answer before the end of the prompt is part of a question about it.
-        inside = left and closing.endswith(left) and not closing.endswith(ending.strip())
-        if common > needed and ending[needed:common].strip() and not inside:
+        if left and closing.endswith(left) and not closing.endswith(ending.strip()):
+            return None
+        if common > needed and ending[needed:common].strip():
             return Split(full[: len(full) - len(following) + common], following[common:], False)
         anchor = _find_anchor(before, after, ending)
         if anchor and anchor in following:
@@ -113,20 +114,17 @@ class Oracle:
             return Split(prompt, full[len(silent) :], False)
         return None
 
-    def find_closing(self, setting: Setting) -> str:
-        """What stands after the question where no answer is asked for, if it is the same as where one is."""
-        prompt, silent = self.render_prompt(setting), self.render_silent(setting)
-        asked = RESULT if setting.history == "tool" else QUESTION
-        return _cut_after(prompt, asked) if prompt and prompt == silent and asked in prompt else ""
+    def read_after(self, setting: Setting) -> str:
+        """What stands between an answer and the next question."""
+        later = self.render_prompt(replace(setting, history="later")) or ""
+        return _cut_after(later, EARLIER_ANSWER).partition(QUESTION)[0] if EARLIER_ANSWER in later else ""
 
     def _read_content(self, setting: Setting, asked: str) -> tuple[str, str, str]:
         """What stands before an answer of content, between an answer and the next question, and after the last answer."""
         if setting not in self._content:
             full = self.render_full(setting, Fields(content=_CONTENT)) or ""
             before, _, closing = _cut_after(full, asked).partition(_CONTENT) if asked in full else ("", "", "")
-            later = self.render_prompt(replace(setting, history="later")) or ""
-            after = _cut_after(later, EARLIER_ANSWER).partition(QUESTION)[0] if EARLIER_ANSWER in later else ""
-            self._content[setting] = (before if _CONTENT in full else ""), after, closing.rstrip()
+            self._content[setting] = (before if _CONTENT in full else ""), self.read_after(setting), closing.rstrip()
         return self._content[setting]
 
 
@@ -153,6 +151,11 @@ def _split_at(anchor: str, prompt: str, ending: str, following: str) -> Split:
     asks, answers = _cut_after(ending, anchor), following[following.find(anchor) + len(anchor) :]
     common = find_common_start(asks, answers)
     return Split(prompt[: len(prompt) - len(asks) + common], answers[common:], False)
+
+
+def is_token(text: str) -> bool:
+    """Whether a text is one marker or one word."""
+    return bool(text) and len(find_starts(text)) == 2
 
 
 def find_starts(text: str) -> list[int]:

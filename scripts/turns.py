@@ -35,13 +35,14 @@ from conversations import (
 )
 from rendering import EMPTIES, EOS, FOLLOWS, IDS, REASONING_KEYS, Shape, Template, make_ids
 from rivals import ROLES_ALIKE, find_field_rival, find_rival, find_split_rival, strip_arguments, tells_types
-from splitting import Oracle, Setting, Switches, find_common_end
+from splitting import Oracle, Setting, Switches, find_common_end, is_token
 
 Signature = tuple[bool, bool, int]
 
 REWRITTEN_CONTENT = "the template rewrites the content"
 REWRITTEN_REASONING = "the template rewrites the reasoning"
 UNEXPLAINED = "content stands after what only the prompt opens, and no render ever closes"
+BEGUN_ALIKE = "reasoning and content start alike after the prompt, and a stream cannot be taken back"
 PARTIAL_CALL = "the template prints a call without its name or without its arguments"
 
 
@@ -261,6 +262,8 @@ def _compare_fields(study: Study, layout: Layout, signature: Signature) -> str |
     printed = _keep_printed(pick_needles(signature), layout.printed)
     if _opens_unexplained(study, layout):
         return UNEXPLAINED
+    if printed.reasoning and _begins_like_content(study, setting, printed):
+        return BEGUN_ALIKE
     doubt = find_field_rival(lambda fields: study.oracle.render_full(setting, fields), printed)
     if doubt == ROLES_ALIKE and printed.reasoning and not printed.content:
         # What reasoning looks like is settled where there is content, too: printing content so does not change that.
@@ -270,6 +273,17 @@ def _compare_fields(study: Study, layout: Layout, signature: Signature) -> str |
         if len(opened) == 2 and opened[0] == opened[1] and opened[0].strip():
             return None
     return doubt
+
+
+def _begins_like_content(study: Study, setting: Setting, fields: Fields) -> bool:
+    """Whether after this prompt reasoning starts at once, and content does: a stream could not say which it is."""
+    shape = replace(setting.shape, follow="nothing")
+    plain = study.oracle.split(replace(setting, shape=shape), pick_needles((False, True, 0)))
+    found = study.oracle.split(setting, fields)
+    if not plain or not found or plain.prompt != found.prompt:
+        return False
+    openings = {plain.rest.partition(CONTENT_NEEDLE)[0], found.rest.partition(REASONING_NEEDLE)[0]}
+    return len(openings) == 1 and not openings.pop().strip()
 
 
 def _opens_unexplained(study: Study, layout: Layout) -> bool:
@@ -298,13 +312,13 @@ def _ends_early(study: Study, layout: Layout, signature: Signature) -> bool:
     fewer = {(r, c, n) for r in {False, signature[0]} for c in {False, signature[1]} for n in range(signature[2] + 1)}
     for part in sorted(fewer - {signature, (False, False, 0)}):
         fields = pick_needles(part)
-        stop = find_ends(study, layout.setting.switches)[bool(part[2])].strip() or EOS
+        stops = tuple(stop.strip() for stop in (*find_ends(study, layout.setting.switches), EOS) if stop.strip())
         for empty in EMPTIES if not part[1] else EMPTIES[:1]:
             shape = replace(layout.setting.shape, follow="nothing", empty=empty)
             short = study.oracle.split(replace(layout.setting, shape=shape), fields)
             if short and any(needle in short.rest for needle in _list_needles(fields)):
                 whole = (short.prompt + short.rest).rstrip()
-                if whole.endswith(stop) and full.startswith(whole) and len(whole) < len(full):
+                if whole.endswith(stops) and full.startswith(whole) and len(whole) < len(full):
                     return True
     return False
 
@@ -426,8 +440,9 @@ def _make_turns(study: Study, layout: Layout, conversation: Conversation, leadin
         unreadable=doubt,
     )
     yield turn
-    closing = study.oracle.find_closing(setting)
-    if leading and stop and not find_common_end(stop, closing.strip()).strip() and setting.shape.follow == "nothing":
+    # What also ends past answers ends an answer; more may be the next prompt already.
+    ends = stop and (is_token(stop) or study.oracle.read_after(setting).lstrip().startswith(stop))
+    if leading and ends and setting.shape.follow == "nothing":
         yield replace(turn, name=f"{turn.name}, ended", text=text + rest[len(text) :].rstrip(), ended=True)
 
 
