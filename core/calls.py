@@ -30,7 +30,8 @@ NAME_LIMIT = 256
 TAIL = 1024  # how many characters after its arguments the rest of a call's envelope may have
 PENDING_LIMIT = 64
 
-PLAUSIBLE = re.compile(rf"[^\s\"'`<>\[\](){{}}]{{1,{NAME_LIMIT}}}")
+# Names and ids are words with the signs that join them: no brackets, of whatever kind, no quotes and no white space.
+PLAUSIBLE = re.compile(rf"[\w.\-:/@$+~#]{{1,{NAME_LIMIT}}}")
 _COUNTER = re.compile(r":\d+$")
 
 

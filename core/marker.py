@@ -15,7 +15,9 @@ from itertools import takewhile
 
 from .format import Marker
 
-_PAIRS = {"<": ">", "[": "]", "{": "}", "(": ")"}
+OPENING = "<[{(⟦⟨«‹「『【〔《〈❨❪❬❮❰❲❴⦃⦅（［｛｢"
+CLOSING = ">]})⟧⟩»›」』】〕》〉❩❫❭❯❱❳❵⦄⦆）］｝｣"
+_PAIRS = dict(zip(OPENING, CLOSING, strict=True))
 
 
 def find_common_prefix(*texts: str) -> str:
@@ -35,13 +37,13 @@ def find_common_suffix(*texts: str) -> str:
 @lru_cache(maxsize=1024)
 def is_closing(char: str) -> bool:
     """Whether a character is closing punctuation."""
-    return char in _PAIRS.values() or unicodedata.category(char) in ("Pe", "Pf")
+    return char in CLOSING or unicodedata.category(char) in ("Pe", "Pf")
 
 
 @lru_cache(maxsize=1024)
 def is_opening(char: str) -> bool:
     """Whether a character is opening punctuation."""
-    return char in _PAIRS or unicodedata.category(char) in ("Ps", "Pi")
+    return char in OPENING or unicodedata.category(char) in ("Ps", "Pi")
 
 
 def _is_word(char: str) -> bool:

@@ -12,6 +12,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from .marker import CLOSING, OPENING
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -21,7 +23,9 @@ MISS = -1
 SPACE_LIMIT = 256  # the longest run of white space that is taken for layout
 _DEPTH = 4  # how many characters of a literal a search looks at
 
-_SEAM = re.compile(r"\s+|(?<=[^\s<\[({=\"'|])(?=<)|(?<=[>\])}])(?=[\[({])|(?<=[>\]])(?=\w)")
+_TAGS = re.escape(OPENING.replace("[", "").replace("{", "").replace("(", ""))
+_OPEN, _CLOSE = re.escape(OPENING), re.escape(CLOSING)
+_SEAM = re.compile(rf"\s+|(?<=[^\s{_OPEN}=\"'|])(?=[{_TAGS}])|(?<=[{_CLOSE}])(?=[\[({{])|(?<=[{_CLOSE}])(?=\w)")
 _SPACE = re.compile(r"\s*")
 _WEAK = re.compile(r"[\s\[\]{}(),:;\"']*")
 

@@ -114,6 +114,12 @@ class Oracle:
             return Split(prompt, full[len(silent) :], False)
         return None
 
+    def find_closing(self, setting: Setting) -> str:
+        """What stands after the question where no answer is asked for, if it is the same as where one is."""
+        prompt, silent = self.render_prompt(setting), self.render_silent(setting)
+        asked = RESULT if setting.history == "tool" else QUESTION
+        return _cut_after(prompt, asked) if prompt and prompt == silent and asked in prompt else ""
+
     def read_after(self, setting: Setting) -> str:
         """What stands between an answer and the next question."""
         later = self.render_prompt(replace(setting, history="later")) or ""

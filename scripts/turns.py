@@ -35,7 +35,7 @@ from conversations import (
 )
 from rendering import EMPTIES, EOS, FOLLOWS, IDS, REASONING_KEYS, Shape, Template, make_ids
 from rivals import ROLES_ALIKE, find_field_rival, find_rival, find_split_rival, strip_arguments, tells_types
-from splitting import Oracle, Setting, Switches, find_common_end, is_token
+from splitting import Oracle, Setting, Switches, find_common_end, find_common_start, is_token
 
 Signature = tuple[bool, bool, int]
 
@@ -172,7 +172,7 @@ def find_shapes(study: Study) -> None:
         for empty in EMPTIES
     ]
     found = _choose(_try(study, signature, [Setting(shape) for shape in shapes]), signature)
-    if found and found.printed[2]:
+    if found and (found.printed[2] or found.partial):
         study.calls = found.setting.shape
         if _prints_python(study, study.calls):
             study.calls = replace(study.calls, text_arguments=True)
@@ -246,7 +246,7 @@ def find_layout(study: Study, signature: Signature, history: str, switches: Swit
         shapes = [replace(shape, follow="nothing") for shape in shapes]
     settings = [Setting(shape, history, switches) for shape in shapes]
     layout = _choose(_try(study, signature, settings), signature)
-    if layout is None or not any(layout.printed) or _ends_early(study, layout, signature):
+    if layout is None or not (any(layout.printed) or layout.partial) or _ends_early(study, layout, signature):
         return None
     return replace(layout, unreadable=_compare_fields(study, layout, signature))
 
@@ -422,7 +422,8 @@ def _make_turns(study: Study, layout: Layout, conversation: Conversation, leadin
     if not text.strip():
         return
     told = TOOLS[conversation.tools] if conversation.told else None
-    printed = _keep_printed(strip_arguments(render, fields), layout.printed)
+    printed = strip_arguments(render, fields)
+    printed = printed if layout.partial else _keep_printed(printed, layout.printed)
     doubt = layout.unreadable or _find_rewrite(printed, text) or find_split_rival(render, fields, text)
     if not doubt and printed.calls and not _tells_types(study, layout):
         doubt = find_rival(render, fields, told)
@@ -440,10 +441,22 @@ def _make_turns(study: Study, layout: Layout, conversation: Conversation, leadin
         unreadable=doubt,
     )
     yield turn
-    # What also ends past answers ends an answer; more may be the next prompt already.
-    ends = stop and (is_token(stop) or study.oracle.read_after(setting).lstrip().startswith(stop))
-    if leading and ends and setting.shape.follow == "nothing":
-        yield replace(turn, name=f"{turn.name}, ended", text=text + rest[len(text) :].rstrip(), ended=True)
+    ending = _read_ended(study, setting, rest[len(text) :]) if leading and stop and setting.shape.follow == "nothing" else ""
+    if ending:
+        yield replace(turn, name=f"{turn.name}, ended", text=text + ending, ended=True)
+
+
+def _read_ended(study: Study, setting: Setting, tail: str) -> str:
+    """As much of what follows the last answer as also ends past answers; the rest may be the next prompt already."""
+    closing = study.oracle.find_closing(setting)
+    if find_common_end(tail.strip(), closing.strip()).strip():
+        return ""
+    if is_token(tail.strip()):
+        return tail.rstrip()
+    after, space = study.oracle.read_after(setting).lstrip(), len(tail) - len(tail.lstrip())
+    common = space + find_common_start(tail[space:], after)
+    left = tail[common:].strip()
+    return tail[:common].rstrip() if not left or is_token(left) else ""
 
 
 def _keep_printed(fields: Fields, printed: Signature) -> Fields:
