@@ -5,7 +5,7 @@
     python scripts/coverage.py --show NAME         # each turn of one template, expected and got
 
 Only the public API is used. What turns are, and which nobody could read, is in `turns`; it knows nothing of the parser.
-Exit status 1 if a readable turn is missed.
+`misses.json` holds, for each template with known misses, how many and why. Exit status 1 if a turn is missed beyond them.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from turns import Turn, list_turns, study_template
 import chat_autoparser as ca
 
 Report = dict[str, Any]
+
+KNOWN: dict[str, tuple[int, str]] = json.loads(Path(__file__).with_name("misses.json").read_text("utf-8"))
 
 
 def measure(source: Source, mode: str | None, quick: bool, seed: int) -> Report:
@@ -140,6 +142,9 @@ def print_report(reports: list[Report], everything: bool) -> None:
                 switches = " ".join(f"{key}={value}" for key, value in row["switches"].items())
                 faults = "; ".join(f"{way}: {fault}" for way, fault in row["faults"].items())
                 print(f"  {report['template']} | {row['turn']} {switches}| {faults}"[:300])
+        if _count_misses(report):
+            allowed, reason = KNOWN.get(report["template"], (0, "not known"))
+            print(f"  {report['template']} | {_count_misses(report)} misses, {allowed} known: {reason}")
     for report in reports:
         if report["left_out"] is not None:
             print(f"  {report['template']} | not renamed: {report['left_out']}")
@@ -200,7 +205,7 @@ def main() -> int:
             print_turns(report)
     else:
         print_report(reports, options.all)
-    return int(any(_count_misses(report) for report in reports))
+    return int(any(_count_misses(report) > KNOWN.get(report["template"], (0, ""))[0] for report in reports))
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-# Last, not first: a script of the same name as an installed package must not hide it.
-sys.path.append(str(Path(__file__).resolve().parent.parent / "scripts"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 
+import coverage
 import peers
 import rivals
 from conversations import QUESTION, Call, Fields
@@ -28,7 +28,8 @@ JSON_CALLS = """\
 {{- m.content }}
 {%- for call in m.tool_calls or [] %}
 {{- '\\n' if m.content or not loop.first else '' }}
-{{- '<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' + call.function.arguments | tojson + '}\\n</tool_call>' }}
+{{- '<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' }}
+{{- call.function.arguments | tojson + '}\\n</tool_call>' }}
 {%- endfor %}
 {{- '<|im_end|>\\n' }}
 {%- endfor %}
@@ -212,20 +213,19 @@ def test_what_a_template_drops_or_mixes_is_unreadable(change: tuple[str, str], t
     assert pick(build_turns("mixed", source), turn).unreadable == reason
 
 
-def test_reasoning_that_looks_like_content_is_unreadable() -> None:
-    alike = (
-        JSON_CALLS.replace("<think>\\n", "<x>")
-        .replace("\\n</think>\\n\\n", "</x>")
-        .replace("{{- m.content }}", "{{- '<x>' + m.content + '</x>' }}")
-    )
+def test_content_that_looks_like_reasoning_is_unreadable() -> None:
+    alike = JSON_CALLS.replace("<think>\\n", "<x>").replace("\\n</think>\\n\\n", "</x>")
+    alike = alike.replace("{{- m.content }}", "{{- '<x>' + m.content + '</x>' if m.content else '' }}")
     turns = build_turns("alike", alike)
-    assert pick(turns, "reasoning, content").unreadable == rivals.ROLES_ALIKE
+    assert pick(turns, "content").unreadable == rivals.ROLES_ALIKE
+    assert pick(turns, "reasoning, content").unreadable is None
 
 
 def test_content_after_what_only_the_prompt_opens_is_unreadable() -> None:
+    opener = "{{ '<o></o>' if off else '<o>' }}"
     opened = (
-        "{% for m in messages %}[{{ m.role }}]{% if loop.last and m.role == 'assistant' %}{{ '<o>' if not off else '<o></o>' }}{% endif %}"
-        "{{ m.content }}[end]{% endfor %}{% if add_generation_prompt %}[assistant]{{ '<o>' if not off else '<o></o>' }}{% endif %}"
+        f"{{% for m in messages %}}[{{{{ m.role }}}}]{{% if loop.last and m.role == 'assistant' %}}{opener}{{% endif %}}"
+        f"{{{{ m.content }}}}[end]{{% endfor %}}{{% if add_generation_prompt %}}[assistant]{opener}{{% endif %}}"
     )
     turns = build_turns("opened", opened)
     assert pick(turns, "content").unreadable == UNEXPLAINED
@@ -406,8 +406,39 @@ def test_streamed_deltas_are_put_together() -> None:
     ],
 )
 def test_deltas_that_no_client_could_take_are_refused(deltas: list[dict[str, Any]]) -> None:
-    with pytest.raises(ValueError, match="call|delta"):
+    with pytest.raises(ValueError, match=r"call|delta"):
         fold(deltas)
+
+
+# Counting
+
+
+def make_row(fault: str | None = None, **changes: Any) -> dict[str, Any]:
+    row = {"turn": "call", "calls": 1, "ended": False, "unreadable": None, "faults": {"whole": fault} if fault else {}}
+    return {**row, **changes}
+
+
+def make_report(*rows: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return {"template": "t", "turns": list(rows), "left_out": None, "seconds": 0.1, **changes}
+
+
+def test_the_totals_count_readable_turns_and_templates_without_a_miss() -> None:
+    totals = coverage.summarise(
+        [
+            make_report(make_row(), make_row(unreadable="why", fault="content")),
+            make_report(make_row("arguments"), make_row(), make_row(calls=0), make_row(ended=True)),
+            make_report(make_row(calls=0)),
+            make_report(),
+            make_report(left_out="no word"),
+        ]
+    )
+    assert (totals["templates"], totals["without turns"], totals["not renamed"]) == (5, 1, 1)
+    assert totals["measured"] == {"count": 3, "right": 2, "percent": 66.67}
+    assert totals["with calls"] == {"count": 2, "right": 1, "percent": 50.0}
+    assert totals["turns"] == {"count": 6, "right": 5, "percent": 83.33}
+    assert totals["turns with calls"] == {"count": 4, "right": 3, "percent": 75.0}
+    assert totals["turns with the end left on"] == {"count": 1, "right": 1, "percent": 100.0}
+    assert totals["unreadable"] == {"why": 1}
 
 
 # Renaming
@@ -445,7 +476,8 @@ def test_a_renamed_marker_is_renamed_wherever_it_is_looked_for() -> None:
 
 def test_what_is_compared_with_the_input_is_not_renamed() -> None:
     rewritten = Renaming("seed", {"tool", "x"}, "words").rewrite_source(
-        "{% if m.role == 'tool' and 'tool' in m %}{{ '<tool>' }}x{{ m['tool'] }}{{ m.get('tool') }}{{ '\\x41\\n' }}{% endif %}"
+        "{% if m.role == 'tool' and 'tool' in m %}{{ '<tool>' }}x{{ m['tool'] }}{{ m.get('tool') }}{% endif %}"
+        "{{ '\\x41\\n' }}"
     )
     assert rewritten.count("'tool'") == 4
     assert "<tool>" not in rewritten
@@ -531,7 +563,7 @@ def test_what_a_peer_leaves_open_is_not_looked_at() -> None:
         ),
         (make_case(json_schema={}, input="```json\n1\n```", expect={"content": "1"}), None),
         (make_case(json_schema={"const": 1}, input="```json\n1\n```", expect={"content": "1"}), "fence"),
-        (make_case(input="<m>hi<to x>print(1)", expect={"content": "hi"}), "dropped"),
+        (make_case(input="<m>hi<to=x>print(1)", expect={"content": "hi"}), "dropped"),
         (make_case(input="<m>hi<m>print(1)", expect={"content": "hiprint(1)"}), None),
     ],
 )
