@@ -232,6 +232,8 @@ def _read_ending(study: Study, switches: Switches) -> str | None:
 
 def find_layout(study: Study, signature: Signature, history: str, switches: Switches) -> Layout | None:
     """The layout that prints the most of the fields, those first that a prompt fits exactly; None if nothing is."""
+    if history == "later" and not find_layout(study, signature, "user", switches):
+        return None
     needs_calls = bool(signature[2]) or history == "tool"
     if (needs_calls and not study.calls) or (signature[0] and not study.reasoning):
         return None
@@ -375,6 +377,10 @@ def find_ends(study: Study, switches: Switches) -> tuple[str, str]:
         content = find_layout(study, (False, True, 0), "user", switches)
         calls = find_layout(study, (False, False, 1), "user", switches)
         spoken, called = content.tail if content else "", calls.tail if calls else ""
+        if calls and not spoken.strip():
+            # Some end their answers only after the result of a tool.
+            answer = find_layout(study, (False, True, 0), "tool", switches)
+            spoken = answer.tail if answer else spoken
         if not calls:
             study.ends[switches] = spoken, ""
         elif calls.setting.shape.follow != "nothing":
