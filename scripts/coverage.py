@@ -32,22 +32,27 @@ import chat_autoparser as ca
 
 Report = dict[str, Any]
 
+NO_QUESTION = "it renders no question with an answer to it"
+NO_ANSWER = "no answer that it renders continues a prompt, as in guards and judges"
+
 KNOWN: dict[str, tuple[int, str]] = json.loads(Path(__file__).with_name("misses.json").read_text("utf-8"))
 
 
 def measure(source: Source, mode: str | None, quick: bool, seed: int) -> Report:
     """Everything about one template: its turns, and for each what is wrong with what was read."""
-    report: Report = {"template": source.name, "turns": [], "error": None, "left_out": None, "seconds": 0.0}
+    report: Report = {"template": source.name, "turns": [], "error": None, "left_out": None, "silent": None}
+    report |= {"seconds": 0.0, "words": {}, "kept": []}
     study = study_template(source.name, source.text)
-    if study is None:
-        return report
-    text, turns = source.text, list_turns(study, quick=quick)
-    if mode:
+    text, turns = source.text, list_turns(study, quick=quick) if study else []
+    if not turns:
+        report["silent"] = NO_ANSWER if study else NO_QUESTION
+    if mode and study and turns:
         renamed = rename(study, source.text, turns, mode, quick=quick)
         report["left_out"] = renamed.failure
         if renamed.failure is not None:
             return report
         text, turns = renamed.source, renamed.turns
+        report |= {"words": renamed.words, "kept": sorted(renamed.kept)}
     if not turns:
         return report
     start = time.perf_counter()
@@ -100,7 +105,7 @@ def summarise(reports: list[Report]) -> Report:
     seconds = sorted(report["seconds"] for report in measured)
     return {
         "templates": len(reports),
-        "without turns": sum(not r["turns"] and r["left_out"] is None for r in reports),
+        "without turns": dict(Counter(report["silent"] for report in reports if report["silent"])),
         "not renamed": sum(r["left_out"] is not None for r in reports),
         "measured": _rate(len(measured), [not _count_misses(report) for report in measured]),
         "with calls": _rate(len(calling), [not _count_misses(report) for report in calling]),
@@ -109,6 +114,7 @@ def summarise(reports: list[Report]) -> Report:
         "turns with calls": _rate_rows([row for row in rows if row["calls"]]),
         "turns with the end left on": _rate_rows([row for row in rows if row["ended"]]),
         "unreadable": dict(Counter(row["unreadable"] for row in rows if row["unreadable"])),
+        "words renamed, kept": [sum(len(report[key]) for report in reports) for key in ("words", "kept")],
         "seconds of analysis, median": round(seconds[len(seconds) // 2], 4) if seconds else 0,
         "seconds of analysis, worst": round(seconds[-1], 4) if seconds else 0,
     }
@@ -148,6 +154,10 @@ def print_report(reports: list[Report], everything: bool) -> None:
     for report in reports:
         if report["left_out"] is not None:
             print(f"  {report['template']} | not renamed: {report['left_out']}")
+    print("\nwithout turns:")
+    for report in reports:
+        if report["silent"]:
+            print(f"  {report['template']} | {report['silent']}")
     print()
     for key, value in summarise(reports).items():
         if isinstance(value, dict) and "percent" in value:

@@ -123,7 +123,10 @@ def _mutating(case: JsonObject) -> bool:
 @cache
 def _changes_a_list(name: str) -> bool:
     call = {"id": "a", "type": "function", "function": {"name": "find", "arguments": {}}}
-    messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    messages: list[JsonObject] = [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+    ]
     try:
         ca.load_renderer(load_peer_template(name) or "", bos_token=BOS, eos_token=EOS)(messages)
     except ca.TemplateError as error:

@@ -419,7 +419,8 @@ def make_row(fault: str | None = None, **changes: Any) -> dict[str, Any]:
 
 
 def make_report(*rows: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    return {"template": "t", "turns": list(rows), "left_out": None, "seconds": 0.1, **changes}
+    report: dict[str, Any] = {"template": "t", "turns": list(rows), "left_out": None, "silent": None, "seconds": 0.1}
+    return {**report, "words": {}, "kept": [], **changes}
 
 
 def test_the_totals_count_readable_turns_and_templates_without_a_miss() -> None:
@@ -428,11 +429,11 @@ def test_the_totals_count_readable_turns_and_templates_without_a_miss() -> None:
             make_report(make_row(), make_row(unreadable="why", fault="content")),
             make_report(make_row("arguments"), make_row(), make_row(calls=0), make_row(ended=True)),
             make_report(make_row(calls=0)),
-            make_report(),
+            make_report(silent="a guard"),
             make_report(left_out="no word"),
         ]
     )
-    assert (totals["templates"], totals["without turns"], totals["not renamed"]) == (5, 1, 1)
+    assert (totals["templates"], totals["without turns"], totals["not renamed"]) == (5, {"a guard": 1}, 1)
     assert totals["measured"] == {"count": 3, "right": 2, "percent": 66.67}
     assert totals["with calls"] == {"count": 2, "right": 1, "percent": 50.0}
     assert totals["turns"] == {"count": 6, "right": 5, "percent": 83.33}
