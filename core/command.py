@@ -16,6 +16,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
+import partial_json_parser
+
 from .analysis import analyze
 from .check import (
     PLACEHOLDERS,
@@ -112,15 +114,27 @@ def parse_output(arguments: argparse.Namespace) -> int:
     if sys.stdin.isatty():
         print("chat-autoparser: reading the model's output from the terminal; end it with Ctrl-D", file=sys.stderr)
     parser = format.parser(tools, prompt)
-    deltas = _feed_parts(parser, _read_parts(sys.stdin.buffer))
-    if arguments.stream:
-        for delta in deltas:
+    deltas: list[Delta] = []
+    for delta in _feed_parts(parser, _read_parts(sys.stdin.buffer)):
+        deltas.append(delta)
+        if arguments.stream:
             _print_json(delta.to_openai(), indent=None)
-    else:
+    if not arguments.stream:
         _print_json(fold_deltas(deltas))
-    if parser.incomplete:
-        print("chat-autoparser: note: a tool call of this output is incomplete", file=sys.stderr)
+    for index in sorted(parser.incomplete_calls):
+        print(f"chat-autoparser: note: {_describe_incomplete(deltas, index)}", file=sys.stderr)
     return OK
+
+
+def _describe_incomplete(deltas: Iterable[Delta], index: int) -> str:
+    """Say which call is incomplete, and what can be read of its arguments so far."""
+    pieces = [delta for delta in deltas if delta.kind == "tool_call" and delta.index == index]
+    name, written = pieces[0].name, "".join(delta.text for delta in pieces)
+    try:
+        read = json.dumps(partial_json_parser.loads(written), ensure_ascii=False)
+    except ValueError:
+        return f"the tool call to {name} is incomplete, before its arguments"
+    return f"the tool call to {name} is incomplete; of its arguments there is {read}"
 
 
 def _feed_parts(parser: StreamParser, parts: Iterable[str]) -> Iterator[Delta]:

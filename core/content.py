@@ -32,7 +32,6 @@ def find_content(oracle: Oracle, header: Header, found: ReasoningFinding, calls:
     if reasoned and reasoning:
         opening_reasoned = make_marker(drop_marker(drop_reasoning(reasoned[1], reasoning), found.continuation))
     ending = plain[1] + "".join(split_atoms(oracle.trailing)[:1])
-    closing = Marker()
     if reasoning and opening.text == reasoning.start.text:
         opening = opening_reasoned = Marker()  # content is printed into the reasoning that every turn opens
     start = opening or opening_reasoned
@@ -40,10 +39,10 @@ def find_content(oracle: Oracle, header: Header, found: ReasoningFinding, calls:
         start = make_marker(drop_reasoning(called[0], reasoning))
         first = split_atoms(called[1])[0]
         return ContentFinding(Content(start, Marker(first), "with calls"), ending)
-    if start:
-        closing, ending = _split_closing(ending, called[1] if called else None)
-    wrapped = "never" if not start else "always" if opening else "after reasoning"
-    return ContentFinding(Content(start if start else opening, closing, wrapped), ending)  # type: ignore[arg-type]
+    if not start:
+        return ContentFinding(Content(opening), ending)
+    closing, ending = _split_closing(ending, called[1] if called else None)
+    return ContentFinding(Content(start, closing, "always" if opening else "after reasoning"), ending)
 
 
 def drop_reasoning(text: str, reasoning: Reasoning | None) -> str:

@@ -157,7 +157,20 @@ def test_parse_starts_where_the_prompt_ends(tmp_path: Path, monkeypatch: pytest.
 def test_parse_says_when_a_call_is_incomplete(monkeypatch: pytest.MonkeyPatch, capsys: Streams) -> None:
     give_input(monkeypatch, OUTPUT[: OUTPUT.index("slo")].encode())
     assert run("parse", DEMO) == 0
-    assert capsys.readouterr().err == "chat-autoparser: note: a tool call of this output is incomplete\n"
+    said = capsys.readouterr().err
+    assert said == "chat-autoparser: note: the tool call to get_weather is incomplete, before its arguments\n"
+
+
+def test_parse_says_what_there_is_of_an_incomplete_call(
+    monkeypatch: pytest.MonkeyPatch, capsys: Streams, tmp_path: Path
+) -> None:
+    parameters = {"type": "object", "properties": {"city": {"type": "string"}}}
+    tools = tmp_path / "tools.json"
+    tools.write_text(json.dumps([{"type": "function", "function": {"name": "get_weather", "parameters": parameters}}]))
+    give_input(monkeypatch, OUTPUT[: OUTPUT.index("slo") + 1].encode())
+    assert run("parse", DEMO, "--tools", tools) == 0
+    said = capsys.readouterr().err
+    assert said.endswith('the tool call to get_weather is incomplete; of its arguments there is {"city": "Os"}\n')
 
 
 def test_stream_is_one_delta_a_line(monkeypatch: pytest.MonkeyPatch, capsys: Streams) -> None:
