@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .schema import ToolSet
     from .tape import Wait
 
-NO, CUT, EMPTY, OBJECT, ENCODED, NULL = range(6)  # what stands where arguments are expected
+NO, CUT, OBJECT, ENCODED, NULL = range(5)  # what stands where arguments are expected
 STRING_LIMIT = 512  # the longest key or name, with quotes
 
 _NULL = make_literal("null")

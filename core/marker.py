@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
-from itertools import takewhile
 
 from .format import Marker
 
@@ -80,21 +79,6 @@ def _is_quote(char: str) -> bool:
     return char in "\"'`"
 
 
-def cut_prefix(text: str, length: int) -> str:
-    """Return the longest beginning of a text, at most so many characters, that ends at a boundary."""
-    while not is_boundary(text, length):
-        length -= 1
-    return text[:length]
-
-
-def cut_suffix(text: str, length: int) -> str:
-    """Return the longest ending of a text, at most so many characters, that begins at a boundary."""
-    start = len(text) - length
-    while not is_boundary(text, start):
-        start += 1
-    return text[start:]
-
-
 def cut_common_prefix(*texts: str) -> str:
     """Return the longest common beginning that ends at a boundary of each of the texts."""
     length = len(find_common_prefix(*texts))
@@ -138,20 +122,9 @@ def make_marker(literal: str) -> Marker:
     return Marker(text, literal[:start], literal[start + len(text) :])
 
 
-def count_leading_space(text: str) -> int:
-    """Return how many white-space characters a text begins with."""
-    return len(list(takewhile(str.isspace, text)))
-
-
 def is_blank(text: str) -> bool:
     """Whether a text is empty or white space."""
     return not text.strip()
-
-
-def ends_with_bracket(text: str) -> bool:
-    """Whether the last visible character opens a bracket."""
-    visible = text.rstrip()
-    return bool(visible) and visible[-1] in "([{"
 
 
 def match_bracket(opening: str) -> str:

@@ -28,7 +28,7 @@ RESULT = "tqdorun"
 SYSTEM = "sqlamov"
 NAMES = ("fqbirel_lookup", "gqtamos_update")
 IDS = ("iqd4k7w2x", "jqd5m8z3y", "lqd6n9v4b")
-KEYS = tuple(f"kq{letter}vem" for letter in "abcdefghijklmnopqrstuvwxyz")
+KEY = "kqavem"
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking")
 """The names under which a message's reasoning is known to vLLM, SGLang and transformers (their message schemas)."""
@@ -203,7 +203,7 @@ def build_tools(calls: Iterable[Call], shape: Shape) -> list[dict[str, Any]]:
     There is at least one tool, and its declaration is as full as a careful user's: some templates insist on it.
     """
     declared: dict[str, dict[str, Any]] = {}
-    for call in calls or (Call.of(0, {KEYS[0]: ""}),):
+    for call in calls or (Call.of(0, {KEY: ""}),):
         declared.setdefault(call.name, {}).update(json.loads(call.arguments))
     return [_build_tool(name, arguments, shape) for name, arguments in declared.items()]
 

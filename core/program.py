@@ -59,7 +59,6 @@ class Program:
         self.headed = bool(turn.header_end)
         self.header_end = make_literal(turn.header_end)
         self.reasoning_end = make_literal(reasoning.end.text if reasoning else "")
-        self.reasoning_start = make_literal(reasoning.start.text if reasoning else "")
         self.call = CallProgram(tools) if tools else None
         self.prefixes = tuple(sorted({start.prefix for start in format.starts}, key=len, reverse=True))
         ends = [*turn.end]
@@ -171,7 +170,7 @@ class CallProgram:
                         self.call_end = self.call_end[1:].lstrip()
             self.id_follows = "id" in names[place:]
             self.fields = tuple((field, make_literal(text)) for field, text in fields)
-        self.section_literal, self.call_literal = make_literal(section), make_literal(call)
+        self.call_literal = make_literal(call)
         self.separator = make_literal(tools.separator)
         self.openers = self._list_openers(section, call)
         self.bare = not self.openers or all(opener.bare for opener in self.openers)
