@@ -35,10 +35,11 @@ def find_content(oracle: Oracle, header: Header, found: ReasoningFinding, calls:
     if reasoning and opening.text == reasoning.start.text:
         opening = opening_reasoned = Marker()  # content is printed into the reasoning that every turn opens
     start = opening or opening_reasoned
-    if not start and called and calls[0].name not in called[0] and not is_blank(drop_reasoning(called[0], reasoning)):
-        start = make_marker(drop_reasoning(called[0], reasoning))
-        first = split_atoms(called[1])[0]
-        return ContentFinding(Content(start, Marker(first), "with calls"), ending)
+    if not start and called and calls[0].name not in called[0]:
+        start, first = make_marker(drop_reasoning(called[0], reasoning)), split_atoms(called[1])[:1]
+        if start and first:
+            return ContentFinding(Content(start, Marker(first[0]), "with calls"), ending)
+        start = Marker()
     if not start:
         return ContentFinding(Content(opening), ending)
     closing, ending = _split_closing(ending, called[1] if called else None)

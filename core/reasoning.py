@@ -94,8 +94,7 @@ def find_reasoning(
     if pieces is None:
         return ReasoningFinding(None, header)
     plain = split_at(header.read_body(oracle, Question()), CONTENT)
-    found = [piece[1] for piece in (content, called) if piece]
-    found = found or [pieces[1]]
+    found = [piece[1] for piece in (content, called) if piece] or [pieces[1]]
     closing = _find_closing(found, plain[0] if plain else "", bool(content))
     closing, continuation = _split_continuation(closing, header)
     end = make_marker(closing)
@@ -124,7 +123,8 @@ def _split_before_call(oracle: Oracle, header: Header, calls: tuple[Call, ...]) 
     if pieces is None or not bare:
         return pieces
     closing = pieces[1][: len(pieces[1]) - len(cut_common_suffix(pieces[1], bare))]
-    if is_blank(closing):  # a call without reasoning has an empty block, which looks alike from here on
+    if is_blank(closing) and not is_blank(pieces[1]):
+        # A call without reasoning has an empty block, which looks alike from here on.
         first = split_atoms(pieces[1])[0]
         closing = pieces[1][: pieces[1].index(first) + len(first)]
     return [pieces[0], closing]

@@ -112,14 +112,13 @@ def find_tools(oracle: Oracle, around: Surroundings, calls: tuple[Call, ...]) ->
     if core is None:
         return None
     opener, shift = _find_opener(oracle, around, text[: core.start], text[core.start : core.end], calls)
-    own = _drop_message_end(opener, around.ending)
-    continues, opener = own != opener, own
+    own_opener = _drop_message_end(opener, around.ending)
     behind, ending = split_ending(_mark_name(text[core.end :], calls[0]), around)
-    tools = _divide(oracle, around, core, opener, behind)
+    tools = _divide(oracle, around, core, own_opener, behind)
     if tools.section_end and not tools.section_start and not (isinstance(tools.body, ObjectBody) and tools.body.array):
         ending = tools.section_end.written + ending
         tools = replace(tools, section_end=Marker())
-    return ToolsFinding(tools, ending, around.header.shortened(shift), continues)
+    return ToolsFinding(tools, ending, around.header.shortened(shift), own_opener != opener)
 
 
 def _read(oracle: Oracle, around: Surroundings, question: Question) -> str | None:

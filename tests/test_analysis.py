@@ -138,3 +138,16 @@ def test_parse_after_render_is_the_identity(design: Design, arguments: dict[str,
 def _declare(arguments: dict[str, Any]) -> dict[str, Any]:
     kinds = {str: "string", int: "integer", bool: "boolean", list: "array", dict: "object", type(None): "null"}
     return {"type": "object", "properties": {key: {"type": kinds[type(value)]} for key, value in arguments.items()}}
+
+
+def test_reasoning_with_nothing_behind_it_is_no_crash() -> None:
+    source = (
+        "{%- for m in messages -%}[{{ m.role }}]{{ m.content }}"
+        "{%- for c in m.tool_calls or [] -%}<c>{{ c.function | tojson }}</c>{%- endfor -%}"
+        "{%- if m.tool_calls -%}{{ m.reasoning_content or '' }}{{ ' ' }}{%- endif -%}"
+        "{%- endfor -%}{%- if add_generation_prompt -%}[assistant]{%- endif -%}"
+    )
+    format = ca.analyze(source)
+    assert format.reasoning is None
+    assert format.tools is not None
+    assert format.tools.call_start.text == "<c>"
