@@ -164,6 +164,8 @@ class CallReader(TaggedReader):
         self._cut(at - gone)
         if self._thinking:
             self._think(False)
+        if self._direct:
+            self._direct = False
             self._expect(self._program.reasoning_end.text)
         if opener is not None and opener.section:
             self._expect(call.section_end)

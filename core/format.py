@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from .parser import StreamParser
+    from .splitter import ReasoningSplitter
 
 VERSION = 1
 
@@ -309,17 +310,31 @@ class ChatFormat:
     verdict: Verdict = Verdict()
     seen: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
-    def parser(self, tools: Iterable[dict[str, Any]] | None = None, prompt: str | None = None) -> StreamParser:
+    def parser(
+        self, tools: Iterable[dict[str, Any]] | None = None, prompt: str | None = None, *, after_reasoning: bool = False
+    ) -> StreamParser:
         """Make a parser for one generation.
 
         ``tools`` are the request's OpenAI-style tool dicts; ``None`` means unknown (a call is recognised by its markup
         alone), an empty list means that nothing is a call. ``prompt`` is the rendered prompt or its tail, from which the
         parser learns what is open where generation starts; ``None`` means what the template appends when no switch is
-        set. Costs microseconds; raises nothing.
+        set. With ``after_reasoning`` the parser reads what a :meth:`reasoning_splitter` hands on. Costs microseconds; raises
+        nothing.
         """
         from .parser import StreamParser
 
-        return StreamParser(self, tools, prompt)
+        return StreamParser(self, tools, prompt, after_reasoning)
+
+    def reasoning_splitter(
+        self, tools: Iterable[dict[str, Any]] | None = None, prompt: str | None = None
+    ) -> ReasoningSplitter:
+        """Make what splits one generation into reasoning and the text of the rest, for servers that read in two stages.
+
+        The arguments are those of :meth:`parser`; with the tools it knows a call in reasoning that was not closed.
+        """
+        from .splitter import ReasoningSplitter
+
+        return ReasoningSplitter(self, tools, prompt)
 
     def parse(self, text: str, tools: Iterable[dict[str, Any]] | None = None, prompt: str | None = None) -> dict[str, Any]:
         """Read a whole output into an OpenAI message dict; one feed and one finish. See :meth:`parser`."""

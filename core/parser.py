@@ -59,7 +59,13 @@ _RECIPIENT = Structure(OPENER, Literal(""))
 class StreamParser(CallReader):
     """Reads one generation of a format; see the module's text and :meth:`ChatFormat.parser`."""
 
-    def __init__(self, format: ChatFormat, tools: Iterable[dict[str, Any]] | None = None, prompt: str | None = None) -> None:
+    def __init__(
+        self,
+        format: ChatFormat,
+        tools: Iterable[dict[str, Any]] | None = None,
+        prompt: str | None = None,
+        after_reasoning: bool = False,
+    ) -> None:
         super().__init__()
         self._program = program = get_program(format)
         self._tools = None if tools is None else ToolSet(tools)
@@ -67,11 +73,11 @@ class StreamParser(CallReader):
         if program.call is not None:
             self._call = program.call
         self._search = program.search if self._calling else program.search_plain
-        self._next = self._read_turn().__next__
-        self._need = self._next()
         prefix = find_prefix(program, prompt)
-        if prefix:
-            self._read_prefix(prefix)
+        self._begin(after_reasoning, prefix)
+        if after_reasoning and self._thinking:
+            super().__init__()
+            self._begin(after_reasoning, "")
 
     @property
     def in_reasoning(self) -> bool:
@@ -98,6 +104,14 @@ class StreamParser(CallReader):
         """How many calls have begun."""
         return self._calls
 
+    def _begin(self, after_reasoning: bool, prefix: str) -> None:
+        """Start the machine, and let it read what the prompt has written of the turn."""
+        self._thought = after_reasoning
+        self._next = self._read_turn().__next__
+        self._need = self._next()
+        if prefix:
+            self._read_prefix(prefix)
+
     def _read_prefix(self, prefix: str) -> None:
         """Read what the prompt has written of the turn; only a call that it left open is emitted, with the output."""
         self._mute = len(prefix)
@@ -115,7 +129,7 @@ class StreamParser(CallReader):
     def _read_turn(self) -> Generator[int, None, None]:
         """Read the whole output."""
         reasoning = self._program.reasoning
-        if reasoning is not None and not reasoning.start.text.strip():
+        if reasoning is not None and not reasoning.start.text.strip() and not self._thought:
             self._think(True)
             self._after = reasoning.start.written
         scan = 0
@@ -267,16 +281,20 @@ class StreamParser(CallReader):
             if not name or not self._calling:
                 return -1
             return (yield from self._read_message_call(name[0], at, end))
-        reasoning = program.reasoning
-        thinks = reasoning is not None and self._text[at:end].rstrip().endswith(reasoning.start.text)
+        thinks = self._opens_reasoning(at, end)
         end -= self._end_text(at, "")
-        if thinks and reasoning is not None:
-            self._start_text(end, reasoning.start.after)
+        if thinks and program.reasoning is not None:
+            self._start_text(end, program.reasoning.start.after)
             self._think(True)
         else:
             self._start_text(end, program.content.start.after)
             self._expect(program.content.end.text)
         return end
+
+    def _opens_reasoning(self, at: int, end: int) -> bool:
+        """Whether a header is that of a message of reasoning."""
+        reasoning = self._program.reasoning
+        return reasoning is not None and self._text[at:end].rstrip().endswith(reasoning.start.text)
 
     def _find_header_end(self, at: int) -> Generator[int, None, tuple[int, int]]:
         """Find the marker that ends a header: where it begins and ends, or -1."""

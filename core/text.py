@@ -35,6 +35,7 @@ class TextReader(Tape):
         self._tried = False  # whether a call without opener was tried in this block
         self._thinking = False
         self._thought = False
+        self._direct = True  # whether no content has come since reasoning, or since the beginning
 
     def _flush(self, end: int) -> int:
         """Emit the text up to a place, but for what may be layout; returns by how much the text became shorter."""
@@ -47,6 +48,7 @@ class TextReader(Tape):
             start += count_common_prefix(self._text, start, visible, self._after)
             self._lead = False
             self._written = True
+            self._direct = self._thinking
         stop = end - count_layout(self._text, start, end, self._program.layouts)
         self._emit_text(start, stop)
         self._cut(stop)
@@ -78,5 +80,6 @@ class TextReader(Tape):
     def _think(self, thinking: bool) -> None:
         """Switch between reasoning and content."""
         self._thought = self._thought or not thinking
+        self._direct = self._direct or not thinking
         self._thinking = thinking
         self._kind = "reasoning" if thinking else "content"
