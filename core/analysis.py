@@ -14,7 +14,7 @@ from typing import Any
 from .budget import Budget
 from .content import find_content
 from .errors import TemplateError
-from .format import Capabilities, ChatFormat, Content, Reasoning, SequenceBody, Tools, Turn
+from .format import Capabilities, ChatFormat, Content, Marker, Reasoning, SequenceBody, Tools, Turn
 from .instructions import read_instructions
 from .marker import cut_common_suffix, is_punctuation
 from .probes import SYSTEM, Call, Oracle, Question
@@ -116,6 +116,7 @@ def _complete_turn(oracle: Oracle, derived: ChatFormat, calls: tuple[Call, ...],
     if not endings or not endings[0].strip() or not derived.turn.stops:
         closing = (tools.section_end or tools.call_end).text if tools else ""
         turn = replace(turn, stops=list_stops((*endings, *find_following(oracle, calls, closing))))
+        turn = replace(turn, end=turn.end or tuple(map(Marker, turn.stops)))
     return turn
 
 

@@ -211,13 +211,13 @@ class CallReader(TaggedReader):
                 continue
             key, at = yield from self._read_string(at)
             if at == -2:
-                return done
+                return self._leave_object(done, call_id)
             if at >= 0:
                 at = yield from self._skip(at)
             if at >= 0 and self._text[at] == ":":
                 at = yield from self._skip(at + 1)
             elif at >= 0:
-                return done
+                return self._leave_object(done, call_id)
             if at < 0:
                 break
             here, char = (*path, key), self._text[at]
@@ -248,16 +248,17 @@ class CallReader(TaggedReader):
             elif char == "{" and any(whole[: len(here)] == here for whole in (body.name, body.arguments, body.id)):
                 path, at = here, at + 1
             elif here == body.name:
-                return done
+                return self._leave_object(done, call_id)
             else:
                 end = yield from self._skip_value(at, SKIP)
                 if here == body.id and char not in "n{[" and end >= 0:
                     call_id = call_id or self._text[at:end]
                 at = end
             if at == -2:
-                return done
+                return self._leave_object(done, call_id)
             if at < 0:
                 break
+            done = at if done >= 0 else done
             if held is not None and name and done < 0:
                 if not self._commit(name, call_id, at):
                     return -1
@@ -265,11 +266,16 @@ class CallReader(TaggedReader):
                 at = done = 0
                 self._limit = TAIL
         if done >= 0:
-            self._announce(call_id)
-            return done
+            return self._leave_object(done, call_id)
         if at < 0 and not (self._closed and len(self._text) < self._limit):
             return -1
         return self._commit_bare_head(name, call_id, at)
+
+    def _leave_object(self, end: int, call_id: str | None) -> int:
+        """Leave a call's object where nothing more of it follows; the end is -1 if its arguments have not come."""
+        if end >= 0:
+            self._announce(call_id)
+        return end
 
     def _commit_bare_head(self, name: str, call_id: str | None, at: int) -> int:
         """Take a call that has a name and no arguments: complete if its object has ended, else cut off."""

@@ -174,6 +174,17 @@ def test_bad_element_of_an_array() -> None:
     assert (reading.content, reading.calls) == (f", {bad}, ", [("f", "{}"), ("f", "{}")])
 
 
+@pytest.mark.parametrize(
+    ("rest", "content"),
+    [(', "id": "x1"', None), (", oops", ", oops"), (', "id" oops', ', "id" oops'), (', "id": "x1", oops', ", oops")],
+)
+def test_rest_of_a_call_goes_wrong(rest: str, content: str | None) -> None:
+    """A call whose arguments are complete is one, though its object is not closed, or goes on as none does."""
+    reading = read_all_ways(FORMATS["JSON_ARRAY"], '[TOOL_CALLS][{"name": "f", "arguments": {}' + rest, TOOLS)
+    assert (reading.content, reading.calls) == (content, [("f", "{}")])
+    assert reading.ids[0] == "x1" or '"x1"' not in rest
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_cut_anywhere(shape: str) -> None:
     """Wherever the output ends, what was streamed of the arguments is a beginning of them, and a cut call is said to be."""
