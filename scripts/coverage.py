@@ -17,7 +17,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,7 +26,7 @@ from corpus import Source, load_corpus
 from judge import Format, find_fault, read_ways
 from rename import MODES, rename
 from rendering import BOS, EOS
-from turns import Turn, list_turns, study_template
+from turns import Study, Turn, list_turns, study_template
 
 import chat_autoparser as ca
 
@@ -42,8 +42,8 @@ def measure(source: Source, mode: str | None, quick: bool, seed: int) -> Report:
     """Everything about one template: its turns, and for each what is wrong with what was read."""
     report: Report = {"template": source.name, "turns": [], "error": None, "left_out": None, "silent": None}
     report |= {"seconds": 0.0, "words": {}, "kept": []}
-    study = study_template(source.name, source.text)
-    text, turns = source.text, list_turns(study, quick=quick) if study else []
+    study, turns = _study(source.name, source.text, quick)
+    text = source.text
     if not turns:
         report["silent"] = NO_ANSWER if study else NO_QUESTION
     if mode and study and turns:
@@ -64,6 +64,13 @@ def measure(source: Source, mode: str | None, quick: bool, seed: int) -> Report:
     report["seconds"] = time.perf_counter() - start
     report["turns"] = [_judge(fmt, turn, seed, report["error"]) for turn in turns]
     return report
+
+
+@lru_cache(maxsize=2)
+def _study(name: str, text: str, quick: bool) -> tuple[Study | None, list[Turn]]:
+    """What is to be known of a template and its turns, kept while one template is measured in several modes."""
+    study = study_template(name, text)
+    return study, list_turns(study, quick=quick) if study else []
 
 
 def _judge(fmt: Format | None, turn: Turn, seed: int, error: str | None) -> Report:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import jinja2
 from conversations import QUESTION, RESULT, Fields, list_words, pick_needles
-from rendering import BOS, EOS, Template, make_environment
+from rendering import BOS, EOS, compile_template, make_environment
 from splitting import Oracle, Setting
 from turns import Study, Turn, build_turns, list_layouts
 
@@ -125,9 +125,11 @@ def rename(study: Study, source: str, turns: list[Turn], mode: str, *, quick: bo
     probes = list(_list_probes(study, quick))
     renders = [_read(study.oracle, probe) for probe in probes]
     candidates = _list_candidates(source, [text for text in renders if text])
-    renaming, renamed = _search(study.name, source, mode, candidates, probes, renders)
+    words, opened = study.markers or (candidates, set())
+    renaming, renamed = _search(study.name, source, mode, words, opened, probes, renders)
     if renaming is None:
         return Renamed(failure="its renders differ by more than the renaming")
+    study.markers = set(renaming.words), set(renaming.opened)
     if not (renaming.words or renaming.signs):
         return Renamed(failure="it has no marker of its own that could be renamed")
     made = build_turns(study.name, renamed, quick=quick)
@@ -137,10 +139,16 @@ def rename(study: Study, source: str, turns: list[Turn], mode: str, *, quick: bo
 
 
 def _search(
-    name: str, source: str, mode: str, words: set[str], probes: list[Probe], renders: list[str | None]
+    name: str,
+    source: str,
+    mode: str,
+    words: set[str],
+    opened: set[str],
+    probes: list[Probe],
+    renders: list[str | None],
 ) -> tuple[Renaming | None, str]:
     """The renaming of as many of the words as renders allow, and the renamed source."""
-    words, opened = set(words), set[str]()
+    words = set(words)
 
     def attempt(words: set[str], opened: set[str]) -> tuple[Renaming, str, set[str], int]:
         renaming = Renaming(name, words, mode, opened)
@@ -203,7 +211,7 @@ def _list_keys(source: str) -> set[str]:
 def _find_wrong(source: str, probes: list[Probe], renders: list[str | None], renaming: Renaming) -> tuple[set[str], int]:
     """The words whose renaming a render contradicts, and how many renders are not as they should be."""
     try:
-        oracle = Oracle(Template(source))
+        oracle = Oracle(compile_template(source))
     except jinja2.TemplateError:
         return set(), len(probes) + 1
     wrong: set[str] = set()

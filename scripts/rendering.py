@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import jinja2
@@ -103,6 +104,12 @@ class Template:
         except Exception as error:
             self.error = f"{type(error).__name__}: {error}"
             return None
+
+
+@lru_cache(maxsize=4)
+def compile_template(source: str) -> Template:
+    """The template of a source; the last few are kept, since compiling a long one takes longer than most renders."""
+    return Template(source)
 
 
 def _find_switches(tree: nodes.Template) -> dict[str, list[Any]]:

@@ -33,7 +33,7 @@ from conversations import (
     JsonObject,
     pick_needles,
 )
-from rendering import EMPTIES, EOS, FOLLOWS, IDS, REASONING_KEYS, Shape, Template, make_ids
+from rendering import EMPTIES, EOS, FOLLOWS, IDS, REASONING_KEYS, Shape, compile_template, make_ids
 from rivals import ROLES_ALIKE, find_field_rival, find_rival, find_split_rival, strip_arguments, tells_types
 from splitting import Oracle, Setting, Switches, find_common_end, find_common_start, is_token
 
@@ -91,6 +91,8 @@ class Study:
     typed: bool | None = None
     layouts: dict[tuple[Signature, str, Switches], Layout | None] = field(default_factory=dict)
     ends: dict[Switches, tuple[str, str]] = field(default_factory=dict)
+    markers: tuple[set[str], set[str]] | None = None
+    """What `rename` found out about the words of its markers, whatever it makes of them."""
 
 
 def build_turns(name: str, source: str, *, quick: bool = False) -> list[Turn]:
@@ -110,7 +112,7 @@ def list_turns(study: Study, *, quick: bool = False) -> list[Turn]:
 
 def study_template(name: str, source: str) -> Study | None:
     """How a template wants to be asked; None if it prints no answer to anything."""
-    study = Study(name, Oracle(Template(source)))
+    study = Study(name, Oracle(compile_template(source)))
     if not find_base(study):
         return None
     find_variants(study)
