@@ -10,15 +10,18 @@ from .format import (
     Capabilities,
     ChatFormat,
     Content,
+    Conversation,
     Counterexample,
     ListNotation,
     Marker,
     ObjectBody,
     ObjectNotation,
     Reasoning,
+    Role,
     SequenceBody,
     Slot,
     Start,
+    Step,
     StringNotation,
     Tools,
     Turn,
@@ -26,6 +29,7 @@ from .format import (
     Verdict,
 )
 from .renderer import Renderer, load_renderer
+from .validation import Problem, check_conversation, validate
 
 __all__ = [
     "Arguments",
@@ -34,6 +38,7 @@ __all__ = [
     "Capabilities",
     "ChatFormat",
     "Content",
+    "Conversation",
     "Counterexample",
     "Delta",
     "FormatError",
@@ -41,11 +46,14 @@ __all__ = [
     "Marker",
     "ObjectBody",
     "ObjectNotation",
+    "Problem",
     "Reasoning",
     "Renderer",
+    "Role",
     "SequenceBody",
     "Slot",
     "Start",
+    "Step",
     "StringNotation",
     "TemplateError",
     "Tools",
@@ -53,5 +61,7 @@ __all__ = [
     "ValueNotation",
     "Verdict",
     "analyze",
+    "check_conversation",
     "load_renderer",
+    "validate",
 ]

@@ -13,6 +13,7 @@ from typing import Any
 
 from .budget import Budget
 from .content import find_content
+from .conversation import find_conversation
 from .errors import TemplateError
 from .format import Capabilities, ChatFormat, Content, Marker, Reasoning, SequenceBody, Tools, Turn
 from .instructions import read_instructions
@@ -28,6 +29,7 @@ from .turn import (
     find_following,
     find_header,
     find_shape,
+    list_following_stops,
     list_stops,
     make_turn,
 )
@@ -99,6 +101,7 @@ def _derive(oracle: Oracle, calls: tuple[Call, ...]) -> ChatFormat:
         content=content.content,
         tools=tools,
         capabilities=_find_capabilities(oracle, calls, tools),
+        conversation=find_conversation(oracle, calls),
     )
     derived = replace(derived, turn=_complete_turn(oracle, derived, calls, endings))
     return replace(derived, verdict=prove(Proof(derived, oracle, header, prompts, endings)))
@@ -115,7 +118,8 @@ def _complete_turn(oracle: Oracle, derived: ChatFormat, calls: tuple[Call, ...],
     turn = extend_headers(turn, [marker.text for marker in structure if marker])
     if not endings or not endings[0].strip() or not derived.turn.stops:
         closing = (tools.section_end or tools.call_end).text if tools else ""
-        turn = replace(turn, stops=list_stops((*endings, *find_following(oracle, calls, closing))))
+        following = list_following_stops(find_following(oracle, calls, closing))
+        turn = replace(turn, stops=tuple(dict.fromkeys((*list_stops(endings), *following))))
         turn = replace(turn, end=turn.end or tuple(map(Marker, turn.stops)))
     return turn
 

@@ -50,9 +50,8 @@ class FormatCache:
         if key is None:
             source = template if isinstance(template, str) else id(template)
             key = (source, *sorted(special_tokens.items()))
-        entry = self._entries.get(key)
-        if entry is None or not entry.done:
-            entry = self._find(key)
+        entry = self._find(key)
+        if not entry.done:
             entry.fill(template, name, special_tokens, self._log)
         if entry.error is not None:
             raise entry.error.with_traceback(None)

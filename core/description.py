@@ -20,6 +20,7 @@ from .format import (
     NAME,
     Arguments,
     ChatFormat,
+    Conversation,
     Counterexample,
     Marker,
     ObjectBody,
@@ -78,11 +79,14 @@ def lay_out(format: ChatFormat) -> Iterator[Line]:
         "Reasoning": list(_list_reasoning(format)),
         "Content": list(_list_content(format)),
         "Tool calls": list(_list_tools(format)),
+        "Conversation": list(_list_conversation(format)),
         "Template": list(_list_capabilities(format)),
         "Proof": list(_list_verdict(verdict)),
     }
     widest = max(len(row.label) for rows in sections.values() for row in rows)
     for title, rows in sections.items():
+        if not rows:
+            continue
         yield Line()
         yield Line((Span("title", title),))
         yield from _align(rows, min(widest, _WIDEST_LABEL))
@@ -371,6 +375,56 @@ def _list_capabilities(format: ChatFormat) -> Iterator[Row]:
     if able.arguments != "none":
         yield _row("arguments wanted", f"as {'an object' if able.arguments == 'object' else 'a JSON string'}")
     yield _row("reads the switches", ", ".join(able.switches) or "none")
+
+
+def _list_conversation(format: ChatFormat) -> Iterator[Row]:
+    talk = format.conversation
+    if not talk.steps:
+        return  # it was not asked for
+    if talk.opening:
+        yield _row("begins with", show_structure(talk.opening))
+    for role in talk.roles:
+        value = [*show_structure(role.start), Span("content", "…"), *show_structure(role.end)]
+        yield _row(role.name, value, f"inside the next message of the {role.within}'s" if role.within else "")
+    if not talk.roles:
+        yield _row("messages", "not known: no conversation of two turns is rendered with all messages in it")
+    elif not talk.proven:
+        yield _row("", "", "not proven: renders are not these texts one after the other")
+    if talk.preset:
+        yield _row("without a system message", [*show_structure(_cut_middle(talk.preset))])
+    for rule in list_rules(talk):
+        yield _row("rule", rule)
+
+
+def _cut_middle(text: str, length: int = 60) -> str:
+    return text if len(text) <= length else f"{text[: length // 2]} … {text[-length // 2 :]}"
+
+
+def list_rules(talk: Conversation) -> Iterator[str]:
+    """Say in words which conversations a template does not take, as far as pairs of messages tell."""
+    for step in talk.steps:
+        if step.before == "*" and step.kind != "any other role":
+            does = "drops it without a word" if step.outcome == "dropped" else "refuses it"
+            yield f"takes no message of the kind {step.kind!r}: {does}"
+    pairs = {(step.before, step.kind): step.outcome for step in talk.steps if step.before != "*"}
+    plain = ("user", "assistant")
+    if all(pairs.get((role, role)) == "refused" for role in plain):
+        yield "roles must alternate: user, assistant, user, …"
+    else:
+        for role in plain:
+            if pairs.get((role, role)) in ("refused", "dropped", "replaces"):
+                yield f"takes no two messages of the role {role!r} in a row"
+    if pairs.get(("", "assistant")) == "refused":
+        yield "the first message must not be the assistant's"
+    later = {pairs.get((role, "system")) for role in plain} - {None}
+    if later and "printed" not in later:
+        yield f"a system message stands at the beginning only: {'refused' if 'refused' in later else 'dropped'} elsewhere"
+    if pairs.get(("assistant", "")) == "refused":
+        yield "the last message must not be the assistant's"
+    for role in talk.needed:
+        yield f"wants at least one message of the role {role!r}"
+    for role in talk.single:
+        yield f"prints only the last of several messages of the role {role!r}"
 
 
 def _list_verdict(verdict: Verdict) -> Iterator[Row]:

@@ -32,10 +32,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from .errors import FormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from .parser import StreamParser
     from .splitter import ReasoningSplitter
+    from .validation import Problem
 
 VERSION = 1
 
@@ -257,6 +258,67 @@ class Capabilities:
 
 
 @dataclass(frozen=True)
+class Role:
+    """What a template prints around the messages of one role, layout included.
+
+    ``within`` names the role in whose next message this one stands, as a system prompt does in some templates.
+    """
+
+    name: str
+    start: str = ""
+    end: str = ""
+    within: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What becomes of a message (``kind``) behind another (``before``).
+
+    A kind is a role, ``"assistant with calls"`` or ``"any other role"``. An empty ``before`` is the beginning of the
+    conversation and ``"*"`` any place, an empty ``kind`` the generation prompt at its end. A message that is
+    ``"dropped"`` is left out without a word; one that ``"replaces"`` the message before it makes the template drop that
+    one. ``reason`` is what the template says where it refuses.
+    """
+
+    before: str
+    kind: str
+    outcome: Literal["printed", "replaces", "dropped", "refused"]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """How messages are laid out, and which conversations the template takes.
+
+    ``opening`` stands before the first message, ``preset`` in place of a system message where none is given. ``steps``
+    tell for each pair of messages whether the second may follow the first, ``needed`` the roles that each conversation
+    must have, ``single`` those of which only the last message is printed. ``proven`` is set where renders are exactly
+    what the layout says.
+    """
+
+    opening: str = ""
+    preset: str = ""
+    roles: tuple[Role, ...] = ()
+    steps: tuple[Step, ...] = ()
+    needed: tuple[str, ...] = ()
+    single: tuple[str, ...] = ()
+    proven: bool = False
+
+    def compose(self, messages: Iterable[tuple[str, str]]) -> str:
+        """Write messages, given as role and content, as the layout says; raises KeyError for a role without layout."""
+        roles = {role.name: role for role in self.roles}
+        parts, held = [self.opening], ""
+        for number, (name, content) in enumerate(messages):
+            role = roles[name]
+            written = role.start + held + content + role.end
+            held = role.start + content + role.end if role.within else ""
+            if not number and name != "system":
+                parts.append(self.preset)
+            parts.append("" if role.within else written)
+        return "".join(parts)
+
+
+@dataclass(frozen=True)
 class Counterexample:
     """A rendered turn that was not read back: what stood in it, what should have come out, and what did."""
 
@@ -307,6 +369,7 @@ class ChatFormat:
     content: Content = Content()
     tools: Tools | None = None
     capabilities: Capabilities = Capabilities()
+    conversation: Conversation = Conversation()
     verdict: Verdict = Verdict()
     seen: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
@@ -342,6 +405,12 @@ class ChatFormat:
 
         parser = self.parser(tools, prompt)
         return fold_deltas([*parser.feed(text), *parser.finish()])
+
+    def validate(self, messages: Sequence[Mapping[str, Any]], add_generation_prompt: bool = True) -> list[Problem]:
+        """Return the rules of the template's that a conversation breaks; see :func:`.validation.validate`."""
+        from .validation import validate
+
+        return validate(self, messages, add_generation_prompt)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the format as JSON-serialisable data, with the version of the layout."""

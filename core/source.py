@@ -15,6 +15,13 @@ from typing import Any
 
 from .errors import TemplateError
 
+NO_TEMPLATE = (
+    "A model without one was published as a base model, or its template lies elsewhere. Pass the template that it was "
+    "trained with (a file of Jinja source, often in the repository of the model that it was tuned from), or, where there "
+    "is none, teach the format by example: one or two raw outputs with the messages they mean."
+)
+"""What to do about a model without a chat template."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -56,7 +63,7 @@ def _read_folder(folder: Path) -> Source:
     if not templates:
         raise TemplateError(
             f"Reading the chat template from the folder {folder} found neither chat_template.jinja nor a chat_template "
-            "in tokenizer_config.json. Pass the folder of a chat model, or the template itself."
+            f"in tokenizer_config.json. {NO_TEMPLATE}"
         )
     return Source(templates, _list_tokens(config))
 

@@ -260,6 +260,22 @@ def list_stops(endings: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(stop for stop in firsts if any(map(str.isalnum, stop))))
 
 
+def list_following_stops(following: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the strings on which generation should stop where no end of turn is printed: what begins the next message.
+
+    Its first marker is enough if that is bracketed. A header in plain words is taken up to the end of its line, and with
+    the line break before it: a single word of it would stop any answer that has the word.
+    """
+    stops = []
+    for text in following:
+        line = text.strip().partition("\n")[0].rstrip()
+        first = split_atoms(line)[0] if line else ""
+        if not (first and is_opening(first[0]) and is_closing(first[-1])):
+            first = ("\n" if "\n" in _space_before(text, first) else "") + line if first else ""
+        stops.append(first)
+    return tuple(dict.fromkeys(stop for stop in stops if any(map(str.isalnum, stop))))
+
+
 def _space_before(text: str, atom: str) -> str:
     before = text.partition(atom)[0] if atom in text else ""
     return before[len(before.rstrip()) :]

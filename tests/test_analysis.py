@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from invented import Calls, Design, write_template
 
 import chat_autoparser as ca
-from chat_autoparser import probes
+from chat_autoparser import conversation, probes
 
 CALLS = get_args(Calls)
 
 # The needles of the probes are found by Hypothesis, which reads the source: a template made of them cannot be questioned.
-NEEDLES = {value for value in vars(probes).values() if isinstance(value, str)}
+NEEDLES = {value for module in (probes, conversation) for value in vars(module).values() if isinstance(value, str)}
+NEEDLES |= set(conversation.NEEDLES)
 
 words = st.lists(
     st.text("abcdefghijklmnopqrstuvwxyz", min_size=3, max_size=8).filter(lambda word: word not in NEEDLES),
