@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .analysis import analyze
 from .delta import Delta
-from .errors import AutoparserError, BudgetError, FormatError, TemplateError
+from .errors import AutoparserError, BudgetError, ConstraintError, FormatError, TemplateError
 from .format import (
     Arguments,
     Capabilities,
@@ -12,6 +12,9 @@ from .format import (
     Content,
     Conversation,
     Counterexample,
+    EntriesLayout,
+    EntryLayout,
+    Layout,
     ListNotation,
     Marker,
     ObjectBody,
@@ -29,6 +32,7 @@ from .format import (
     Verdict,
 )
 from .renderer import Renderer, load_renderer
+from .structural import build_structural_tag
 from .validation import Problem, check_conversation, validate
 
 __all__ = [
@@ -37,11 +41,15 @@ __all__ = [
     "BudgetError",
     "Capabilities",
     "ChatFormat",
+    "ConstraintError",
     "Content",
     "Conversation",
     "Counterexample",
     "Delta",
+    "EntriesLayout",
+    "EntryLayout",
     "FormatError",
+    "Layout",
     "ListNotation",
     "Marker",
     "ObjectBody",
@@ -61,6 +69,7 @@ __all__ = [
     "ValueNotation",
     "Verdict",
     "analyze",
+    "build_structural_tag",
     "check_conversation",
     "load_renderer",
     "validate",

@@ -17,6 +17,7 @@ from .conversation import find_conversation
 from .errors import TemplateError
 from .format import Capabilities, ChatFormat, Content, Marker, Reasoning, SequenceBody, Tools, Turn
 from .instructions import read_instructions
+from .layout import find_layout
 from .marker import cut_common_suffix, is_punctuation
 from .probes import SYSTEM, Call, Oracle, Question
 from .reasoning import find_reasoning, find_reasoning_shape, list_starts
@@ -87,6 +88,8 @@ def _derive(oracle: Oracle, calls: tuple[Call, ...]) -> ChatFormat:
     called = find_tools(oracle, around, calls) if calls else None
     tools = called.tools if called else None if calls else read_instructions(oracle)
     header = called.header if called else found.header
+    if tools and called:
+        tools = replace(tools, layout=find_layout(oracle, replace(around, header=header), tools))
     if header != found.header:
         content = find_content(oracle, header, found, calls)
     prompts.after_result = ask_result_prompt(oracle, calls) if calls else ""

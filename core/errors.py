@@ -39,3 +39,7 @@ class BudgetError(AutoparserError):
 
 class FormatError(AutoparserError):
     """A serialised format is not one that this version can read."""
+
+
+class ConstraintError(AutoparserError):
+    """A grammar cannot say what was asked for; the message says which part of the format or of a schema is the reason."""

@@ -19,7 +19,10 @@ before a key, between key and value, after a value, between two entries, and wha
 call, tags with a name and nested markup differ only in these texts.
 
 ``NAME`` and ``KEY`` stand inside a text for the name of the call and the key of the entry, where the template repeats
-them (``</NAME>``).
+them (``</NAME>``). In a :class:`Layout`, ``ID``, ``ARGUMENTS`` and ``COUNTER`` stand for the other fields of a call.
+
+**Layout.** A reader is generous with white space, so the markers keep only what it needs. Who writes calls, or holds a
+model to writing them, needs each character: :class:`Layout` is the text of a turn with calls as the template prints it.
 """
 
 from __future__ import annotations
@@ -42,6 +45,9 @@ VERSION = 1
 
 NAME = "\ue000"
 KEY = "\ue001"
+ID = "\ue002"
+ARGUMENTS = "\ue003"
+COUNTER = "\ue004"
 
 
 @dataclass(frozen=True)
@@ -226,6 +232,48 @@ class SequenceBody:
 
 
 @dataclass(frozen=True)
+class EntryLayout:
+    """The text around one entry of arguments, for values of one kind: between key and value, and what closes the value."""
+
+    between: str
+    close: str
+
+
+@dataclass(frozen=True)
+class EntriesLayout:
+    """The text of arguments that are not one JSON object: before each key, between entries, around strings and others."""
+
+    key_start: str
+    separator: str
+    string: EntryLayout
+    other: EntryLayout
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The exact text of a turn with calls, white space included, with placeholders for the fields.
+
+    ``leads`` are the texts seen between the beginning of a turn, or the end of reasoning, and the calls; ``opener`` is what
+    stands from there to the first field of the first call, ``call`` a call from its first field to its last one, ``empty``
+    the same without arguments where it is no JSON, ``joint`` what stands between two calls (None where the template refuses
+    two) and ``tails`` what stands behind the last one. ``id`` is the shape of an id: ``"any"``, or ``"nine"`` letters and
+    digits where the template refuses others. ``indent`` is by how much JSON is indented (0: it stands in one line), and
+    ``sorted`` is set where the template puts keys in the order of the alphabet.
+    """
+
+    leads: tuple[str, ...]
+    opener: str
+    call: str
+    empty: str | None
+    joint: str | None
+    tails: tuple[str, ...]
+    entries: EntriesLayout | None = None
+    id: Literal["any", "nine"] = "any"
+    indent: int = 0
+    sorted: bool = False
+
+
+@dataclass(frozen=True)
 class Tools:
     """How tool calls are written: a section around them all, a wrapper around each, what separates two, and the body."""
 
@@ -238,6 +286,7 @@ class Tools:
     arguments: Arguments
     parallel: bool = True
     provenance: Literal["rendered", "instructions"] = "rendered"
+    layout: Layout | None = None
 
 
 @dataclass(frozen=True)
@@ -471,7 +520,7 @@ def _load_union(kinds: tuple[Any, ...], data: Any, where: str) -> Any:
     for kind in known:
         if isinstance(data, dict) and set(data) <= {f.name for f in dataclasses.fields(kind)}:
             return _load(kind, data, where)
-    return _load(known[0], data, where)
+    return _load((known or [kind for kind in kinds if kind is not type(None)])[0], data, where)
 
 
 def _load_dataclass(kind: type, data: Any, where: str) -> Any:
