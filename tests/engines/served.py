@@ -1,0 +1,66 @@
+"""A template with its cases, and a server of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cases import Case, Subject, load_subject
+from clients import ENDPOINTS, Reply, ask_choices
+from engines import Engine
+from judge import find_fault
+from serving import Server, read_tail
+from tiny_model import Markers, make_model
+from tokenizers import Tokenizer
+
+
+@dataclass(frozen=True)
+class Served:
+    """What is asked, and who answers."""
+
+    engine: Engine
+    subject: Subject
+    server: Server
+    tokenizer: Tokenizer = field(repr=False)
+
+    def ask(self, case: Case, endpoint: str = "chat", *, stream: bool = False) -> Reply:
+        """What a client gets that sends the case's request to an endpoint."""
+        return ENDPOINTS[endpoint](self.server.url, case, self.engine.script(case), stream)
+
+    def ask_choices(self, case: Case, *, stream: bool = False) -> list[Reply]:
+        """The choices that a client of the chat endpoint gets."""
+        return ask_choices(self.server.url, case, self.engine.script(case), stream)
+
+    def find_fault(self, case: Case, endpoint: str = "chat", *, stream: bool = False) -> str | None:
+        """What is wrong with the reply to a case, or None: the message, how it ends, or that there is none."""
+        try:
+            reply = self.ask(case, endpoint, stream=stream)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"[:600]
+        fault = find_fault(case.expected, reply.message)
+        wanted = "tool_calls" if case.expected["tool_calls"] else "stop"
+        if fault is None and reply.finish != wanted:
+            fault = f"finish is {reply.finish} instead of {wanted}"
+        return f"{fault}: of {case.text!r} came {reply.message}" if fault else None
+
+    def count_tokens(self, text: str) -> int:
+        """How many tokens the model has for a text."""
+        return len(self.tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+@contextmanager
+def serve_subject(
+    engine: Engine, shape: str, markers: Markers, folder: Path, parsers: str = "auto", *, real: bool = False
+) -> Iterator[Served]:
+    """A server for a template, with our parsers or the named ones; the end of its log is shown where it died meanwhile."""
+    subject = load_subject(shape)
+    model = make_model(subject.source, folder / "model", markers=markers, eos=subject.eos)
+    start = engine.serve_real if real else engine.serve
+    with start(model, folder / "log", parsers=parsers) as server:
+        try:
+            yield Served(engine, subject, server, Tokenizer.from_file(str(model / "tokenizer.json")))
+        finally:
+            if not server.is_alive():
+                print(f"the server died; its log ends with:\n{read_tail(server.log)}")

@@ -1,0 +1,265 @@
+"""What official clients get from a server with our parsers, for templates of every shape.
+
+The server's API, renderer, detokenizer and parser calls are the engine's own; what is generated is scripted. Expected
+messages come from the fields that a template has rendered. The same tests serve every engine.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("openai", reason="this is not the environment of an engine: see scripts/setup_vllm.sh")
+pytest.importorskip("anthropic", reason="this is not the environment of an engine: see scripts/setup_vllm.sh")
+
+from cases import TEMPLATES, Case, count_calls, list_needles
+from conversations import JsonObject
+from judge import find_fault
+from served import Served
+from splitting import find_common_start
+
+SPECIAL = [pytest.param((shape, "special"), id=shape) for shape in TEMPLATES]
+SPELLED = [pytest.param((shape, markers), id=f"{shape}, {markers}") for shape in TEMPLATES for markers in ("added", "plain")]
+WAYS = [
+    pytest.param(endpoint, stream, id=f"{endpoint} {'stream' if stream else 'whole'}")
+    for endpoint in ("chat", "responses", "messages")
+    for stream in (False, True)
+]
+
+templates = pytest.mark.parametrize("served", SPECIAL, indirect=True)
+ways = pytest.mark.parametrize(("endpoint", "stream"), WAYS)
+both = pytest.mark.parametrize("stream", [pytest.param(False, id="whole"), pytest.param(True, id="stream")])
+
+
+def find_faults(served: Served, cases: list[Case], endpoint: str, stream: bool) -> list[str]:
+    if endpoint not in served.engine.endpoints:
+        pytest.skip(f"this version of {served.engine.name} cannot be told there what to generate")
+    faults = {case.name: served.find_fault(case, endpoint, stream=stream) for case in cases}
+    return [f"{name}: {fault}" for name, fault in faults.items() if fault]
+
+
+def find_case(served: Served, *names: str) -> Case:
+    case = served.subject.find(*names)
+    return case or pytest.skip(f"the template prints none of: {', '.join(names)}")
+
+
+def strip_ids(message: JsonObject) -> JsonObject:
+    """A message without its calls' ids, which may be made up."""
+    calls = [call["function"] for call in message["tool_calls"]]
+    return {**message, "tool_calls": calls, "content": message["content"] or None}
+
+
+def show(message: JsonObject) -> str:
+    """All text of a message, as it is read and not as JSON escapes it."""
+    functions = [call["function"] for call in message["tool_calls"]]
+    texts = [message["reasoning_content"] or "", message["content"] or ""]
+    texts += [f"{function['name']} {show_arguments(function['arguments'])}" for function in functions]
+    return "\n".join(map(str, texts))
+
+
+def show_arguments(arguments: str) -> str:
+    try:
+        return json.dumps(json.loads(arguments), ensure_ascii=False)
+    except ValueError:
+        return arguments
+
+
+# What the template renders
+
+
+@templates
+@ways
+def test_rendered_fields_come_back(served: Served, endpoint: str, stream: bool) -> None:
+    assert find_faults(served, list(served.subject.cases.values()), endpoint, stream) == []
+
+
+@templates
+@pytest.mark.parametrize("burst", [3, 17, 10_000])
+def test_steps_of_many_tokens(served: Served, burst: int) -> None:
+    cases = [replace(case, burst=burst) for case in served.subject.cases.values()]
+    assert find_faults(served, cases, "chat", True) == []
+
+
+@templates
+@pytest.mark.parametrize("endpoint", ["responses", "messages"])
+def test_whole_outputs_in_one_step(served: Served, endpoint: str) -> None:
+    cases = [replace(case, burst=10_000) for case in served.subject.cases.values()]
+    assert find_faults(served, cases, endpoint, True) == []
+
+
+@pytest.mark.parametrize("served", SPELLED, indirect=True)
+@both
+def test_markers_that_are_no_special_tokens(served: Served, stream: bool) -> None:
+    assert find_faults(served, list(served.subject.cases.values()), "chat", stream) == []
+
+
+@templates
+def test_arguments_stream(served: Served) -> None:
+    """A long argument arrives in many pieces, not when it has ended."""
+    case = find_case(served, "call lines", "call")
+    kinds = served.ask(case, stream=True).kinds
+    assert kinds.count("tool_calls") >= 3, kinds
+
+
+# What a request says beside messages and tools
+
+
+@templates
+@both
+def test_without_tools_nothing_is_lost(served: Served, stream: bool) -> None:
+    case = find_case(served, "reasoning, content, call", "content, call", "call")
+    for given in (replace(case, tools=None), replace(case, options={"tool_choice": "none"})):
+        reply = served.ask(given, stream=stream)
+        assert not reply.message["tool_calls"]
+        assert (reply.message["reasoning_content"] or "").strip() == (case.expected["reasoning_content"] or "").strip()
+        text = show(reply.message)
+        assert [word for word in list_needles(case.expected) if word not in text] == []
+        assert reply.finish == "stop"
+
+
+@templates
+@both
+def test_every_choice_is_parsed(served: Served, stream: bool) -> None:
+    case = replace(find_case(served, "reasoning, call", "call", "content"), options={"n": 2})
+    one, two = served.ask_choices(case, stream=stream)
+    assert strip_ids(one.message) == strip_ids(two.message)
+    assert served.find_fault(case, stream=stream) is None
+
+
+@templates
+@both
+def test_reasoning_can_be_left_out(served: Served, stream: bool) -> None:
+    case = find_case(served, "reasoning, content, call", "reasoning, content")
+    silent = replace(case, options=served.engine.silencer, expected={**case.expected, "reasoning_content": None})
+    assert served.find_fault(silent, stream=stream) is None
+
+
+@templates
+@both
+def test_only_one_call_is_wanted(served: Served, stream: bool) -> None:
+    case = find_case(served, "two calls")
+    first = {**case.expected, "tool_calls": case.expected["tool_calls"][:1]}
+    assert served.find_fault(replace(case, options={"parallel_tool_calls": False}, expected=first), stream=stream) is None
+
+
+@templates
+@both
+def test_a_call_is_required(served: Served, stream: bool) -> None:
+    case = find_case(served, "reasoning, call", "call")
+    assert served.find_fault(replace(case, options={"tool_choice": "required"}), stream=stream) is None
+
+
+@templates
+@both
+def test_a_call_is_named(served: Served, stream: bool) -> None:
+    case = find_case(served, "reasoning, call", "call")
+    named = {"type": "function", "function": {"name": case.expected["tool_calls"][0]["name"]}}
+    reply = served.ask(replace(case, options={"tool_choice": named}), stream=stream)
+    assert find_fault(case.expected, reply.message) is None
+    assert reply.finish in ("stop", "tool_calls")  # engines differ
+
+
+@templates
+@both
+def test_tools_are_strict(served: Served, stream: bool) -> None:
+    case = find_case(served, "reasoning, call", "call")
+    assert case.tools is not None
+    tools = [{**tool, "function": {**tool["function"], "strict": True}} for tool in case.tools]
+    assert served.find_fault(replace(case, tools=tools), stream=stream) is None
+
+
+@templates
+@both
+def test_reasoning_tokens_are_counted(served: Served, stream: bool) -> None:
+    case = find_case(served, "reasoning, content hard", "reasoning, content, two calls")
+    tokens = served.ask(case, stream=stream).reasoning_tokens
+    expected = served.count_tokens(case.expected["reasoning_content"])
+    assert tokens is not None
+    assert expected <= tokens <= expected + 6  # markers and their layout
+
+
+@templates
+@both
+def test_a_begun_answer_is_continued(served: Served, stream: bool) -> None:
+    case = find_case(served, "content")
+    begun, rest = "It has forty-two", " stripes, all of them brown."
+    messages = [*case.messages, {"role": "assistant", "content": begun}]
+    options = {"add_generation_prompt": False, "continue_final_message": True}
+    message: JsonObject = {"reasoning_content": None, "content": rest, "tool_calls": []}
+    continued = replace(case, messages=messages, text=rest, expected=message, options=options)
+    assert served.find_fault(continued, stream=stream) is None
+
+
+# What models write that no template renders
+
+
+@templates
+def test_output_that_is_cut_off(served: Served) -> None:
+    """Wherever it is cut, streaming and not say the same, and what they say is the beginning of the whole."""
+    case = find_case(served, "reasoning, content, call", "content, call", "call", "reasoning, content", "content")
+    whole = served.ask(case).message
+    for count in (1, 2, 3, 5, *range(8, served.count_tokens(case.text), 7)):
+        cut = replace(case, max_tokens=count)
+        reply, streamed = served.ask(cut), served.ask(cut, stream=True)
+        assert strip_ids(reply.message) == strip_ids(streamed.message), count
+        assert reply.finish == streamed.finish == "length"
+        for key in ("reasoning_content", "content"):
+            assert (whole[key] or "").startswith((reply.message[key] or "").rstrip()), (count, reply.message)
+        for call, full in zip(reply.message["tool_calls"], whole["tool_calls"], strict=False):
+            assert call["function"]["name"] == full["function"]["name"]
+            assert full["function"]["arguments"].startswith(call["function"]["arguments"]), (count, call)
+
+
+@templates
+@pytest.mark.parametrize("endpoint", ["chat", "responses", "messages"])
+def test_text_after_a_call(served: Served, endpoint: str) -> None:
+    case = find_case(served, "content, call", "call")
+    odd = replace(case, text=f"{case.text}\nThat was ZEBRAONE, and then ZEBRATWO.")
+    check_off_script(served, odd, endpoint, ["ZEBRAONE", "ZEBRATWO"], calls=count_calls(case))
+
+
+@templates
+@pytest.mark.parametrize("endpoint", ["chat", "responses", "messages"])
+def test_an_unknown_function(served: Served, endpoint: str) -> None:
+    case = find_case(served, "content, call", "call")
+    name = case.expected["tool_calls"][0]["name"]
+    odd = replace(case, text=case.text.replace(name, "ride_zebra"))
+    check_off_script(served, odd, endpoint, ["ride_zebra"])
+
+
+@templates
+def test_a_call_in_reasoning_that_is_not_closed(served: Served) -> None:
+    """Where the call is known by its opener, it is a call all the same; nothing is lost in any case."""
+    case, plain = find_case(served, "reasoning, call"), find_case(served, "call")
+    reasoning = case.expected["reasoning_content"]
+    start = case.text.index(reasoning) + len(reasoning)
+    bare = plain.text.lstrip()
+    if bare not in case.text:
+        pytest.skip("calls are written differently after reasoning")
+    odd = replace(case, text=f"{case.text[:start]}\n{bare}")
+    check_off_script(served, odd, "chat", [reasoning])
+
+
+@templates
+def test_prose_with_a_marker(served: Served) -> None:
+    case, plain = find_case(served, "call"), find_case(served, "content")
+    start = find_common_start(case.text, plain.text)
+    opener = case.text[start : case.text.index(case.expected["tool_calls"][0]["name"])].strip()
+    odd = replace(plain, text=plain.text.replace("forty", f"ZEBRAONE {opener} ZEBRATWO forty"))
+    check_off_script(served, odd, "chat", ["ZEBRAONE", "ZEBRATWO"], calls=0)
+
+
+def check_off_script(served: Served, case: Case, endpoint: str, words: list[str], calls: int | None = None) -> None:
+    """Streaming and not say the same, and each word is there once."""
+    if endpoint not in served.engine.endpoints:
+        pytest.skip(f"this version of {served.engine.name} cannot be told there what to generate")
+    reply = served.ask(case, endpoint)
+    for burst in (1, 4, 10_000):
+        streamed = served.ask(replace(case, burst=burst), endpoint, stream=True)
+        assert strip_ids(streamed.message) == strip_ids(reply.message), burst
+        assert streamed.finish == reply.finish
+    text = show(reply.message)
+    assert [word for word in words if text.count(word) != 1] == [], reply.message
+    assert calls is None or len(reply.message["tool_calls"]) == calls, reply.message
