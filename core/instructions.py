@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from .format import Marker, ObjectBody, Tools
-from .marker import is_blank, is_closing, is_opening, split_atoms
+from .marker import is_blank, is_marked, split_atoms
 from .notation import JSON_ARGUMENTS
 from .probes import Oracle, Question
 
@@ -74,4 +74,4 @@ def _find_first_marker(text: str) -> str:
 
 
 def _is_bracketed(atom: str) -> bool:
-    return is_opening(atom[0]) and is_closing(atom[-1])
+    return is_marked(atom)

@@ -165,11 +165,9 @@ class StreamParser(CallReader):
     def _try_structures(self, at: int) -> Wait:
         """Try what may begin at a place; returns the end of the structure found there, or -1."""
         program, char = self._program, self._text[at]
-        if self._thinking or at < self._mute or (self._lead and not self._thought and not self._written):
-            # A prompt, or a model that does not want to reason, may close reasoning that was never opened.
-            end = yield from self._try_closer(program.reasoning_end, at)
+        if self._thinking:
+            end = yield from self._try_reasoning_end(at)
             if end >= 0:
-                self._think(False)
                 return end
         for closer in self._pending:
             if closer[0] == char:
@@ -184,7 +182,16 @@ class StreamParser(CallReader):
                     end = yield from self._read_structure(structure, at, end)
                     if end >= 0:
                         return end
+        if not self._thinking and (at < self._mute or (self._lead and not self._thought and not self._written)):
+            # A prompt, or a model that does not want to reason, may close reasoning that was never opened.
+            return (yield from self._try_reasoning_end(at))
         return -1
+
+    def _try_reasoning_end(self, at: int) -> Wait:
+        end = yield from self._try_closer(self._program.reasoning_end, at)
+        if end >= 0:
+            self._think(False)
+        return end
 
     def _try_closer(self, closer: Literal, at: int) -> Wait:
         """Swallow an end marker if it stands at a place."""

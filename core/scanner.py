@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from .marker import CLOSING, OPENING
+from .marker import CLOSING, OPENING, TAG_OPENING, find_signs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,9 +23,10 @@ MISS = -1
 SPACE_LIMIT = 256  # the longest run of white space that is taken for layout
 _DEPTH = 4  # how many characters of a literal a search looks at
 
-_TAGS = re.escape(OPENING.replace("[", "").replace("{", "").replace("(", ""))
+_TAGS = re.escape(TAG_OPENING)
 _OPEN, _CLOSE = re.escape(OPENING), re.escape(CLOSING)
 _SEAM = re.compile(rf"\s+|(?<=[^\s{_OPEN}=\"'|])(?=[{_TAGS}])|(?<=[{_CLOSE}])(?=[\[({{])|(?<=[{_CLOSE}])(?=\w)")
+_JOINED, _JOINING = re.compile(rf"[^\s{_OPEN}=\"'|]"), re.compile(r"[\w\[({]")
 _SPACE = re.compile(r"\s*")
 _WEAK = re.compile(r"[\s\[\]{}(),:;\"']*")
 
@@ -84,7 +85,14 @@ def split_atoms(text: str) -> tuple[str, ...]:
     >>> split_atoms("<a>\\n<b=")
     ('<a>', '<b=')
     """
-    return tuple(atom for atom in _SEAM.split(text) if atom)
+    seams = [found.span() for found in _SEAM.finditer(text)]
+    for sign in find_signs(text):
+        place = sign.start if sign.opening else sign.end
+        beside = text[place - 1 : place] if sign.opening else text[place : place + 1]
+        if _JOINED.match(beside) if sign.opening else _JOINING.match(beside):
+            seams.append((place, place))
+    starts, ends = [0, *(end for _, end in sorted(seams))], [*(start for start, _ in sorted(seams)), len(text)]
+    return tuple(text[start:end] for start, end in zip(starts, ends, strict=True) if start < end)
 
 
 @lru_cache(maxsize=4096)

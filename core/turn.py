@@ -20,8 +20,7 @@ from .marker import (
     find_common_suffix,
     is_blank,
     is_boundary,
-    is_closing,
-    is_opening,
+    is_marked,
     make_marker,
     split_atoms,
 )
@@ -229,7 +228,7 @@ def _find_role_header(header: Header, end: list[Marker]) -> Marker:
     line = find_last_line(header.plain)
     for marker in end:
         line = line.removeprefix(marker.text)
-    bracketed = any(is_opening(atom[0]) and is_closing(atom[-1]) for atom in split_atoms(line))
+    bracketed = any(is_marked(atom) for atom in split_atoms(line))
     return make_marker(line) if bracketed else Marker()
 
 
@@ -250,7 +249,7 @@ def _split_end(ending: str, header: Header) -> list[Marker]:
     """Return the markers that end a turn: the first, and those behind it that are bracketed and begin no other message."""
     atoms = split_atoms(ending)
     foreign = set(split_atoms(header.plain)[1:])
-    kept = takewhile(lambda atom: atom not in foreign and is_opening(atom[0]) and is_closing(atom[-1]), atoms[1:])
+    kept = takewhile(lambda atom: atom not in foreign and is_marked(atom), atoms[1:])
     return [replace(make_marker(atom), before=_space_before(ending, atom)) for atom in (*atoms[:1], *kept)]
 
 
