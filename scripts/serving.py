@@ -68,11 +68,18 @@ def find_port() -> int:
 
 @contextmanager
 def serve(
-    command: Sequence[str], log: Path, *, path: Sequence[str] = (), seconds: float = 240, health: str = "/health"
+    command: Sequence[str],
+    log: Path,
+    *,
+    path: Sequence[str] = (),
+    seconds: float = 600,
+    health: str = "/health",
+    watch: Callable[[float], None] | None = None,
 ) -> Iterator[Server]:
     """Run a command that serves, with `--host` and `--port` added, until the block ends.
 
-    `path` is added to PYTHONPATH. Raises ServerError where the server dies or does not answer in time.
+    `path` is added to PYTHONPATH, and `watch` is told again and again how many seconds it has taken so far. Raises
+    ServerError where the server dies or does not answer in time.
     """
     environment = {**ENVIRONMENT, **os.environ}
     environment["PYTHONPATH"] = os.pathsep.join([*path, *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -88,7 +95,7 @@ def serve(
             start_new_session=True,
         )
     try:
-        yield _wait(port, process.pid, lambda: process.poll() is None, log, start, seconds, health)
+        yield _wait(port, process.pid, lambda: process.poll() is None, log, start, seconds, health, watch)
     finally:
         _stop(process.pid, lambda: process.poll() is None)
         process.wait()
@@ -96,7 +103,7 @@ def serve(
 
 @contextmanager
 def serve_fork(
-    module: str, arguments: Sequence[str], log: Path, *, seconds: float = 120, health: str = "/health"
+    module: str, arguments: Sequence[str], log: Path, *, seconds: float = 300, health: str = "/health"
 ) -> Iterator[Server]:
     """Like `serve`, for a module with a function `run(arguments)`, in a fork of a process that has it imported already.
 
@@ -133,11 +140,22 @@ def _run_fork(module: str, arguments: list[str], log: str) -> None:
     importlib.import_module(module).run(arguments)
 
 
-def _wait(port: int, pid: int, is_alive: Callable[[], bool], log: Path, start: float, seconds: float, health: str) -> Server:
+def _wait(
+    port: int,
+    pid: int,
+    is_alive: Callable[[], bool],
+    log: Path,
+    start: float,
+    seconds: float,
+    health: str,
+    watch: Callable[[float], None] | None = None,
+) -> Server:
     url = f"http://127.0.0.1:{port}"
     while time.monotonic() < start + seconds:
         if not is_alive():
             raise ServerError(f"the server died; its log ends with:\n{read_tail(log)}")
+        if watch is not None:
+            watch(time.monotonic() - start)
         try:
             with urllib.request.urlopen(url + health, timeout=5):
                 return Server(url, log, time.monotonic() - start, pid)
@@ -148,7 +166,8 @@ def _wait(port: int, pid: int, is_alive: Callable[[], bool], log: Path, start: f
 
 def read_tail(log: Path, lines: int = 40) -> str:
     """The last lines of a log."""
-    return "\n".join(log.read_text("utf-8", "replace").splitlines()[-lines:]) if log.exists() else "(no log)"
+    found = log.read_text("utf-8", "replace").splitlines() if log.exists() else ["(no log)"]
+    return "\n".join(line[:400] for line in found[-lines:])
 
 
 def _stop(pid: int, is_alive: Callable[[], bool]) -> None:

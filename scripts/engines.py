@@ -1,0 +1,85 @@
+"""The serving engines: how each is started with our parsers, and how a request tells it what to generate."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from serving import Server, serve, serve_fork
+from tiny_model import LENGTH
+
+MODEL = "tiny"
+"""The name that models are served under."""
+
+JsonObject = dict[str, Any]
+Watch = Callable[[float], None]
+
+
+class Engine(ABC):
+    """An engine. `endpoints` are those of "chat", "responses" and "messages" whose output can be scripted."""
+
+    name: str
+    endpoints: Sequence[str] = ("chat", "responses", "messages")
+    silencer: JsonObject = {}  # noqa: RUF012 - never changed
+    """The field of a chat request that asks for no reasoning in the answer."""
+
+    def is_installed(self) -> bool:
+        """Whether this environment has it."""
+        return find_spec(self.name) is not None
+
+    @abstractmethod
+    def list_command(self, model: Path, parsers: str = "auto") -> list[str]:
+        """The command that serves a model for real. `parsers` is TOOL or TOOL,REASONING."""
+
+    @abstractmethod
+    def serve(self, model: Path, log: Path, parsers: str = "auto") -> AbstractContextManager[Server]:
+        """A server with a scripted engine core, or the real one where there is no scripted one."""
+
+    def serve_real(
+        self, model: Path, log: Path, parsers: str = "auto", watch: Watch | None = None
+    ) -> AbstractContextManager[Server]:
+        """A server with the real engine, whose model is made to write what is scripted. `watch` is told the seconds."""
+        return serve(self.list_command(model, parsers), log, path=[str(Path(__file__).parent)], watch=watch)
+
+    @abstractmethod
+    def script(self, text: str, burst: int = 1) -> JsonObject:
+        """The fields of a request's body that make the server generate a text, so many tokens a step if it can do that."""
+
+
+class Vllm(Engine):
+    """vLLM on a CPU. What the real engine makes a tiny model write is forced by a logits processor."""
+
+    name = "vllm"
+    silencer: JsonObject = {"include_reasoning": False}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        if self.is_installed() and self._read_version() < (0, 29):
+            self.endpoints = ("chat", "responses")  # no `vllm_xargs` in the others' requests
+
+    def _read_version(self) -> tuple[int, ...]:
+        return tuple(int(part) for part in version("vllm").split("+")[0].split(".")[:2])
+
+    def _list_options(self, model: Path, parsers: str) -> list[str]:
+        tools, _, reasoning = parsers.partition(",")
+        flags = ["--enable-auto-tool-choice", "--tool-call-parser", tools, "--reasoning-parser", reasoning or tools]
+        return ["serve", str(model), "--served-model-name", MODEL, "--max-model-len", str(LENGTH), *flags]
+
+    def list_command(self, model: Path, parsers: str = "auto") -> list[str]:
+        small = ["--load-format", "dummy", "--enforce-eager", "--max-num-seqs", "4"]
+        scripted = ["--logits-processors", "scripted:Scripted"]
+        return [str(Path(sys.executable).with_name("vllm")), *self._list_options(model, parsers), *small, *scripted]
+
+    def serve(self, model: Path, log: Path, parsers: str = "auto") -> AbstractContextManager[Server]:
+        return serve_fork("fake_core", self._list_options(model, parsers), log)
+
+    def script(self, text: str, burst: int = 1) -> JsonObject:
+        return {"vllm_xargs": {"script": text, "burst": burst}}
+
+
+ENGINES: dict[str, type[Engine]] = {"vllm": Vllm}
