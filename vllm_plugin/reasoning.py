@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
+from chat_autoparser.delta import Delta
 from chat_autoparser.errors import AutoparserError
 from chat_autoparser.message import fold_deltas
 from chat_autoparser.parser import StreamParser
@@ -58,10 +59,13 @@ class AutoReasoningParser(ReasoningParser):  # type: ignore[misc]
             required = _find_named(kwargs_of_template.get(HINT))
             if required is not None:
                 return required(tokenizer, *args, **kwargs)
-        return super().__new__(cls)
+        made = super().__new__(cls)
+        made._owner = owner
+        return made
 
     def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(tokenizer, *args, **kwargs)
+        owner = self.__dict__.pop("_owner")  # it holds this half, and nothing needs the circle
         self._kwargs = kwargs.get("chat_template_kwargs")
         self._known: Reader | None = None
         self._prompt_ids: Sequence[int] | None = None
@@ -72,7 +76,6 @@ class AutoReasoningParser(ReasoningParser):  # type: ignore[misc]
         self._request: Any = None
         self._rest = ""
         self._outbox = Outbox()
-        owner = find_owner()
         half = getattr(owner, "tool_parser_cls", None)
         self._alone = owner is not None and half is None
         self._paired = getattr(half, "reads_after", None) is AutoReasoningParser
@@ -122,7 +125,8 @@ class AutoReasoningParser(ReasoningParser):  # type: ignore[misc]
 
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
         """Remember the rendered prompt (vLLM 0.33)."""
-        self._prompt_ids, self._prompt = prompt_token_ids, None
+        if self._prompt_ids is not prompt_token_ids:
+            self._prompt_ids, self._prompt = prompt_token_ids, None
 
     def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
         """Remember the rendered prompt."""
@@ -142,8 +146,7 @@ class AutoReasoningParser(ReasoningParser):  # type: ignore[misc]
 
     def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
         """Whether reasoning is over, or was never to be, behind a prompt."""
-        if self._prompt_ids is not input_ids:
-            self.set_prompt_token_ids(input_ids)
+        self.set_prompt_token_ids(input_ids)
         return self._make_splitter([], self.find_prompt()).reasoning_ended
 
     def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Iterable[int]) -> bool:
@@ -179,10 +182,9 @@ class AutoReasoningParser(ReasoningParser):  # type: ignore[misc]
         if self._splitter is None:
             return self._outbox.send(cast(StreamParser, self._parser).feed(text))
         reasoning, rest = self._splitter.feed(text)
-        if not reasoning and not rest:
-            return None
         self._rest = rest
-        return DeltaMessage(reasoning=reasoning or None, content=rest or None)
+        deltas = [Delta("reasoning", reasoning)] if reasoning else []
+        return make_message([*deltas, Delta("content", rest)] if rest else deltas)
 
     def _start_stream(self, request: Any) -> None:
         self.filter = TokenFilter(self.reader.unknown_tokens)

@@ -30,11 +30,15 @@ class AutoToolParser(ToolParser):  # type: ignore[misc]
         """Make the half, or the one that vLLM insists on for this model."""
         owner = find_owner()
         required = find_required(owner, ToolParser) if owner is not None else None
-        return required(tokenizer, *args, **kwargs) if required is not None else super().__new__(cls)
+        if required is not None:
+            return required(tokenizer, *args, **kwargs)
+        made = super().__new__(cls)
+        made._owner = owner
+        return made
 
     def __init__(self, tokenizer: Any, tools: list[Any] | None = None, **kwargs: Any) -> None:
         super().__init__(tokenizer, tools)
-        owner = find_owner()
+        owner = self.__dict__.pop("_owner")
         other = getattr(owner, "reasoning_parser", None)
         self._reasoning = other if isinstance(other, AutoReasoningParser) else None
         self._follows = other is not None
