@@ -1,7 +1,7 @@
 """The command ``chat-autoparser``: look at a format, parse with it, and check many templates.
 
-Exit status: 0, or 1 where ``check`` found something that is not proven, or 2 for input that cannot be used, which one
-line on standard error names.
+Exit status: 0, or 1 where ``check`` found something that is not proven or ``roundtrip`` a fault of the parse, or 2 for
+input that cannot be used, which one line on standard error names.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from .example import Example, make_example
 from .message import fold_deltas
 from .parser import StreamParser
 from .renderer import Renderer, load_renderer
+from .roundtrip import Encode, check_output, check_roundtrips, lay_out_roundtrips
 
 OK, NOT_PROVEN, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
@@ -211,6 +212,34 @@ def check_paths(arguments: argparse.Namespace) -> int:
     return _judge(results)
 
 
+def check_round_trips(arguments: argparse.Namespace) -> int:
+    """Say which turns come back unchanged when their message is rendered with the next turn."""
+    renderer = _load(arguments)
+    format, encode = analyze(renderer), _load_encode(arguments.template)
+    if arguments.output:
+        results = check_output(renderer, format, _read_text(arguments.output), encode=encode)
+    else:
+        results = check_roundtrips(renderer, format, encode=encode)
+    if arguments.json:
+        _print_json([result.to_dict() for result in results])
+    else:
+        Display().print(*lay_out_roundtrips(results))
+    return OK if all(result.fault != "parse" for result in results) else NOT_PROVEN
+
+
+def _load_encode(path: Path) -> Encode | None:
+    """Return how a model folder's tokenizer turns text into tokens; None where there is none or tokenizers is missing."""
+    file = path / "tokenizer.json"
+    if not file.is_file():
+        return None
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        return None
+    tokenizer = Tokenizer.from_file(str(file))
+    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+
+
 def _judge(results: list[Result]) -> int:
     if any(result.unreadable for result in results):
         return BAD_INPUT
@@ -258,6 +287,17 @@ _PARSE = """\
 Read a model's raw output from standard input and print the message it stands for as JSON, in the shape of an OpenAI
 chat completion. With --stream, print one JSON delta a line, as input arrives."""
 
+_ROUNDTRIP = """\
+Write turns as the model would, parse them, put the messages back into the conversation and render it with the next turn:
+only where the earlier text comes back unchanged can a server go on from what it has computed. With a tokenizer in the
+model's folder, tokens are compared as well."""
+
+_ROUNDTRIP_END = """\
+exit status:
+  0  the parse loses nothing that the template would have brought back
+  1  it does
+  2  the input cannot be used"""
+
 _CHECK = """\
 Analyse many templates and print what was derived of each, and how much of it was proven."""
 
@@ -297,6 +337,23 @@ def _make_argument_parser() -> argparse.ArgumentParser:
     )
     parse.add_argument("--stream", action="store_true", help="print one JSON delta a line, as input arrives")
     parse.set_defaults(run=parse_output)
+
+    roundtrip = commands.add_parser(
+        "roundtrip",
+        help="say whether turns come back unchanged with the next one",
+        description=_ROUNDTRIP,
+        epilog=_ROUNDTRIP_END,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_template(roundtrip)
+    roundtrip.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="text file with a model's raw output to try instead of the turns that the template prints",
+    )
+    roundtrip.add_argument("--json", action="store_true", help="print the results as JSON")
+    roundtrip.set_defaults(run=check_round_trips)
 
     check = commands.add_parser(
         "check",

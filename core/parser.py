@@ -132,6 +132,9 @@ class StreamParser(CallReader):
         if reasoning is not None and not reasoning.start.text.strip() and not self._thought:
             self._think(True)
             self._after = reasoning.start.written
+        elif not self._program.content.start:
+            # What the template prints before content, and its generation prompt does not.
+            self._after = self._program.content.start.after
         scan = 0
         while True:
             if self._lead and self._calling and not self._call.openers and not self._tried and not self._thinking:
