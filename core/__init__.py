@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .analysis import analyze
 from .delta import Delta
-from .errors import AutoparserError, BudgetError, ConstraintError, FormatError, TemplateError
+from .errors import AutoparserError, BudgetError, ConstraintError, FormatError, LessonError, TemplateError
 from .format import (
     Arguments,
     Capabilities,
@@ -31,6 +31,7 @@ from .format import (
     ValueNotation,
     Verdict,
 )
+from .lesson import Lesson, load_environment_lessons, load_lessons
 from .renderer import Renderer, load_renderer
 from .structural import build_structural_tag
 from .validation import Problem, check_conversation, validate
@@ -50,6 +51,8 @@ __all__ = [
     "EntryLayout",
     "FormatError",
     "Layout",
+    "Lesson",
+    "LessonError",
     "ListNotation",
     "Marker",
     "ObjectBody",
@@ -71,6 +74,8 @@ __all__ = [
     "analyze",
     "build_structural_tag",
     "check_conversation",
+    "load_environment_lessons",
+    "load_lessons",
     "load_renderer",
     "validate",
 ]

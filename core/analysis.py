@@ -14,14 +14,16 @@ from typing import Any
 from .budget import Budget
 from .content import find_content
 from .conversation import find_conversation
-from .errors import TemplateError
+from .errors import MissingTemplateError, TemplateError
 from .format import Capabilities, ChatFormat, Content, Marker, Reasoning, SequenceBody, Tools, Turn
 from .instructions import read_instructions
 from .layout import find_layout
+from .lesson import load_lessons
 from .marker import cut_common_suffix, is_punctuation
 from .probes import SYSTEM, Call, Oracle, Question
 from .reasoning import find_reasoning, find_reasoning_shape, list_starts
-from .renderer import load_renderer
+from .renderer import Renderer, load_renderer
+from .source import NO_TEMPLATE
 from .tools import Surroundings, find_tools, list_call_shapes
 from .turn import (
     ask_prompts,
@@ -37,16 +39,33 @@ from .turn import (
 from .verification import Proof, prove
 
 
-def analyze(template: Any, **special_tokens: str) -> ChatFormat:
+def analyze(template: Any = None, *, examples: Any = None, **special_tokens: str) -> ChatFormat:
     """Derive how a model writes from its chat template, and prove it.
 
     ``template`` is Jinja source (a str), a template file or model folder (a :class:`~pathlib.Path`), a tokenizer with
     ``apply_chat_template``, or a callable ``render(messages, tools, add_generation_prompt, **kwargs)``.
-    ``special_tokens`` (``bos_token="<s>"``, …) are what the template finds under these names. Raises
-    :class:`TemplateError` for a template that cannot be loaded or that refuses every conversation, and
-    :class:`BudgetError` for one that exceeds the bounds of time and size. Costs some dozens of renders.
+    ``special_tokens`` (``bos_token="<s>"``, …) are what the template finds under these names. ``examples`` are raw outputs
+    with the messages that they mean (what :func:`.lesson.load_lessons` takes): they teach what the template does not
+    print, and all of the format where there is no template. Raises :class:`TemplateError` for a template that cannot be
+    loaded or that refuses every conversation, :class:`LessonError` for examples that do not show what they mean, and
+    :class:`BudgetError` for a template that exceeds the bounds of time and size. Costs some dozens of renders.
     """
-    oracle = Oracle(load_renderer(template, **special_tokens).within(Budget()))
+    if examples:
+        from .teaching import learn  # which analyses what it is taught
+
+        try:
+            base = None if template is None else load_renderer(template, **special_tokens)
+        except MissingTemplateError:
+            base = None
+        return learn(load_lessons(examples), base)
+    if template is None:
+        raise MissingTemplateError(f"Analysing a chat template: there is none. {NO_TEMPLATE}")
+    return derive_format(load_renderer(template, **special_tokens))
+
+
+def derive_format(renderer: Renderer) -> ChatFormat:
+    """Derive the format of what a renderer writes, and prove it; see :func:`analyze`."""
+    oracle = Oracle(renderer.within(Budget()))
     if not find_shape(oracle):
         reason = oracle.errors[0] if oracle.errors else "the message of the user or of the assistant is not printed"
         raise TemplateError(

@@ -11,7 +11,8 @@ from typing import Any
 from .analysis import analyze
 from .description import Line, Span, make_visible, rate
 from .errors import AutoparserError, TemplateError
-from .format import ChatFormat, ObjectBody
+from .format import TAUGHT, ChatFormat, ObjectBody
+from .lesson import Lesson
 from .renderer import load_renderer
 
 PARTS = ("reasoning", "content", "tools")
@@ -22,7 +23,7 @@ PLACEHOLDERS = {"bos_token": "<bos_token>", "eos_token": "<eos_token>"}
 _COLUMN = 20
 _NARROWEST = 24
 _CONFIGURATIONS = ("tokenizer_config.json", "chat_template.json")
-_SIGNS = {"proven": ("good", "✓"), "absent": ("note", "–"), "partly proven": ("fair", "~")}
+_SIGNS = {"proven": ("good", "✓"), TAUGHT: ("good", "✓"), "absent": ("note", "–"), "partly proven": ("fair", "~")}
 
 
 def choose_tokens(path: Path, given: Mapping[str, str]) -> dict[str, str]:
@@ -89,14 +90,14 @@ def _is_model_folder(folder: Path) -> bool:
     return any(path.is_file() and b'"chat_template"' in path.read_bytes() for path in configurations)
 
 
-def check_template(path: Path, special_tokens: Mapping[str, str]) -> Result:
-    """Analyse one template; whatever is wrong with it is in the result."""
+def check_template(path: Path, special_tokens: Mapping[str, str], lessons: tuple[Lesson, ...] = ()) -> Result:
+    """Analyse one template, taught by lessons if there are any; whatever is wrong with it is in the result."""
     start = time.perf_counter()
     loaded = False
     try:
         renderer = load_renderer(path, **choose_tokens(path, special_tokens))
         loaded = True
-        format = analyze(renderer)
+        format = analyze(renderer, examples=lessons)
     except AutoparserError as error:
         return Result(path, time.perf_counter() - start, error=str(error), unreadable=not loaded)
     return Result(path, time.perf_counter() - start, format)

@@ -34,8 +34,9 @@ from .check import (
 from .delta import Delta
 from .description import lay_out, lay_out_example, make_visible
 from .display import Display, make_legend, make_line
-from .errors import AutoparserError
-from .example import Example, make_example
+from .errors import AutoparserError, MissingTemplateError
+from .example import Example, make_example, write_example
+from .lesson import load_lessons
 from .message import fold_deltas
 from .parser import StreamParser
 from .renderer import Renderer, load_renderer
@@ -75,7 +76,8 @@ def main(argv: list[str] | None = None) -> int:
 def inspect_template(arguments: argparse.Namespace) -> int:
     """Print a template's format, verdict and a worked example."""
     renderer = _load(arguments)
-    format = analyze(renderer)
+    lessons = load_lessons(arguments.examples) if arguments.examples else ()
+    format = analyze(renderer, examples=lessons)
     if arguments.json:
         _print_json(format.to_dict())
         return OK
@@ -83,7 +85,7 @@ def inspect_template(arguments: argparse.Namespace) -> int:
     display.print(*lay_out(format))
     for note in _list_placeholders(renderer):
         display.print(make_line(), make_line(("fair", note)))
-    _print_example(display, make_example(renderer, format))
+    _print_example(display, write_example(format) if lessons or renderer is None else make_example(renderer, format))
     return OK
 
 
@@ -98,10 +100,10 @@ def _print_example(display: Display, example: Example) -> None:
         display.print(make_line(), make_legend(dict.fromkeys(piece.kind for piece in example.pieces)))
 
 
-def _list_placeholders(renderer: Renderer) -> Iterator[str]:
+def _list_placeholders(renderer: Renderer | None) -> Iterator[str]:
     """Say which special tokens the template reads though nobody gave them."""
     for name, placeholder in PLACEHOLDERS.items():
-        if getattr(renderer, "variables", {}).get(name) == placeholder and name in (renderer.source or ""):
+        if getattr(renderer, "variables", {}).get(name) == placeholder and name in (getattr(renderer, "source", "") or ""):
             yield f"{name} is not known and stands as {placeholder}: give it with --{name.replace('_', '-')}"
 
 
@@ -109,7 +111,7 @@ def parse_output(arguments: argparse.Namespace) -> int:
     """Read a model's raw output from standard input and print the message, or its deltas as they come."""
     tools = _read_tools(arguments.tools)
     prompt = _read_text(arguments.prompt) if arguments.prompt else None
-    format = analyze(_load(arguments))
+    format = analyze(_load(arguments), examples=load_lessons(arguments.examples) if arguments.examples else ())
     if sys.stdin is None:
         raise InputError("there is no standard input to read the model's output from")
     if sys.stdin.isatty():
@@ -192,6 +194,7 @@ def _read_tools(path: Path | None) -> list[dict[str, Any]] | None:
 def check_paths(arguments: argparse.Namespace) -> int:
     """Analyse many templates, print what was derived and proven, and tell by the status whether all is."""
     paths = find_templates(arguments.paths)
+    lessons = load_lessons(arguments.examples) if arguments.examples else ()
     tokens = _list_tokens(arguments)
     out = Display()
     progress = out if sys.stdout.isatty() else Display(sys.stderr)
@@ -202,7 +205,7 @@ def check_paths(arguments: argparse.Namespace) -> int:
     with progress.track(len(paths)) as begin:
         for path in paths:
             begin(str(path))
-            results.append(check_template(path, tokens))
+            results.append(check_template(path, tokens, lessons))
             if not arguments.json:
                 out.print(lay_out_result(results[-1], width))
     if arguments.json:
@@ -214,7 +217,7 @@ def check_paths(arguments: argparse.Namespace) -> int:
 
 def check_round_trips(arguments: argparse.Namespace) -> int:
     """Say which turns come back unchanged when their message is rendered with the next turn."""
-    renderer = _load(arguments)
+    renderer = _load_template(arguments)
     format, encode = analyze(renderer), _load_encode(arguments.template)
     if arguments.output:
         results = check_output(renderer, format, _read_text(arguments.output), encode=encode)
@@ -246,7 +249,20 @@ def _judge(results: list[Result]) -> int:
     return OK if all(result.proven for result in results) else NOT_PROVEN
 
 
-def _load(arguments: argparse.Namespace) -> Renderer:
+def _load(arguments: argparse.Namespace) -> Renderer | None:
+    """Load the template; None where there is none and examples stand for it."""
+    path: Path | None = arguments.template
+    if path is None and not arguments.examples:
+        raise InputError("name a template or a model folder, or teach the format with --examples FILE")
+    try:
+        return _load_template(arguments) if path else None
+    except MissingTemplateError:
+        if arguments.examples:
+            return None
+        raise
+
+
+def _load_template(arguments: argparse.Namespace) -> Renderer:
     return load_renderer(arguments.template, **choose_tokens(arguments.template, _list_tokens(arguments)))
 
 
@@ -370,6 +386,7 @@ def _make_argument_parser() -> argparse.ArgumentParser:
         help="a template, a model folder, or a folder that is searched for *.jinja files and model folders",
     )
     _add_tokens(check)
+    _add_examples(check)
     check.add_argument("--json", action="store_true", help="print the results as JSON")
     check.set_defaults(run=check_paths)
     return parser
@@ -379,10 +396,13 @@ def _add_template(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "template",
         type=Path,
+        nargs="?",
         metavar="TEMPLATE|MODEL_DIR",
-        help="a file with the Jinja source, a tokenizer_config.json, or a model folder",
+        help="a file with the Jinja source, a tokenizer_config.json, or a model folder; may be left out where --examples "
+        "teach the whole format",
     )
     _add_tokens(parser)
+    _add_examples(parser)
 
 
 def _add_tokens(parser: argparse.ArgumentParser) -> None:
@@ -393,6 +413,16 @@ def _add_tokens(parser: argparse.ArgumentParser) -> None:
             help=f"the {which}-of-text token, for a template without a model's folder "
             f"(default: {PLACEHOLDERS[f'{name}_token']} stands for it)",
         )
+
+
+def _add_examples(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--examples",
+        type=Path,
+        metavar="FILE",
+        help="JSON file with raw outputs and the messages they mean, a list of "
+        '{"text": OUTPUT, "message": {"content": …, "tool_calls": […]}}: they teach what the template does not print',
+    )
 
 
 def _find_version() -> str:

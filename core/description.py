@@ -18,6 +18,7 @@ from .example import Example, write_arguments
 from .format import (
     KEY,
     NAME,
+    TAUGHT,
     Arguments,
     ChatFormat,
     Conversation,
@@ -284,9 +285,11 @@ def _list_tools(format: ChatFormat) -> Iterator[Row]:
         yield _row(known, "")
         return
     read = tools.provenance == "instructions"
+    if tools.provenance == "examples":
+        yield _row("source", "taught by the examples that were given; the template renders no call")
     if read:
         yield _row("source", "read from the instructions the template itself prints; it renders no call")
-    behind = "in the example of the instructions" if read else ""
+    behind = {"instructions": "in the example of the instructions", "examples": "in the examples"}.get(tools.provenance, "")
     for label, marker, otherwise in (
         ("section opened by", tools.section_start, "before the first call of a turn"),
         ("section closed by", tools.section_end, "behind the last call of a turn"),
@@ -298,7 +301,8 @@ def _list_tools(format: ChatFormat) -> Iterator[Row]:
     if tools.separator:
         yield _row("between two calls", show_structure(tools.separator))
     yield from _list_body(tools)
-    yield _row("several calls", "yes" if tools.parallel else "not seen: the template prints one call a turn")
+    silent = "no example has two" if tools.provenance == "examples" else "the template prints one call a turn"
+    yield _row("several calls", "yes" if tools.parallel else f"not seen: {silent}")
     yield from _list_arguments(tools.arguments)
 
 
@@ -428,7 +432,7 @@ def list_rules(talk: Conversation) -> Iterator[str]:
 
 
 def _list_verdict(verdict: Verdict) -> Iterator[Row]:
-    kinds = {"proven": "good", "partly proven": "fair", "absent": "note"}
+    kinds = {"proven": "good", TAUGHT: "good", "partly proven": "fair", "absent": "note"}
     for part, status in verdict.parts:
         yield _row(part, [Span(kinds.get(status, "bad"), status)])
     yield _row("turns read back", f"{verdict.passed} of {verdict.checked}")

@@ -33,6 +33,10 @@ class TemplateRefusal(TemplateError):
         self.reason = reason
 
 
+class MissingTemplateError(TemplateError):
+    """There is no chat template where one was looked for."""
+
+
 class BudgetError(AutoparserError):
     """A render or an analysis exceeded its bounds in time, size or number."""
 
@@ -43,3 +47,7 @@ class FormatError(AutoparserError):
 
 class ConstraintError(AutoparserError):
     """A grammar cannot say what was asked for; the message says which part of the format or of a schema is the reason."""
+
+
+class LessonError(AutoparserError):
+    """Examples by which a format is to be taught cannot be read, or do not show what they are said to mean."""

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 VERSION = 1
 
+TAUGHT = "taught by example"
+
 NAME = "\ue000"
 KEY = "\ue001"
 ID = "\ue002"
@@ -285,7 +287,7 @@ class Tools:
     body: ObjectBody | SequenceBody
     arguments: Arguments
     parallel: bool = True
-    provenance: Literal["rendered", "instructions"] = "rendered"
+    provenance: Literal["rendered", "instructions", "examples"] = "rendered"
     layout: Layout | None = None
 
 
@@ -383,8 +385,9 @@ class Verdict:
     """The result of the proof.
 
     ``parts`` tells for ``"reasoning"``, ``"content"`` and ``"tools"`` one of ``"proven"``, ``"partly proven"``,
-    ``"not established"``, ``"absent"`` or ``"read from the instructions, not proven"``. ``checked`` counts the turns that
-    were read back, ``passed`` those that came back exactly. ``notes`` say in words what could not be established.
+    ``"not established"``, ``"absent"``, ``"read from the instructions, not proven"`` or ``"taught by example"`` (turns
+    written as the examples show them were read back, and so were the examples). ``checked`` counts the turns that were
+    read back, ``passed`` those that came back exactly. ``notes`` say in words what could not be established.
     """
 
     parts: tuple[tuple[str, str], ...] = ()
@@ -395,8 +398,8 @@ class Verdict:
 
     @property
     def proven(self) -> bool:
-        """Whether everything the template writes was read back."""
-        return bool(self.parts) and all(status in ("proven", "absent") for _, status in self.parts)
+        """Whether everything that the template writes, or that examples show, was read back."""
+        return bool(self.parts) and all(status in ("proven", "absent", TAUGHT) for _, status in self.parts)
 
     @property
     def score(self) -> float:

@@ -132,7 +132,7 @@ class StreamParser(CallReader):
         if reasoning is not None and not reasoning.start.text.strip() and not self._thought:
             self._think(True)
             self._after = reasoning.start.written
-        elif not self._program.content.start:
+        elif not self._program.content.start and not self._thought:
             # What the template prints before content, and its generation prompt does not.
             self._after = self._program.content.start.after
         scan = 0

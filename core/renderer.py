@@ -24,7 +24,7 @@ import jinja2
 from jinja2 import nodes
 
 from .budget import Account, Budget, Meter
-from .errors import BudgetError, TemplateError, TemplateRefusal
+from .errors import BudgetError, MissingTemplateError, TemplateError, TemplateRefusal
 from .sandbox import ENVIRONMENT, Refusal
 from .source import NO_TEMPLATE, read_source
 
@@ -257,7 +257,7 @@ def load_renderer(template: Any, /, **special_tokens: Any) -> Renderer:
             return TokenizerRenderer(template, **special_tokens)
         # A tokenizer that leaves rendering to transformers: rendering its Jinja source here bounds it.
         if not template.chat_template:
-            raise TemplateError(f"Loading the chat template failed: the tokenizer has none. {NO_TEMPLATE}")
+            raise MissingTemplateError(f"Loading the chat template failed: the tokenizer has none. {NO_TEMPLATE}")
         named = template.chat_template
         templates = {"default": named} if isinstance(named, str) else named
         return _make_jinja_renderer(templates, {**template.special_tokens_map, **special_tokens})

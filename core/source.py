@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .errors import TemplateError
+from .errors import MissingTemplateError, TemplateError
 
 NO_TEMPLATE = (
     "A model without one was published as a base model, or its template lies elsewhere. Pass the template that it was "
@@ -43,9 +43,9 @@ def read_source(path: Path) -> Source:
     config = _read_object(path)
     templates = _list_templates(config, path)
     if not templates:
-        raise TemplateError(
+        raise MissingTemplateError(
             f"Reading the chat template from {path} found no chat_template in it. Pass the folder of the model or the "
-            "file that has the template."
+            f"file that has the template. {NO_TEMPLATE}"
         )
     return Source(templates, _list_tokens(config))
 
@@ -61,7 +61,7 @@ def _read_folder(folder: Path) -> Source:
     if not templates and processor_path.is_file():
         templates = _list_templates(_read_object(processor_path), processor_path)
     if not templates:
-        raise TemplateError(
+        raise MissingTemplateError(
             f"Reading the chat template from the folder {folder} found neither chat_template.jinja nor a chat_template "
             f"in tokenizer_config.json. {NO_TEMPLATE}"
         )

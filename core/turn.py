@@ -269,7 +269,7 @@ def list_following_stops(following: tuple[str, ...]) -> tuple[str, ...]:
     for text in following:
         line = text.strip().partition("\n")[0].rstrip()
         first = split_atoms(line)[0] if line else ""
-        if not (first and is_opening(first[0]) and is_closing(first[-1])):
+        if not (first and is_marked(first)):
             first = ("\n" if "\n" in _space_before(text, first) else "") + line if first else ""
         stops.append(first)
     return tuple(dict.fromkeys(stop for stop in stops if any(map(str.isalnum, stop))))

@@ -105,7 +105,7 @@ def list_turns(study: Study, *, quick: bool = False) -> list[Turn]:
     """All turns of a template that has been studied."""
     turns: dict[tuple[str, str, bool], Turn] = {}
     for conversation, layout, leading in list_layouts(study, quick=quick):
-        for turn in _make_turns(study, layout, conversation, leading):
+        for turn in make_turns(study, layout, conversation, leading):
             turns.setdefault((turn.prompt, turn.text, turn.tools is None), turn)
     return list(turns.values())
 
@@ -411,7 +411,7 @@ def _cut_end(study: Study, layout: Layout, fields: Fields, rest: str) -> tuple[s
 # Turns
 
 
-def _make_turns(study: Study, layout: Layout, conversation: Conversation, leading: bool) -> Iterator[Turn]:
+def make_turns(study: Study, layout: Layout, conversation: Conversation, leading: bool) -> Iterator[Turn]:
     setting, fields = replace(layout.setting, tools=conversation.tools), conversation.fields
 
     def render(other: Fields) -> str | None:

@@ -337,7 +337,7 @@ def test_bad_input_gets_one_line(name: str, tmp_path: Path, monkeypatch: pytest.
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [[], ["inspect"], ["parse", "x", "--nonsense"], ["derive"]])
+@pytest.mark.parametrize("arguments", [[], ["check"], ["parse", "x", "--nonsense"], ["derive"]])
 def test_wrong_usage_gets_one_line(arguments: list[str], capsys: Streams) -> None:
     with pytest.raises(SystemExit) as exit_info:
         command.main(arguments)
