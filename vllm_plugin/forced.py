@@ -7,7 +7,9 @@ bare arguments where the tool is named.
 
 from __future__ import annotations
 
+import json
 import logging
+from functools import lru_cache
 from typing import Any
 
 from chat_autoparser import (
@@ -22,8 +24,10 @@ from chat_autoparser import (
     Tools,
     ValueNotation,
 )
+from chat_autoparser.errors import ConstraintError
 from chat_autoparser.message import make_call_id
 from chat_autoparser.parser import StreamParser
+from chat_autoparser.structural import build_structural_tag
 
 from .engine import REQUIRED, get_forced, set_structured_outputs, uses_json, uses_tag
 from .reader import Reader
@@ -81,22 +85,49 @@ def starts_at_once(request: Any) -> bool:
     return not wanted and (uses_tag(request) or uses_json(request))
 
 
-def constrain(request: Any, reader: Reader, tools: list[dict[str, Any]], strict: bool) -> Any:
-    """Hold the model to a call of one of the tools, if the request wants that; returns the request."""
+def constrain(request: Any, reader: Reader, tools: list[dict[str, Any]], level: int) -> Any:
+    """Hold the model to calls as they should be, if the request or the server wants that; returns the request.
+
+    ``level`` is the server's (``--tool-strict-level``): from 1 on all calls are held to their form, from 2 on all to the
+    schemas of their arguments too.
+    """
     forced = get_forced(request)
     if not tools or uses_tag(request):
         return request
-    wished = forced is not None or strict or any(tool["function"].get("strict") for tool in tools)
+    wished = forced is not None or level > 0 or any(tool["function"].get("strict") for tool in tools)
     if not wished and request.parallel_tool_calls is not False:
         return request
     if forced is None and uses_json(request):
         return request  # the answer itself has a given form, and vLLM lets that have precedence
-    tag = _build_tag(request, reader, tools, forced)
+    tag = _build_tag(request, reader, tools, forced, strict=level > 1)
     if tag is not None or forced is not None:
         set_structured_outputs(request, tag)
     return request
 
 
-def _build_tag(request: Any, reader: Reader, tools: list[dict[str, Any]], forced: str | None) -> str | None:
+def _build_tag(request: Any, reader: Reader, tools: list[dict[str, Any]], forced: str | None, strict: bool) -> str | None:
     """Return the constraint in the model's own format, as JSON; None where it cannot be expressed."""
-    return None
+    choice: str | dict[str, Any] = "auto" if forced is None else "required"
+    if forced:
+        choice = {"type": "function", "function": {"name": forced}}
+    parallel = request.parallel_tool_calls is not False
+    try:
+        tag = build_structural_tag(reader.format, tools, choice, parallel=parallel, strict=strict or None)
+    except ConstraintError as error:
+        _LOG.debug("A call is not held to the model's own format: %s", error)
+        return None
+    text = json.dumps(tag, ensure_ascii=False)
+    return text if _is_understood(text) else None
+
+
+@lru_cache(maxsize=256)
+def _is_understood(tag: str) -> bool:
+    """Whether the installed xgrammar takes a structural tag: vLLM hands one that it does not take to something else."""
+    try:
+        import xgrammar
+
+        xgrammar.Grammar.from_structural_tag(tag)
+    except Exception as error:  # RuntimeError of a library in C++, and what its front end in Python raises
+        _LOG.debug("A call is not held to the model's own format, for xgrammar refuses it: %s", error)
+        return False
+    return True

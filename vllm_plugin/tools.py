@@ -42,7 +42,7 @@ class AutoToolParser(ToolParser):  # type: ignore[misc]
         other = getattr(owner, "reasoning_parser", None)
         self._reasoning = other if isinstance(other, AutoReasoningParser) else None
         self._follows = other is not None
-        self._strict = str(getattr(owner, "tool_strict_level", None))
+        self._level = int(getattr(owner, "tool_strict_level", None) or 0)  # since vLLM 0.32
         self._reader: Reader = self._reasoning.reader if self._reasoning else get_reader(tokenizer)
         self._parser: Any = None
         self._filter: TokenFilter | None = None
@@ -53,7 +53,7 @@ class AutoToolParser(ToolParser):  # type: ignore[misc]
         tools = list_tools(request)
         if tools and self._reader.needs_special_tokens:
             request.skip_special_tokens = False
-        return constrain(request, self._reader, tools, strict=False)
+        return constrain(request, self._reader, tools, self._level)
 
     def get_remaining_unstreamed_args(self) -> str:
         """Return nothing: all arguments are streamed."""
