@@ -30,6 +30,11 @@ _SCALAR = re.compile(r"[^\s,\]}]*")
 class ArgumentReader(TextReader):
     """Reads values between brackets; see the module's text."""
 
+    __slots__ = (
+        "_call",
+        "_tools",
+    )
+
     _call: CallProgram
     _tools: ToolSet | None
 

@@ -38,6 +38,12 @@ _COUNTER = re.compile(r":\d+$")
 class CallReader(TaggedReader):
     """Reads tool calls; see the module's text."""
 
+    __slots__ = (
+        "_opener",
+        "_opening",
+        "_pending",
+    )
+
     def __init__(self) -> None:
         super().__init__()
         self._pending: list[str] = []  # closers of what was opened, until they come

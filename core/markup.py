@@ -1,7 +1,8 @@
-"""Nested markup: lists and objects whose items and entries stand in tags of their own, read as a whole.
+"""Nested markup: lists and objects whose items and entries stand in tags of their own.
 
-Only the end of such a value tells whether it was one, so it is waited for, up to a bound. The reader keeps its own stack:
-however deep the markup is nested, nothing recurses, and deeper than :data:`DEPTH` it is text.
+A :class:`Level` is such a list or object that is open. The levels are a stack, kept by the reader: however deep the markup
+is nested, nothing recurses, and deeper than :data:`DEPTH` it is text. Here stands what does not depend on how the text
+comes in; :mod:`tagged` reads it.
 """
 
 from __future__ import annotations
@@ -9,137 +10,153 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from .format import KEY
-from .scanner import skip_space
-from .values import convert_value, dump_text
+from .entries import SPACE, Plan, get_searches, write_flexible
+from .format import KEY, Marker, Slot
+from .scanner import make_literal, skip_space
 
 if TYPE_CHECKING:
-    from .format import ListNotation, ObjectNotation, ValueNotation
+    from collections.abc import Iterable
+
+    from .format import ValueNotation
+    from .scanner import Search
     from .schema import Schema
-    from .transducer import Transducer
+    from .values import Value
 
-DEPTH = 256
-
-
-class Frame:
-    """A list or an object that is open, what it holds so far, and the text that ends the value it is."""
-
-    __slots__ = ("end", "inner_end", "is_list", "parts", "schema")
-
-    def __init__(self, is_list: bool, end: str, inner_end: str, schema: Schema) -> None:
-        self.is_list, self.end, self.inner_end, self.schema = is_list, end, inner_end, schema
-        self.parts: list[str] = []
-
-    def write(self) -> str:
-        """Return the JSON of it."""
-        return f"[{', '.join(self.parts)}]" if self.is_list else f"{{{', '.join(self.parts)}}}"
+DEPTH = 4096
+KEY_PATTERN = re.compile(r"""([^\s<>/"'=]{1,256})""")
 
 
-class MarkupReader:
-    """Reads values of one notation."""
+def may_nest(types: tuple[str, ...]) -> bool:
+    """Whether a value of some types may be nested markup; what may be a string first of all is text."""
+    return not types or (types[0] != "string" and ("array" in types or "object" in types))
 
-    def __init__(self, notation: ValueNotation, transducer: Transducer) -> None:
-        self._list: ListNotation | None = notation.list
-        self._object: ObjectNotation | None = notation.object
-        self._transducer = transducer
-        slot = self._object.slots[0] if self._object else None
-        pattern = r"(?!)"
-        if self._object and slot:
-            pattern = rf"{re.escape(self._object.key_start.strip())}([^\s<>/\"'=]{{1,256}}){re.escape(slot.start.text)}"
-        self._entry = re.compile(pattern)
-        self._close = slot.end.text if slot else ""
-        self._lists = (self._list.start.strip(), self._list.end.strip()) if self._list else ("", "")
-        self._objects = (self._object.start.strip(), self._object.end.strip()) if self._object else ("", "")
-        notations = (self._object, self._list)
-        self._separators = tuple(notation.separator.strip() if notation else "" for notation in notations)
-        self._item = (self._list.item_start.strip(), self._list.item_end.strip()) if self._list else ("", "")
 
-    def is_begun(self, text: str, schema: Schema) -> bool:
-        """Whether a value that begins like this is nested markup if it is anything but text."""
-        return self._open(text, 0, "", schema) is not None
+class Kind:
+    """How one kind of level is written: lists, or objects."""
 
-    def read(self, text: str, schema: Schema) -> str:
-        """Return the JSON of a whole value; what does not nest properly is text, or what its type makes of text."""
-        converted = self._read(text, schema)
-        return self._convert(text, schema) if converted is None else converted
+    def __init__(self, is_list: bool, texts: tuple[str, str, str, str], slot: Slot, openers: Iterable[str]) -> None:
+        start, item, separator, end = texts
+        self.is_list = is_list
+        self.opening, self.closing = "[]" if is_list else "{}"
+        self.start, self.item, self.slot = make_literal(start), make_literal(item), make_literal(slot.start.text)
+        self.separator, self.end = make_literal(separator), end
+        self.opener = make_literal(start or item)
+        key = "" if is_list else KEY_PATTERN.pattern + write_flexible(self.slot)
+        optional = f"(?:{write_flexible(self.separator)}{SPACE})?" if separator else ""
+        self.next = re.compile(SPACE + optional + write_flexible(self.item) + key)
+        closer, before = slot.end.text, slot.end.before
+        searches = get_searches((closer.split(KEY)[0], *openers), before)
+        self.plan = Plan(closer, before, slot.start.after, KEY in closer, *searches)
+        # How much behind a value's end marker is waited for, and what a key ends with.
+        self.rest_size = len("".join(self.item.atoms))
+        self.tail: Search | None = None
+        if not is_list:
+            self.rest_size += 1 + len("".join(self.slot.atoms))
+            self.tail = re.compile(f"[\\s/{re.escape(self.slot.text.strip()[-1:])}]").search
 
-    def _convert(self, text: str, schema: Schema) -> str:
-        types = schema.get_types()
-        if not text.strip() and types and types[0] in ("array", "object"):
-            return "[]" if types[0] == "array" else "{}"
-        return convert_value(text, types, self._transducer, True)
 
-    def _open(self, text: str, at: int, end: str, schema: Schema) -> tuple[Frame, int] | None:
-        """Open the list or object that begins at a place, if one does."""
-        types = schema.get_types()
-        at = skip_space(text, at)
-        if self._item[0] and (not types or "array" in types):
-            start, close = self._lists
-            if text.startswith(start or self._item[0], at):
-                return Frame(True, end, close, schema), at + len(start)
-        if self._object and (not types or "object" in types):
-            start, close = self._objects
-            if text.startswith(start, at) and self._entry.match(text, skip_space(text, at + len(start))):
-                return Frame(False, end, close, schema), at + len(start)
-        return None
+class Level:
+    """A list or an object that is open, with what ends both it and the value that it is."""
 
-    def _read(self, text: str, schema: Schema) -> str | None:
-        """Read a value; None where the markup is not nested properly."""
-        opened = self._open(text, 0, "", schema)
-        if opened is None:
-            return None
-        frame, at = opened
-        stack = [frame]
-        key = ""
+    __slots__ = ("closer", "end", "end_text", "kind", "next", "rest_size", "schema", "tail", "value")
+
+    def __init__(self, kind: Kind, closer: str, schema: Schema) -> None:
+        self.kind, self.schema, self.next, self.tail = kind, schema, kind.next, kind.tail
+        self.closer, self.end_text = closer, kind.end + closer
+        self.end = make_literal(f"{kind.end}\n{closer}")
+        self.value: Value | None = None  # how the last item was read
+        self.rest_size = max(kind.rest_size, len(self.end_text)) if kind.is_list else kind.rest_size
+
+    def is_like(self, closer: str, schema: Schema) -> bool:
+        """Whether another level of this kind would be the same."""
+        return schema is self.schema and closer == self.closer
+
+    def fill_plan(self, key: str) -> Plan:
+        """Put the key into a value's end marker."""
+        return self.kind.plan._replace(closer=self.kind.plan.closer.replace(KEY, key))
+
+    def get_need(self, text: str, at: int) -> int:
+        """There is nothing better to wait for than what the careful way waits for."""
+        return 0
+
+    def get_schema(self, key: str) -> Schema:
+        """Return the schema of an item or of the value of an entry."""
+        return self.schema.get_items() if self.kind.is_list else self.schema.get_property(key)
+
+    def is_cut(self, text: str, at: int) -> bool:
+        """Whether a text ends before it is certain that an item, an entry or the end of the level stands at a place."""
+        kind, at = self.kind, skip_space(text, at)
+        if at == len(text) or self.end.match(text, at) < -1:
+            return True
+        separated = kind.separator.match(text, at)
+        if separated >= 0:
+            at = skip_space(text, separated)
+        end = kind.item.match(text, at)
+        if end < 0 or kind.is_list:
+            return end < -1 or separated < -1
+        key = KEY_PATTERN.match(text, end)
+        return kind.slot.match(text, key.end()) < -1 if key else end == len(text)
+
+
+class Markup:
+    """How nested markup is written in one notation."""
+
+    def __init__(self, notation: ValueNotation) -> None:
+        kinds: list[tuple[bool, tuple[str, str, str, str], Slot]] = []
+        lists, objects = notation.list, notation.object
+        if lists and lists.item_start.strip() and lists.item_end.strip():
+            texts = (lists.start.strip(), lists.item_start.strip(), lists.separator.strip(), lists.end.strip())
+            kinds.append((True, texts, Slot(Marker(), Marker(lists.item_end.strip()))))
+        if objects and objects.key_start.strip() and objects.slots[0].end.text.strip():
+            texts = (objects.start.strip(), objects.key_start.strip(), objects.separator.strip(), objects.end.strip())
+            kinds.append((False, texts, objects.slots[0]))
+        self.openers = tuple(texts[0] or texts[1] for _, texts, _ in kinds)
+        self.heads = frozenset(text[0] for text in self.openers)
+        self.longest = max(map(len, self.openers), default=0)
+        self._kinds = tuple(Kind(*parts, self.openers) for parts in kinds)
+
+    def get_kinds(self, types: tuple[str, ...]) -> Iterable[Kind]:
+        """Return the kinds of level that a value of some types may be."""
+        if not types:
+            return self._kinds
+        return [kind for kind in self._kinds if ("array" if kind.is_list else "object") in types]
+
+    def check(self, text: str, schema: Schema) -> str:
+        """Tell whether a text is nested markup (``"whole"``), the beginning of some (``"prefix"``), or neither (``""``)."""
+        stack: list[tuple[Level, set[str]]] = []
+        at = self._open(text, 0, "", schema, stack)
         while stack:
-            frame = stack[-1]
-            at = self._skip_separator(frame, text, at)
-            entry = None if frame.is_list else self._entry.match(text, at)
-            if frame.is_list and text.startswith(self._item[0], at):
-                end, inner, at = self._item[1], frame.schema.get_items(), at + len(self._item[0])
-            elif entry:
-                key, at = entry[1], entry.end()
-                end, inner = self._close.replace(KEY, key), frame.schema.get_property(key)
-                frame.parts.append(dump_text(key))
-            else:
-                closed = self._match_all(text, at, frame.inner_end, frame.end)
-                if closed < 0:
-                    return None
-                at = closed
+            level, keys = stack[-1]
+            entry = level.next.match(text, at)
+            if entry is None:
+                end = level.end.match(text, skip_space(text, at))
+                if level.is_cut(text, at) and (len(stack) > 1 or end < 0 or text[end:].strip()):
+                    return "prefix"
+                if end < 0:
+                    return ""
+                at = end
                 stack.pop()
-                if stack:
-                    self._deliver(stack[-1], frame.write())
                 continue
-            opened = self._open(text, at, end, inner) if len(stack) < DEPTH else None
-            if opened:
-                stack.append(opened[0])
-                at = opened[1]
-                continue
-            stop = text.find(end, at) if end else -1
-            if stop < 0:
-                return None
-            self._deliver(frame, self._convert(text[at:stop], inner))
-            at = stop + len(end)
-        return frame.write() if skip_space(text, at) == len(text) else None
+            at, key = entry.end(), "" if level.kind.is_list else entry[1]
+            if key in keys:
+                return ""  # an object says nothing twice
+            keys.update((key,) if key else ())
+            closer = level.kind.plan.closer.replace(KEY, key)
+            inside = self._open(text, at, closer, level.get_schema(key), stack) if len(stack) < DEPTH else -1
+            if inside < 0:
+                stop = text.find(closer, at)
+                if stop < 0:
+                    return "prefix"
+                inside = stop + len(closer)
+            at = inside
+        return "" if at < 0 or text[at:].strip() else "whole"
 
-    def _deliver(self, frame: Frame, value: str) -> None:
-        if frame.is_list:
-            frame.parts.append(value)
-        else:
-            frame.parts[-1] += ": " + value
-
-    def _skip_separator(self, frame: Frame, text: str, at: int) -> int:
-        separator = self._separators[frame.is_list]
+    def _open(self, text: str, at: int, closer: str, schema: Schema, stack: list[tuple[Level, set[str]]]) -> int:
+        """Open the level that begins at a place, if one does; returns where its first item or entry is, or -1."""
         at = skip_space(text, at)
-        if separator and frame.parts and text.startswith(separator, at):
-            at = skip_space(text, at + len(separator))
-        return at
-
-    def _match_all(self, text: str, at: int, *parts: str) -> int:
-        for part in parts:
-            if part:
-                at = skip_space(text, at)
-            if not text.startswith(part, at):
-                return -1
-            at += len(part)
-        return at
+        for kind in self.get_kinds(schema.get_types()):
+            end = kind.start.match(text, at)
+            if end >= 0 and ((kind.is_list and kind.start) or kind.next.match(text, end)):
+                stack.append((Level(kind, closer, schema), set()))
+                return end
+        return -1

@@ -59,6 +59,12 @@ _RECIPIENT = Structure(OPENER, Literal(""))
 class StreamParser(CallReader):
     """Reads one generation of a format; see the module's text and :meth:`ChatFormat.parser`."""
 
+    __slots__ = (
+        "__weakref__",
+        "_calling",
+        "_search",
+    )
+
     def __init__(
         self,
         format: ChatFormat,

@@ -12,14 +12,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .format import NAME, ChatFormat, Marker, ObjectBody
-from .markup import MarkupReader
+from .markup import Markup
 from .scanner import Literal, is_weak, make_literal, make_search, split_atoms
 from .transducer import Transducer, make_transducer
 
 if TYPE_CHECKING:
+    from .entries import Entries
     from .format import ObjectNotation, Tools
     from .scanner import Search
-    from .tagged import Entries
 
 REASONING, CONTENT, OPENER, END, CONTINUATION, HEADER = (
     "reasoning",
@@ -185,9 +185,9 @@ class CallProgram:
         return make_transducer(self.arguments.strings, self.arguments.value)
 
     @cached_property
-    def markup(self) -> MarkupReader:
-        """What reads nested markup of this notation."""
-        return MarkupReader(self.arguments.value, self.transducer)
+    def markup(self) -> Markup:
+        """How nested markup is written in this notation."""
+        return Markup(self.arguments.value)
 
     def list_closers(self, text: str) -> tuple[str, ...]:
         """Split what closes a call or a section into the markers that may stand alone.

@@ -38,12 +38,14 @@ class Literal:
     atoms any white space may stand, or none, up to :data:`SPACE_LIMIT` characters.
     """
 
-    __slots__ = ("atoms", "first", "text")
+    __slots__ = ("_parts", "_written", "atoms", "first", "text")
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.text, self._written = text, text.strip()
         self.atoms = split_atoms(text)
         self.first = self.atoms[0] if self.atoms else ""
+        sizes = [len(atom) for atom in self.atoms]
+        self._parts = tuple((atom, sum(sizes[number:])) for number, atom in enumerate(self.atoms))
 
     def __bool__(self) -> bool:
         return bool(self.atoms)
@@ -52,11 +54,13 @@ class Literal:
         """Match at a place of a text.
 
         Returns where the match ends, or :data:`MISS`, or, when the text ends before that is known, ``-1 - n``, where
-        ``n`` is the length the text must have at least before asking again makes sense.
+        ``n`` is the length the text must have at least to match.
         """
+        if text.startswith(self._written, at):
+            return at + len(self._written)
         size = len(text)
         begun = False
-        for atom in self.atoms:
+        for atom, least in self._parts:
             if begun:
                 start = at
                 at = skip_space(text, at)
@@ -66,7 +70,7 @@ class Literal:
             if text.startswith(atom, at):
                 at += len(atom)
             elif size - at < len(atom) and atom.startswith(text[at:]):
-                return -1 - (at + len(atom))
+                return -1 - (at + least)
             else:
                 return MISS
         return at
@@ -111,40 +115,38 @@ def make_search(texts: Iterable[str], spaces: Iterable[str] = ()) -> Search:
 
     With ``spaces``, layout that may stand before structure, it also finds any of their characters at the very end.
     """
-    heads = sorted({split_atoms(text)[0][:_DEPTH] for text in texts if split_atoms(text)})
-    parts = [_grow(head) for head in heads]
+    parts = sorted({_write_head(split_atoms(text)) for text in texts if split_atoms(text)})
     blank = "".join(sorted({re.escape(char) for space in spaces for char in space}))
     if blank:
         parts.append(f"[{blank}]\\Z")
     return re.compile("|".join(parts) if parts else r"(?!)").search
 
 
-def _grow(head: str) -> str:
-    """Write a pattern for a text or, at the end of what is searched, any beginning of it."""
-    pattern = re.escape(head[-1])
-    for char in reversed(head[:-1]):
-        pattern = f"{re.escape(char)}(?:{pattern}|\\Z)"
+def _write_head(atoms: tuple[str, ...]) -> str:
+    """Write a pattern for the first characters of a literal or, at the end of what is searched, any beginning of them."""
+    chars = [(char, number > 0 == place) for number, atom in enumerate(atoms) for place, char in enumerate(atom)]
+    pattern = ""
+    for char, spaced in reversed(chars[:_DEPTH]):
+        pattern = f"{re.escape(char)}(?:{pattern}|\\Z)" if pattern else re.escape(char)
+        if spaced:
+            pattern = rf"\s{{0,{SPACE_LIMIT}}}(?:{pattern}|\Z)"
     return pattern
 
 
 def count_common_prefix(text: str, start: int, end: int, layout: str) -> int:
     """Return how many characters of a stretch of a text are the beginning of a layout."""
-    count = 0
-    for char in layout:
-        if start + count >= end or text[start + count] != char:
-            break
-        count += 1
-    return count
+    for size in range(min(len(layout), end - start), 0, -1):
+        if text.startswith(layout[:size], start):
+            return size
+    return 0
 
 
 def count_common_suffix(text: str, start: int, end: int, layout: str) -> int:
     """Return how many characters at the end of a stretch of a text are the end of a layout."""
-    count = 0
-    for char in reversed(layout):
-        if end - count <= start or text[end - count - 1] != char:
-            break
-        count += 1
-    return count
+    for size in range(min(len(layout), end - start), 0, -1):
+        if text.endswith(layout[-size:], start, end):
+            return size
+    return 0
 
 
 def count_layout(text: str, start: int, end: int, layouts: tuple[str, ...]) -> int:

@@ -4,8 +4,13 @@ Raw text has no escapes, so a value may hold the text of any marker. Its end mar
 followed, after layout, by another entry, by the end of the call, or by the end of the output. Otherwise it is text.
 
 Entries are many and short, so they are read by one flat generator. What usually stands between two values, an end marker
-and the whole beginning of the next entry, is one pattern of :class:`Entries`; where it does not match, the careful way is
-taken, which waits, knows about missing closers, and decides.
+and the whole beginning of the next entry, is one pattern; where it does not match, the careful way is taken, which waits,
+knows about missing closers, and decides.
+
+A value may be *nested markup*: a list or an object whose items and entries stand in tags again. Where its type says that it
+cannot be text, its first tag opens it. Where it may be text, it has to be nested properly as a whole, or, if it is long, so
+far. From then on its items and entries are streamed like the outermost ones. Where they stop being what the format says,
+so does the call; but an end marker further out closes what is open inside.
 """
 
 from __future__ import annotations
@@ -14,11 +19,21 @@ import re
 from typing import TYPE_CHECKING
 
 from .arguments import CUT, NO, OBJECT, ArgumentReader
-from .format import KEY, NAME, Marker, Slot
-from .scanner import count_common_prefix, count_common_suffix, count_layout, is_weak, make_literal, make_search, split_atoms
+from .entries import KEEP_KEY, KEY_LIMIT, Entries, Plan
+from .format import Marker, Slot
+from .markup import DEPTH, KEY_PATTERN, Level, may_nest
+from .scanner import (
+    MISS,
+    SPACE_LIMIT,
+    count_common_prefix,
+    count_common_suffix,
+    count_layout,
+    make_literal,
+    skip_space,
+)
 from .schema import UNKNOWN, Schema
-from .tape import COPY, GUARDED, KEEP
-from .values import Value, dump_text
+from .tape import COPY, GUARDED, KEEP, WAIT
+from .values import HOLD, Value, dump_text
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -27,114 +42,16 @@ if TYPE_CHECKING:
     from .scanner import Literal, Search
     from .tape import Wait
 
-    Plan = tuple[str, str, str, bool, bool, Search, Search]  # see Entries.make_plan
-
-KEY_LIMIT = 256
-KEEP_KEY = 1 << 30
-SEARCHES = 1024  # how many patterns are kept for one tool
-SEARCHED = 4  # how much of a marker they look at
-MARKUP_HOLD = 1 << 14  # a longer value that may be nested markup is text
-_SPACE = r"\s{0,256}"
-
-
-class Entries:
-    """How the entries of calls to one tool are written: patterns, and what may follow the last."""
-
-    def __init__(self, program: Program, name: str) -> None:
-        call = program.call
-        assert call is not None
-        notation = call.arguments.object
-        self.start = make_literal(notation.start)
-        self.end = make_literal(notation.end.replace(NAME, name))
-        self.separator, self.key_start = make_literal(notation.separator), make_literal(notation.key_start)
-        self.slots = tuple((make_literal(slot.start.text), slot) for slot in notation.slots)
-        self.slot_heads = {literal.first[:1] for literal, _ in self.slots}
-        texts = [self.end.text]
-        for closer in (call.call_end.replace(NAME, name), call.section_end):
-            texts += [atom for atom in call.list_closers(closer) if not is_weak(atom) or atom == closer]
-        texts += [opener.literal.text for opener in call.openers if not opener.bare]
-        texts += [end.literal.text for end in program.ends]
-        self.ends = tuple(make_literal(text) for text in dict.fromkeys(texts) if text.strip())
-        self.entry = re.compile(self._write_entry())
-        self.bounds = [atoms[0] for text in (notation.separator, notation.key_start, *texts) if (atoms := split_atoms(text))]
-        self.slot_sizes = sorted(len(literal.text.strip()) for literal, _ in self.slots)
-        shortest = self.slot_sizes[0] if self.slots else 0
-        self.entry_size = len("".join(self.key_start.atoms)) + 1 + shortest
-        # How much behind an end marker is waited for before asking what it is: all of what usually ends a call, or
-        # most of what usually begins the next entry. A shorter rest is looked at when the output ends.
-        closers = len("".join(split_atoms(call.call_end.replace(NAME, name) + call.section_end)))
-        shortest_end = min((len("".join(end.atoms)) for end in self.ends), default=0)
-        self.rest_size = min(self.entry_size + 8, max(shortest_end, closers))
-        self.shortest = 1 + shortest
-        separator = f"(?:{_flexible(self.separator)}{_SPACE})?" if self.separator else ""
-        self.head = re.compile(f"{_SPACE}{separator}{_flexible(self.key_start)}" if self.key_start else "(?!)")
-        self.slot_head = re.compile("|".join(map(re.escape, sorted(self.slot_heads))))
-        self.key_end = re.compile(f"\n|{self.slot_head.pattern}").search
-        self._searches: dict[tuple[str, str, str], tuple[Search, Search]] = {}
-        self.plans = tuple(self.make_plan(slot) for _, slot in self.slots)
-
-    def make_plan(self, slot: Slot) -> Plan:
-        """Look up all that does not change from value to value of a slot."""
-        closer, before, after = slot.end.text, slot.end.before, slot.start.after
-        repeats = KEY in closer or NAME in closer
-        return (closer, before, after, len(split_atoms(closer)) == 1, repeats, *self.get_searches(closer, before, ""))
-
-    def _write_entry(self) -> str:
-        """Write the pattern of an entry's whole beginning; group 1 is the key, the next ones tell the slots."""
-        separator = f"(?:{_flexible(self.separator)}{_SPACE})?" if self.separator else ""
-        slots = "|".join(f"({_flexible(literal)})" for literal, _ in self.slots)
-        ends = "|".join(_flexible(end) for end in self.ends) or "(?!)"
-        bare = "|".join(_flexible(literal) for literal, _ in self.slots)
-        key = f"((?!\\s*(?:/|{bare}))[^<\\n]{{1,{KEY_LIMIT}}}?)"
-        return f"{_SPACE}(?!{ends}){separator}{_flexible(self.key_start)}{key}(?:{slots})"
-
-    def get_need(self, text: str, at: int) -> int:
-        """Return how long the text must be before it is worth looking for a whole entry at a place.
-
-        That is 0 if there is none, and ``KEEP_KEY`` if nothing but the rest of the key has to come first.
-        """
-        head = self.head.match(text, at)
-        size = len(text)
-        if head is None:
-            rest = text[at:].lstrip()
-            if not self.key_start.text.startswith(rest) or any(end.text.startswith(rest) for end in self.ends):
-                return 0
-            return size - len(rest) + self.entry_size
-        start = head.end()
-        found = self.slot_head.search(text, start, start + KEY_LIMIT)
-        if found is None:
-            hopeless = size - start > KEY_LIMIT or text.find("\n", start) >= 0
-            return 0 if hopeless else KEEP_KEY
-        for length in self.slot_sizes:
-            if size < found.start() + length:
-                return found.start() + length
-        return 0
-
-    def get_searches(self, closer: str, before: str, opener: str) -> tuple[Search, Search]:
-        """Return the searches for the end of a value: the bare one, and one that also finds what JSON escapes."""
-        heads = closer.split(KEY)[0].split(NAME)[0].strip()[:SEARCHED], before, opener[:SEARCHED]
-        known = self._searches.get(heads)
-        if known is None:
-            search = make_search([*([heads[0]] if heads[0] else self.bounds), opener[:SEARCHED]], (before,))
-            pattern: re.Pattern[str] = search.__self__  # type: ignore[attr-defined]
-            known = search, re.compile(f'{pattern.pattern}|["\\\\\\x00-\\x1f]').search
-            if len(self._searches) > SEARCHES:
-                self._searches.clear()
-            self._searches[heads] = known
-        return known
-
-
-def _may_stand(wanted: str, text: str, at: int) -> bool:
-    """Whether a text stands at a place, or may when more has come."""
-    return text.startswith(wanted, at) or wanted.startswith(text[at:])
-
-
-def _flexible(literal: Literal) -> str:
-    return _SPACE.join(map(re.escape, literal.atoms))
-
 
 class TaggedReader(ArgumentReader):
     """Reads arguments in tags; see the module's text."""
+
+    __slots__ = (
+        "_found",
+        "_levels",
+        "_opened",
+        "_written_value",
+    )
 
     _program: Program
 
@@ -142,6 +59,8 @@ class TaggedReader(ArgumentReader):
         super().__init__()
         self._written_value = ""  # the end of a value that was read, to be emitted with what follows it
         self._found: re.Match[str] | None = None  # the beginning of the entry that follows the value just read
+        self._levels: list[Level] = []  # those around the innermost that is open
+        self._opened: Level | None = None  # what the value just begun is, if it is nested markup
 
     def _get_entries(self) -> Entries:
         """Return the patterns for the tool that is being called."""
@@ -218,7 +137,7 @@ class TaggedReader(ArgumentReader):
             at = yield from self._match_after_space(entries.start, at)
         opening = "{"
         while True:
-            entry = self._found or entries.entry.match(self._text, at)
+            entry = self._found or entries.next.match(self._text, at)
             self._found = None
             if entry is not None:
                 number, key, end = (entry.lastindex or 0) - 2, entry[1].strip(), entry.end()
@@ -237,20 +156,131 @@ class TaggedReader(ArgumentReader):
             value = self._make_value(key, slot, schema)
             value.lead = f"{opening}{dump_text(key)}: "
             opening = ", "
-            # The end of the value before this one and the beginning of this one make one delta.
-            self._emit_arguments(self._written_value if value.holding else self._written_value + value.open())
-            self._written_value = ""
-            at = yield from self._stream_raw(entries, plan, key, end, value)
+            if plan.repeats:
+                plan = entries.fill_plan(plan, key, self._name)
+            at = (yield from self._read_short(entries, plan, end, value)) if value.short else end
+            if at < 0 or not value.short:
+                at = yield from self._stream_raw(entries, plan, max(at, 0), value)
+            if self._opened is not None:
+                at = yield from self._stream_markup(at)
+                if len(self._text) < at + entries.rest_size and not self._closed:
+                    self._mode, self._tail = WAIT, entries.tail
+                    yield at + entries.rest_size
             if at < 0:
                 return -1
         end = (yield from self._match_after_space(entries.end, at)) if entries.end else -1
-        written, self._written_value = self._written_value, ""
         if end < 0 and not (yield from self._is_closed(at)):
-            self._emit_arguments(written)
-            self._cut(at)
-            return -1
+            return self._stop_entries(at)
+        written, self._written_value = self._written_value, ""
         self._emit_arguments("{}" if opening == "{" else written + "}")
         return end if end >= 0 else at
+
+    def _stop_entries(self, at: int) -> int:
+        """Stop at a place where arguments are no longer what the format says."""
+        written, self._written_value = self._written_value, ""
+        self._emit_arguments(written)
+        self._cut(at)
+        return -1
+
+    def _stream_markup(self, at: int) -> Wait:
+        """Emit the nested markup whose outermost level was just opened; returns its end, or -1 as for all arguments."""
+        stack: list[Level] = []
+        self._levels = stack
+        level, self._opened = self._opened, None
+        assert level is not None
+        comma = ""
+        while True:
+            kind = level.kind
+            if self._found is None and len(self._text) < at + level.rest_size and not self._closed:
+                yield at + level.rest_size
+            entry = self._found or level.next.match(self._text, at)
+            self._found = None
+            if entry is not None:
+                key, end = "" if kind.is_list else entry[1], entry.end()
+            else:
+                key, end = yield from self._read_item(level, at)
+            if end >= 0:
+                value = (level.value if len(stack) < DEPTH else None) or self._make_inner_value(level, key, len(stack))
+                value.lead = comma if kind.is_list else f"{comma}{dump_text(key)}: "
+                plan = level.fill_plan(key) if kind.plan.repeats else kind.plan
+                at = (yield from self._read_short(level, plan, end, value)) if value.short else end
+                level.value = value if at >= 0 and value.short and kind.is_list else None
+                if at < 0 or not value.short:
+                    at = yield from self._stream_raw(level, plan, max(at, 0), value)
+                if self._opened is not None:
+                    stack.append(level)
+                    level, self._opened = self._opened, None
+                    comma = ""
+                elif at < 0:
+                    return -1
+                else:
+                    comma = ", "
+                continue
+            if self._text.startswith(level.end_text, at):
+                end = at + len(level.end_text)
+            else:
+                end = yield from self._match_after_space(level.end, at)
+            if end < 0:
+                missing, end = yield from self._find_outer_end(stack, at)
+                if end < 0:
+                    return self._stop_entries(at)
+                for _ in range(missing):
+                    self._written_value += level.kind.closing
+                    level = stack.pop()
+            self._written_value += level.kind.closing
+            comma = ", "
+            if not stack:
+                return end
+            level, at = stack.pop(), end
+
+    def _find_outer_end(self, stack: list[Level], at: int) -> Generator[int, None, tuple[int, int]]:
+        """Find what at a place ends one of the outer levels, or the call: how many ends are missing, and its end or -1."""
+        for number, outer in enumerate(reversed(stack), 1):
+            end = yield from self._match_after_space(outer.end, at)
+            if end >= 0:
+                return number, end
+        return len(stack), (at if (yield from self._is_closed(at)) else -1)
+
+    def _read_item(self, level: Level, at: int) -> Generator[int, None, tuple[str, int]]:
+        """Read the beginning of an item or entry: its key, and where its value begins or -1."""
+        kind = level.kind
+        if kind.separator:
+            end = yield from self._match_after_space(kind.separator, at)
+            at = end if end >= 0 else at
+        at = yield from self._match_after_space(kind.item, at)
+        if at < 0 or kind.is_list:
+            return "", at
+        while True:
+            key = KEY_PATTERN.match(self._text, at)
+            if key and (key.end() < len(self._text) or key.end() - at == KEY_LIMIT):
+                return key[1], (yield from self._match(kind.slot, key.end()))
+            if (not key and at < len(self._text)) or not self._can_wait():
+                return "", -1
+            yield len(self._text) + 1
+
+    def _open_level(self, level: Entries | Level, plan: Plan, value: Value) -> Wait:
+        """Open the list or object with which the text begins, if a value is one; returns its first item's place, or -1."""
+        markup, schema = self._call.markup, value.schema
+        assert schema is not None
+        while True:
+            place = skip_space(self._text, 0)
+            if place < len(self._text):
+                break
+            if self._closed or place > SPACE_LIMIT:
+                return -1
+            yield place + 1
+        for kind in markup.get_kinds(value.types):
+            start = yield from self._match(kind.opener, place)
+            if start < 0:
+                continue
+            start = start if kind.start else place
+            if not isinstance(level, Level) or level.kind is not kind or not level.is_like(plan.closer, schema):
+                level = Level(kind, plan.closer, schema)
+            if kind.is_list or (yield from self._read_item(level, start))[1] >= 0:
+                self._opened = level
+                self._written_value += value.lead + kind.opening
+                return start
+        return -1
 
     def _read_quote(self, slot: Slot) -> Generator[int, None, Slot]:
         """Read the quote with which a value begins, if one does; returns the slot with what ends such a value."""
@@ -268,55 +298,120 @@ class TaggedReader(ArgumentReader):
             return Value(("string",), call.transducer, call.foreign)
         if slot.holds == "other":
             return Value((), call.transducer, True)
-        simple = schema.find_simple_types(key)
-        if simple is not None and (simple[0] == "string" or not call.nested):
-            return Value(simple, call.transducer, call.foreign, not call.raw)
-        inner = schema.get_property(key)
-        types = inner.get_types() if inner is not UNKNOWN else ()
+        types = schema.find_simple_types(key)
+        if types is None:
+            inner = schema.get_property(key)
+            types = inner.get_types() if inner is not UNKNOWN else ()
         value = Value(types, call.transducer, call.foreign, not call.raw)
-        if call.nested and types[:1] != ("string",):
-            reader = call.markup
-            value.convert = lambda text: reader.read(text, inner)
-            value.extend = lambda text: MARKUP_HOLD if reader.is_begun(text, inner) else 0
+        if call.nested and may_nest(types):
             value.opener = call.arguments.object.key_start + key + slot.start.text
+            value.nest(schema.get_property(key), bool(types))
         return value
 
-    def _stream_raw(self, entries: Entries, plan: Plan, key: str, at: int, value: Value) -> Wait:
+    def _make_inner_value(self, level: Level, key: str, depth: int) -> Value:
+        """Decide how a value inside nested markup is read."""
+        schema, kind = level.get_schema(key), level.kind
+        types = schema.get_types()
+        value = Value(types, self._call.transducer, True)
+        if may_nest(types):
+            value.opener = kind.item.text + key + kind.slot.text
+            if depth < DEPTH:
+                value.nest(schema, True)
+        return value
+
+    def _read_short(self, level: Entries | Level, plan: Plan, at: int, value: Value) -> Wait:
+        """Read a value that is held back, if it is short and holds nothing like an end marker, in as few steps as can be.
+
+        Returns the end of its end marker. Where it opens nested markup, that is ``_opened``, and the place of its first item
+        is returned. Where it is not as simple as that, the answer is -1, and the value is where the text begins.
+        """
+        written, self._written_value = self._written_value, ""
+        if value.certain:
+            markup = self._call.markup
+            least = min(len(plan.closer), markup.longest)  # the value cannot have ended before so much has come
+            if len(self._text) < at + least and not self._closed:
+                self._emit_arguments(written)
+                self._cut(at)
+                written, at = "", 0
+                yield least
+            first = self._text[at : at + 1]
+            if first in markup.heads or first.isspace():
+                self._emit_arguments(written)
+                self._cut(at)
+                start = yield from self._open_level(level, plan, value)
+                if start >= 0:
+                    return start
+                written, at = "", 0
+        self._emit_arguments(written)
+        self._cut(at)
+        closer = plan.closer
+        head, size = closer[:1], len(closer) + level.rest_size
+        stop = self._text.find(head)
+        if not head or (value.certain and value.opener.lstrip()[:1] != head):
+            return -1
+        if not self._closed and len(self._text) < stop + size:
+            if stop < 0:
+                self._mode, self._guard, self._jump, self._tail = KEEP, plan.search, size, level.tail
+                yield HOLD + 2
+                stop = self._text.find(head)
+            else:
+                if level.tail is not None:
+                    self._mode, self._tail = WAIT, level.tail
+                yield stop + size
+        text, place = self._text, stop + len(closer)
+        if not 0 <= stop <= HOLD or not text.startswith(closer, stop):
+            return -1
+        self._found = level.next.match(text, place)
+        if self._found is None and not (level.end_text and text.startswith(level.end_text, place)):
+            return -1
+        start = 0
+        if plan.before:
+            stop -= count_common_suffix(text, 0, stop, plan.before)
+        if plan.after:
+            start = count_common_prefix(text, 0, stop, plan.after)
+        self._written_value = value.close(text[start:stop])
+        return place
+
+    def _stream_raw(self, level: Entries | Level, plan: Plan, at: int, value: Value) -> Wait:
         """Emit the value that begins at a place; returns the end of its end marker.
 
-        What may be the end marker, or layout before it, is held back until it is certain. The value has an ``opener`` if
-        it may hold entries of the same key, whose end markers are not its own.
+        What may be the end marker, or layout before it, is held back until it is certain. Where the value turns out to be
+        nested markup, which is then ``_opened``, the place of its first item is returned.
         """
-        closer, before, after, single, repeats, search, fast = plan
-        opener = value.opener
-        if repeats:
-            closer = closer.replace(KEY, key).replace(NAME, self._name)
-        if repeats or opener:
-            search, fast = entries.get_searches(closer, before, opener)
-        if opener:
-            single = single and len(split_atoms(opener)) == 1
-        if after and self._text.startswith(after, at):
+        # The end of the value before this one and the beginning of this one make one delta.
+        written, self._written_value = self._written_value, ""
+        self._emit_arguments(written if value.holding else written + value.open())
+        closer, before, after, _, search, fast = plan
+        schema = None if value.certain else value.schema  # of what may turn out to be nested markup
+        if after and not value.holding and self._text.startswith(after, at):
             at, after = at + len(after), ""
         self._cut(at)
-        while after:
+        while after and not value.holding:
             size = count_common_prefix(self._text, 0, len(self._text), after)
             if size < len(self._text) or size == len(after) or self._closed:
                 self._cut(size)
                 break
             yield size + 1
+        literal, opener = make_literal(closer), make_literal(value.opener)
+        rest_size, tail = level.rest_size, level.tail
         scan = depth = 0
         while True:
             text = self._text
             found = search(text, scan)
             stop = found.start() if found else len(text)
-            if found and text[stop] in before:
+            if found and before and text[stop] in before:
                 found, stop = None, len(text)  # layout at the end
             sure = stop
-            if value.holding and stop <= value.hold:
+            if value.holding and stop <= HOLD:
                 sure = 0  # all of it is kept anyway
-            elif stop and text[stop - 1] in before:
+            elif before and stop and text[stop - 1] in before:
                 sure -= count_layout(text, 0, stop, (before,))
-            if value.holding and sure > value.hold:
+            if value.holding and sure > HOLD:
+                if schema is not None and self._call.markup.check(text[:HOLD], schema):
+                    return (yield from self._open_level(level, plan, value))
+                lead, after = count_common_prefix(text, 0, HOLD, after), ""
+                self._cut(lead)
+                text, sure, stop = self._text, sure - lead, stop - lead
                 value.decide(text)
             if sure and not value.holding:
                 self._emit_arguments(value.write(text[:sure]))
@@ -329,75 +424,87 @@ class TaggedReader(ArgumentReader):
                 if self._deferred is None and (value.holding or not stop):
                     self._rest_in_value(value, search, fast)
                 mode = self._mode
-                yield value.hold + 2 if mode == KEEP else 0
+                yield HOLD + 2 if mode == KEEP else 0
                 if mode == COPY:
                     self._kind = "reasoning" if self._thinking else "content"
                 elif mode == GUARDED:
                     value.state = self._state
                 continue
             text, place = self._text, stop + len(closer)
-            if closer and not depth and _may_stand(closer, text, stop):
+            if closer and not depth and text.startswith(closer[: len(text) - stop], stop):
                 # The usual case, in few steps: the end marker, and behind it the whole beginning of another entry.
-                if len(text) < place + entries.rest_size and not self._closed:
+                if len(text) < place + rest_size and not self._closed:
                     scan = stop
-                    yield place + entries.rest_size
+                    if tail is not None:
+                        self._mode, self._tail = WAIT, tail
+                    yield place + rest_size
                     continue
-                entry = entries.entry.match(text, place)
+                entry = level.next.match(text, place)
                 if entry is not None and text.startswith(closer, stop):
                     self._found = entry  # which is read next, from where it was found
                     end = place
                 else:
-                    need = 0 if self._closed else entries.get_need(text, place)
+                    need = 0 if self._closed else level.get_need(text, place)
                     if need > 0:
                         scan = stop
                         if need == KEEP_KEY:
-                            self._mode, self._guard = KEEP, entries.key_end
-                            need = len(text) + KEY_LIMIT
+                            need = len(text) + 1
+                            self._mode, self._tail = WAIT, tail
                         yield need
                         continue
-                    end = yield from self._match_closer(closer, stop)
-            elif single and not _may_stand(closer, text, stop) and not _may_stand(opener or closer, text, stop):
-                end = -1  # neither end marker nor opener, nor the beginning of one
+                    end = yield from self._match_closer(level, literal, stop)
+            elif opener and opener.match(text, stop) != MISS and (yield from self._match(opener, stop)) >= 0:
+                depth, end = depth + 1, -1
+            elif literal and literal.match(self._text, stop) == MISS:
+                end = -1
+            elif depth:
+                depth, end = depth - ((yield from self._match(literal, stop)) >= 0), -1
             else:
-                if opener and (yield from self._match(make_literal(opener), stop)) >= 0:
-                    depth += 1
-                end = yield from self._match_closer(closer, stop)
-            if end >= 0 and depth:
-                depth -= 1
-            elif end >= 0:
+                end = yield from self._match_closer(level, literal, stop)
+            if end >= 0:
                 rest = stop
-                if stop and self._text[stop - 1] in before:
+                if before and stop and self._text[stop - 1] in before:
                     rest -= count_common_suffix(self._text, 0, stop, before)
-                self._written_value = value.close(self._text[:rest])
+                if schema is not None and value.holding and self._call.markup.check(self._text[:rest], schema) == "whole":
+                    self._found = None
+                    return (yield from self._open_level(level, plan, value))
+                lead = count_common_prefix(self._text, 0, rest, after) if after and value.holding else 0
+                self._written_value += value.close(self._text[lead:rest])
                 return end
             scan = stop + 1
 
     def _rest_in_value(self, value: Value, search: Search, fast: Search) -> None:
         """Let feed deal with what cannot end the value."""
         if value.holding:
-            self._mode, self._guard = KEEP, search
+            self._mode, self._guard, self._jump = KEEP, search, 0
         elif value.lexer is not None:
             self._mode, self._guard, self._step, self._state = GUARDED, search, value.lexer.step, value.state
         else:
             self._mode, self._kind, self._copy_index, self._guard = COPY, "tool_call", self._index, fast
 
-    def _match_closer(self, closer: str, at: int) -> Wait:
+    def _match_closer(self, level: Entries | Level, literal: Literal, at: int) -> Wait:
         """Match a value's end marker where it counts as one; a value without one ends before what follows it."""
-        literal = make_literal(closer)
         end = (yield from self._match(literal, at)) if literal else at
-        if end < 0 or not (yield from self._is_followed(end)):
+        if end < 0 or not (yield from self._is_followed(level, end)):
             return -1
         return end
 
-    def _is_followed(self, at: int) -> Generator[int, None, bool]:
+    def _is_followed(self, level: Entries | Level, at: int) -> Generator[int, None, bool]:
         """Whether what the format allows after a value stands at a place: an entry, the end, or no more text."""
         place = yield from self._skip(at)
         if place < 0:
             return self._closed
         if (yield from self._is_closed(place)):
             return True
-        _, slot, _ = yield from self._read_key(place)
-        return slot is not None or (self._closed and self._is_key_cut(place))
+        if isinstance(level, Entries):
+            _, slot, _ = yield from self._read_key(place)
+            return slot is not None or (self._closed and self._is_key_cut(place))
+        for outer in (level, *self._levels[-1:], *self._levels[:1]):
+            if (yield from self._match(outer.end, place)) >= 0:
+                return True
+        if (yield from self._read_item(level, place))[1] >= 0:
+            return True
+        return self._closed and level.is_cut(self._text, place)
 
     def _is_key_cut(self, at: int) -> bool:
         """Whether the output ended inside the beginning of an entry or of a closer."""

@@ -12,6 +12,8 @@ nothing held back, the generator says so by a *mode*, and :meth:`Tape.feed` deal
 * ``LEX``: a chunk is given to a lexer's remembered step, unless it may close the outermost bracket;
 * ``KEEP``: a chunk in which a search finds nothing is only kept, up to the length that is waited for;
 * ``GUARDED``: the first two: the step only sees a chunk in which the search finds nothing.
+* ``WAIT``: a chunk is kept up to the length that is waited for, and from there on while a search finds nothing. ``KEEP``
+  goes over to it where what its search finds is of no interest before so much text has followed it (a ``jump``).
 
 Each other chunk goes to the generator. A mode only ever does what the generator would have done with that chunk, so how
 the text is split cannot matter.
@@ -35,9 +37,10 @@ if TYPE_CHECKING:
 
     Wait = Generator[int, None, int]  # yields the length to wait for; returns a place in the text, or -1
 
-SLOW, COPY, KEEP, LEX, GUARDED = range(5)
+SLOW, COPY, KEEP, WAIT, LEX, GUARDED = range(6)
 UNLIMITED = 1 << 60
 CHUNK = 2048  # longer pieces are read in several
+TAIL_LIMIT = 256  # how much is kept beyond the length that is waited for
 ID_LIMIT = 256  # how many characters of arguments wait for an id that is written after them
 
 _make = tuple.__new__
@@ -49,6 +52,35 @@ class ClosedParserError(AutoparserError):
 
 class Tape:
     """Text in, deltas out; see the module's text."""
+
+    __slots__ = (
+        "_backlog",
+        "_calls",
+        "_closed",
+        "_copy_index",
+        "_deferred",
+        "_deferred_size",
+        "_depth",
+        "_guard",
+        "_in_call",
+        "_incomplete",
+        "_index",
+        "_jump",
+        "_kind",
+        "_limit",
+        "_mode",
+        "_mute",
+        "_name",
+        "_need",
+        "_next",
+        "_out",
+        "_outer",
+        "_state",
+        "_step",
+        "_tail",
+        "_text",
+        "_value",
+    )
 
     def __init__(self) -> None:
         self._text = ""
@@ -67,6 +99,8 @@ class Tape:
         self._index: int | None = None
         self._copy_index: int | None = None
         self._guard: scanner.Search | None = None
+        self._jump = 0
+        self._tail: scanner.Search | None = None
         self._step: Callable[[Any, str], Step] | None = None
         self._state: Any = None
         self._depth = 0
@@ -93,7 +127,23 @@ class Tape:
             if self._guard(text) is None and text:  # type: ignore[misc]
                 return [_make(Delta, (self._kind, text, self._copy_index, None, None))]
         elif mode == KEEP:
-            if self._guard(text) is None and len(self._text) + len(text) < self._need:  # type: ignore[misc]
+            size = len(self._text)
+            found = self._guard(text)  # type: ignore[misc]
+            if found is None:
+                if size + len(text) < self._need:
+                    self._text += text
+                    return []
+            elif self._jump:
+                need = size + found.start() + self._jump
+                if size + len(text) < need:
+                    self._text += text
+                    self._need = need
+                    self._mode = WAIT if self._tail is not None else SLOW
+                    return []
+            self._need = 0
+        elif mode == WAIT:
+            size = len(self._text) + len(text)
+            if size < self._need or (size < self._need + TAIL_LIMIT and self._tail(text) is None):  # type: ignore[misc]
                 self._text += text
                 return []
             self._need = 0

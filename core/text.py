@@ -24,6 +24,18 @@ _VISIBLE = re.compile(r"\S")
 class TextReader(Tape):
     """A tape that emits text blocks; see the module's text."""
 
+    __slots__ = (
+        "_after",
+        "_at",
+        "_direct",
+        "_lead",
+        "_program",
+        "_thinking",
+        "_thought",
+        "_tried",
+        "_written",
+    )
+
     _program: Program
 
     def __init__(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
 from .lexer import JSON, Lexer, escape_json
@@ -16,6 +17,7 @@ from .lexer import JSON, Lexer, escape_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .schema import Schema
     from .transducer import Transducer
 
 HOLD = 256  # longer values that are not strings are streamed
@@ -38,14 +40,14 @@ def _refuse(name: str) -> None:
     raise ValueError(name)
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse)
+_scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder(parse_constant=_refuse).scan_once  # type: ignore[attr-defined]
 _RECURSION = 64  # deeper values are checked without recursion
 _JSON_SPACE = " \t\n\r"
 
 
 def dump_text(text: str) -> str:
     """Return a text as a JSON string."""
-    return f'"{escape_json(text)}"'
+    return encode_basestring(text)
 
 
 def check_json(text: str) -> str:
@@ -97,9 +99,8 @@ def get_json_type(text: str) -> str:
         if len(text) > HOLD or text.count("[") + text.count("{") > _RECURSION:
             whole = check_json(text) == "whole"
         else:
-            _DECODER.decode(text)
-            whole = True
-    except ValueError:
+            whole = _scan(text, 0)[1] == len(text)
+    except (ValueError, StopIteration):
         whole = False
     return kind if whole else ""
 
@@ -111,11 +112,8 @@ def convert_value(text: str, types: tuple[str, ...], transducer: Transducer, for
     writes for the three words, lists and objects.
     """
     word = text.strip()
-    if not types or types[0] in ("integer", "number"):
-        if _NUMBER.fullmatch(word) and (not types or types[0] == "number" or _INTEGER.fullmatch(word)):
-            return word
-        if not types and word in _WORDS:
-            return word
+    if not types and word in _WORDS:
+        return word
     for kind in types:
         if kind == "string":
             return dump_text(text)
@@ -170,19 +168,41 @@ def choose_lexer(text: str, types: tuple[str, ...], transducer: Transducer, fore
 
 
 class Value:
-    """One raw value that is being read: held back, streamed as a string, or streamed through a lexer."""
+    """One raw value that is being read: held back, streamed as a string, or streamed through a lexer.
 
-    opener = ""  # the beginning of an entry of the same key, where the value may hold one
-    lead = ""  # what stands before the value, not emitted yet
-    hold = HOLD
-    lexer: Lexer | None = None
-    state: Any = None
-    convert: Callable[[str], str] | None = None  # how to read it as a whole, if not by its types
-    extend: Callable[[str], int] | None = None  # how long to wait for a value that begins like this
+    ``lead`` is what stands before it and is not emitted yet; ``opener`` the beginning of an entry of the same key, where the
+    value may hold one. ``schema`` is set where it may be nested markup, ``certain`` where it is if it begins like that. A
+    ``short`` one need only be looked at when its end has come.
+    """
+
+    __slots__ = (
+        "_foreign",
+        "_transducer",
+        "certain",
+        "holding",
+        "late",
+        "lead",
+        "lexer",
+        "opener",
+        "schema",
+        "short",
+        "state",
+        "types",
+    )
 
     def __init__(self, types: tuple[str, ...], transducer: Transducer, foreign: bool, quoted: bool = False) -> None:
-        self._types, self._transducer, self._foreign = types, transducer, foreign
-        self.holding = self.late = quoted or types[:1] != ("string",)
+        self.types, self._transducer, self._foreign = types, transducer, foreign
+        self.holding = self.late = self.short = quoted or types[:1] != ("string",)
+        self.opener = self.lead = ""
+        self.lexer: Lexer | None = None
+        self.state: Any = None
+        self.schema: Schema | None = None
+        self.certain = False
+
+    def nest(self, schema: Schema, known: bool) -> None:
+        """Let the value be nested markup, which it need not prove if ``known`` says that such a type is expected."""
+        self.schema = schema
+        self.certain = self.short = known and "string" not in self.types
 
     def open(self) -> str:
         """Return what stands before the first piece of a string."""
@@ -190,11 +210,7 @@ class Value:
 
     def decide(self, text: str) -> None:
         """Decide by its first characters how to go on with a value that is longer than what is waited for."""
-        longer = self.extend(text[:HOLD]) if self.extend else 0
-        if longer > self.hold:
-            self.hold = longer
-            return
-        self.lexer = choose_lexer(text[:HOLD], self._types, self._transducer, self._foreign)
+        self.lexer = choose_lexer(text[:HOLD], self.types, self._transducer, self._foreign)
         self.state = self.lexer.start if self.lexer else None
         if self.lexer is None:
             self.lead = self.open()
@@ -214,6 +230,6 @@ class Value:
         """Return the JSON of the rest of the value."""
         if not self.holding:
             return self.write(text) + ("" if self.lexer is not None else '"')
-        if self.convert is not None:
-            return self.lead + self.convert(text)
-        return self.lead + convert_value(text, self._types, self._transducer, self._foreign)
+        if self.schema is not None and self.types[:1] in (("array",), ("object",)) and not text.strip():
+            return self.lead + ("[]" if self.types[0] == "array" else "{}")  # what a list without items looks like
+        return self.lead + convert_value(text, self.types, self._transducer, self._foreign)
