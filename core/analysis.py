@@ -15,11 +15,11 @@ from .budget import Budget
 from .content import find_content
 from .conversation import find_conversation
 from .errors import MissingTemplateError, TemplateError
-from .format import Capabilities, ChatFormat, Content, Marker, Reasoning, SequenceBody, Tools, Turn
+from .format import Capabilities, ChatFormat, Content, Reasoning, SequenceBody, Tools, Turn
 from .instructions import read_instructions
 from .layout import find_layout
 from .lesson import load_lessons
-from .marker import cut_common_suffix, is_punctuation
+from .marker import cut_common_suffix, is_punctuation, make_marker
 from .probes import SYSTEM, Call, Oracle, Question
 from .reasoning import find_reasoning, find_reasoning_shape, list_starts
 from .renderer import Renderer, load_renderer
@@ -49,6 +49,11 @@ def analyze(template: Any = None, *, examples: Any = None, **special_tokens: str
     print, and all of the format where there is no template. Raises :class:`TemplateError` for a template that cannot be
     loaded or that refuses every conversation, :class:`LessonError` for examples that do not show what they mean, and
     :class:`BudgetError` for a template that exceeds the bounds of time and size. Costs some dozens of renders.
+
+    The bounds are those of :class:`~chat_autoparser.budget.Budget`, for other ones pass
+    ``load_renderer(template).within(Budget(seconds=60))``. Jinja is stopped where it exceeds them. A callable, or a
+    tokenizer with an ``apply_chat_template`` of its own, is checked between renders: it costs one render more than the time
+    allowed, and is waited for if it never returns.
     """
     if examples:
         from .teaching import learn  # which analyses what it is taught
@@ -65,7 +70,7 @@ def analyze(template: Any = None, *, examples: Any = None, **special_tokens: str
 
 def derive_format(renderer: Renderer) -> ChatFormat:
     """Derive the format of what a renderer writes, and prove it; see :func:`analyze`."""
-    oracle = Oracle(renderer.within(Budget()))
+    oracle = Oracle(renderer if renderer.is_accounted else renderer.within(Budget()))
     if not find_shape(oracle):
         reason = oracle.errors[0] if oracle.errors else "the message of the user or of the assistant is not printed"
         raise TemplateError(
@@ -142,7 +147,7 @@ def _complete_turn(oracle: Oracle, derived: ChatFormat, calls: tuple[Call, ...],
         closing = (tools.section_end or tools.call_end).text if tools else ""
         following = list_following_stops(find_following(oracle, calls, closing))
         turn = replace(turn, stops=tuple(dict.fromkeys((*list_stops(endings), *following))))
-        turn = replace(turn, end=turn.end or tuple(map(Marker, turn.stops)))
+        turn = replace(turn, end=turn.end or tuple(map(make_marker, turn.stops)))
     return turn
 
 

@@ -19,7 +19,8 @@ class Budget:
     """Bounds in time and size; the defaults leave an ordinary template a hundredfold room.
 
     ``seconds`` and ``renders`` bound all renders of one :class:`Account` together. ``render_seconds`` bounds each
-    render, and ``characters`` what it writes, intermediate values included.
+    render, and ``characters`` what it writes, intermediate values included. A render by a function or tokenizer cannot be
+    stopped: it is checked when it returns, and within an account only against ``seconds``.
     """
 
     seconds: float = 10.0
@@ -29,7 +30,8 @@ class Budget:
 
     def open_meter(self) -> Meter:
         """Return the meter for one render on its own."""
-        return Meter(self, monotonic() + self.render_seconds)
+        deadline = monotonic() + self.render_seconds
+        return Meter(self, deadline, deadline)
 
 
 class Account:
@@ -54,18 +56,19 @@ class Account:
                 f"Analysing the chat template took more than {self.budget.seconds:g} s ({self.renders - 1} renders) "
                 "and was stopped. Raise Budget.seconds if the template is to be trusted."
             )
-        return Meter(self.budget, min(now + self.budget.render_seconds, self._deadline))
+        return Meter(self.budget, min(now + self.budget.render_seconds, self._deadline), self._deadline)
 
 
 class Meter:
     """Measures one render against its bounds."""
 
-    __slots__ = ("_deadline", "_limit", "_room", "_start")
+    __slots__ = ("_deadline", "_last", "_limit", "_room", "_start")
 
-    def __init__(self, budget: Budget, deadline: float) -> None:
+    def __init__(self, budget: Budget, deadline: float, last: float) -> None:
         self._limit = self._room = budget.characters
         self._start = monotonic()
         self._deadline = deadline
+        self._last = last
 
     def tick(self) -> None:
         """Raise :class:`BudgetError` when the time is over."""
@@ -73,6 +76,19 @@ class Meter:
             raise BudgetError(
                 f"Rendering the chat template was stopped after {monotonic() - self._start:.2g} s. "
                 "Raise Budget.render_seconds and Budget.seconds if the template is to be trusted."
+            )
+
+    def check_return(self, name: str) -> None:
+        """Raise :class:`BudgetError` when a render that nothing could stop has come back too late.
+
+        Within an :class:`Account` that is when the time of all renders is over: one of them, such as the first, may take
+        its time.
+        """
+        now = monotonic()
+        if now > self._last:
+            raise BudgetError(
+                f"Rendering took too long in {name}, which came back after {now - self._start:.2g} s. "
+                "Make it faster, or raise Budget.seconds (for a render on its own, Budget.render_seconds)."
             )
 
     def charge(self, size: int) -> None:

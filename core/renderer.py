@@ -68,6 +68,11 @@ class Renderer(ABC):
         """The texts in the template's expressions; empty where they are unknown."""
         return frozenset()
 
+    @property
+    def is_accounted(self) -> bool:
+        """Whether all renders are drawn on one budget; see :meth:`within`."""
+        return isinstance(self._bounds, Account)
+
     def within(self, budget: Budget) -> Renderer:
         """Return the same renderer with all its renders from now on drawn on one budget."""
         renderer = copy.copy(self)
@@ -186,7 +191,8 @@ class CallableRenderer(Renderer):
     """Renders with a function ``render(messages, tools, add_generation_prompt, **kwargs)``, given copies to work on.
 
     Further arguments that the function does not take are left out, as a Jinja template ignores them. Its time and the
-    size of what it returns are checked when it has returned: it is the caller's code, and trusted to come back.
+    size of what it returns are checked when it has returned: it is the caller's code, and trusted to come back. In an
+    analysis a single render may take as long as all of them may together.
     """
 
     def __init__(self, function: Callable[..., Any], /, **kwargs: Any) -> None:
@@ -205,7 +211,7 @@ class CallableRenderer(Renderer):
                 f"Rendering a conversation failed in {_name_of(self._function)}: {_describe(error)}. "
                 "Check that it supports such a conversation."
             ) from error
-        meter.tick()
+        meter.check_return(_name_of(self._function))
         meter.charge(len(text) if isinstance(text, str) else 0)
         return text
 
@@ -242,6 +248,10 @@ def load_renderer(template: Any, /, **special_tokens: Any) -> Renderer:
     function ``render(messages, tools, add_generation_prompt, **kwargs)``. The special tokens given here
     (``bos_token="<s>"``) go before those found. Raises :class:`TemplateError` where there is no template, or none that
     can be compiled.
+
+    What renders Jinja is stopped when it exceeds the bounds of time and size (:class:`~chat_autoparser.budget.Budget`).
+    A function, or a tokenizer with an ``apply_chat_template`` of its own, cannot be: it is checked each time it returns,
+    and one that never returns is waited for.
     """
     if isinstance(template, Renderer):
         return template

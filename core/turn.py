@@ -20,9 +20,7 @@ from .marker import (
     find_common_suffix,
     is_blank,
     is_boundary,
-    is_closing,
     is_marked,
-    is_opening,
     make_marker,
     split_atoms,
 )

