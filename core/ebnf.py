@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from .grammar import Chars, Choice, Grammar, Node, Reference, Repeat, Sequence, Text, Until
 
+LONG = 60  # from so many characters on, what stands in brackets becomes a rule of its own
+
 
 def print_rules(grammar: Grammar) -> str:
     """Return a grammar as EBNF text whose first rule is ``root``.
@@ -22,6 +24,7 @@ class _Printer:
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
         self._rules: dict[str, str] = {}
+        self._groups: dict[str, str] = {}
         self._untils: dict[tuple[str, ...], str] = {}
 
     def print(self) -> str:
@@ -38,12 +41,11 @@ class _Printer:
         if isinstance(node, Chars):
             return _print_chars(node) + _print_count(node.least, node.most)
         if isinstance(node, Sequence):
-            printed = ((part, self._print(part)) for part in node.parts)
-            return " ".join(f"({text})" if isinstance(part, Choice) else text for part, text in printed)
+            return " ".join(self._group(part) if isinstance(part, Choice) else self._print(part) for part in node.parts)
         if isinstance(node, Choice):
             return " | ".join(map(self._print, node.parts))
         if isinstance(node, Repeat):
-            return f"({self._print(node.part)}){_print_count(node.least, node.most)}"
+            return self._group(node.part) + _print_count(node.least, node.most)
         if isinstance(node, Reference):
             if node.name not in self._rules:
                 self._add(node.name, self._grammar.rules[node.name])
@@ -52,10 +54,20 @@ class _Printer:
             return self._refer_until(node.ends)
         raise TypeError(f"printing a grammar: {type(node).__name__} has no text here")
 
+    def _group(self, node: Node) -> str:
+        """Print a node as one item; a long one becomes a rule, which stands for it wherever it occurs."""
+        text = self._print(node)
+        if len(text) < LONG:
+            return f"({text})" if isinstance(node, Choice | Sequence) or " " in text else text
+        if text not in self._groups:
+            self._groups[text] = _name("part", len(self._groups))
+            self._rules[self._groups[text]] = text
+        return self._groups[text]
+
     def _refer_until(self, ends: tuple[str, ...]) -> str:
         """Return the name of the rule of texts that hold none of some ends; made of one rule for each beginning of one."""
         if ends not in self._untils:
-            name = self._untils[ends] = f"until{len(self._untils) or ''}"
+            name = self._untils[ends] = _name("until", len(self._untils))
             self._rules.update(_list_until_rules(name, ends))
         return self._untils[ends]
 
@@ -63,7 +75,7 @@ class _Printer:
 def _list_until_rules(name: str, ends: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """List the rules of an automaton: its states are the beginnings of the ends, as far as they have come."""
     states = sorted({end[:length] for end in ends for length in range(len(end))}, key=lambda state: (len(state), state))
-    names = {state: name if not state else f"{name}-{number}" for number, state in enumerate(states)}
+    names = {state: name if not state else _name(name, number) for number, state in enumerate(states)}
     signs = sorted({sign for end in ends for sign in end})
     for state in states:
         moves: dict[str, list[str]] = {}
@@ -73,10 +85,19 @@ def _list_until_rules(name: str, ends: tuple[str, ...]) -> Iterator[tuple[str, s
                 longest = next(text[start:] for start in range(len(text) + 1) if text[start:] in names)
                 moves.setdefault(longest, []).append(sign)
         others = _print_chars(Chars(tuple((sign, sign) for sign in signs), negated=True))
-        options = ['""', f"{others} {name}"]
+        options = [f"{others} {names['']}"]
         for target, taken in moves.items():
             options.append(f"{_print_chars(Chars(tuple((sign, sign) for sign in taken)))} {names[target]}")
-        yield names[state], " | ".join(options)
+        yield names[state], f"({' | '.join(options)})?"
+
+
+def _name(kind: str, number: int) -> str:
+    """Return the name of a rule by its number, without digits: not all readers of such grammars take them."""
+    letters = ""
+    while number >= 0:
+        number, letter = divmod(number, 26)
+        letters, number = chr(97 + letter) + letters, number - 1
+    return f"{kind}-{letters}"
 
 
 def _print_count(least: int, most: int | None) -> str:
@@ -88,28 +109,24 @@ def _print_count(least: int, most: int | None) -> str:
 _COUNTS: dict[tuple[int, int | None], str] = {(1, 1): "", (0, 1): "?", (0, None): "*", (1, None): "+"}
 
 
-def _quote(text: str) -> str:
-    return f'"{"".join(_escape(char, chr(34)) for char in text)}"'
-
-
 def _print_chars(node: Chars) -> str:
+    """Print a set of characters; those written by their number come last but for a hyphen, so that none of what follows
+    could be taken for another digit."""
     if node.negated and not node.ranges:
-        return r"[\x00-\U0010FFFF]"
-    inside = "".join(
-        _escape(first, "]^-[") if first == last else f"{_escape(first, ']^-[')}-{_escape(last, ']^-[')}"
-        for first, last in node.ranges
-    )
-    return f"[{'^' if node.negated else ''}{inside}]"
+        return r"[^\x00]"
+    printed = [_escape(first) if first == last else f"{_escape(first)}-{_escape(last)}" for first, last in node.ranges]
+    printed.sort(key=lambda text: (text == "-", text.startswith("\\x")))
+    return f"[{'^' if node.negated else ''}{''.join(printed)}]"
 
 
-def _escape(char: str, special: str) -> str:
-    """Return a character as it stands in a literal or in brackets, by its number where its sign would mean something."""
+def _quote(text: str) -> str:
+    return '"' + "".join('\\"' if char == '"' else char if char in "[]^" else _escape(char) for char in text) + '"'
+
+
+def _escape(char: str) -> str:
+    """Return a character as it stands in brackets."""
     if char in "\n\r\t":
         return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[char]
-    if char == "\\":
-        return "\\\\"
-    if char == '"' and '"' in special:
-        return '\\"'
-    if char in special or ord(char) < 32 or ord(char) == 127:
-        return f"\\x{ord(char):02X}"
-    return char
+    if char in "\\[]":
+        return "\\" + char
+    return f"\\x{ord(char):02X}" if char == "^" or ord(char) < 32 or ord(char) == 127 else char

@@ -132,19 +132,23 @@ def check_key(key: str) -> str:
 class Writer:
     """Makes nodes for values of one notation; rules that they need are added to ``rules``.
 
-    ``ends`` are always the texts that a value must not hold, since they would end it.
+    ``ends`` are always the texts that a value must not hold, since they would end it. With ``expand`` JSON is written out,
+    too, for those who cannot enforce a schema by themselves, with so much white space between its tokens at most.
     """
 
-    def __init__(self, notation: ValueNotation, rules: dict[str, Node], root: Any, spaces: int = 1) -> None:
-        self._notation, self._rules, self._root, self._spaces = notation, rules, root, spaces
+    def __init__(self, notation: ValueNotation, rules: dict[str, Node], root: Any, expand: int = 0) -> None:
+        self._notation, self._rules, self._root, self._expand = notation, rules, root, expand
+        blank = Chars(((" ", " "), ("\n", "\n")), least=0, most=expand)
+        self._margin: Node = blank if expand > 1 else NOTHING
+        self._space: Node = blank if expand > 1 else maybe(Text(" "))
 
     def write_others(self, schemas: Sequence[Schema], ends: tuple[str, ...]) -> Node:
         """Return the node of the values that obey one of some schemas, none of them a string's."""
-        if not self._notation.json:
+        if not self._notation.json or self._expand:
             return choose(*(self._write(schema, ends, 0) for schema in schemas))
         schema = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
         defined = {key: self._root[key] for key in _DEFINITIONS if isinstance(self._root, Mapping) and key in self._root}
-        return Json({**schema, **defined}, self._spaces, ends)
+        return Json({**schema, **defined}, excludes=ends)
 
     def write_strings(self, schemas: Sequence[Schema], notations: tuple[StringNotation, ...], ends: tuple[str, ...]) -> Node:
         """Return the node of strings that obey one of some schemas, in any of some notations."""
@@ -170,17 +174,21 @@ class Writer:
 
     def _refer(self) -> Node:
         """Return a reference to the rule of values of any kind."""
-        if "value" not in self._rules:
-            self._rules["value"] = NOTHING  # it refers to itself
+        name = "json-value" if self._notation.json else "value"
+        if name not in self._rules:
+            self._rules[name] = NOTHING  # it refers to itself
             ends = self._list_ends()
-            self._rules["value"] = choose(*(self._write({"type": kind}, ends, 1) for kind in TYPES))
-        return Reference("value")
+            self._rules[name] = choose(*(self._write({"type": kind}, ends, 1) for kind in TYPES if kind != "integer"))
+        return Reference(name)
 
     def _write(self, schema: Schema, ends: tuple[str, ...], depth: int) -> Node:
         """Return the node of values of one type."""
         notation, kind, values = self._notation, schema["type"], _list_values(schema)
         if depth > DEPTH:
             raise ConstraintError("the schema of a tool is nested too deeply, or refers to itself, for this notation")
+        if kind == "string" and notation.json:
+            spelled: list[Node] = [Text(json.dumps(value, ensure_ascii=False)) for value in values]
+            return choose(*(spelled or [write_json_string(ends)]))
         if kind == "string":
             return self._write_string(schema, notation.strings, ends)
         words = {"boolean": [notation.true, notation.false], "null": [notation.null]}.get(kind, [])
@@ -201,11 +209,17 @@ class Writer:
 
     def _list_ends(self) -> tuple[str, ...]:
         """Return what ends values inside lists and objects."""
+        if self._notation.json:
+            return ()
         inner = self._notation.list
         ends = [inner.item_end or inner.separator, inner.end] if inner else []
         outer = self._notation.object
         ends += [outer.slots[0].end.text.partition(KEY)[0] or outer.separator, outer.end] if outer else []
         return tuple(dict.fromkeys(end.strip() for end in ends if end.strip()))
+
+    def _divide(self, separator: str) -> Node:
+        """Return what stands between two entries; how much white space belongs to it is not known."""
+        return join(Text(separator), self._space) if separator.strip() else maybe(Text("\n"))
 
     def _write_list(self, schema: Schema, depth: int) -> Node:
         notation = self._notation.list
@@ -214,15 +228,15 @@ class Writer:
         ends = (notation.item_end.strip(),) if notation.item_end.strip() else self._list_ends()
         item = self._write_any(schema.get("items"), ends, depth + 1)
         entry = join(Text(notation.item_start), item, Text(notation.item_end))
-        entries = maybe(join(entry, Repeat(join(_divide(notation.separator), entry))))
-        return join(Text(notation.start), entries, Text(notation.end))
+        entries = maybe(join(entry, Repeat(join(self._divide(notation.separator), entry))))
+        return join(Text(notation.start), self._margin, entries, self._margin, Text(notation.end))
 
     def _write_object(self, schema: Schema, depth: int) -> Node:
         notation = self._notation.object
         if notation is None:
             raise ConstraintError("how this model writes objects inside of arguments is not known")
-        slot = notation.slots[0]
-        space = NOTHING if slot.start.after or slot.end.text.strip() else maybe(Text(" "))
+        slot, in_json = notation.slots[0], self._notation.json
+        space = NOTHING if slot.start.after or slot.end.text.strip() else self._space
 
         def write(key: Node, name: str, inner: Any) -> Node:
             end = slot.end.text.replace(KEY, name).strip()
@@ -233,19 +247,17 @@ class Writer:
         properties = schema.get("properties")
         if isinstance(properties, Mapping) and properties:
             required = list_required(schema)
-            entries = [(write(Text(check_key(key)), key, inner), key in required) for key, inner in properties.items()]
-            inside = arrange(entries, _divide(notation.separator))
+            keys = {key: json.dumps(key, ensure_ascii=False)[1:-1] if in_json else check_key(key) for key in properties}
+            entries = [(write(Text(keys[key]), key, inner), key in required) for key, inner in properties.items()]
+            inside = arrange(entries, self._divide(notation.separator))
         elif KEY in slot.end.text:
             inside = NOTHING  # a key that is repeated must be known
+        elif "properties" in schema and schema.get("additionalProperties", False) is False:
+            inside = NOTHING
         else:
             entry = write(Chars(_WORD, least=1, most=64), "", None)
-            inside = maybe(join(entry, Repeat(join(_divide(notation.separator), entry))))
-        return join(Text(notation.start), inside, Text(notation.end))
-
-
-def _divide(separator: str) -> Node:
-    """Return what stands between two entries; how much white space belongs to it is not known."""
-    return join(Text(separator), maybe(Text(" "))) if separator.strip() else maybe(Text("\n"))
+            inside = maybe(join(entry, Repeat(join(self._divide(notation.separator), entry))))
+        return join(Text(notation.start), self._margin, inside, self._margin, Text(notation.end))
 
 
 def list_required(schema: Mapping[str, Any]) -> frozenset[str]:
@@ -304,6 +316,15 @@ def write_text(notation: StringNotation, ends: tuple[str, ...]) -> Node:
     escaped = [join(Text("\\"), Chars(tuple((sign, sign) for sign in signs)))] if signs else []
     body = Repeat(choose(plain, *escaped, *map(Text, others)))
     return join(Text(notation.start), body, Text(notation.end))
+
+
+def write_json_string(ends: tuple[str, ...]) -> Node:
+    """Return the node of any JSON string; the first signs of the texts that it must not hold are written as escapes."""
+    hexadecimal = Chars((("0", "9"), ("A", "F"), ("a", "f")), least=4, most=4)
+    signs = Chars(tuple((sign, sign) for sign in '"/\\bfnrt'))
+    raw = sorted({'"', "\\", *(end[0] for end in ends if end[0].isascii() and not end[0].isalnum())})
+    plain = Chars((("\0", "\x1f"), ("\x7f", "\x7f"), *((char, char) for char in raw)), negated=True)
+    return join(Text('"'), Repeat(choose(plain, join(Text("\\"), choose(signs, join(Text("u"), hexadecimal))))), Text('"'))
 
 
 def spell_text(word: str, notations: tuple[StringNotation, ...], ends: tuple[str, ...]) -> str | None:
