@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from served import Served
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cases import Case, Subject, load_subject
-from clients import ENDPOINTS, Reply, ask_choices
+from cases import TEMPLATES, Case, Subject, load_subject
+from clients import ENDPOINTS, Reply, ask_chat, ask_choices
 from engines import Engine
 from judge import find_fault
 from serving import Server, read_tail
@@ -29,6 +29,10 @@ class Served:
         """What a client gets that sends the case's request to an endpoint."""
         return ENDPOINTS[endpoint](self.server.url, case, self.engine.script(case.text, case.burst), stream)
 
+    def ask_freely(self, case: Case, *, stream: bool = False) -> Reply:
+        """What a client of the chat endpoint gets where the model may write what it likes, within its constraints."""
+        return ask_chat(self.server.url, case, {}, stream)
+
     def ask_choices(self, case: Case, *, stream: bool = False) -> list[Reply]:
         """The choices that a client of the chat endpoint gets."""
         return ask_choices(self.server.url, case, self.engine.script(case.text, case.burst), stream)
@@ -45,6 +49,11 @@ class Served:
             fault = f"finish is {reply.finish} instead of {wanted}"
         return f"{fault}: of {case.text!r} came {reply.message}" if fault else None
 
+    def cut(self, text: str, count: int) -> str:
+        """The first tokens of a text, as text."""
+        ids = self.tokenizer.encode(text, add_special_tokens=False).ids[:count]
+        return str(self.tokenizer.decode(ids, skip_special_tokens=False))
+
     def count_tokens(self, text: str) -> int:
         """How many tokens the model has for a text."""
         return len(self.tokenizer.encode(text, add_special_tokens=False).ids)
@@ -55,7 +64,7 @@ def serve_subject(
     engine: Engine, shape: str, markers: Markers, folder: Path, parsers: str = "auto", *, real: bool = False
 ) -> Iterator[Served]:
     """A server for a template, with our parsers or the named ones; the end of its log is shown where it died meanwhile."""
-    subject = load_subject(shape)
+    subject = load_subject(TEMPLATES[shape])
     model = make_model(subject.source, folder / "model", markers=markers, eos=subject.eos)
     start = engine.serve_real if real else engine.serve
     with start(model, folder / "log", parsers=parsers) as server:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -45,25 +46,30 @@ def find_case(served: Served, *names: str) -> Case:
     return case or pytest.skip(f"the template prints none of: {', '.join(names)}")
 
 
-def strip_ids(message: JsonObject) -> JsonObject:
-    """A message without its calls' ids, which may be made up."""
-    calls = [call["function"] for call in message["tool_calls"]]
-    return {**message, "tool_calls": calls, "content": message["content"] or None}
+def take_meaning(message: JsonObject) -> list[Any]:
+    """What streaming and not must agree in: all but made up ids, and the spaces of JSON, which an endpoint may rewrite."""
+    calls = [(call["function"]["name"], read_json(call["function"]["arguments"])) for call in message["tool_calls"]]
+    return [message["reasoning_content"] or None, message["content"] or None, calls]
+
+
+def read_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def show(message: JsonObject) -> str:
     """All text of a message, as it is read and not as JSON escapes it."""
     functions = [call["function"] for call in message["tool_calls"]]
     texts = [message["reasoning_content"] or "", message["content"] or ""]
-    texts += [f"{function['name']} {show_arguments(function['arguments'])}" for function in functions]
+    texts += [f"{function['name']} {show_json(function['arguments'])}" for function in functions]
     return "\n".join(map(str, texts))
 
 
-def show_arguments(arguments: str) -> str:
-    try:
-        return json.dumps(json.loads(arguments), ensure_ascii=False)
-    except ValueError:
-        return arguments
+def show_json(text: str) -> str:
+    found = read_json(text)
+    return text if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
 
 
 # What the template renders
@@ -99,6 +105,9 @@ def test_markers_that_are_no_special_tokens(served: Served, stream: bool) -> Non
 def test_arguments_stream(served: Served) -> None:
     """A long argument arrives in many pieces, not when it has ended."""
     case = find_case(served, "call lines", "call")
+    given = case.expected["tool_calls"][0]["id"]
+    if given and case.text.index(given) > case.text.index("first line"):
+        pytest.skip("the call's id stands behind its arguments, and has to be sent first")
     kinds = served.ask(case, stream=True).kinds
     assert kinds.count("tool_calls") >= 3, kinds
 
@@ -124,7 +133,7 @@ def test_without_tools_nothing_is_lost(served: Served, stream: bool) -> None:
 def test_every_choice_is_parsed(served: Served, stream: bool) -> None:
     case = replace(find_case(served, "reasoning, call", "call", "content"), options={"n": 2})
     one, two = served.ask_choices(case, stream=stream)
-    assert strip_ids(one.message) == strip_ids(two.message)
+    assert take_meaning(one.message) == take_meaning(two.message)
     assert served.find_fault(case, stream=stream) is None
 
 
@@ -203,12 +212,14 @@ def test_output_that_is_cut_off(served: Served) -> None:
     for count in (1, 2, 3, 5, *range(8, served.count_tokens(case.text), 7)):
         cut = replace(case, max_tokens=count)
         reply, streamed = served.ask(cut), served.ask(cut, stream=True)
-        assert strip_ids(reply.message) == strip_ids(streamed.message), count
-        assert reply.finish == streamed.finish == "length"
+        assert take_meaning(reply.message) == take_meaning(streamed.message), count
+        assert streamed.finish == "length"
+        assert reply.finish in ("length", "tool_calls")  # vLLM 0.32 says the second whenever there is a call
+        text = served.cut(case.text, count).rstrip()
         for key in ("reasoning_content", "content"):
             read, full = (reply.message[key] or "").rstrip(), whole[key] or ""
-            # The opener of a call that never got a name is text.
-            assert full.startswith(read) or (read.startswith(full.rstrip()) and read in case.text), (count, reply.message)
+            more = read[find_common_start(read, full) :]
+            assert text.endswith(more), (count, reply.message)  # an opener of what did not come is text
         for call, full in zip(reply.message["tool_calls"], whole["tool_calls"], strict=False):
             assert call["function"]["name"] == full["function"]["name"]
             assert full["function"]["arguments"].startswith(call["function"]["arguments"]), (count, call)
@@ -260,7 +271,7 @@ def check_off_script(served: Served, case: Case, endpoint: str, words: list[str]
     reply = served.ask(case, endpoint)
     for burst in (1, 4, 10_000):
         streamed = served.ask(replace(case, burst=burst), endpoint, stream=True)
-        assert strip_ids(streamed.message) == strip_ids(reply.message), burst
+        assert take_meaning(streamed.message) == take_meaning(reply.message), burst
         assert streamed.finish == reply.finish
     text = show(reply.message)
     assert [word for word in words if text.count(word) != 1] == [], reply.message

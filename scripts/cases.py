@@ -1,26 +1,23 @@
 """What the servers are made to write, and what a client must get of it: the same for every engine.
 
-A case's text is what a template renders for known fields, and these fields are the expected message. Nothing here knows a
-format, an engine or the parser that is tested.
+A case's text is what a template renders for known fields behind the very prompt that the server renders, and these
+fields are the expected message. Nothing here knows a format, an engine or the parser that is tested.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "scripts"))
 
 from conversations import JsonObject
 from rendering import make_history
 from tiny_model import EOS, find_markers, load_template
 from turns import Study, find_ends, list_turns, study_template
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parent.parent
 
 TEMPLATES = {
     "JSON in tags": "Qwen-Qwen3-0.6B",
@@ -88,7 +85,7 @@ class Case:
 class Subject:
     """A template, the token that ends a turn, and its cases by name; the name tells the switches."""
 
-    shape: str
+    name: str
     source: str = field(repr=False)
     eos: str
     cases: dict[str, Case] = field(repr=False)
@@ -103,20 +100,20 @@ class Subject:
 
 
 @cache
-def load_subject(shape: str) -> Subject:
-    """The template of a shape with its cases. Takes about a second."""
-    name = TEMPLATES[shape]
+def load_subject(name: str) -> Subject:
+    """A template, by its name or by its file in the repository, with its cases. Takes about a second."""
     source = load_template(str(ROOT / name) if name.endswith(".jinja") else name)
-    study = study_template(shape, source)
-    assert study is not None
+    study = study_template(name, source)
+    if study is None:
+        raise ValueError(f"{name} renders no answer")
     cases: dict[str, Case] = {}
     for turn in list_turns(study):
-        if turn.name not in _CHOSEN or turn.ended or turn.unreadable or turn.tools is None:
+        if turn.name not in _CHOSEN or turn.ended or turn.unreadable or not turn.exact or turn.tools is None:
             continue
-        name = f"{turn.name} {turn.switches}" if turn.switches else turn.name
+        label = f"{turn.name} {turn.switches}" if turn.switches else turn.name
         messages = make_history("user", study.base)
-        cases[name] = Case(name, messages, turn.tools, turn.switches, turn.text, turn.expected)
-    return Subject(shape, source, _find_eos(study, source), cases)
+        cases[label] = Case(label, messages, turn.tools, turn.switches, turn.text, turn.expected)
+    return Subject(name, source, _find_eos(study, source), cases)
 
 
 def _find_eos(study: Study, source: str) -> str:

@@ -1,0 +1,419 @@
+"""Our parsers and vLLM's own side by side: the same outputs, in one run, through vLLM's `ParserManager` and no server.
+
+    build/vllm/bin/python scripts/compare_vllm.py                 # the tables, in Markdown
+    build/vllm/bin/python scripts/compare_vllm.py --only GLM      # templates whose name contains this
+    build/vllm/bin/python scripts/compare_vllm.py --starts 5      # also start servers with and without `auto`, so often
+
+Messages are what templates render for known fields, and must come back. Costs are microseconds of processor time a token,
+the best of several repeats. The floor is a pair of parsers that hands the text on as content: what vLLM's own machinery
+costs. "First fragment" is the number of tokens from a call's name to the first text of its arguments.
+
+Knowledge of vLLM's calls comes from 0.32.0, `entrypoints/openai/chat_completion/serving.py` and `parser/abstract_parser.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import logging
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import serving
+from bench import LOADS, Load, render_output
+from cases import Case, Subject, load_subject
+from conversations import JsonObject
+from judge import find_fault, fold
+from tiny_model import make_model
+from tokenizers.decoders import DecodeStream
+
+os.environ.update({key: value for key, value in serving.ENVIRONMENT.items() if key not in os.environ})
+os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+
+from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+from vllm.parser import ParserManager
+from vllm.plugins import load_general_plugins
+from vllm.reasoning import ReasoningParser, ReasoningParserManager
+from vllm.tokenizers import get_tokenizer
+from vllm.tool_parsers import ToolParser, ToolParserManager
+
+try:
+    from vllm.entrypoints.generate.base.protocol import DeltaMessage, ExtractedToolCallInformation
+except ImportError:  # up to 0.27
+    from vllm.entrypoints.openai.engine.protocol import DeltaMessage, ExtractedToolCallInformation
+
+PAIRS: dict[str, tuple[str | None, str | None]] = {
+    "Qwen-Qwen3-0.6B": ("hermes", "qwen3"),
+    "Qwen-Qwen3-4B-Thinking-2507": ("hermes", "deepseek_r1"),
+    "Qwen3-Coder": ("qwen3_coder", None),
+    "GLM-4.6": ("glm45", "glm45"),
+    "moonshotai-Kimi-K2.5": ("kimi_k2", "kimi_k2"),
+    "deepseek-ai-DeepSeek-V3.1": ("deepseek_v31", "deepseek_v3"),
+    "deepseek-ai-DeepSeek-V4": ("deepseek_v4", "deepseek_v4"),
+    "google-gemma-4-31B-it": ("gemma4", "gemma4"),
+    "MiniMaxAI-MiniMax-M2": ("minimax_m2", "minimax_m2"),
+    "MiniMaxAI-MiniMax-M3-MXFP8": ("minimax_m3", "minimax_m3"),
+    "ByteDance-Seed-OSS": ("seed_oss", "seed_oss"),
+    "LiquidAI-LFM2.5-8B-A1B-Base": ("lfm2", "deepseek_r1"),
+    "meta-llama-Llama-3.1-8B-Instruct": ("llama3_json", None),
+    "0xA50C1A1-Mistral-Nemo-Instruct-2407-Heretic-v2": ("mistral", None),
+    "Mistral-Small-3.2-24B-Instruct-2506": ("mistral", None),
+    "allenai-Olmo-3-7B-Instruct": ("olmo3", None),
+    "ibm-granite-granite-4.0": ("granite4", None),
+    "tencent-Hunyuan-A13B-Instruct": ("hunyuan_a13b", "hunyuan_a13b"),
+}
+"""Templates, and the parsers for tool calls and reasoning that vLLM's documentation names for their models."""
+
+OURS = ("auto", "auto")
+NOTHING = ("nothing", "nothing")
+LENGTHS = (2000, 8000)
+_REPEATS = 3
+_PATIENCE = 3.0
+"""Seconds after which a measurement is not repeated."""
+
+
+class NoReasoning(ReasoningParser):  # type: ignore[misc]
+    """Says that reasoning is over before it began."""
+
+    engine_based_streaming = True
+
+    def is_reasoning_end(self, input_ids: Any) -> bool:
+        return True
+
+    def has_engine_confirmed_reasoning_end(self) -> bool:
+        return True
+
+    def extract_content_ids(self, input_ids: list[int]) -> list[int]:
+        return input_ids
+
+    def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
+        return None, model_output
+
+    def extract_reasoning_streaming(self, *args: Any) -> None:
+        return None
+
+
+class NoTools(ToolParser):  # type: ignore[misc]
+    """Hands every text on as content."""
+
+    engine_based_streaming = True
+
+    def extract_tool_calls(self, model_output: str, request: Any) -> Any:
+        return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=model_output)
+
+    def extract_tool_calls_streaming(self, pt: str, ct: str, delta_text: str, *args: Any) -> Any:
+        return DeltaMessage(content=delta_text)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A tokenizer around a template, and the parsers that are tried with it."""
+
+    subject: Subject
+    tokenizer: Any
+
+    def get_class(self, pair: tuple[str | None, str | None]) -> Any:
+        """The class that makes a parser for each request. Raises what vLLM raises for a tokenizer that does not fit."""
+        return ParserManager.get_parser(
+            tool_parser_name=pair[0],
+            reasoning_parser_name=pair[1],
+            enable_auto_tools=True,
+            model_name="tiny",
+            tokenizer=self.tokenizer,
+        )
+
+    def encode(self, text: str) -> list[int]:
+        found: list[int] = self.tokenizer.encode(text, add_special_tokens=False)
+        return found
+
+    def render(self, case: Case) -> list[int]:
+        prompt = self.tokenizer.apply_chat_template(
+            case.messages, tools=case.tools, tokenize=False, add_generation_prompt=True, **case.kwargs
+        )
+        return self.encode(prompt)
+
+    def decode(self, ids: list[int], request: Any) -> list[str]:
+        """What each token adds to the text, as vLLM's detokenizer says it."""
+        stream, backend = DecodeStream(skip_special_tokens=bool(request.skip_special_tokens)), self.tokenizer._tokenizer
+        return [stream.step(backend, token) or "" for token in ids]
+
+    def open(self, parser_class: Any, case: Case) -> tuple[Any, Any]:
+        """A request and a parser for it, as the chat endpoint makes them."""
+        request = ChatCompletionRequest(
+            model="tiny", messages=case.messages, tools=case.tools, chat_template_kwargs=case.kwargs or None
+        )
+        kwargs = {"chat_template_kwargs": dict(case.kwargs)}
+        request = parser_class(self.tokenizer, request.tools, **kwargs).adjust_request(request)
+        return request, parser_class(self.tokenizer, request.tools, **kwargs)
+
+
+# Messages
+
+
+def read_whole(bench: Bench, parser_class: Any, case: Case) -> JsonObject:
+    """The message that is made of the whole output."""
+    request, parser = bench.open(parser_class, case)
+    ids, prompt = bench.encode(case.text), bench.render(case)
+    if hasattr(parser, "set_prompt_token_ids"):
+        parser.set_prompt_token_ids(prompt)
+    text = "".join(bench.decode(ids, request))
+    reasoning, content, calls = parser.parse(text, request, enable_auto_tools=True, model_output_token_ids=ids)
+    called = [{"id": call.id, "type": "function", "function": call.model_dump()} for call in calls or []]
+    return {"reasoning_content": reasoning, "content": content, "tool_calls": called}
+
+
+def read_stream(bench: Bench, parser_class: Any, case: Case, burst: int = 1) -> JsonObject:
+    """The message that the deltas add up to."""
+    request, parser = bench.open(parser_class, case)
+    ids, prompt = bench.encode(case.text), bench.render(case)
+    ids, pieces = [*ids, bench.tokenizer.eos_token_id], [*bench.decode(ids, request), ""]
+    deltas = []
+    for start in range(0, len(ids), burst):
+        step, text = ids[start : start + burst], "".join(pieces[start : start + burst])
+        deltas.append(parser.parse_delta(text, step, request, prompt, finished=start + burst >= len(ids)))
+    return fold(_take_fields(delta) for delta in deltas if delta is not None)
+
+
+def _take_fields(delta: Any) -> JsonObject:
+    given = delta.model_dump(exclude_none=True)
+    fields = {
+        "reasoning_content": given.get("reasoning"),
+        "content": given.get("content"),
+        "tool_calls": given.get("tool_calls"),
+    }
+    return {key: value for key, value in fields.items() if value}
+
+
+@dataclass(frozen=True)
+class Score:
+    """How many messages were right in both ways of reading, and in how many the two agree."""
+
+    right: int
+    alike: int
+    cases: int
+    faults: tuple[str, ...]
+
+
+def judge(bench: Bench, parser_class: Any) -> Score:
+    """Read every case of a template whole, token by token and five tokens at a time."""
+    right = alike = 0
+    faults = []
+    for name, case in bench.subject.cases.items():
+        try:
+            whole = read_whole(bench, parser_class, case)
+            streams = [read_stream(bench, parser_class, case, burst) for burst in (1, 5)]
+        except Exception as error:
+            faults.append(f"{name}: {type(error).__name__}: {error}"[:200])
+            continue
+        found = [find_fault(case.expected, message) for message in (whole, *streams)]
+        right += found == [None] * len(found)
+        alike += all(_take_meaning(stream) == _take_meaning(whole) for stream in streams)
+        faults += [f"{name}: {fault}" for fault in found if fault][:1]
+    return Score(right, alike, len(bench.subject.cases), tuple(faults))
+
+
+def _take_meaning(message: JsonObject) -> list[Any]:
+    calls = [(call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]]
+    return [message["reasoning_content"] or None, message["content"] or None, calls]
+
+
+# Costs
+
+
+@dataclass(frozen=True)
+class Feed:
+    """An output in tokens, ready to be fed."""
+
+    case: Case
+    ids: list[int]
+    prompt: list[int]
+
+
+def make_feed(bench: Bench, load: Load, tokens: int) -> Feed | None:
+    """So many tokens of a kind of output; None where the template refuses it."""
+    plain = bench.subject.find("content")
+    rendered = render_output(bench.subject.source, load, tokens * 4)
+    if rendered is None or plain is None:
+        return None
+    text, tools = rendered
+    case = Case(load.name, plain.messages, tools, plain.kwargs, text, {})
+    ids = bench.encode(text)[:tokens]
+    return Feed(case, ids, bench.render(case)) if len(ids) == tokens else None
+
+
+def time_feed(bench: Bench, parser_class: Any, feed: Feed) -> float:
+    """The mean microseconds that vLLM spends on a token in its parsers, the best of the repeats."""
+    times: list[float] = []
+    while len(times) < _REPEATS and sum(times) < _PATIENCE:
+        request, parser = bench.open(parser_class, feed.case)
+        steps = list(zip(bench.decode(feed.ids, request), ([token] for token in feed.ids), strict=True))
+        gc.disable()
+        start = time.thread_time()
+        for text, ids in steps:
+            parser.parse_delta(text, ids, request, feed.prompt, finished=False)
+        times.append(time.thread_time() - start)
+        gc.enable()
+    return min(times) / len(feed.ids) * 1e6
+
+
+def find_first_fragment(bench: Bench, parser_class: Any, feed: Feed) -> int | None:
+    """How many tokens after the call's name the first fragment of arguments with more than a bracket arrives."""
+    request, parser = bench.open(parser_class, feed.case)
+    named, text = None, ""
+    for count, (piece, token) in enumerate(zip(bench.decode(feed.ids, request), feed.ids, strict=True)):
+        text += piece
+        named = count if named is None and "run" in text else named
+        delta = parser.parse_delta(piece, [token], request, feed.prompt, finished=False)
+        arguments = "".join(call.function.arguments or "" for call in (delta.tool_calls if delta else ()) if call.function)
+        if named is not None and arguments.strip(" {\n"):
+            return count - named
+    return None
+
+
+def time_construction(bench: Bench, parser_class: Any) -> float:
+    """The median microseconds of making a parser for a request."""
+    (case, *_) = bench.subject.cases.values()
+    request = ChatCompletionRequest(model="tiny", messages=case.messages, tools=case.tools)
+    times = []
+    for _ in range(500):
+        start = time.thread_time()
+        parser_class(bench.tokenizer, request.tools, chat_template_kwargs={})
+        times.append(time.thread_time() - start)
+    return statistics.median(times) * 1e6
+
+
+def time_starts(model: Path, folder: Path, repeats: int) -> tuple[float, float]:
+    """The median seconds that a server takes to answer, with and without `auto`; in forks, so without imports."""
+    common = ["serve", str(model), "--max-model-len", "8192"]
+    flags = ["--enable-auto-tool-choice", "--tool-call-parser", "auto", "--reasoning-parser", "auto"]
+    times: dict[bool, list[float]] = {True: [], False: []}
+    for number in range(repeats + 1):
+        for ours in (True, False):
+            with serving.serve_fork("fake_core", [*common, *(flags if ours else [])], folder / "log") as server:
+                if number:  # the first pays for the imports
+                    times[ours].append(server.seconds)
+    return statistics.median(times[True]), statistics.median(times[False])
+
+
+# The report
+
+
+def load_bench(name: str, folder: Path) -> Bench:
+    subject = load_subject(name)
+    model = make_model(subject.source, folder / name, markers="special", eos=subject.eos)
+    return Bench(subject, get_tokenizer(str(model)))
+
+
+def compare(bench: Bench) -> Iterator[JsonObject]:
+    """A row for our parsers, one for vLLM's own, each with its costs as multiples of the floor."""
+    floor_class = bench.get_class(NOTHING)
+    loads = {load.name: load for load in LOADS if load.name in ("text", "arguments", "one long string")}
+    feeds = {(name, tokens): make_feed(bench, load, tokens) for name, load in loads.items() for tokens in LENGTHS}
+    floors = {key: time_feed(bench, floor_class, feed) for key, feed in feeds.items() if feed}
+    for pair in (OURS, PAIRS[bench.subject.name]):
+        row: JsonObject = {"template": bench.subject.name, "parsers": name_pair(pair)}
+        try:
+            parser_class = bench.get_class(pair)
+            score = judge(bench, parser_class)
+            row |= {"right": score.right, "alike": score.alike, "cases": score.cases, "faults": score.faults}
+            row["construction"] = time_construction(bench, parser_class)
+            row["costs"] = {key: time_feed(bench, parser_class, feed) for key, feed in feeds.items() if feed}
+            row["floors"] = floors
+            first = feeds["one long string", LENGTHS[0]]
+            row["first"] = find_first_fragment(bench, parser_class, first) if first else None
+        except Exception as error:
+            row["error"] = f"{type(error).__name__}: {error}"[:160]
+        yield row
+
+
+def name_pair(pair: tuple[str | None, str | None]) -> str:
+    return "auto" if pair == OURS else " + ".join(dict.fromkeys(name for name in pair if name))
+
+
+HEADERS = ("template", "parsers", "messages right", "stream = whole", "first fragment", "text", "fields", "string")
+
+
+def print_table(rows: Iterable[JsonObject]) -> None:
+    print("| " + " | ".join(HEADERS) + " |\n|" + "---|" * len(HEADERS))
+    for row in rows:
+        if "error" in row:
+            cells = [row["template"], row["parsers"], row["error"].replace("|", "¦").replace("\n", " ")]
+        else:
+            counts = [f"{row['right']} / {row['cases']}", f"{row['alike']} / {row['cases']}"]
+            first = "never" if row["first"] is None else str(row["first"])
+            kinds = ("text", "arguments", "one long string")
+            cells = [row["template"], row["parsers"], *counts, first, *(_show_costs(row, kind) for kind in kinds)]
+        print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def _show_costs(row: JsonObject, kind: str) -> str:
+    found = [row["costs"].get((kind, tokens)) for tokens in LENGTHS]
+    return " → ".join(f"{cost:.1f}" for cost in found if cost is not None) or "–"
+
+
+def print_bars(rows: list[JsonObject]) -> None:
+    """Hold the figures against what was promised."""
+    sound = [row for row in rows if "error" not in row]
+    ours = {row["template"]: row for row in sound if row["parsers"] == "auto"}
+    ratios = {(name, *key): cost / row["floors"][key] for name, row in ours.items() for key, cost in row["costs"].items()}
+    over = {key: ratio for key, ratio in ratios.items() if ratio > 1.5}
+    print(f"\n`auto` costs up to 1.5 times the floor in {len(ratios) - len(over)} of {len(ratios)} measurements")
+    for key, ratio in sorted(over.items(), key=lambda item: -item[1]):
+        print(f"* {ratio:.2f} times the floor: {key[0]}, {key[1]}, {key[2]} tokens")
+    for row in (row for row in sound if row["parsers"] != "auto" and row["template"] in ours):
+        for key, cost in row["costs"].items():
+            mine = ours[row["template"]]["costs"][key]
+            if key[1] == LENGTHS[-1] and mine >= cost:
+                print(f"* behind {row['parsers']}: {row['template']}, {key[0]}: {mine:.1f} and {cost:.1f} µs")
+    made = [row["construction"] for row in ours.values()]
+    if made:
+        print(f"\nmaking a parser: {statistics.median(made):.0f} µs in the median, {max(made):.0f} µs at most")
+    for row in sound:
+        for fault in row["faults"]:
+            print(f"* {row['template']}, {row['parsers']}: {fault}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Compare our parsers with vLLM's own.")
+    parser.add_argument("--only", default="", metavar="SUBSTRING", help="only templates whose name contains this")
+    parser.add_argument(
+        "--starts", type=int, default=0, metavar="N", help="also time N starts of a server, with and without auto"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there")
+    options = parser.parse_args()
+    logging.disable(logging.WARNING)
+    load_general_plugins()
+    ToolParserManager.register_module("nothing", True, NoTools)
+    ReasoningParserManager.register_module("nothing", True, NoReasoning)
+    with tempfile.TemporaryDirectory(prefix="compare-") as folder:
+        names = [name for name in PAIRS if options.only.lower() in name.lower()]
+        rows = []
+        for name in names:
+            rows += list(compare(load_bench(name, Path(folder))))
+            print(f"{name} done", file=sys.stderr, flush=True)
+        print_table(rows)
+        print_bars(rows)
+        if options.json:
+            keyed = [
+                {
+                    **row,
+                    **{k: {" ".join(map(str, i)): v for i, v in row[k].items()} for k in ("costs", "floors") if k in row},
+                }
+                for row in rows
+            ]
+            options.json.write_text(json.dumps(keyed, indent=1), "utf-8")
+        if options.starts:
+            with_auto, without = time_starts(Path(folder) / names[0], Path(folder), options.starts)
+            print(f"\na server answers after {with_auto:.2f} s with auto, {without:.2f} s without")
+
+
+if __name__ == "__main__":
+    main()
