@@ -40,6 +40,9 @@ TEMPLATES = {
 }
 """Shapes, and a template of each."""
 
+FEW = ("JSON in tags", "headers of messages", "tagged arguments", "odd quotes", "reasoning opened by the prompt")
+"""Shapes that between them take every way through an engine: enough for one version of several."""
+
 _CHOSEN = {
     "content",
     "content hard",
