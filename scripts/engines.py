@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from serving import Server, serve, serve_fork
+from serving import STAND_INS, Server, list_sglang, serve, serve_fork
 from tiny_model import LENGTH
 
 MODEL = "tiny"
@@ -82,4 +82,30 @@ class Vllm(Engine):
         return {"vllm_xargs": {"script": text, "burst": burst}}
 
 
-ENGINES: dict[str, type[Engine]] = {"vllm": Vllm}
+class Sglang(Engine):
+    """SGLang on a CPU; what it generates is scripted by scripts/sglang_cpu."""
+
+    name = "sglang"
+
+    def _list_options(self, model: Path, parsers: str) -> list[str]:
+        tools, _, reasoning = parsers.partition(",")
+        common = ["--model-path", str(model), "--served-model-name", MODEL, "--context-length", str(LENGTH)]
+        return [*common, "--tool-call-parser", tools, "--reasoning-parser", reasoning or tools]
+
+    def list_command(self, model: Path, parsers: str = "auto") -> list[str]:
+        return list_sglang(self._list_options(model, parsers))
+
+    def serve(self, model: Path, log: Path, parsers: str = "auto") -> AbstractContextManager[Server]:
+        options = self._list_options(model, parsers)
+        return serve_fork("fake_sglang", options, log, health="/v1/models", path=[str(STAND_INS)])
+
+    def serve_real(
+        self, model: Path, log: Path, parsers: str = "auto", watch: Watch | None = None
+    ) -> AbstractContextManager[Server]:
+        return serve(self.list_command(model, parsers), log, path=[str(STAND_INS)], watch=watch)
+
+    def script(self, text: str, burst: int = 1) -> JsonObject:
+        return {"script": {"text": text, "burst": burst}}
+
+
+ENGINES: dict[str, type[Engine]] = {"vllm": Vllm, "sglang": Sglang}

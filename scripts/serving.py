@@ -25,6 +25,7 @@ from pathlib import Path
 ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
     "HF_HUB_OFFLINE": "1",
+    "SGLANG_USE_CPU_ENGINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
     "TOKENIZERS_PARALLELISM": "false",
     "VLLM_CPU_KVCACHE_SPACE": "1",
@@ -33,6 +34,15 @@ ENVIRONMENT = {
     "VLLM_TARGET_DEVICE": "cpu",
 }
 """What the engines need where there is neither a network nor a GPU."""
+
+STAND_INS = Path(__file__).parent / "sglang_cpu"
+"""What has to be first on PYTHONPATH where SGLang runs without its kernels; its output is scripted from there as well."""
+
+_SMALL_SGLANG = (
+    *("--device", "cpu", "--attention-backend", "torch_native", "--load-format", "dummy", "--mem-fraction-static", "0.1"),
+    *("--max-total-tokens", "32768", "--max-running-requests", "4", "--disable-overlap-schedule", "--disable-radix-cache"),
+    "--enable-custom-logit-processor",
+)
 
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
@@ -101,9 +111,20 @@ def serve(
         process.wait()
 
 
+def list_sglang(arguments: Sequence[str], launcher: Sequence[str] = ("-m", "sglang.launch_server")) -> list[str]:
+    """The command for SGLang's real server, small enough for any machine; the arguments are SGLang's."""
+    return [sys.executable, *launcher, *arguments, *_SMALL_SGLANG]
+
+
 @contextmanager
 def serve_fork(
-    module: str, arguments: Sequence[str], log: Path, *, seconds: float = 300, health: str = "/health"
+    module: str,
+    arguments: Sequence[str],
+    log: Path,
+    *,
+    path: Sequence[str] = (),
+    seconds: float = 300,
+    health: str = "/health",
 ) -> Iterator[Server]:
     """Like `serve`, for a module with a function `run(arguments)`, in a fork of a process that has it imported already.
 
@@ -111,6 +132,8 @@ def serve_fork(
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([module])
+    for folder in path:
+        _add_to_path(folder)
     _add_to_path(str(Path(__file__).parent))  # before Python 3.14 the fork server has no other way to find the module
     port = find_port()
     given = [*arguments, "--host", "127.0.0.1", "--port", str(port)]

@@ -1,3 +1,45 @@
-"""Reserved for the SGLang plugin of chat-autoparser; there is none in this version."""
+"""SGLang's plugin: `--tool-call-parser auto --reasoning-parser auto` for any model with a chat template.
+
+SGLang calls :func:`register` in each of its processes (entry point group `sglang.srt.plugins`, `srt/plugins/__init__.py` of
+0.5.23). It adds a tool-call parser and a reasoning parser under :data:`NAME`, which can also be named explicitly, and takes
+over what the word `auto` is resolved to. The environment variable :data:`SWITCH` set to `off` leaves `auto` to SGLang.
+"""
 
 from __future__ import annotations
+
+import logging
+import os
+
+NAME = "chat_autoparser"
+"""What `auto` is resolved to, in both of SGLang's tables of parsers."""
+
+SWITCH = "CHAT_AUTOPARSER_SGLANG_AUTO"
+"""The environment variable that, set to `off`, leaves the word `auto` to SGLang."""
+
+LOG = logging.getLogger("sglang.chat_autoparser")
+
+
+def register() -> None:
+    """Add the parsers and hooks to SGLang. Raises ImportError, with the reason, where this SGLang is not known.
+
+    SGLang logs what a plugin raises and goes on without it: its own `auto` would then be used, and nobody would notice.
+    So a failure is also said in plain words.
+    """
+    try:
+        from .registration import register_all
+
+        register_all()
+    except Exception as error:
+        LOG.error(
+            "chat-autoparser could not be registered with this SGLang, whose own `auto` is now in force for "
+            "--tool-call-parser and --reasoning-parser: %s. Name the parser (--tool-call-parser %s) to make this an error, "
+            "install a supported version of SGLang, or uninstall chat-autoparser.",
+            error,
+            NAME,
+        )
+        raise
+
+
+def is_switched_off() -> bool:
+    """Whether the user wants SGLang's own `auto`."""
+    return os.environ.get(SWITCH, "").strip().lower() == "off"

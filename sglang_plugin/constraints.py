@@ -1,0 +1,51 @@
+"""Structural tags for SGLang, from the core's."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from chat_autoparser import AutoparserError, ChatFormat, build_structural_tag
+
+from . import LOG, engine
+
+
+def make_tag(format: ChatFormat, tools: list[dict[str, Any]], choice: Any, parallel: bool, message_start: bool) -> Any:
+    """Return xgrammar's structural tag for a request, or None where the format has none; the log says why.
+
+    ``choice`` is SGLang's: `auto`, `required` or one function's. At the start of a message, where the model may reason
+    first, the tag holds that too; elsewhere SGLang keeps the tag back until reasoning is over.
+    """
+    named = choice if isinstance(choice, str) else choice.model_dump()
+    return _make_tag(_Key(format, json.dumps([tools, named, parallel, "possible" if message_start else "ended"])))
+
+
+class _Key:
+    """What a tag is made from; equal for equal requests to the same format."""
+
+    __slots__ = ("_text", "format")
+
+    def __init__(self, format: ChatFormat, text: str) -> None:
+        self.format = format
+        self._text = text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.format is other.format and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash((id(self.format), self._text))
+
+    def read(self) -> Any:
+        return json.loads(self._text)
+
+
+@lru_cache(maxsize=256)
+def _make_tag(key: _Key) -> Any:
+    tools, choice, parallel, reasoning = key.read()
+    try:
+        tag = build_structural_tag(key.format, tools, choice, parallel=parallel, reasoning=reasoning)
+        return engine.compile_tag(tag)
+    except (AutoparserError, ValueError, RuntimeError) as error:
+        LOG.warning("Calls cannot be held to the model's own format, SGLang's JSON form is used where it must: %s", error)
+        return None

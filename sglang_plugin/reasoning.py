@@ -1,0 +1,207 @@
+"""The first stage: what SGLang calls a reasoning detector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from chat_autoparser import ChatFormat, Delta
+
+from . import LOG
+from .engine import GRAMMAR_FROM_START, ResponseTemplateReasoningDetector
+from .formats import Reader, get_reader
+from .specials import TokenDropper
+from .tools import describe_tools
+
+
+class Split(NamedTuple):
+    """What SGLang expects of a reasoning detector (`StreamingParseResult` of `srt/parser/reasoning_parser.py`)."""
+
+    normal_text: str = ""
+    reasoning_text: str = ""
+
+
+class _Stage(Protocol):
+    def feed(self, text: str) -> tuple[str, str]: ...
+
+    def finish(self) -> tuple[str, str]: ...
+
+
+class _Whole:
+    """Reads the whole message, in requests whose text goes to no second stage: its content is unwrapped here."""
+
+    def __init__(self, format: ChatFormat, prompt: str | None) -> None:
+        self._parser = format.parser([], prompt)
+
+    def feed(self, text: str) -> tuple[str, str]:
+        return _sort(self._parser.feed(text))
+
+    def finish(self) -> tuple[str, str]:
+        return _sort(self._parser.finish())
+
+
+class _Nothing:
+    """Hands all text on: there is no reasoning."""
+
+    def feed(self, text: str) -> tuple[str, str]:
+        return "", text
+
+    def finish(self) -> tuple[str, str]:
+        return "", ""
+
+
+def _sort(deltas: Iterable[Delta]) -> tuple[str, str]:
+    texts: dict[str, list[str]] = {"reasoning": [], "content": []}
+    for delta in deltas:
+        texts.get(delta.kind, texts["content"]).append(delta.text)
+    return "".join(texts["reasoning"]), "".join(texts["content"])
+
+
+class ReasoningStream:
+    """Reads one output. Raises nothing.
+
+    ``collects`` keeps reasoning until something else comes, and ``keeps`` remembers all of it.
+    """
+
+    collects = False
+    keeps = False
+
+    def __init__(self, reader: Reader, stage: _Stage) -> None:
+        self._stage = stage
+        self._dropper = TokenDropper(reader.unknown_tokens, reader.token_heads) if reader.unknown_tokens else None
+        self._waiting: list[str] = []
+        self.reasoning: list[str] = []
+        self.answered = False
+
+    def read(self, text: str, last: bool) -> tuple[str, str]:
+        """Read a piece; return what of it is reasoning, and the rest."""
+        try:
+            if self._dropper is not None:
+                text = self._dropper.feed(text) + (self._dropper.finish() if last else "")
+            reasoning, rest = self._stage.feed(text)
+            if last:
+                more = self._stage.finish()
+                reasoning, rest = reasoning + more[0], rest + more[1]
+        except Exception:  # whatever it is, the client gets its text
+            LOG.exception("Reading reasoning failed, and the rest of the output is content. Please report this")
+            self._stage = _Nothing()
+            reasoning, rest = "", text
+        if self.keeps:
+            self.reasoning.append(reasoning)
+            self.answered = self.answered or bool(rest)
+        if self.collects:
+            self._waiting.append(reasoning)
+            if not rest and not last:
+                return "", ""
+            reasoning, self._waiting = "".join(self._waiting), []
+        return reasoning, rest
+
+
+class ReasoningDetector(ResponseTemplateReasoningDetector):  # type: ignore[misc]
+    """Splits an output into reasoning and the rest; see :meth:`ChatFormat.reasoning_splitter`.
+
+    SGLang makes one for each choice of a request, others for a look at their markers, and one in each scheduler. Where the
+    prompt is known it decides whether reasoning is open, and not what SGLang thinks (``force_reasoning``). In a request
+    whose calls nobody reads this is the only stage, and takes the markup of content off as well. Raises nothing.
+    """
+
+    def __init__(
+        self,
+        stream_reasoning: bool = True,
+        force_reasoning: bool | None = None,
+        tokenizer: Any = None,
+        tool_call_parser_active: bool = False,
+        prefix: str = "",
+        tools: Sequence[Any] | None = None,
+        grammar_start: str | None = None,
+        force_nonempty_content: bool = False,
+        **_: Any,
+    ) -> None:
+        reader = getattr(prefix, "reader", None) or get_reader(tokenizer)
+        self._reader = reader
+        self._prompt = prefix or None
+        self._tools = tools
+        self._reads_calls = tool_call_parser_active
+        self._grammar_start = grammar_start
+        self._nonempty = force_nonempty_content
+        self._stream: ReasoningStream | None = None
+        self.stream_reasoning = stream_reasoning
+        # What SGLang reads of a detector besides its results.
+        self.think_start_token = reader.think_start
+        self.think_end_token = reader.think_end
+        self.think_start_self_label = ""
+        self.think_excluded_tokens = None
+        self.message_start_think_openers = [reader.think_start] if reader.think_start else []
+        self.answer_started = False
+        self.reasoning_default = reader.reasoning_default
+
+    def _make_stream(self) -> ReasoningStream:
+        return ReasoningStream(self._reader, self._make_stage())
+
+    def _make_stage(self) -> _Stage:
+        format = self._reader.format
+        if self._grammar_start == GRAMMAR_FROM_START:
+            return _Nothing()
+        if not self._reads_calls and self._grammar_start is None:
+            return _Whole(format, self._prompt)
+        return format.reasoning_splitter(describe_tools(self._tools) if self._reads_calls else [], self._prompt)
+
+    def detect_and_parse(self, text: str) -> Split:
+        """Split a whole output."""
+        reasoning, rest = self._make_stream().read(text, True)
+        return Split(reasoning, "") if self._nonempty and not rest else Split(rest, reasoning)
+
+    def parse_streaming_increment(self, new_text: str) -> Split:
+        """Split a piece of an output."""
+        if self._stream is None:
+            self._stream = self._make_stream()
+            self._stream.keeps = self._nonempty
+            self._stream.collects = not self.stream_reasoning
+        reasoning, rest = self._stream.read(new_text, False)
+        return Split(rest, reasoning)
+
+    def finish(self) -> Split:
+        """Return what was held back; with ``force_nonempty_content`` all reasoning, where there was nothing else."""
+        stream = self._stream or self._make_stream()
+        reasoning, rest = stream.read("", True)
+        return Split("".join(stream.reasoning), "") if self._nonempty and not stream.answered else Split(rest, reasoning)
+
+    def get_think_end_token_ids(self, tokenizer: Any) -> list[int]:
+        """Return the tokens after which reasoning is over: SGLang counts up to them, and lets grammars begin there."""
+        return list(tokenizer.encode(self.think_end_token, add_special_tokens=False)) if self.think_end_token else []
+
+    def get_self_opened_think_start_token_ids(self, tokenizer: Any) -> list[int] | None:
+        """Return the tokens with which the model itself begins to reason: SGLang counts from them."""
+        return list(tokenizer.encode(self.think_start_token, add_special_tokens=False)) or None
+
+    def starts_message(self, prefix: str) -> bool:
+        """Whether the model may reason behind a prompt, and may not."""
+        return find_state(self._reader, prefix) == "open"
+
+    def answer_opener(self, prefix: str) -> str:
+        """Return what has to stand before content that the client began."""
+        content = self._reader.format.content
+        return content.start.written if content.wrapped == "always" and self.starts_message(prefix) else ""
+
+    def answer_rest_structural_tag(self, prefix: str) -> None:
+        """SGLang's question for a grammar of the rest of an answer: there is none."""
+
+    def json_answer_structural_tag(self, json_schema: Any, **_: Any) -> None:
+        """SGLang's question for a grammar of a JSON answer: its own is used."""
+
+    def json_output_started(self, text: str) -> bool:
+        """Whether the output has come to what a grammar holds."""
+        splitter = self._reader.format.reasoning_splitter([], self._prompt)
+        splitter.feed(text)
+        return splitter.reasoning_ended
+
+    def get_answer_frame(self) -> None:
+        """SGLang's question for markers around answers that grammars must leave alone: there are none."""
+
+
+def find_state(reader: Reader, prompt: str) -> str:
+    """Return what a prompt leaves to the model: `reasoning` (it is open), `content` (it is over), or `open`."""
+    splitter = reader.format.reasoning_splitter([], prompt)
+    if splitter.in_reasoning:
+        return "reasoning"
+    return "content" if splitter.reasoning_ended else "open"
