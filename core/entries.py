@@ -16,6 +16,7 @@ KEY_LIMIT = 256
 KEEP_KEY = 1 << 30
 SEARCHES = 1024  # how many patterns are kept
 SEARCHED = 4  # how much of a marker they look at
+TAIL = 4  # how much of the end of a marker is looked for
 SPACE = r"\s{0,256}"
 
 _searches: dict[tuple[tuple[str, ...], str], tuple[Search, Search]] = {}
@@ -84,10 +85,13 @@ class Entries:
         separator = f"(?:{write_flexible(self.separator)}{SPACE})?" if self.separator else ""
         self._head = re.compile(f"{SPACE}{separator}{write_flexible(self.key_start)}" if self.key_start else "(?!)")
         self._slot_head = re.compile("|".join(map(re.escape, sorted(self.slot_heads))))
-        # With one of these characters the beginning of an entry ends, or the end marker of a call.
-        texts = [self.end.text, call.call_end, call.section_end, *(slot.start.text for slot in notation.slots)]
-        last = {text.strip()[-1] for text in texts if text.strip()}
-        self.tail: Search = re.compile("|".join(["\n", *map(re.escape, sorted(last))])).search
+        # With one of these the beginning of an entry ends, and the layout after it, or the end marker of a call.
+        tails = {(text, "") for text in (self.end.text, call.call_end, call.section_end)}
+        tails |= {(slot.start.text, "(?s:.)" if slot.start.after else "") for slot in notation.slots}
+        found = {(atoms[-1][-TAIL:], more) for text, more in tails if (atoms := split_atoms(text))}
+        found = {one for one in found if not any(one != other and one[0].endswith(other[0]) for other in found)}
+        self.tail: Search = re.compile("|".join(re.escape(text) + more for text, more in sorted(found))).search
+        self.back = TAIL
         self.plans = tuple(self.make_plan(slot) for _, slot in self.slots)
 
     def make_plan(self, slot: Slot) -> Plan:

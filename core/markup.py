@@ -58,6 +58,8 @@ class Kind:
 class Level:
     """A list or an object that is open, with what ends both it and the value that it is."""
 
+    back = 0
+
     __slots__ = ("closer", "end", "end_text", "kind", "next", "rest_size", "schema", "tail", "value")
 
     def __init__(self, kind: Kind, closer: str, schema: Schema) -> None:

@@ -136,6 +136,7 @@ class TaggedReader(ArgumentReader):
         if entries.start:
             at = yield from self._match_after_space(entries.start, at)
         opening = "{"
+        values: dict[tuple[str, ...], Value] = {}  # by type, as they are before they are read
         while True:
             entry = self._found or entries.next.match(self._text, at)
             self._found = None
@@ -153,18 +154,25 @@ class TaggedReader(ArgumentReader):
                 self._cut(end)
                 slot, end = (yield from self._read_quote(slot)), 0
                 plan = entries.make_plan(slot)
-            value = self._make_value(key, slot, schema)
+            types = schema.find_simple_types(key) if slot.holds == "any" else None
+            value = values.get(types) if types else None
+            if value is None:
+                value = self._make_value(key, slot, schema)
+                if types and value.schema is None:
+                    values[types] = value
             value.lead = f"{opening}{dump_text(key)}: "
             opening = ", "
             if plan.repeats:
                 plan = entries.fill_plan(plan, key, self._name)
             at = (yield from self._read_short(entries, plan, end, value)) if value.short else end
             if at < 0 or not value.short:
+                if value.short:
+                    values.clear()  # it changes now
                 at = yield from self._stream_raw(entries, plan, max(at, 0), value)
             if self._opened is not None:
                 at = yield from self._stream_markup(at)
                 if len(self._text) < at + entries.rest_size and not self._closed:
-                    self._mode, self._tail = WAIT, entries.tail
+                    self._mode, self._tail, self._back = WAIT, entries.tail, entries.back
                     yield at + entries.rest_size
             if at < 0:
                 return -1
@@ -256,6 +264,7 @@ class TaggedReader(ArgumentReader):
                 return key[1], (yield from self._match(kind.slot, key.end()))
             if (not key and at < len(self._text)) or not self._can_wait():
                 return "", -1
+            self._mode, self._tail, self._back = WAIT, kind.tail, 0
             yield len(self._text) + 1
 
     def _open_level(self, level: Entries | Level, plan: Plan, value: Value) -> Wait:
@@ -276,7 +285,7 @@ class TaggedReader(ArgumentReader):
             start = start if kind.start else place
             if not isinstance(level, Level) or level.kind is not kind or not level.is_like(plan.closer, schema):
                 level = Level(kind, plan.closer, schema)
-            if kind.is_list or (yield from self._read_item(level, start))[1] >= 0:
+            if kind.is_list or kind.next.match(self._text, start) or (yield from self._read_item(level, start))[1] >= 0:
                 self._opened = level
                 self._written_value += value.lead + kind.opening
                 return start
@@ -351,12 +360,13 @@ class TaggedReader(ArgumentReader):
             return -1
         if not self._closed and len(self._text) < stop + size:
             if stop < 0:
-                self._mode, self._guard, self._jump, self._tail = KEEP, plan.search, size, level.tail
+                self._mode, self._guard, self._jump = KEEP, plan.search, size
+                self._tail, self._back = level.tail, level.back
                 yield HOLD + 2
                 stop = self._text.find(head)
             else:
                 if level.tail is not None:
-                    self._mode, self._tail = WAIT, level.tail
+                    self._mode, self._tail, self._back = WAIT, level.tail, level.back
                 yield stop + size
         text, place = self._text, stop + len(closer)
         if not 0 <= stop <= HOLD or not text.startswith(closer, stop):
@@ -380,13 +390,16 @@ class TaggedReader(ArgumentReader):
         """
         # The end of the value before this one and the beginning of this one make one delta.
         written, self._written_value = self._written_value, ""
-        self._emit_arguments(written if value.holding else written + value.open())
+        written = written if value.holding else written + value.open()
         closer, before, after, _, search, fast = plan
         schema = None if value.certain else value.schema  # of what may turn out to be nested markup
         if after and not value.holding and self._text.startswith(after, at):
             at, after = at + len(after), ""
         self._cut(at)
         while after and not value.holding:
+            if not self._text:
+                self._emit_arguments(written)
+                written = ""
             size = count_common_prefix(self._text, 0, len(self._text), after)
             if size < len(self._text) or size == len(after) or self._closed:
                 self._cut(size)
@@ -408,15 +421,19 @@ class TaggedReader(ArgumentReader):
                 sure -= count_layout(text, 0, stop, (before,))
             if value.holding and sure > HOLD:
                 if schema is not None and self._call.markup.check(text[:HOLD], schema):
+                    self._written_value = written
                     return (yield from self._open_level(level, plan, value))
                 lead, after = count_common_prefix(text, 0, HOLD, after), ""
                 self._cut(lead)
                 text, sure, stop = self._text, sure - lead, stop - lead
                 value.decide(text)
             if sure and not value.holding:
-                self._emit_arguments(value.write(text[:sure]))
+                written += value.write(text[:sure])
                 self._cut(sure)
                 stop -= sure
+            if written:
+                self._emit_arguments(written)
+                written = ""
             if found is None:
                 if self._closed:
                     return -1
@@ -436,9 +453,11 @@ class TaggedReader(ArgumentReader):
                 if len(text) < place + rest_size and not self._closed:
                     scan = stop
                     if tail is not None:
-                        self._mode, self._tail = WAIT, tail
+                        self._mode, self._tail, self._back = WAIT, tail, level.back
                     yield place + rest_size
-                    continue
+                    text = self._text
+                    if not text.startswith(closer, stop):
+                        continue
                 entry = level.next.match(text, place)
                 if entry is not None and text.startswith(closer, stop):
                     self._found = entry  # which is read next, from where it was found
@@ -449,7 +468,7 @@ class TaggedReader(ArgumentReader):
                         scan = stop
                         if need == KEEP_KEY:
                             need = len(text) + 1
-                            self._mode, self._tail = WAIT, tail
+                            self._mode, self._tail, self._back = WAIT, tail, level.back
                         yield need
                         continue
                     end = yield from self._match_closer(level, literal, stop)

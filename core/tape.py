@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
     Wait = Generator[int, None, int]  # yields the length to wait for; returns a place in the text, or -1
 
-SLOW, COPY, KEEP, WAIT, LEX, GUARDED = range(6)
+SLOW, WAIT, COPY, KEEP, LEX, GUARDED = range(6)
 UNLIMITED = 1 << 60
 CHUNK = 2048  # longer pieces are read in several
-TAIL_LIMIT = 256  # how much is kept beyond the length that is waited for
+TAIL_LIMIT = 64  # how much is kept beyond the length that is waited for
 ID_LIMIT = 256  # how many characters of arguments wait for an id that is written after them
 
 _make = tuple.__new__
@@ -54,6 +54,7 @@ class Tape:
     """Text in, deltas out; see the module's text."""
 
     __slots__ = (
+        "_back",
         "_backlog",
         "_calls",
         "_closed",
@@ -101,6 +102,7 @@ class Tape:
         self._guard: scanner.Search | None = None
         self._jump = 0
         self._tail: scanner.Search | None = None
+        self._back = 0  # how far behind a chunk its search begins
         self._step: Callable[[Any, str], Step] | None = None
         self._state: Any = None
         self._depth = 0
@@ -119,9 +121,11 @@ class Tape:
         small multiple of the piece's length, wherever in the output it stands.
         """
         mode = self._mode
-        if mode == SLOW:
+        if mode <= WAIT:
             if len(self._text) + len(text) < self._need:
                 self._text += text
+                return []
+            if mode == WAIT and len(text) <= CHUNK and self._is_dull(text):
                 return []
         elif mode == COPY:
             if self._guard(text) is None and text:  # type: ignore[misc]
@@ -141,12 +145,6 @@ class Tape:
                     self._mode = WAIT if self._tail is not None else SLOW
                     return []
             self._need = 0
-        elif mode == WAIT:
-            size = len(self._text) + len(text)
-            if size < self._need or (size < self._need + TAIL_LIMIT and self._tail(text) is None):  # type: ignore[misc]
-                self._text += text
-                return []
-            self._need = 0
         elif len(text) <= STEP_LIMIT:
             guard = self._guard
             if mode == LEX:
@@ -162,6 +160,16 @@ class Tape:
                 self._depth += change
                 return [_make(Delta, ("tool_call", out, self._index, None, None))] if out else []
         return self._resume(text)
+
+    def _is_dull(self, text: str) -> bool:
+        """Keep a chunk if what is waited for beyond a length has not come with it."""
+        known = self._text + text
+        size, need = len(known), self._need
+        if size > need + TAIL_LIMIT or self._tail(known, max(size - len(text), need) - self._back):  # type: ignore[misc]
+            self._need = 0
+            return False
+        self._text = known
+        return True
 
     def finish(self) -> list[Delta]:
         """Say that the output has ended; return what was held back. The parser is then closed."""

@@ -5,8 +5,9 @@
     python scripts/bench.py --json FILE      # the figures as JSON
 
 Every output is fed in tokens of four characters. The floor is a parser whose ``feed`` returns one Delta with the text,
-measured in the same run and in turn with ours; each figure is the best of several repeats, so that other work on the
-machine disturbs it least. Absolute times depend on the machine: read the ratios.
+measured in the same run and in turn with ours. What is counted is the time of this thread on the processor, and the ratio
+is the median of many rounds, each of which divides ours by the floor right beside it: so other work on the machine, and a
+processor that changes its speed, disturb it least. Absolute times depend on the machine: read the ratios.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from corpus import load_corpus
 
 import chat_autoparser as ca
+from chat_autoparser.budget import Budget
 
 TOKEN = 4
+BUDGET = Budget(seconds=120, render_seconds=60, characters=1 << 33)  # some templates join texts in quadratic time
 SHAPES = {
     "JSON in tags": "Qwen-Qwen3-0.6B",
     "JSON array": "0xA50C1A1-Mistral-Nemo-Instruct-2407-Heretic-v2",
@@ -101,15 +105,16 @@ def render_output(source: str, load: Load, length: int) -> tuple[str, list[dict[
     tools = make_tools(arguments or {})
     if arguments is None:
         return make_text(length), tools
-    render = ca.load_renderer(source, bos_token="<s>", eos_token="</s>")
+    render = ca.load_renderer(source, bos_token="<s>", eos_token="</s>").within(BUDGET)
     user = {"role": "user", "content": "Go."}
     function: dict[str, Any] = {"name": "run", "arguments": arguments}
     call = {"id": "abcd12345", "type": "function", "function": function}
-    for spelled in (arguments, json.dumps(arguments)):
+    # Templates want arguments as an object or as text, and tools with or without their envelope.
+    for spelled, listed in product((arguments, json.dumps(arguments)), (tools, [tool["function"] for tool in tools])):
         function["arguments"] = spelled
         try:
-            text = render([user, {"role": "assistant", "content": "", "tool_calls": [call]}], tools, False)
-            prompt = render([user], tools, False)
+            text = render([user, {"role": "assistant", "content": "", "tool_calls": [call]}], listed, False)
+            prompt = render([user], listed, False)
         except ca.AutoparserError:
             continue
         return deepen(text[len(prompt) :]) if load.name == "nested lists" else text[len(prompt) :], tools
@@ -135,26 +140,26 @@ def time_feeding(make: Callable[[], Any], tokens: list[str]) -> float:
     """Return the mean microseconds of a feed over the tokens."""
     feed = make().feed
     gc.disable()
-    start = time.perf_counter()
+    start = time.thread_time()
     for token in tokens:
         feed(token)
-    elapsed = time.perf_counter() - start
+    elapsed = time.thread_time() - start
     gc.enable()
     return elapsed / len(tokens) * 1e6
 
 
-def measure(format: ca.ChatFormat, source: str, load: Load, tokens: int, repeats: int) -> tuple[float, float] | None:
-    """Return (ours, floor) in microseconds a token, the best of the repeats."""
+def measure(format: ca.ChatFormat, source: str, load: Load, tokens: int, rounds: int) -> tuple[float, float, float] | None:
+    """Return (ours, floor, ratio): microseconds a token, the best of the rounds, and the median of their ratios."""
     rendered = render_output(source, load, tokens * TOKEN)
     if rendered is None:
         return None
     text, tools = rendered
     pieces = split_tokens(text)[:tokens]
     ours, floor = [], []
-    for _ in range(repeats):
+    for _ in range(rounds):
         floor.append(time_feeding(NoParser, pieces))
         ours.append(time_feeding(lambda: format.parser(tools=tools), pieces))
-    return min(ours), min(floor)
+    return min(ours), min(floor), statistics.median(own / least for own, least in zip(ours, floor, strict=True))
 
 
 def measure_shapes(short: int, long: int, repeats: int) -> Iterator[dict[str, Any]]:
@@ -164,16 +169,16 @@ def measure_shapes(short: int, long: int, repeats: int) -> Iterator[dict[str, An
         source = sources[name]
         format = ca.analyze(source, bos_token="<s>", eos_token="</s>")
         for load in LOADS:
-            near = measure(format, source, load, short, repeats)
-            far = measure(format, source, load, long, max(2, repeats // 3))
+            near = measure(format, source, load, short, repeats * 8)
+            far = measure(format, source, load, long, repeats)
             if near and far:
                 yield {
                     "shape": shape,
                     "load": load.name,
                     "us": round(near[0], 2),
                     "floor_us": round(near[1], 2),
-                    "ratio": round(near[0] / near[1], 2),
-                    "growth": round((far[0] / far[1]) / (near[0] / near[1]), 2),
+                    "ratio": round(near[2], 2),
+                    "growth": round(far[2] / near[2], 2),
                 }
 
 

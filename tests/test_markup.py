@@ -214,7 +214,25 @@ def test_what_goes_wrong_is_said() -> None:
     assert "what? <item>2</item></v>" in reading.content
 
 
-PIECES = ["<v>", "</v>", "<w>", "</w>", "<item>", "</item>", "<k>", "</k>", "<list>", "</list>", "<map>", "</map>", "</invoke>", "<invoke", ",", "[1]", "{"]
+PIECES = [
+    "<v>",
+    "</v>",
+    "<w>",
+    "</w>",
+    "<item>",
+    "</item>",
+    "<k>",
+    "</k>",
+    "<list>",
+    "</list>",
+    "<map>",
+    "</map>",
+    "</invoke>",
+    "<invoke",
+    ",",
+    "[1]",
+    "{",
+]
 WORDS = st.sampled_from([*PIECES, *PIECES, "\n", " ", "word", "7", '"', "<", "</", "</item", "x" * 300])
 
 
