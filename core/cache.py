@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import Any
 
 from .analysis import analyze
+from .budget import Budget
 from .errors import AutoparserError
 from .format import ChatFormat
 from .renderer import load_renderer
@@ -30,11 +31,13 @@ class FormatCache:
     """Keeps the formats of templates, and of those used last at most so many.
 
     ``log`` is the logger that is told, once for each template, what was derived (INFO) and what could not be
-    established (WARNING).
+    established (WARNING). ``budget`` bounds each analysis: a server that renders the template anyway trusts it, and may be
+    too busy while it starts for the usual bounds.
     """
 
-    def __init__(self, capacity: int = CAPACITY, log: logging.Logger = _LOG) -> None:
+    def __init__(self, capacity: int = CAPACITY, log: logging.Logger = _LOG, budget: Budget | None = None) -> None:
         self._capacity = capacity
+        self._budget = budget
         self._log = log
         self._lock = Lock()
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
@@ -52,7 +55,7 @@ class FormatCache:
             key = (source, *sorted(special_tokens.items()))
         entry = self._find(key)
         if not entry.done:
-            entry.fill(template, name, special_tokens, self._log)
+            entry.fill(template, name, special_tokens, self._log, self._budget)
         if entry.error is not None:
             raise entry.error.with_traceback(None)
         assert entry.format is not None, "an entry that is done holds a format or an error"
@@ -80,7 +83,9 @@ class _Entry:
         self.format: ChatFormat | None = None
         self.error: AutoparserError | None = None
 
-    def fill(self, template: Any, name: str, special_tokens: dict[str, str], log: logging.Logger) -> None:
+    def fill(
+        self, template: Any, name: str, special_tokens: dict[str, str], log: logging.Logger, budget: Budget | None
+    ) -> None:
         """Analyse the template, unless that is done."""
         with self._lock:
             if self.done:
@@ -88,7 +93,7 @@ class _Entry:
             self._template = template  # an object's identity is its key, so it must not be freed
             start = perf_counter()
             try:
-                self.format = analyze(load_renderer(template, **special_tokens))
+                self.format = analyze(load_renderer(template, **special_tokens).within(budget or Budget()))
             except AutoparserError as error:
                 self.error = error
                 log.warning("%s could not be understood: %s", name[:1].upper() + name[1:], error)

@@ -11,6 +11,7 @@ from threading import Lock
 from typing import Any
 
 from chat_autoparser import AutoparserError, ChatFormat, Renderer, TemplateError, load_renderer
+from chat_autoparser.budget import Budget
 from chat_autoparser.cache import FormatCache
 from chat_autoparser.renderer import NamedRenderer
 from chat_autoparser.tokens import is_structure
@@ -28,7 +29,7 @@ _PROBE_TOOL = {"type": "function", "function": {"name": "probe", "parameters": {
 _NOT_SWITCHES = {"add_generation_prompt", "continue_final_message", "documents", "tools", "tokenize", "chat_template", HINT}
 _MOST = 64
 
-_formats = FormatCache(log=_LOG)
+_formats = FormatCache(log=_LOG, budget=Budget(seconds=120, render_seconds=30))  # vLLM itself sets no bounds
 _readers: dict[tuple[int, str | None, str | None], Reader] = {}
 _lock = Lock()
 
