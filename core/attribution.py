@@ -107,13 +107,17 @@ def find_written(
     attribution: Attribution,
     messages: Sequence[Mapping[str, Any]],
     tools: Sequence[Mapping[str, Any]] | None = None,
+    *,
+    stops: Sequence[str] = (),
     **kwargs: Any,
 ) -> tuple[Written, ...]:
     """Return what the assistant wrote in a conversation that was attributed, for each message of which text is printed.
 
-    That begins behind what the generation prompt would have been, or as much of it as the render has, and ends with what
-    closes the turn; white space behind that is layout. Of a message whose fields are printed apart, it is the first part.
-    Together these are the mask of a loss. Costs three renders for each message of the assistant's.
+    What was written begins behind what the generation prompt would have been, or as much of it as the render has, and ends
+    with what closes the turn; white space behind that is layout. ``stops`` are the strings on which generation stops
+    (``format.turn.stops``): where a turn has no end of its own, the model writes what begins the next message, if that is
+    one of them. Of a message whose fields are printed apart, it is the first part. Together these are the mask of a loss.
+    Costs three renders for each message of the assistant's.
     """
 
     def render(count: int, prompt: bool) -> str:
@@ -127,12 +131,14 @@ def find_written(
         if message.get("role") == "assistant":
             prompt, added = render(number, True), render(number, False)
             added = prompt[len(added) :] if prompt.startswith(added) else ""
-            found = _find_written(attribution, number, prompt, added, render(number + 1, False))
+            found = _find_written(attribution, number, prompt, added, render(number + 1, False), stops)
             written += [found] if found else []
     return tuple(written)
 
 
-def _find_written(attribution: Attribution, number: int, prompt: str, added: str, closed: str) -> Written | None:
+def _find_written(
+    attribution: Attribution, number: int, prompt: str, added: str, closed: str, stops: Sequence[str]
+) -> Written | None:
     """Find what the assistant wrote in one message.
 
     ``prompt`` is the conversation before it with the generation prompt, ``added`` what that adds, and ``closed`` the
@@ -154,7 +160,10 @@ def _find_written(attribution: Attribution, number: int, prompt: str, added: str
     lead = text[begin : spans[first].start]
     tail = text[spans[last].end : spans[last + 1].start if last + 1 < len(spans) else len(text)]
     start = begin + _measure_prompt(lead, _cut_behind(prompt, text, before), added)
-    return Written(start, spans[last].end + _measure_closing(tail, _cut_behind(closed, text, spans[last]), added), number)
+    closing = _measure_closing(tail, _cut_behind(closed, text, spans[last]), added)
+    if not any(stop in tail[:closing] for stop in stops):
+        closing += max((len(stop) for stop in stops if tail.startswith(stop, closing)), default=0)
+    return Written(start, spans[last].end + closing, number)
 
 
 def _cut_behind(rendered: str, text: str, span: Span | None) -> str:
@@ -184,7 +193,7 @@ def _measure_closing(tail: str, closed: str, added: str) -> int:
     opener = next(iter(split_atoms(added)), "")
     if opener in closing[1:] and opener:
         closing = closing[: closing.index(opener, 1)]
-    if not closing.strip() and not is_blank(tail):
+    if not closing.strip() and not is_blank(closed) and not is_blank(tail):
         atom = split_atoms(tail)[0]
         if atom != opener and is_opening(atom[0]) and is_closing(atom[-1]):
             closing = tail[: tail.index(atom) + len(atom)]

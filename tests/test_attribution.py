@@ -172,6 +172,15 @@ def test_what_the_assistant_wrote_begins_behind_the_prompt_and_ends_with_the_tur
     ]
 
 
+def test_a_turn_without_an_end_of_its_own_ends_with_what_begins_the_next() -> None:
+    renderer = load_renderer(LOOP + "<{{ message.role }}>{{ message.content }}{% endfor %}")
+    messages = [{"role": role, "content": "hi"} for role in ("user", "assistant", "user", "assistant")]
+    attribution = attribute(renderer, messages)
+    for stops, expected in ((("<user>", "<tool>"), ["hi<user>", "hi"]), ((), ["hi", "hi"])):
+        written = find_written(renderer, attribution, messages, stops=stops)
+        assert [attribution.text[one.start : one.end].removeprefix("<assistant>") for one in written] == expected
+
+
 def test_tokens_follow_the_characters() -> None:
     attribution = attribute(
         load_renderer(LOOP + "<{{ message.content }}>{% endfor %}"), [{"role": "user", "content": "né!"}]
