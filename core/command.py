@@ -36,8 +36,10 @@ from .description import lay_out, lay_out_example, make_visible
 from .display import Display, make_legend, make_line
 from .errors import AutoparserError, MissingTemplateError
 from .example import Example, make_example, write_example
+from .format import ChatFormat
 from .lesson import load_lessons
 from .message import fold_deltas
+from .page import make_page
 from .parser import StreamParser
 from .renderer import Renderer, load_renderer
 from .roundtrip import Encode, check_output, check_roundtrips, lay_out_roundtrips
@@ -81,11 +83,31 @@ def inspect_template(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print_json(format.to_dict())
         return OK
+    taught = bool(lessons) or renderer is None
+    example = write_example(format) if taught or renderer is None else make_example(renderer, format)
+    if arguments.html:
+        return _write_page(arguments, renderer, format, example)
     display = Display()
     display.print(*lay_out(format))
     for note in _list_placeholders(renderer):
         display.print(make_line(), make_line(("fair", note)))
-    _print_example(display, write_example(format) if lessons or renderer is None else make_example(renderer, format))
+    _print_example(display, example)
+    return OK
+
+
+def _write_page(arguments: argparse.Namespace, renderer: Renderer | None, format: ChatFormat, example: Example) -> int:
+    """Write the page that `--html` names."""
+    output = _read_text(arguments.output) if arguments.output else None
+    tools = _read_tools(arguments.tools)
+    prompt = _read_text(arguments.prompt) if arguments.prompt else None
+    name = str(arguments.template or arguments.examples)
+    trips = check_roundtrips(renderer, format) if renderer and not arguments.examples else None
+    page = make_page(name, format, renderer, example, output=output, tools=tools, prompt=prompt, trips=trips)
+    try:
+        arguments.html.write_bytes(page.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise InputError(f"cannot write {arguments.html}: {error.strerror or error}") from None
+    print(f"wrote {make_visible(str(arguments.html))}")
     return OK
 
 
@@ -332,25 +354,22 @@ def _make_argument_parser() -> argparse.ArgumentParser:
     inspect = commands.add_parser("inspect", help="show the format of one template", description=_INSPECT)
     _add_template(inspect)
     inspect.add_argument("--json", action="store_true", help="print the format as data, as ChatFormat.to_dict() gives it")
+    inspect.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="write a page that shows the format to FILE: a conversation in colours, the verdict, and an output as it "
+        "streams in; it needs nothing but a browser",
+    )
+    inspect.add_argument(
+        "--output", type=Path, metavar="FILE", help="with --html, a model's raw output to stream (default: the example)"
+    )
+    _add_request(inspect)
     inspect.set_defaults(run=inspect_template)
 
     parse = commands.add_parser("parse", help="turn a model's raw output into a message", description=_PARSE)
     _add_template(parse)
-    parse.add_argument(
-        "--tools",
-        type=Path,
-        metavar="FILE",
-        help="JSON file with the request's list of tools, as the OpenAI API takes it; they give the values of tagged "
-        "arguments their types, and with an empty list nothing is a call (default: unknown, a call is recognised by "
-        "its markup alone)",
-    )
-    parse.add_argument(
-        "--prompt",
-        type=Path,
-        metavar="FILE",
-        help="text file with the rendered prompt or its tail, which tells whether reasoning is open where the output "
-        "begins (default: what the template appends when no switch is set)",
-    )
+    _add_request(parse)
     parse.add_argument("--stream", action="store_true", help="print one JSON delta a line, as input arrives")
     parse.set_defaults(run=parse_output)
 
@@ -413,6 +432,24 @@ def _add_tokens(parser: argparse.ArgumentParser) -> None:
             help=f"the {which}-of-text token, for a template without a model's folder "
             f"(default: {PLACEHOLDERS[f'{name}_token']} stands for it)",
         )
+
+
+def _add_request(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tools",
+        type=Path,
+        metavar="FILE",
+        help="JSON file with the request's list of tools, as the OpenAI API takes it; they give the values of tagged "
+        "arguments their types, and with an empty list nothing is a call (default: unknown, a call is recognised by "
+        "its markup alone)",
+    )
+    parser.add_argument(
+        "--prompt",
+        type=Path,
+        metavar="FILE",
+        help="text file with the rendered prompt or its tail, which tells whether reasoning is open where the output "
+        "begins (default: what the template appends when no switch is set)",
+    )
 
 
 def _add_examples(parser: argparse.ArgumentParser) -> None:

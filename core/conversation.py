@@ -9,13 +9,14 @@ renders, or the layout is not proven.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 from .errors import BudgetError, TemplateError, TemplateRefusal
-from .format import Conversation, Role, Step
+from .format import ID, NAME, Conversation, Role, Step
 from .marker import cut_common_prefix, cut_common_suffix, is_blank
 from .probes import NAMES, Call, Oracle, Question, build_assistant, build_tools
 
@@ -79,7 +80,7 @@ class Asker:
     def _ask(self, kinds: Kinds, prompt: bool) -> Answer:
         shape = self._oracle.shape
         messages = [self._build(kind, number) for number, kind in enumerate(kinds)]
-        calls = tuple(self._name_call(number) for number, kind in enumerate(kinds) if kind == CALLS)
+        calls = tuple(self.name_call(number) for number, kind in enumerate(kinds) if kind == CALLS)
         tools = build_tools(calls, shape) if shape.tools == "always" or (calls and shape.tools != "never") else None
         try:
             text = self._oracle.renderer(messages, tools, prompt, **dict(shape.switches))
@@ -88,23 +89,22 @@ class Asker:
         except TemplateError as error:
             return Answer(refused=True, reason=error.reason if isinstance(error, TemplateRefusal) else "")
         text = text if prompt else text.removesuffix(self._oracle.trailing)
-        wanted = [
-            self._name_call(number).name if kind == CALLS else name_needle(number) for number, kind in enumerate(kinds)
-        ]
+        wanted = [self.name_call(number).name if kind == CALLS else name_needle(number) for number, kind in enumerate(kinds)]
         return Answer(text, tuple(number for number, needle in enumerate(wanted) if needle not in text))
 
     def _build(self, kind: str, number: int) -> dict[str, Any]:
         shape = self._oracle.shape
         needle = name_needle(number)
         if kind == CALLS:
-            return build_assistant(Question(content=None, calls=(self._name_call(number),)), shape)
+            return build_assistant(Question(content=None, calls=(self.name_call(number),)), shape)
         if kind == TOOL:
-            call = self._name_call(number - 1)
+            call = self.name_call(number - 1)
             return {"role": TOOL, "tool_call_id": call.id, "name": call.name, "content": needle}
         content = [{"type": "text", "text": needle}] if shape.parts else needle
         return {"role": _UNKNOWN_ROLE if kind == OTHER else kind, "content": content}
 
-    def _name_call(self, number: int) -> Call:
+    def name_call(self, number: int) -> Call:
+        """Return the call of the message with a number; its name has the needle of the message in it."""
         call = self._calls[0] if self._calls else Call.of(0, {})
         return replace(call, name=f"{NAMES[0]}_{name_needle(number)}")
 
@@ -250,8 +250,14 @@ def _add_tool(asker: Asker, layout: Conversation) -> Conversation:
     if answer.refused or answer.missing or lead.refused:
         return layout
     before, _, end = answer.text.rpartition(name_needle(2))
-    start = before[len(cut_common_prefix(before, lead.text)) :]
-    return replace(layout, roles=(*layout.roles, Role(TOOL, start, end))) if name_needle(0) not in start else layout
+    call = asker.name_call(1)
+    values = [value for value in json.loads(call.arguments).values() if value in before and value in lead.text]
+    last = values[-1] if values else call.name
+    # What follows the last field of the call, less what closes the call where no result follows.
+    behind, closing = before.rpartition(last)[2], lead.text.rpartition(last)[2]
+    start = behind[len(cut_common_prefix(behind, closing)) :]
+    start, end = (text.replace(call.name, NAME).replace(call.id, ID) for text in (start, end))
+    return replace(layout, roles=(*layout.roles, Role(TOOL, start, end)))
 
 
 def _is_proven(asker: Asker, layout: Conversation) -> bool:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from .example import Example, write_arguments
 from .format import (
+    ID,
     KEY,
     NAME,
     TAUGHT,
@@ -46,6 +47,9 @@ class Span(NamedTuple):
 
     kind: str
     text: str
+
+
+_WORDS = {NAME: Span("name", "NAME"), KEY: Span("key", "KEY"), ID: Span("id", "ID")}
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,7 @@ def make_visible(text: str, layout: bool = False) -> str:
 
 def _escape(char: str) -> str:
     """Return a character as it is, or its escape where a terminal would act on it or not show it."""
-    if char not in (NAME, KEY) and unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+    if char not in _WORDS and unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
         return char.encode("unicode_escape", "surrogatepass").decode()
     return char
 
@@ -146,8 +150,8 @@ def show_structure(text: str) -> list[Span]:
     spans = [Span("note", make_visible(text[:start], layout=True))]
     part = ""
     for char in inner:
-        if char in (NAME, KEY):
-            spans += [Span("structure", part), Span("name", "NAME") if char == NAME else Span("key", "KEY")]
+        if char in _WORDS:
+            spans += [Span("structure", part), _WORDS[char]]
             part = ""
         else:
             part += "⏎" if char == "\n" else _escape(char)

