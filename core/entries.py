@@ -32,6 +32,10 @@ class Plan(NamedTuple):
     search: Search  # for the places where the value may end
     fast: Search  # the same, and for what JSON escapes
 
+    def close_with(self, closer: str) -> Plan:
+        """Return the plan with the end marker of one value."""
+        return Plan(closer, self.before, self.after, False, self.search, self.fast)
+
 
 def get_searches(heads: tuple[str, ...], before: str) -> tuple[Search, Search]:
     """Return the searches for what may end a value: the bare one, and one that also finds what JSON escapes."""
@@ -104,7 +108,7 @@ class Entries:
 
     def fill_plan(self, plan: Plan, key: str, name: str) -> Plan:
         """Put the key and the tool's name into a value's end marker."""
-        return plan._replace(closer=plan.closer.replace(KEY, key).replace(NAME, name))
+        return plan.close_with(plan.closer.replace(KEY, key).replace(NAME, name))
 
     def _write_entry(self) -> str:
         """Write the pattern of an entry's whole beginning; group 1 is the key, the next ones tell the slots."""

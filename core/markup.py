@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from .entries import SPACE, Plan, get_searches, write_flexible
 from .format import KEY, Marker, Slot
 from .scanner import make_literal, skip_space
+from .schema import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -75,7 +76,8 @@ class Level:
 
     def fill_plan(self, key: str) -> Plan:
         """Put the key into a value's end marker."""
-        return self.kind.plan._replace(closer=self.kind.plan.closer.replace(KEY, key))
+        plan = self.kind.plan
+        return plan.close_with(plan.closer.replace(KEY, key))
 
     def get_need(self, text: str, at: int) -> int:
         """There is nothing better to wait for than what the careful way waits for."""
@@ -83,6 +85,8 @@ class Level:
 
     def get_schema(self, key: str) -> Schema:
         """Return the schema of an item or of the value of an entry."""
+        if self.schema is UNKNOWN:
+            return UNKNOWN
         return self.schema.get_items() if self.kind.is_list else self.schema.get_property(key)
 
     def is_cut(self, text: str, at: int) -> bool:

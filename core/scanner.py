@@ -135,6 +135,8 @@ def _write_head(atoms: tuple[str, ...]) -> str:
 
 def count_common_prefix(text: str, start: int, end: int, layout: str) -> int:
     """Return how many characters of a stretch of a text are the beginning of a layout."""
+    if text.startswith(layout, start, end):
+        return len(layout)
     for size in range(min(len(layout), end - start), 0, -1):
         if text.startswith(layout[:size], start):
             return size
@@ -143,6 +145,8 @@ def count_common_prefix(text: str, start: int, end: int, layout: str) -> int:
 
 def count_common_suffix(text: str, start: int, end: int, layout: str) -> int:
     """Return how many characters at the end of a stretch of a text are the end of a layout."""
+    if text.endswith(layout, start, end):
+        return len(layout)
     for size in range(min(len(layout), end - start), 0, -1):
         if text.endswith(layout[-size:], start, end):
             return size
@@ -157,6 +161,9 @@ def count_layout(text: str, start: int, end: int, layouts: tuple[str, ...]) -> i
     """
     longest = 0
     for layout in layouts:
+        if len(layout) == 1:
+            longest = longest or int(text.endswith(layout, start, end))
+            continue
         for size in range(min(len(layout), end - start), longest, -1):
             if text[end - size : end] in layout:
                 longest = size

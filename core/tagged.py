@@ -405,7 +405,6 @@ class TaggedReader(ArgumentReader):
                 self._cut(size)
                 break
             yield size + 1
-        literal, opener = make_literal(closer), make_literal(value.opener)
         rest_size, tail = level.rest_size, level.tail
         scan = depth = 0
         while True:
@@ -471,15 +470,15 @@ class TaggedReader(ArgumentReader):
                             self._mode, self._tail, self._back = WAIT, tail, level.back
                         yield need
                         continue
-                    end = yield from self._match_closer(level, literal, stop)
-            elif opener and opener.match(text, stop) != MISS and (yield from self._match(opener, stop)) >= 0:
+                    end = yield from self._match_closer(level, make_literal(closer), stop)
+            elif value.opener and (yield from self._match(make_literal(value.opener), stop)) >= 0:
                 depth, end = depth + 1, -1
-            elif literal and literal.match(self._text, stop) == MISS:
+            elif closer and make_literal(closer).match(self._text, stop) == MISS:
                 end = -1
             elif depth:
-                depth, end = depth - ((yield from self._match(literal, stop)) >= 0), -1
+                depth, end = depth - ((yield from self._match(make_literal(closer), stop)) >= 0), -1
             else:
-                end = yield from self._match_closer(level, literal, stop)
+                end = yield from self._match_closer(level, make_literal(closer), stop)
             if end >= 0:
                 rest = stop
                 if before and stop and self._text[stop - 1] in before:

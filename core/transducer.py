@@ -9,9 +9,9 @@ It is never longer than :data:`LIMIT` characters.
 
 from __future__ import annotations
 
-import json
 import re
 from functools import lru_cache
+from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, NamedTuple
 
 from .lexer import Scan, Step, escape_json
@@ -185,7 +185,7 @@ class Transducer:
                     return -1, False
                 if text[after] in ":=" and end > at:
                     out.append(", " if place == _DONE else "")
-                    out.append(json.dumps(text[at:end], ensure_ascii=False))
+                    out.append(encode_basestring(text[at:end]))
                     return after, True
         end = _VALUE.match(text, at).end()  # type: ignore[union-attr]
         if end - at > LIMIT:
@@ -203,7 +203,7 @@ class Transducer:
         known = self._words.get(word)
         if known is not None:
             return known
-        return word if _NUMBER.fullmatch(word) else json.dumps(word, ensure_ascii=False)
+        return word if _NUMBER.fullmatch(word) else encode_basestring(word)
 
     def _read_string(self, text: str, at: int, quote: Quotes, out: list[str]) -> tuple[int, bool]:
         """Rewrite the inside of a string; returns where it stopped and whether the string has ended there.
