@@ -1,16 +1,20 @@
-"""How the entries of calls are written where arguments stand in tags: patterns, and what may follow a value."""
+"""How the entries of calls are written where arguments stand in tags: patterns, what may follow a value, and finding it."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from .arguments import CUT, NO, OBJECT, ArgumentReader
 from .format import KEY, NAME, Slot
 from .scanner import is_weak, make_literal, make_search, split_atoms
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from .program import Program
     from .scanner import Literal, Search
+    from .tape import Wait
 
 KEY_LIMIT = 256
 KEEP_KEY = 1 << 30
@@ -140,3 +144,87 @@ class Entries:
             if size < found.start() + length:
                 return found.start() + length
         return 0
+
+
+class EntryReader(ArgumentReader):
+    """Tells what stands at a place where entries are expected."""
+
+    __slots__ = ()
+
+    _program: Program
+
+    def _get_entries(self) -> Entries:
+        """Return the patterns for the tool that is being called."""
+        known = self._program.entries.get(self._name)
+        if known is None:
+            if len(self._program.entries) > 64:
+                self._program.entries.clear()
+            known = self._program.entries[self._name] = Entries(self._program, self._name)
+        return known
+
+    def _probe_entries(self, at: int) -> Wait:
+        """Tell whether arguments in tags begin at a place: with an entry, or with the end of the call."""
+        start = self._get_entries().start
+        if start:
+            end = yield from self._match_after_space(start, at)
+            if end < 0:
+                return CUT if self._is_cut(start, at) else NO
+            at = end
+        if (yield from self._is_closed(at)):
+            return OBJECT
+        _, slot, _ = yield from self._read_key(at)
+        if slot is not None:
+            return OBJECT
+        place = yield from self._skip(at)
+        return CUT if self._closed and (place < 0 or self._is_key_cut(place)) else NO
+
+    def _is_cut(self, literal: Literal, at: int) -> bool:
+        """Whether the output ended before it was certain that some text stands at a place."""
+        text = self._text[at:].lstrip()
+        return self._closed and (not text or literal.match(text, 0) < -1)
+
+    def _is_closed(self, at: int) -> Generator[int, None, bool]:
+        """Whether at a place, after layout, something stands that ends a call's arguments."""
+        at = yield from self._skip(at)
+        if at < 0:
+            return False
+        for literal in self._get_entries().ends:
+            if (yield from self._match(literal, at)) >= 0:
+                return True
+        return False
+
+    def _read_key(self, at: int) -> Generator[int, None, tuple[str, Slot | None, int]]:
+        """Read an entry's beginning, with any separator before it: its key, its slot, and where its value begins."""
+        entries, nothing = self._get_entries(), ("", None, -1)
+        if entries.separator:
+            end = yield from self._match_after_space(entries.separator, at)
+            at = end if end >= 0 else at
+        at = yield from (self._match_after_space(entries.key_start, at) if entries.key_start else self._skip(at))
+        if at < 0:
+            return nothing
+        place = at
+        while True:
+            found = [p for p in (self._text.find(head, place, at + KEY_LIMIT + 1) for head in entries.slot_heads) if p >= 0]
+            place = min(found) if found else len(self._text)
+            if place - at > KEY_LIMIT or "\n" in self._text[at:place].strip():
+                return nothing
+            if not found:
+                if not self._can_wait():
+                    return nothing
+                yield place + 1
+                continue
+            for literal, slot in entries.slots:
+                end = yield from self._match(literal, place)
+                if end >= 0:
+                    key = self._text[at:place].strip()
+                    return (key, slot, end) if key and "<" not in key and key[0] != "/" else nothing
+            place += 1
+
+    def _is_key_cut(self, at: int) -> bool:
+        """Whether the output ended inside the beginning of an entry or of a closer."""
+        entries, text = self._get_entries(), self._text[at:]
+        start = entries.key_start
+        if any(literal.match(text, 0) < -1 for literal in (start, *entries.ends) if literal):
+            return True
+        end = start.match(text, 0)
+        return bool(start) and end >= 0 and re.fullmatch(r"[^\s<>/][^\s<>]*|", text[end:]) is not None
