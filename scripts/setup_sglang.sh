@@ -7,8 +7,8 @@
 # SGLang's published dependencies are CUDA builds (9.5 GB). Here are only those with which it serves on a CPU (about 2.7 GB,
 # one to two minutes); for the kernels there is a stand-in in scripts/sglang_cpu, which has to be first on PYTHONPATH.
 #
-# Exit status: 0 done; 3 another system than Linux on x86-64 or ARM64; 4 no fitting Python; 5 not enough disk;
-# 6 packages could not be installed; 7 installed, but SGLang cannot be imported.
+# Exit status: 0 ready; 1 the installation failed; 3 this machine cannot run it (another system, too little disk); 4 there is
+# no Python that SGLang runs on; 5 installed, but SGLang cannot be imported.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -43,7 +43,7 @@ step() { # step WORDS COMMAND...: run a command with its output in the log, and 
     if ! "$@" >>"$log" 2>&1; then
         echo "failed" >&2
         tail -n 15 "$log" >&2
-        fail 6 "could not install; all output is in $log. Without a network, or behind a proxy, tell pip how to reach" \
+        fail 1 "could not install; all output is in $log. Without a network, or behind a proxy, tell pip how to reach" \
             "its index (pip config)."
     fi
     echo "$((SECONDS - started)) s" >&2
@@ -84,7 +84,7 @@ python=$(find_python) ||
         "PYTHON=/path/to/python3.11 $0"
 mkdir -p build
 free_gb=$(($(df -Pk build | awk 'NR == 2 { print $4 }') / 1024 / 1024))
-[ "$free_gb" -ge "$needed_gb" ] || fail 5 "$needed_gb GB of disk are needed in $PWD/build, and $free_gb GB are free."
+[ "$free_gb" -ge "$needed_gb" ] || fail 3 "$needed_gb GB of disk are needed in $PWD/build, and $free_gb GB are free."
 
 echo "Setting up SGLang $version for CPU in $environment, once ($("$python" --version), log in $log)" >&2
 : >"$log"
@@ -103,7 +103,7 @@ started=$SECONDS
 if ! import_all >>"$log" 2>&1; then
     echo "failed" >&2
     tail -n 15 "$log" >&2
-    fail 7 "installed, but SGLang cannot be imported; all output is in $log"
+    fail 5 "installed, but SGLang cannot be imported; all output is in $log"
 fi
 echo "$((SECONDS - started)) s" >&2
 fingerprint >"$stamp"

@@ -1,0 +1,185 @@
+"""SGLang's parsers side by side, over the same outputs: ours, those its own `auto` picks, and the best it has.
+
+    PYTHONPATH=scripts/sglang_cpu SGLANG_USE_CPU_ENGINE=1 build/sglang/bin/python scripts/compare_sglang.py [SHAPE ...]
+
+For each shape of template (tests/engines/cases.py) the outputs that it renders are read through SGLang's own two stages, and
+the table tells for how many the message is right: read at once, and streamed in pieces of one character, of seven, and as
+a whole; and how many say the same in all of these ways. The best named parsers are found by trying all. Then the processor
+time per token of four characters, for an answer and for a call with one long argument, of 2,000 and 8,000 tokens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cases import TEMPLATES, Case, Subject, load_subject
+from judge import find_fault
+from sglang.srt.function_call.function_call_parser import FunctionCallParser
+from sglang.srt.parser import template_detection
+from sglang.srt.parser.reasoning_parser import ReasoningParser
+from sglang.srt.plugins import load_plugins
+from sglang_stages import Stages, make_tools, strip_ids
+from tiny_model import make_model
+from transformers import AutoTokenizer
+
+from chat_autoparser.sglang_plugin import NAME
+
+SIZES = (2000, 8000)
+_OURS = {NAME, "auto"}
+_TRIED = 6  # outputs that are enough to find the best by
+
+
+@dataclass(frozen=True)
+class Score:
+    """How many of the outputs came out right, and how many alike in every way of feeding."""
+
+    total: int
+    right: int
+    right_in_pieces: int
+    alike: int
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A template with its cases, and a tokenizer that renders it."""
+
+    subject: Subject
+    tokenizer: Any
+
+    def make_stages(self, names: tuple[str | None, str | None], case: Case) -> Stages:
+        prompt = self.tokenizer.apply_chat_template(
+            case.messages, tools=case.tools, add_generation_prompt=True, tokenize=False, **case.kwargs
+        )
+        return Stages(*names, self.tokenizer, prompt, make_tools(case.tools), self._thinks(case))
+
+    def _thinks(self, case: Case) -> bool:
+        """What SGLang takes a request for (`OpenAIServingChat._get_reasoning_from_request`)."""
+        forced, toggle = template_detection.detect_reasoning_pattern(self.subject.source)
+        if forced or (toggle is not None and toggle.always_on):
+            return True
+        if toggle is None or toggle.toggle_param is None:
+            return False
+        return bool(case.kwargs.get(toggle.toggle_param, toggle.default_enabled))
+
+    def score(self, names: tuple[str | None, str | None], cases: Iterable[Case], whole_only: bool = False) -> Score:
+        total = right = right_in_pieces = alike = 0
+        for case in cases:
+            stages = self.make_stages(names, case)
+            messages = [_try(stages.read_whole, case.text)]
+            if not whole_only:
+                for size in (1, 7, len(case.text)):
+                    pieces = [case.text[start : start + size] for start in range(0, len(case.text), size)]
+                    messages.append(_try(stages.read_pieces, [*pieces, ""]))
+            faults = [message is None or find_fault(case.expected, message) is not None for message in messages]
+            total += 1
+            right += not faults[0]
+            right_in_pieces += not any(faults[1:])
+            alike += len({repr(message and strip_ids(message)) for message in messages}) == 1
+        return Score(total, right, right_in_pieces, alike)
+
+
+def _try(function: Any, given: Any) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = function(given)
+    except Exception:  # of a parser that is compared: a failure is a message that is not right
+        return None
+    return found
+
+
+def find_own(bench: Bench) -> tuple[str | None, str | None]:
+    """What SGLang's own `auto` picks for a template (`resolve_auto_parsers`)."""
+    source = bench.subject.source
+    forced, toggle = template_detection.detect_reasoning_pattern(source)
+    context = template_detection.build_detection_context(source, bench.tokenizer, toggle, forced)
+    calls = template_detection.match_rules(context, template_detection.TOOL_CALL_PARSER_RULES, "tools")
+    return calls, template_detection.match_rules(context, template_detection.REASONING_PARSER_RULES, "reasoning")
+
+
+def find_best(bench: Bench) -> tuple[str | None, str | None]:
+    """The two of SGLang's parsers that read most, in the kindest way of feeding."""
+    cases = sorted(bench.subject.cases.values(), key=lambda case: -len(case.expected["tool_calls"]))
+    plain = [case for case in cases if case.expected["reasoning_content"] is None]
+    thinking = [case for case in cases if case.expected["reasoning_content"] is not None]
+    calls = [name for name in FunctionCallParser.ToolCallParserEnum if name not in _OURS]
+    best = max(calls, key=lambda name: bench.score((name, None), plain[:_TRIED], True).right)
+    kinds = [name for name in ReasoningParser.DetectorMap if name not in _OURS]
+    if not thinking:
+        return best, None
+    return best, max(kinds, key=lambda name: bench.score((best, name), thinking[:_TRIED], True).right)
+
+
+def measure(bench: Bench, names: tuple[str | None, str | None], tokens: int, in_call: bool) -> float | None:
+    """Processor time in microseconds a token of a stream: of an answer, or of one long argument of a call."""
+    case = bench.subject.find("content, call" if in_call else "content", "call" if in_call else "content")
+    if case is None:
+        return None
+    filling = "zebra okapi lion " * (tokens * 4 // 17)
+    text = case.text.replace("pen twelve", filling) if in_call else case.text + filling
+    if len(text) < tokens * 3:
+        return None
+    stages = bench.make_stages(names, case)
+    pieces = [text[start : start + 4] for start in range(0, len(text), 4)]
+    best = float("inf")
+    for _ in range(3):
+        first, second = stages.make_first(), stages.make_second()
+        start = time.process_time()
+        try:
+            for piece in pieces:
+                rest = first.parse_stream_chunk(piece)[1] if first else piece
+                if second and rest:
+                    second.parse_stream_chunk(rest)
+        except Exception:  # of a parser that is compared
+            return None
+        best = min(best, time.process_time() - start)
+        if best > 8:  # some take time that grows with the square of the length
+            break
+    return best / len(pieces) * 1e6
+
+
+def load_bench(shape: str) -> Bench:
+    subject = load_subject(shape)
+    folder = Path(tempfile.mkdtemp(prefix="tiny-"))
+    return Bench(subject, AutoTokenizer.from_pretrained(make_model(subject.source, folder, eos=subject.eos)))
+
+
+def print_row(shape: str, label: str, names: tuple[str | None, str | None], bench: Bench) -> None:
+    if names == (None, None):
+        print(f"| {shape} | {label}: none | – | – | – | – | – |", flush=True)
+        return
+    score = bench.score(names, bench.subject.cases.values())
+    costs = []
+    for in_call in (False, True):
+        found = [measure(bench, names, tokens, in_call) for tokens in SIZES]
+        costs.append(" → ".join("–" if cost is None else f"{cost:.1f}" for cost in found))
+    shown = label if set(names) == {NAME} else f"{label}: {names[0] or 'none'}, {names[1] or 'none'}"
+    share = [f"{part} of {score.total}" for part in (score.right, score.right_in_pieces, score.alike)]
+    print(f"| {shape} | {shown} | {' | '.join(share)} | {' | '.join(costs)} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("shapes", nargs="*", metavar="SHAPE", help=", ".join(TEMPLATES))
+    options = parser.parse_args()
+    logging.disable(logging.ERROR)
+    load_plugins()
+    print("| shape | parsers | right at once | right in any pieces | alike | answer, µs 2k → 8k | argument, µs 2k → 8k |")
+    print("|---|---|---|---|---|---|---|")
+    for shape in options.shapes or TEMPLATES:
+        bench = load_bench(shape)
+        print_row(shape, "ours", (NAME, NAME), bench)
+        own = find_own(bench)
+        print_row(shape, "SGLang's auto", own, bench)
+        best = find_best(bench)
+        if best != own:
+            print_row(shape, "best named", best, bench)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,344 @@
+"""The SGLang plugin's parts, through SGLang's own classes: what servers alone do not show."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sglang", reason="this is not SGLang's environment: see scripts/setup_sglang.sh")
+
+from cases import TEMPLATES, Case, Subject, load_subject
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from judge import find_fault
+from sglang.srt.entrypoints.openai.protocol import Tool, ToolChoice
+from sglang.srt.function_call.function_call_parser import FunctionCallParser
+from sglang.srt.parser.reasoning_parser import ReasoningParser
+from sglang.srt.plugins import load_plugins
+from sglang_stages import Stages, make_tools, strip_ids
+from tiny_model import make_model
+from transformers import AutoTokenizer
+
+from chat_autoparser.sglang_plugin import NAME, SWITCH, engine, formats, register, resolution
+from chat_autoparser.sglang_plugin.calls import CallDetector
+from chat_autoparser.sglang_plugin.reasoning import ReasoningDetector
+from chat_autoparser.sglang_plugin.specials import TokenDropper
+
+load_plugins()
+
+shapes = pytest.mark.parametrize("shape", TEMPLATES)
+
+
+@pytest.fixture(autouse=True)
+def no_format_in_force() -> Iterator[None]:
+    """Detectors go by their tokenizer, as where no server was started."""
+    formats.withdraw()
+    yield
+    formats.withdraw()
+
+
+@cache
+def load_tokenizer(shape: str) -> Any:
+    subject = load_subject(shape)
+    folder = Path(tempfile.mkdtemp(prefix="tiny-"))
+    return AutoTokenizer.from_pretrained(make_model(subject.source, folder, eos=subject.eos))
+
+
+def render_prompt(shape: str, case: Case) -> str:
+    text: str = load_tokenizer(shape).apply_chat_template(
+        case.messages, tools=case.tools, add_generation_prompt=True, tokenize=False, **case.kwargs
+    )
+    return text
+
+
+def make_stages(shape: str, case: Case) -> Stages:
+    return Stages(NAME, NAME, load_tokenizer(shape), render_prompt(shape, case), make_tools(case.tools))
+
+
+# Detectors
+
+
+@shapes
+def test_every_case_in_every_way(shape: str) -> None:
+    for case in list_possible(shape):
+        stages = make_stages(shape, case)
+        for message in (
+            stages.read_whole(case.text),
+            stages.read_pieces([case.text, ""]),
+            stages.read_pieces([*case.text, ""]),
+        ):
+            assert find_fault(case.expected, message) is None, case.name
+
+
+def list_possible(shape: str) -> list[Case]:
+    """The cases of a shape, but for answers that nobody can tell from the reasoning that their prompt has begun."""
+    format = formats.derive_format(load_tokenizer(shape), "a template")
+    end = format.reasoning.end.text if format.reasoning else ""
+    return [
+        case
+        for case in load_subject(shape).cases.values()
+        if end in case.text or not format.reasoning_splitter([], render_prompt(shape, case)).in_reasoning
+    ]
+
+
+@shapes
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_pieces_mean_nothing(shape: str, data: st.DataObject) -> None:
+    """Any output, in any pieces: what SGLang gets is the same, and nothing is raised."""
+    cases = load_subject(shape).cases
+    case = cases[data.draw(st.sampled_from(sorted(cases)), label="case")]
+    odd = [case.text, case.text[: len(case.text) // 2], case.text + "\nmore", case.text * 2]
+    text = data.draw(st.sampled_from(odd), label="text")
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8), label="cuts"))
+    pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    stages = make_stages(shape, case)
+    assert strip_ids(stages.read_pieces(pieces)) == strip_ids(stages.read_whole(text))
+
+
+JSON_IN_TAGS = "JSON in tags"
+WEATHER = Tool(
+    type="function",
+    function={"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}},
+)
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+
+
+def make_detector(**kwargs: Any) -> Any:
+    return CallDetector(tokenizer=load_tokenizer(JSON_IN_TAGS), **kwargs)
+
+
+def test_text_behind_a_call_is_sent_behind_it() -> None:
+    detector = make_detector()
+    first = detector.parse_streaming_increment(f"Before.{CALL}\nAfter.", [WEATHER])
+    second = detector.parse_streaming_increment("", [WEATHER])
+    assert (first.normal_text, [item.name for item in first.calls]) == ("Before.", ["get_weather", None])
+    assert (second.normal_text, second.calls) == ("\nAfter.", [])
+
+
+def test_a_call_that_is_cut_off_is_marked() -> None:
+    detector = make_detector()
+    detector.parse_streaming_increment(CALL + CALL[:50], [WEATHER])
+    detector.finish([WEATHER])
+    assert detector.incomplete_tool_call_indices == {1}
+
+
+def test_unknown_tools_are_text_unless_forwarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = CALL.replace("get_weather", "get_wether")
+    assert make_detector().detect_and_parse(text, [WEATHER]).normal_text == text
+    monkeypatch.setenv("SGLANG_FORWARD_UNKNOWN_TOOLS", "1")
+    assert [item.name for item in make_detector().detect_and_parse(text, [WEATHER]).calls] == ["get_wether"]
+
+
+def test_ids_of_the_model_are_kept() -> None:
+    shape = "name in the id"
+    case = load_subject(shape).find("call")
+    assert case is not None
+    message = make_stages(shape, case).read_whole(case.text)
+    assert message["tool_calls"][0]["id"] in case.text
+
+
+def test_a_failure_inside_costs_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("broken")
+
+    detector, splitter = make_detector(), ReasoningDetector(tokenizer=load_tokenizer(JSON_IN_TAGS))
+    detector.parse_streaming_increment("Hel", [WEATHER])
+    splitter.parse_streaming_increment("Hel")
+    monkeypatch.setattr(detector._stream._parser, "feed", fail)
+    monkeypatch.setattr(splitter._stream._stage, "feed", fail)
+    assert detector.parse_streaming_increment("lo", [WEATHER]).normal_text == "lo"
+    assert detector.finish([WEATHER]).normal_text == ""
+    assert splitter.parse_streaming_increment("lo").normal_text == "lo"
+
+
+def test_whole_and_stream_share_nothing() -> None:
+    """The Responses endpoint asks one detector for both."""
+    detector = make_detector(tools=[WEATHER])
+    assert detector.has_tool_call(CALL)
+    assert [item.name for item in detector.parse_streaming_increment(CALL, [WEATHER]).calls] == ["get_weather", None]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text", "expected"),
+    [
+        ("", "Hello.", (None, "Hello.")),
+        ("", "<think>\nHm.\n</think>\n\nHello.", ("Hm.", "Hello.")),
+        ("<think>\n", "Hm.\n</think>\n\nHello.", ("Hm.", "Hello.")),
+        ("<think>\n\n</think>\n\n", "Hello <think>.", (None, "Hello <think>.")),
+    ],
+)
+def test_the_prompt_decides_and_not_the_switch(prompt: str, text: str, expected: tuple[str | None, str]) -> None:
+    prompt = f"<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n{prompt}"
+    for forced in (True, False):
+        parser = ReasoningParser(NAME, force_reasoning=forced, tokenizer=load_tokenizer(JSON_IN_TAGS), prefix=prompt)
+        assert tuple(part or None for part in parser.parse_non_stream(text)) == expected
+
+
+def test_reasoning_in_one_piece_where_it_must_not_stream() -> None:
+    parser = ReasoningParser(NAME, stream_reasoning=False, tokenizer=load_tokenizer(JSON_IN_TAGS))
+    results = [parser.parse_stream_chunk(char) for char in "<think>\nHm.\n</think>\n\nHello."]
+    assert [thought for thought, _ in results if thought] == ["Hm."]
+
+
+def test_reasoning_stands_in_for_content() -> None:
+    parser = ReasoningDetector(force_nonempty_content=True, tokenizer=load_tokenizer(JSON_IN_TAGS))
+    assert parser.detect_and_parse("<think>\nHm.\n</think>").normal_text == "Hm."
+
+
+def test_a_grammar_from_the_start_leaves_no_reasoning() -> None:
+    detector = ReasoningDetector(grammar_start="from_start", tokenizer=load_tokenizer(JSON_IN_TAGS))
+    assert detector.detect_and_parse('{"a": "<think>"}').normal_text == '{"a": "<think>"}'
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 100])
+def test_unknown_special_tokens_go(size: int) -> None:
+    texts = frozenset({"<|pad|>", "<|pad|>>", "[X]"})
+    dropper = TokenDropper(texts, {"<", "["})
+    text = "a<|pad|>b <|pa<|pad|>> [[X]] <|pa"
+    pieces = [dropper.feed(text[start : start + size]) for start in range(0, len(text), size)]
+    assert "".join([*pieces, dropper.finish()]) in ("ab <|pa [] <|pa", "ab <|pa> [] <|pa")
+
+
+# What a request is held to
+
+
+def test_a_named_call_is_that_call() -> None:
+    xgrammar = pytest.importorskip("xgrammar")
+    other = Tool(type="function", function={"name": "get_time", "parameters": {"type": "object", "properties": {}}})
+    parser = FunctionCallParser([WEATHER, other], NAME, tokenizer=load_tokenizer(JSON_IN_TAGS))
+    choice = ToolChoice(type="function", function={"name": "get_weather"})
+    constraint = parser.get_structure_constraint(choice)
+    assert constraint is not None
+    kind, tag = constraint
+    assert kind == "structural_tag"
+    written = json.dumps(tag.model_dump(by_alias=True))
+    assert "get_weather" in written
+    assert "get_time" not in written
+    xgrammar.Grammar.from_structural_tag(json.loads(written))
+
+
+def test_calls_are_not_held_where_nothing_asks_for_it() -> None:
+    parser = FunctionCallParser([WEATHER], NAME, tokenizer=load_tokenizer(JSON_IN_TAGS))
+    assert parser.get_structure_constraint("auto") is None
+    assert parser.get_structure_constraint("auto", parallel_tool_calls=False) is not None
+
+
+# What `auto` is resolved to
+
+
+def make_arguments(folder: Path, **given: Any) -> Any:
+    """Return what stands for SGLang's ServerArgs, with what was decided about them."""
+    defaults: dict[str, Any] = {
+        "model_path": str(folder),
+        "tokenizer_path": str(folder),
+        "tokenizer_mode": "auto",
+        "tokenizer_backend": "huggingface",
+        "trust_remote_code": False,
+        "revision": None,
+        "chat_template": None,
+        "hf_chat_template_name": None,
+        "reasoning_parser": "auto",
+        "tool_call_parser": "auto",
+    }
+    return SimpleNamespace(**{**defaults, **given})
+
+
+@pytest.fixture
+def resolve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Resolve the parsers for a template, with an engine whose own answer is `engines-own`."""
+    monkeypatch.setattr(engine, "resolving_view", lambda args: args)
+    monkeypatch.setattr(engine, "declare_parsers", lambda args, parsers: args.__dict__.update(parsers))
+
+    def answer(args: Any) -> None:
+        for name in engine.PARSERS:
+            if getattr(args, name) == "auto":
+                setattr(args, name, "engines-own")
+
+    def run(source: str, named: dict[str, str] | None = None, **given: Any) -> tuple[str | None, str | None]:
+        folder = make_model(source, tmp_path / "model")
+        if named is not None:
+            config = json.loads((folder / "tokenizer_config.json").read_text())
+            config["chat_template"] = [{"name": name, "template": text} for name, text in named.items()]
+            (folder / "tokenizer_config.json").write_text(json.dumps(config))
+        args = make_arguments(folder, **given)
+        resolution.resolve_auto(answer, args)
+        return args.reasoning_parser, args.tool_call_parser
+
+    return run
+
+
+def load(shape: str) -> Subject:
+    return load_subject(shape)
+
+
+BARE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}</{{ m.role }}>{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
+
+
+def test_auto_is_the_template_in_force(resolve: Any) -> None:
+    assert resolve(load(JSON_IN_TAGS).source) == (NAME, NAME)
+    assert formats.HANDOVER in os.environ
+
+
+def test_what_a_template_does_not_show_is_left_to_the_engine(resolve: Any) -> None:
+    assert resolve(BARE) == ("engines-own", "engines-own")
+    assert resolve("{{ raise_exception('no') }}") == ("engines-own", "engines-own")
+
+
+def test_the_user_may_have_the_engines_answer(resolve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SWITCH, "off")
+    assert resolve(load(JSON_IN_TAGS).source) == ("engines-own", "engines-own")
+    assert resolve(load(JSON_IN_TAGS).source, tool_call_parser=NAME, reasoning_parser=None) == (None, NAME)
+
+
+def test_other_parsers_are_left_alone(resolve: Any) -> None:
+    assert resolve(load(JSON_IN_TAGS).source, reasoning_parser=None) == (None, NAME)
+    assert resolve(load(JSON_IN_TAGS).source, reasoning_parser="qwen3") == ("qwen3", NAME)
+    assert resolve(load(JSON_IN_TAGS).source, reasoning_parser=None, tool_call_parser=None) == (None, None)
+
+
+def test_of_several_templates_the_one_that_is_served(resolve: Any) -> None:
+    named = {"default": BARE, "tool_use": load(JSON_IN_TAGS).source}
+    assert resolve(BARE, named) == ("engines-own", "engines-own")
+    assert resolve(BARE, named, hf_chat_template_name="tool_use") == (NAME, NAME)
+
+
+def test_a_template_file(resolve: Any, tmp_path: Path) -> None:
+    given = tmp_path / "given.jinja"
+    given.write_text(load(JSON_IN_TAGS).source.replace("\n", "\\n"), "utf-8")
+    assert resolve(BARE, chat_template=str(given)) == (NAME, NAME)
+
+
+@pytest.mark.parametrize("name", ["chatml", "template.json"])
+def test_conversation_templates_are_the_engines(resolve: Any, name: str) -> None:
+    assert resolve(load(JSON_IN_TAGS).source, chat_template=name) == ("engines-own", "engines-own")
+
+
+def test_a_named_parser_that_cannot_be_used_is_an_error(resolve: Any) -> None:
+    with pytest.raises(SystemExit, match="cannot be used"):
+        resolve("{{ raise_exception('no') }}", tool_call_parser=NAME)
+
+
+def test_registration_fails_loudly(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(engine, "__version__", "0.5.9")
+    with pytest.raises(ImportError, match=r"0\.5\.9"):
+        register()
+    assert "could not be registered" in caplog.text
+    with pytest.raises(ImportError, match="nowhere"):
+        engine.add_hook("sglang.nowhere.function", lambda: None)
+
+
+def test_the_format_is_handed_over() -> None:
+    tokenizer = load_tokenizer(JSON_IN_TAGS)
+    format = formats.derive_format(tokenizer, "a template")
+    formats.hand_over(format, splits=True)
+    other = SimpleNamespace(added_tokens_decoder={}, all_special_tokens=[], chat_template=BARE)
+    assert formats.get_reader(other).format == format
