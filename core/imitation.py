@@ -200,6 +200,8 @@ def _find_calls(pattern: Pattern, calling: list[_Found]) -> None:
         pattern.unknown.append("how several calls are written: no example has two")
     if not getattr(pattern.write, "typed", True):
         pattern.unknown.append("how values other than strings are written: no example has one")
+    if getattr(pattern.write, "plain", False):
+        pattern.unknown.append("whether strings with quotes, brackets or line breaks are escaped: no example has one")
 
 
 def _find_reasoning(pattern: Pattern, found: list[_Found]) -> None:
@@ -383,6 +385,8 @@ class _EntryWriter:
         for key, entry in zip(keys, entries, strict=True):
             self._frames.setdefault(entry.kind, text[entry.key[1] : entry.value[0]].replace(key, KEY))
         self.typed = "other" in self._frames
+        texts = [text[slice(*entry.value)] for entry in entries if entry.kind == "string" and entry.style == "raw"]
+        self.plain = bool(texts) and all(re.fullmatch(r"[\w\s.]*", text) and "\n" not in text for text in texts)
         self._styles = {entry.kind: entry.style for entry in entries}
         self._key_start = cut_common_suffix(text[position : entries[0].key[0]], *joints)
         self.start = entries[0].key[0] - len(self._key_start)

@@ -102,6 +102,17 @@ def test_a_second_example_tells_what_stands_between_calls() -> None:
     assert read(twice, text)[2] == [["a", {}], ["b", {"x": 1}], ["c", {}]]
 
 
+def test_what_no_example_shows_is_named() -> None:
+    arguments = {"city": "Oslo", "land": "Norway"}
+    text = "Wait.\n<fn=look>\n<p=city>Oslo</p>\n<p=land>Norway</p>\n</fn>"
+    notes = ca.analyze(SILENT, examples=[lesson(text, call("look", **arguments), content="Wait.")]).verdict.notes
+    assert any("values other than strings" in note for note in notes)
+    assert any("quotes, brackets or line breaks" in note for note in notes)
+    arguments["land"] = "<b>"
+    shown = lesson(text.replace("Norway", "<b>"), call("look", **arguments), content="Wait.")
+    assert not any("quotes, brackets" in note for note in ca.analyze(SILENT, examples=[shown]).verdict.notes)
+
+
 def test_examples_teach_reasoning_too() -> None:
     shown = lesson("(hm)Let me see.(/hm)\n\nHi.", content="Hi.", reasoning="Let me see.")
     format = ca.analyze(SILENT, examples=[shown, ONE])
