@@ -30,7 +30,8 @@ _NOT_SWITCHES = {"add_generation_prompt", "continue_final_message", "documents",
 _MOST = 64
 
 _formats = FormatCache(log=_LOG, budget=Budget(seconds=120, render_seconds=30))  # vLLM itself sets no bounds
-_readers: dict[tuple[int, str | None, str | None], Reader] = {}
+_Key = tuple[int, str | None, tuple[str | None] | None]
+_readers: dict[_Key, Reader] = {}
 _lock = Lock()
 
 
@@ -112,8 +113,8 @@ def get_reader(tokenizer: Any, model_config: Any = None) -> Reader:
     """
     server = find_server(tokenizer)
     given = getattr(find_request(), "chat_template", None) if server and server.trusts_requests else None
-    in_force = server.chat_template if server else None
-    known = _readers.get((id(tokenizer), given, in_force))
+    key = (id(tokenizer), given, (server.chat_template,) if server else None)
+    known = _readers.get(key)
     if known is not None:
         return known
     try:
@@ -123,7 +124,7 @@ def get_reader(tokenizer: Any, model_config: Any = None) -> Reader:
             raise
         _LOG.warning("A request's chat template is not understood, and all of its output is content: %s", error)
         reader = Reader(ChatFormat(), tokenizer)
-    return _remember((id(tokenizer), given, in_force), reader)
+    return _remember(key, reader)
 
 
 def read_hint(text: Any, tokenizer: Any) -> Reader | None:
@@ -139,7 +140,7 @@ def read_hint(text: Any, tokenizer: Any) -> Reader | None:
         return None
 
 
-def _remember(key: tuple[int, str | None, str | None], reader: Reader) -> Reader:
+def _remember(key: _Key, reader: Reader) -> Reader:
     with _lock:
         while len(_readers) >= _MOST:
             del _readers[next(iter(_readers))]

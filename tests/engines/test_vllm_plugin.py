@@ -21,7 +21,7 @@ with warnings.catch_warnings():  # the engine's own, and not ours to mend
     pytest.importorskip("vllm", reason="vLLM is not installed in this environment: see scripts/setup_vllm.sh")
     pytest.importorskip("vllm.parser")
 
-from cases import TEMPLATES, Case, load_subject
+from cases import TEMPLATES, Case, Subject, load_subject
 from conversations import JsonObject
 from judge import find_fault, fold
 from tiny_model import make_model
@@ -138,15 +138,19 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
     def make(shape: str, markers: str = "special") -> Model:
         if (shape, markers) not in made:
-            subject = load_subject(shape)
+            subject = load_shape(shape)
             made[shape, markers] = Model(subject.source, subject.eos, markers, tmp_path_factory.mktemp("model"))
         return made[shape, markers]
 
     return make
 
 
+def load_shape(shape: str) -> Subject:
+    return load_subject(TEMPLATES[shape])
+
+
 def find_case(shape: str, *names: str) -> Case:
-    return load_subject(shape).find(*names) or pytest.skip(f"the template prints none of: {', '.join(names)}")
+    return load_shape(shape).find(*names) or pytest.skip(f"the template prints none of: {', '.join(names)}")
 
 
 @shapes
@@ -154,7 +158,7 @@ def find_case(shape: str, *names: str) -> Case:
 def test_rendered_fields_come_back(models: Any, shape: str, markers: str) -> None:
     model = models(shape, markers)
     composed = model.compose()
-    for case in load_subject(shape).cases.values():
+    for case in load_shape(shape).cases.values():
         request, prompt = make_request(case), model.render_prompt(case)
         whole = model.parse(composed, case, request, prompt)
         assert find_fault(case.expected, whole) is None, (case.name, whole)
@@ -340,14 +344,14 @@ def note(model: Model, template: str | None, trusts: bool = False) -> None:
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Model]:
     """A model of its own whose server is forgotten afterwards."""
-    subject = load_subject("JSON in tags")
+    subject = load_shape("JSON in tags")
     model = Model(subject.source, subject.eos, "special", tmp_path)
     yield model
     server._SERVERS.pop(id(model.tokenizer), None)
 
 
 def test_the_server_s_template_goes_before_the_model_s(own: Model) -> None:
-    source = load_subject("own reasoning tags").source
+    source = load_shape("own reasoning tags").source
     note(own, source)
     found = get_reader(own.tokenizer).format.reasoning
     assert found is not None
@@ -356,7 +360,7 @@ def test_the_server_s_template_goes_before_the_model_s(own: Model) -> None:
 
 def test_a_request_s_template_counts_where_it_is_trusted(own: Model) -> None:
     case = make_case("Hello.")
-    request = make_request(case, chat_template=load_subject("own reasoning tags").source)
+    request = make_request(case, chat_template=load_shape("own reasoning tags").source)
     for trusts, end in ((False, "</think>"), (True, "</seed:think>")):
         note(own, own.tokenizer.chat_template, trusts)
         reasoning = get_reader(own.tokenizer).format.reasoning
