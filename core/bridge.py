@@ -80,7 +80,6 @@ class Bridger:
         ends = [*format.turn.stops, *(marker.text for marker in format.turn.end)]
         self._stops = self._list_tokens(ends)
         self._closers = self._list_tokens(closers if format.turn.header_end else [])
-        self._closing = frozenset(self._list_tokens([marker.text for marker in format.turn.end])) | self._closers.keys()
         self._eos: int | None = getattr(tokenizer, "eos_token_id", None)
 
     @property
@@ -125,7 +124,7 @@ class Bridger:
             raise _NoBridge("a new message is the assistant's: what a model wrote is not to be tokenized again")
         ended, written = self._split_stop(completion_ids)
         turn, opened = self._read_turn(prompt_ids, written, tools)
-        suffix = self._find_suffix(turn, new, tools, faithful, kwargs)
+        suffix, own = self._find_suffix(turn, new, tools, faithful, kwargs)
         ids = list(self._encode(suffix))
         stop = next((text for text in (*self._stops, *self._closers) if suffix.startswith(text)), "")
         if not stop or ids[:1] != list(self._encode(stop)):
@@ -133,9 +132,7 @@ class Bridger:
         if ended is None:
             closing = list(self._encode(self._format.reasoning.end.text)) if opened and self._format.reasoning else []
             return self._join(prompt_ids, completion_ids, [*closing, *ids], suffix)
-        if ended == ids[0]:
-            return self._join(prompt_ids, completion_ids, ids[1:], suffix[len(stop) :])
-        if stop in self._closing:  # the model ended its turn with another such token, which is as good
+        if ended == ids[0] or own:  # where the model ended its turn with another token for that, it is as good
             return self._join(prompt_ids, completion_ids, ids[1:], suffix[len(stop) :])
         if ended == self._eos:
             return self._join(prompt_ids, completion_ids, ids, suffix)
@@ -189,8 +186,11 @@ class Bridger:
         tools: Sequence[Mapping[str, Any]] | None,
         faithful: bool,
         kwargs: Mapping[str, Any],
-    ) -> str:
-        """Return what the template prints from the end of the turn on, the same in several histories."""
+    ) -> tuple[str, bool]:
+        """Return what the template prints from the end of the turn on, the same in several histories.
+
+        And whether the turn has an end of its own, which does not begin the next message.
+        """
         suffixes = []
         results = [message for message in new if message.get("role") == "tool"]
         if results and not turn.calls:
@@ -226,7 +226,7 @@ class Bridger:
         tools: Sequence[Mapping[str, Any]] | None,
         faithful: bool,
         kwargs: Mapping[str, Any],
-    ) -> str | None:
+    ) -> tuple[str, bool] | None:
         """Render the new messages behind a turn, and return what is there from its end on; None where that is refused."""
         answer = build_assistant(turn, self._shape)
         given = {**dict(self._shape.switches), **kwargs}
@@ -246,10 +246,11 @@ class Bridger:
         if faithful and not (full.startswith(prompt) and full[:place] == closed[:whole]):
             raise _NoBridge("the template would print the earlier turns in another form now")
         tail = full[place:]
+        own = any(stop in closed[whole:] for stop in (*self._stops, *self._closers))
         for stops in (self._stops, self._closers):
             found = [tail.index(stop) for stop in stops if stop in tail]
             if found:
-                return tail[min(found) :]
+                return tail[min(found) :], own
         raise _NoBridge("the template prints no token at the end of the turn")
 
 

@@ -48,11 +48,11 @@ def find_kind(turn: str) -> str:
 def measure(source: Source, maker: str) -> JsonObject:
     started = time.perf_counter()
     try:
-        renderer = load_renderer(source.text, bos_token=BOS, eos_token=EOS)
-        format = analyze(renderer)
         parse = make_parse(maker, source)
         if maker and parse is None:
             return {"template": source.name, "error": "no such parser", "trips": []}
+        renderer = load_renderer(source.text, bos_token=BOS, eos_token=EOS)
+        format = analyze(renderer)
         trips = [trip.to_dict() for trip in check_roundtrips(renderer, format, parse=parse)]
     except AutoparserError as error:
         return {"template": source.name, "error": str(error), "trips": []}
