@@ -16,9 +16,10 @@ from typing import Any
 
 from .analysis import analyze
 from .budget import Budget
-from .errors import AutoparserError
+from .errors import AutoparserError, MissingTemplateError
 from .format import ChatFormat
-from .renderer import load_renderer
+from .lesson import load_environment_lessons
+from .renderer import Renderer, load_renderer
 from .summary import list_doubts, summarise_format
 
 _LOG = logging.getLogger(__name__)
@@ -32,7 +33,8 @@ class FormatCache:
 
     ``log`` is the logger that is told, once for each template, what was derived (INFO) and what could not be
     established (WARNING). ``budget`` bounds each analysis: a server that renders the template anyway trusts it, and may be
-    too busy while it starts for the usual bounds.
+    too busy while it starts for the usual bounds. Examples in the file that ``CHAT_AUTOPARSER_EXAMPLES`` names teach
+    what a template does not print; it is read at each analysis.
     """
 
     def __init__(self, capacity: int = CAPACITY, log: logging.Logger = _LOG, budget: Budget | None = None) -> None:
@@ -93,13 +95,25 @@ class _Entry:
             self._template = template  # an object's identity is its key, so it must not be freed
             start = perf_counter()
             try:
-                self.format = analyze(load_renderer(template, **special_tokens).within(budget or Budget()))
+                self.format = _analyze(template, special_tokens, budget)
             except AutoparserError as error:
                 self.error = error
                 log.warning("%s could not be understood: %s", name[:1].upper() + name[1:], error)
             else:
                 _report(self.format, name, perf_counter() - start, log)
             self.done = True
+
+
+def _analyze(template: Any, special_tokens: dict[str, str], budget: Budget | None) -> ChatFormat:
+    """Derive a format, with the examples of the environment, which may stand in for a template."""
+    lessons = load_environment_lessons()
+    try:
+        renderer: Renderer | None = load_renderer(template, **special_tokens).within(budget or Budget())
+    except MissingTemplateError:
+        if not lessons:
+            raise
+        renderer = None
+    return analyze(renderer, examples=lessons)
 
 
 def _report(format: ChatFormat, name: str, seconds: float, log: logging.Logger) -> None:

@@ -34,7 +34,7 @@ class TaughtRenderer(Renderer):
     """
 
     def __init__(self, pattern: Pattern, base: Renderer | None, parts: frozenset[str], header: str = "") -> None:
-        super().__init__()
+        super().__init__(base._bounds if base else None)
         self._pattern = pattern
         self._base = base
         self._parts = parts

@@ -10,6 +10,7 @@ import pytest
 
 import chat_autoparser as ca
 from chat_autoparser import command
+from chat_autoparser.cache import FormatCache
 
 SILENT = (
     "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}<|end|>\n{% endfor %}"
@@ -188,6 +189,16 @@ def test_examples_from_the_environment(tmp_path: Path, monkeypatch: pytest.Monke
         ca.load_environment_lessons()
     (tmp_path / "examples.json").write_text(json.dumps({"examples": [ONE, TWO]}))
     assert ca.analyze(SILENT, examples=ca.load_environment_lessons()) == ca.analyze(SILENT, examples=[ONE, TWO])
+
+
+def test_engines_take_examples_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both plugins ask the cache."""
+    (tmp_path / "examples.json").write_text(json.dumps([ONE, TWO]))
+    monkeypatch.setenv("CHAT_AUTOPARSER_EXAMPLES", str(tmp_path / "examples.json"))
+    assert FormatCache().get(SILENT).verdict.of("tools") == "taught by example"
+    monkeypatch.setenv("CHAT_AUTOPARSER_EXAMPLES", str(tmp_path / "missing.json"))
+    with pytest.raises(ca.LessonError):
+        FormatCache().get(SILENT)
 
 
 def test_the_command_takes_examples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
