@@ -232,6 +232,8 @@ class CallReader(TaggedReader):
                 name, is_arguments = key, True
             if is_arguments and done < 0 and held is None:
                 kind = yield from self._probe_value(at)
+                if kind == NO and char == "}":
+                    continue  # no arguments, printed as nothing
                 if kind == NO:
                     return -1
                 if name or kind == CUT:

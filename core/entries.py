@@ -114,10 +114,17 @@ class Entries:
         """Put the key and the tool's name into a value's end marker."""
         return plan.close_with(plan.closer.replace(KEY, key).replace(NAME, name))
 
+    def _exclude_longer(self, literal: Literal) -> str:
+        """Write a pattern that fails where a slot that begins like another may be the longer one: look closer there."""
+        start = "".join(literal.atoms)
+        slots = {"".join(other.atoms) for other, _ in self.slots}
+        heads = sorted({slot[len(start)] for slot in slots if slot.startswith(start) and slot != start})
+        return f"(?!{SPACE}(?:\\Z|[{re.escape(''.join(heads))}]))" if heads else ""
+
     def _write_entry(self) -> str:
         """Write the pattern of an entry's whole beginning; group 1 is the key, the next ones tell the slots."""
         separator = f"(?:{write_flexible(self.separator)}{SPACE})?" if self.separator else ""
-        slots = "|".join(f"({write_flexible(literal)})" for literal, _ in self.slots)
+        slots = "|".join(f"({write_flexible(literal)}{self._exclude_longer(literal)})" for literal, _ in self.slots)
         ends = "|".join(write_flexible(end) for end in self.ends) or "(?!)"
         bare = "|".join(write_flexible(literal) for literal, _ in self.slots)
         key = f"((?!\\s*(?:/|{bare}))[^<\\n]{{1,{KEY_LIMIT}}}?)"

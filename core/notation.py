@@ -225,7 +225,9 @@ def _derive_slots(entries: Entries, value_end: str, number: str | None) -> tuple
         quote = len(string.behind) - len(other.behind)
         rest = make_marker(value_end[quote:]) if quote < len(value_end) else Marker()
         return (Slot(make_marker(other.before), rest),), _make_quoted(string, other), other
-    other_end = make_marker(cut_common_prefix(other.behind, value_end)) or end
+    following = entries.joint[len(value_end) :]
+    shared = other.behind[: len(other.behind) - len(following)] if other.behind.endswith(following) else ""
+    other_end = make_marker(shared or cut_common_prefix(other.behind, value_end)) or end
     return (
         (Slot(make_marker(string.before), end, "string"), Slot(make_marker(other.before), other_end, "other")),
         string,

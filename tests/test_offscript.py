@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from formats import FORMATS, TOOLS, write_call
 from streams import Call, read, read_all_ways
 
-from chat_autoparser.format import ChatFormat
+from chat_autoparser.format import ChatFormat, Marker, Slot
 
 SHAPES = sorted(FORMATS)
 # Where calls have no opener at all, or share it with prose, only the name of a tool makes a call.
@@ -183,6 +184,31 @@ def test_rest_of_a_call_goes_wrong(rest: str, content: str | None) -> None:
     reading = read_all_ways(FORMATS["JSON_ARRAY"], '[TOOL_CALLS][{"name": "f", "arguments": {}' + rest, TOOLS)
     assert (reading.content, reading.calls) == (content, [("f", "{}")])
     assert reading.ids[0] == "x1" or '"x1"' not in rest
+
+
+def test_no_value_where_the_arguments_belong() -> None:
+    """Some templates print no arguments as nothing at all."""
+    text = 'a<tool_call>{"name": "f", "arguments": }</tool_call>' + write_call("JSON_TAGS", "g", {"city": "x"})
+    reading = read_all_ways(FORMATS["JSON_TAGS"], text, TOOLS)
+    assert (reading.content, reading.calls) == ("a", [("f", "{}"), ("g", '{"city": "x"}')])
+    reading = read_all_ways(FORMATS["JSON_TAGS"], text.replace(": }<", ": oops}<"), TOOLS)
+    assert (len(reading.calls), "oops" in (reading.content or "")) == (1, True)
+
+
+def test_slots_that_begin_alike() -> None:
+    """The longer of two beginnings is waited for, however the text is split."""
+    form = FORMATS["TAGGED"]
+    assert form.tools
+    string = Slot(Marker('>\n"'), Marker('"\n&lt;/parameter&gt;'), "string")
+    other = Slot(Marker(">", after="\n"), Marker("</parameter>", before="\n"), "other")
+    arguments = form.tools.arguments
+    arguments = replace(arguments, object=replace(arguments.object, separator="", slots=(string, other)))
+    form = replace(form, tools=replace(form.tools, arguments=arguments))
+    entries = [("recipient", '""'), ("greeting", '"x"'), ("n", "5"), ("zz", '"y"')]
+    ends = {"n": "</parameter>"}
+    text = "".join(f"<parameter={key}>\n{value}\n{ends.get(key, '&lt;/parameter&gt;')}\n" for key, value in entries)
+    reading = read_all_ways(form, f"<tool_call>\n<function=f>\n{text}</function>\n</tool_call>", TOOLS)
+    assert load(reading.calls) == [("f", {"recipient": "", "greeting": "x", "n": 5, "zz": "y"})]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
