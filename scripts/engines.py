@@ -26,6 +26,8 @@ class Engine(ABC):
 
     name: str
     endpoints: Sequence[str] = ("chat", "responses", "messages")
+    counts_reasoning = True
+    """Whether the usage says how many tokens were reasoning."""
     silencer: JsonObject = {}  # noqa: RUF012 - never changed
     """The field of a chat request that asks for no reasoning in the answer."""
 
@@ -60,6 +62,7 @@ class Vllm(Engine):
 
     def __init__(self) -> None:
         if self.is_installed() and self._read_version() < (0, 29):
+            self.counts_reasoning = False
             self.endpoints = ("chat", "responses")  # no `vllm_xargs` in the others' requests
 
     def _read_version(self) -> tuple[int, ...]:

@@ -193,6 +193,8 @@ def test_reasoning_tokens_are_counted(served: Served, stream: bool) -> None:
     case = find_case(served, "reasoning, content hard", "reasoning, content, two calls")
     tokens = served.ask(case, stream=stream).reasoning_tokens
     expected = served.count_tokens(case.expected["reasoning_content"])
+    if tokens is None and not served.engine.counts_reasoning:
+        pytest.skip(f"this version of {served.engine.name} does not say how many tokens were reasoning")
     assert tokens is not None
     assert expected <= tokens <= expected + 6  # markers and their layout
 
@@ -221,8 +223,9 @@ def test_output_that_is_cut_off(served: Served) -> None:
         cut = replace(case, max_tokens=count)
         reply, streamed = served.ask(cut), served.ask(cut, stream=True)
         assert take_meaning(reply.message) == take_meaning(streamed.message), count
-        assert streamed.finish == "length"
-        assert reply.finish in ("length", "tool_calls")  # vLLM 0.32 says the second whenever there is a call
+        # vLLM says "tool_calls" whenever there is a call: 0.25 always, 0.32 where it does not stream.
+        ends = {"length", "tool_calls"} if reply.message["tool_calls"] else {"length"}
+        assert {reply.finish, streamed.finish} <= ends
         text = served.cut(case.text, count).rstrip()
         for key in ("reasoning_content", "content"):
             read, full = (reply.message[key] or "").rstrip(), whole[key] or ""
