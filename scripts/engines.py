@@ -30,6 +30,8 @@ class Engine(ABC):
     """Whether the usage says how many tokens were reasoning."""
     silencer: JsonObject = {}  # noqa: RUF012 - never changed
     """The field of a chat request that asks for no reasoning in the answer."""
+    renames: Sequence[str] = ()
+    """The endpoints that give calls ids of their own, whatever the parser says."""
 
     def is_installed(self) -> bool:
         """Whether this environment has it."""
@@ -89,6 +91,7 @@ class Sglang(Engine):
     """SGLang on a CPU; what it generates is scripted by scripts/sglang_cpu."""
 
     name = "sglang"
+    renames = ("responses",)
 
     def _list_options(self, model: Path, parsers: str) -> list[str]:
         tools, _, reasoning = parsers.partition(",")

@@ -172,16 +172,21 @@ class ReasoningDetector(ResponseTemplateReasoningDetector):  # type: ignore[misc
 
     def get_self_opened_think_start_token_ids(self, tokenizer: Any) -> list[int] | None:
         """Return the tokens with which the model itself begins to reason: SGLang counts from them."""
-        return list(tokenizer.encode(self.think_start_token, add_special_tokens=False)) or None
+        reasoning = self._reader.format.reasoning
+        start = reasoning.start.before + reasoning.start.text if reasoning else ""
+        return list(tokenizer.encode(start, add_special_tokens=False)) or None
 
     def starts_message(self, prefix: str) -> bool:
         """Whether the model may reason behind a prompt, and may not."""
         return find_state(self._reader, prefix) == "open"
 
     def answer_opener(self, prefix: str) -> str:
-        """Return what has to stand before content that the client began."""
-        content = self._reader.format.content
-        return content.start.written if content.wrapped == "always" and self.starts_message(prefix) else ""
+        """Return what has to stand between a prompt and content that the client began: reasoning may have to be closed."""
+        format, state = self._reader.format, find_state(self._reader, prefix)
+        opener = format.content.start.written if format.content.wrapped == "always" else ""
+        if state == "reasoning" and format.reasoning is not None:
+            return format.reasoning.end.written + opener
+        return opener if state == "open" else ""
 
     def answer_rest_structural_tag(self, prefix: str) -> None:
         """SGLang's question for a grammar of the rest of an answer: there is none."""

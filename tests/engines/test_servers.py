@@ -196,7 +196,7 @@ def test_reasoning_tokens_are_counted(served: Served, stream: bool) -> None:
     if tokens is None and not served.engine.counts_reasoning:
         pytest.skip(f"this version of {served.engine.name} does not say how many tokens were reasoning")
     assert tokens is not None
-    assert expected <= tokens <= expected + 6  # markers and their layout
+    assert expected <= tokens <= expected + 10  # markers and their layout
 
 
 @templates
