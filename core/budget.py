@@ -7,7 +7,7 @@ repeat itself; size is charged wherever it makes a value, before that value exis
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import monotonic
+from time import monotonic, thread_time
 from typing import Any
 
 from .errors import BudgetError
@@ -18,9 +18,10 @@ from .growth import size_of
 class Budget:
     """Bounds in time and size; the defaults leave an ordinary template a hundredfold room.
 
-    ``seconds`` and ``renders`` bound all renders of one :class:`Account` together. ``render_seconds`` bounds each
-    render, and ``characters`` what it writes, intermediate values included. A render by a function or tokenizer cannot be
-    stopped: it is checked when it returns, and within an account only against ``seconds``.
+    ``seconds`` and ``renders`` bound all renders of one :class:`Account` together, and ``seconds`` a render on its own.
+    ``render_seconds`` bounds the work of each render (its thread's time on the processor: a busy machine refuses no
+    template), and ``characters`` what it writes, intermediate values included. A render by a function or tokenizer cannot
+    be stopped: it is checked when it returns, against ``seconds`` only.
     """
 
     seconds: float = 10.0
@@ -30,8 +31,8 @@ class Budget:
 
     def open_meter(self) -> Meter:
         """Return the meter for one render on its own."""
-        deadline = monotonic() + self.render_seconds
-        return Meter(self, deadline, deadline)
+        now = monotonic()
+        return Meter(self, now + self.render_seconds, now + self.seconds)
 
 
 class Account:
@@ -62,33 +63,41 @@ class Account:
 class Meter:
     """Measures one render against its bounds."""
 
-    __slots__ = ("_deadline", "_last", "_limit", "_room", "_start")
+    __slots__ = ("_deadline", "_last", "_limit", "_room", "_start", "_work", "_worked")
 
     def __init__(self, budget: Budget, deadline: float, last: float) -> None:
         self._limit = self._room = budget.characters
         self._start = monotonic()
+        self._worked = thread_time()
+        self._work = budget.render_seconds
         self._deadline = deadline
         self._last = last
 
     def tick(self) -> None:
         """Raise :class:`BudgetError` when the time is over."""
         if monotonic() > self._deadline:
+            self._check_work()
+
+    def _check_work(self) -> None:
+        """Give a render that had to wait for the processor the time that it lost."""
+        now, left = monotonic(), self._work - (thread_time() - self._worked)
+        if left <= 0 or now > self._last:
             raise BudgetError(
-                f"Rendering the chat template was stopped after {monotonic() - self._start:.2g} s. "
+                f"Rendering the chat template was stopped after {now - self._start:.2g} s. "
                 "Raise Budget.render_seconds and Budget.seconds if the template is to be trusted."
             )
+        self._deadline = min(now + left, self._last)
 
     def check_return(self, name: str) -> None:
         """Raise :class:`BudgetError` when a render that nothing could stop has come back too late.
 
-        Within an :class:`Account` that is when the time of all renders is over: one of them, such as the first, may take
-        its time.
+        That is when the time of all renders is over: one of them, such as the first, may take its time.
         """
         now = monotonic()
         if now > self._last:
             raise BudgetError(
                 f"Rendering took too long in {name}, which came back after {now - self._start:.2g} s. "
-                "Make it faster, or raise Budget.seconds (for a render on its own, Budget.render_seconds)."
+                "Make it faster, or raise Budget.seconds."
             )
 
     def charge(self, size: int) -> None:
