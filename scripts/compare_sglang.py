@@ -144,7 +144,7 @@ def measure(bench: Bench, names: tuple[str | None, str | None], tokens: int, in_
 
 
 def load_bench(shape: str) -> Bench:
-    subject = load_subject(shape)
+    subject = load_subject(TEMPLATES[shape])
     folder = Path(tempfile.mkdtemp(prefix="tiny-"))
     return Bench(subject, AutoTokenizer.from_pretrained(make_model(subject.source, folder, eos=subject.eos)))
 

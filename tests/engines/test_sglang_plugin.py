@@ -47,7 +47,7 @@ def no_format_in_force() -> Iterator[None]:
 
 @cache
 def load_tokenizer(shape: str) -> Any:
-    subject = load_subject(shape)
+    subject = load_subject(TEMPLATES[shape])
     folder = Path(tempfile.mkdtemp(prefix="tiny-"))
     return AutoTokenizer.from_pretrained(make_model(subject.source, folder, eos=subject.eos))
 
@@ -84,7 +84,7 @@ def list_possible(shape: str) -> list[Case]:
     end = format.reasoning.end.text if format.reasoning else ""
     return [
         case
-        for case in load_subject(shape).cases.values()
+        for case in load_subject(TEMPLATES[shape]).cases.values()
         if end in case.text or not format.reasoning_splitter([], render_prompt(shape, case)).in_reasoning
     ]
 
@@ -94,7 +94,7 @@ def list_possible(shape: str) -> list[Case]:
 @given(data=st.data())
 def test_pieces_mean_nothing(shape: str, data: st.DataObject) -> None:
     """Any output, in any pieces: what SGLang gets is the same, and nothing is raised."""
-    cases = load_subject(shape).cases
+    cases = load_subject(TEMPLATES[shape]).cases
     case = cases[data.draw(st.sampled_from(sorted(cases)), label="case")]
     odd = [case.text, case.text[: len(case.text) // 2], case.text + "\nmore", case.text * 2]
     text = data.draw(st.sampled_from(odd), label="text")
@@ -140,7 +140,7 @@ def test_unknown_tools_are_text_unless_forwarded(monkeypatch: pytest.MonkeyPatch
 
 def test_ids_of_the_model_are_kept() -> None:
     shape = "name in the id"
-    case = load_subject(shape).find("call")
+    case = load_subject(TEMPLATES[shape]).find("call")
     assert case is not None
     message = make_stages(shape, case).read_whole(case.text)
     assert message["tool_calls"][0]["id"] in case.text
@@ -277,7 +277,7 @@ def resolve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def load(shape: str) -> Subject:
-    return load_subject(shape)
+    return load_subject(TEMPLATES[shape])
 
 
 BARE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}</{{ m.role }}>{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
