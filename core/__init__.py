@@ -31,8 +31,10 @@ from .format import (
     ValueNotation,
     Verdict,
 )
+from .gbnf import TextGrammar, build_text_grammar
 from .lesson import Lesson, load_environment_lessons, load_lessons
 from .renderer import Renderer, load_renderer
+from .response import ResponseTemplate, compare_response_template, write_response_template
 from .structural import build_structural_tag
 from .validation import Problem, check_conversation, validate
 
@@ -60,6 +62,7 @@ __all__ = [
     "Problem",
     "Reasoning",
     "Renderer",
+    "ResponseTemplate",
     "Role",
     "SequenceBody",
     "Slot",
@@ -67,15 +70,19 @@ __all__ = [
     "Step",
     "StringNotation",
     "TemplateError",
+    "TextGrammar",
     "Tools",
     "Turn",
     "ValueNotation",
     "Verdict",
     "analyze",
     "build_structural_tag",
+    "build_text_grammar",
     "check_conversation",
+    "compare_response_template",
     "load_environment_lessons",
     "load_lessons",
     "load_renderer",
     "validate",
+    "write_response_template",
 ]

@@ -42,7 +42,9 @@ from .message import fold_deltas
 from .page import make_page
 from .parser import StreamParser
 from .renderer import Renderer, load_renderer
+from .response import compare_response_template
 from .roundtrip import Encode, check_output, check_roundtrips, lay_out_roundtrips
+from .source import read_response_template
 
 OK, NOT_PROVEN, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
@@ -91,6 +93,8 @@ def inspect_template(arguments: argparse.Namespace) -> int:
     display.print(*lay_out(format))
     for note in _list_placeholders(renderer):
         display.print(make_line(), make_line(("fair", note)))
+    for fault in _compare_response_template(arguments.template, format):
+        display.print(make_line(), make_line(("fair", f"The response_template of the model disagrees. {fault}")))
     _print_example(display, example)
     return OK
 
@@ -109,6 +113,12 @@ def _write_page(arguments: argparse.Namespace, renderer: Renderer | None, format
         raise InputError(f"cannot write {arguments.html}: {error.strerror or error}") from None
     print(f"wrote {make_visible(str(arguments.html))}")
     return OK
+
+
+def _compare_response_template(path: Path | None, format: ChatFormat) -> tuple[str, ...]:
+    """Say where the response template that ships with a model disagrees with its chat template."""
+    template = read_response_template(path) if path is not None else None
+    return compare_response_template(format, template) if template is not None else ()
 
 
 def _print_example(display: Display, example: Example) -> None:

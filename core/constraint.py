@@ -186,7 +186,9 @@ class _Builder:
             closed = next((end for end in sorted(ends, key=len, reverse=True) if tail.rstrip().endswith(end.strip())), "")
             tail = tail[: tail.rindex(closed.strip())] if closed else tail
             bare += [tail, tail.rstrip()]
-        return join(choose(*map(self._write, bare)), Repeat(choose(*map(Text, ends)), 0, 2) if ends else NOTHING)
+        layout = {marker.before for marker in turn.end} - {""}
+        closing = Repeat(choose(*map(Text, [*ends, *sorted(layout)])), 0, 2) if ends else NOTHING
+        return join(choose(*map(self._write, bare)), closing)
 
     def _write(self, text: str, name: str = "", arguments: Node = NOTHING) -> Node:
         """Return the node of layout text with its fields."""
@@ -235,8 +237,9 @@ class _Builder:
             return schema
         if self.tools.arguments.json:
             return {"type": "object"}
-        properties = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
-        return {"type": "object", "properties": {key: {} for key in properties}} if properties else {"type": "object"}
+        if isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping):
+            return {"type": "object", "properties": {key: {} for key in schema["properties"]}}
+        return {"type": "object"}
 
     def _write_json(self, schema: dict[str, Any]) -> Node:
         if self.tools.arguments.encoded:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from .parser import StreamParser
+    from .response import ResponseTemplate
     from .splitter import ReasoningSplitter
     from .validation import Problem
 
@@ -464,6 +465,12 @@ class ChatFormat:
         from .validation import validate
 
         return validate(self, messages, add_generation_prompt)
+
+    def to_response_template(self) -> ResponseTemplate:
+        """Return the format as a response template of transformers. See :func:`write_response_template`."""
+        from .response import write_response_template
+
+        return write_response_template(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the format as JSON-serialisable data, with the version of the layout."""

@@ -50,13 +50,16 @@ def build_text_grammar(
     """
     grammar = build_grammar(format, tools, choice, parallel=parallel, strict=strict, reasoning=reasoning)
     free = _find_free(grammar.root)
-    rules = dict(grammar.rules)
-    root = grammar.root
     if free is not None:
-        root = choose(*(join(Text(trigger), inner) for trigger, inner in free.rules))
-    written = Grammar(_expand(root, rules), rules)
+        grammar = Grammar(choose(*(join(Text(trigger), inner) for trigger, inner in free.rules)), grammar.rules)
     triggers = tuple(trigger for trigger, _ in free.rules) if free is not None else ()
-    return TextGrammar(print_rules(written), free is not None, triggers, list_tokens(format), format.turn.stops)
+    return TextGrammar(print_rules(expand_json(grammar)), free is not None, triggers, list_tokens(format), format.turn.stops)
+
+
+def expand_json(grammar: Grammar) -> Grammar:
+    """Return a grammar in which JSON Schemas are written out."""
+    rules = dict(grammar.rules)
+    return Grammar(_expand(grammar.root, rules), rules)
 
 
 def _find_free(node: Node) -> Free | None:
@@ -73,6 +76,8 @@ def _expand(node: Node, rules: dict[str, Node]) -> Node:
         return join(*(_expand(part, rules) for part in node.parts))
     if isinstance(node, Choice):
         return choose(*(_expand(part, rules) for part in node.parts))
+    if isinstance(node, Free):
+        return Free(tuple((trigger, _expand(inner, rules)) for trigger, inner in node.rules), node.loop)
     return Repeat(_expand(node.part, rules), node.least, node.most) if isinstance(node, Repeat) else node
 
 

@@ -123,3 +123,15 @@ def _read_object(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise TemplateError(f"Reading {path}: it holds {type(found).__name__} and not an object. Correct the file.")
     return found
+
+
+def read_response_template(path: Path) -> Any:
+    """Return the response template that a model folder or a ``tokenizer_config.json`` ships, None where there is none.
+
+    It is what transformers (5.13 and later) reads as ``tokenizer.response_template``. Raises nothing.
+    """
+    config = path / "tokenizer_config.json" if path.is_dir() else path
+    try:
+        return _read_object(config).get("response_template") if config.suffix == ".json" else None
+    except TemplateError:
+        return None
