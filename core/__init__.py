@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from .analysis import analyze
+from .attribution import attribute, find_written
+from .bridge import bridge
 from .delta import Delta
 from .errors import AutoparserError, BudgetError, ConstraintError, FormatError, LessonError, TemplateError
 from .format import (
@@ -34,9 +36,10 @@ from .format import (
 from .gbnf import TextGrammar, build_text_grammar
 from .lesson import Lesson, load_environment_lessons, load_lessons
 from .renderer import Renderer, load_renderer
-from .response import ResponseTemplate, compare_response_template, write_response_template
+from .response import ResponseTemplate, compare_response_template
+from .roundtrip import check_roundtrips
 from .structural import build_structural_tag
-from .validation import Problem, check_conversation, validate
+from .validation import Problem, check_conversation
 
 __all__ = [
     "Arguments",
@@ -76,13 +79,15 @@ __all__ = [
     "ValueNotation",
     "Verdict",
     "analyze",
+    "attribute",
+    "bridge",
     "build_structural_tag",
     "build_text_grammar",
     "check_conversation",
+    "check_roundtrips",
     "compare_response_template",
+    "find_written",
     "load_environment_lessons",
     "load_lessons",
     "load_renderer",
-    "validate",
-    "write_response_template",
 ]

@@ -1,6 +1,6 @@
 """Structural tags: the language in which xgrammar is told what a model may write, as vLLM and SGLang hand it on.
 
-What stands here of that language was read in xgrammar 0.2.7 and 0.2.8 (``xgrammar/structural_tag.py``) and tried with it.
+What stands here of that language was read in xgrammar 0.2.8 (``xgrammar/structural_tag.py``) and tried with it.
 """
 
 from __future__ import annotations

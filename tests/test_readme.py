@@ -8,7 +8,8 @@ import re
 import pytest
 from conftest import ROOT
 
-from chat_autoparser import command
+from chat_autoparser import analyze, command
+from chat_autoparser.summary import summarise_format
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -23,9 +24,18 @@ def test_python_examples(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctest.DocTestRunner().run(example, out=report.append).failed == 0, "".join(report)
 
 
+TEXTS = re.findall(r"^```text\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+
+
+def test_log_is_what_servers_say() -> None:
+    head, *lines = TEXTS[0].splitlines()
+    assert head.startswith("Derived from the chat template in ")
+    assert lines == summarise_format(analyze(ROOT / "scripts" / "demo.jinja"))
+
+
 def test_description_is_what_inspect_prints(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(ROOT)
-    (shown,) = re.findall(r"^```text\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    (shown,) = TEXTS[1:]
     assert command.main(["inspect", "scripts/demo.jinja"]) == 0
     printed = capsys.readouterr().out.splitlines()
     positions = [printed.index(line) for line in shown.splitlines() if line]

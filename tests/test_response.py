@@ -67,7 +67,7 @@ def test_transformers_reads_what_the_template_renders(name: str) -> None:
 
 @pytest.mark.parametrize("name", INEXPRESSIBLE)
 def test_what_a_response_template_cannot_say_is_named(name: str) -> None:
-    written = ca.write_response_template(load(name)[1])
+    written = load(name)[1].to_response_template()
     assert written.template is not None
     assert "tool_calls" not in written.template["fields"]
     assert INEXPRESSIBLE[name] in " ".join(written.lost)
