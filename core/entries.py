@@ -29,16 +29,12 @@ _searches: dict[tuple[tuple[str, ...], str], tuple[Search, Search]] = {}
 class Plan(NamedTuple):
     """All that does not change from value to value of a slot."""
 
-    closer: str
+    closer: str  # the end marker; where it repeats the key, a place for it
     before: str  # the layout before the closer
     after: str  # the layout before the value
-    repeats: bool  # whether the closer repeats the key or the name of the tool
+    repeats: bool  # whether the closer repeats the key
     search: Search  # for the places where the value may end
     fast: Search  # the same, and for what JSON escapes
-
-    def close_with(self, closer: str) -> Plan:
-        """Return the plan with the end marker of one value."""
-        return Plan(closer, self.before, self.after, False, self.search, self.fast)
 
 
 def get_searches(heads: tuple[str, ...], before: str) -> tuple[Search, Search]:
@@ -68,6 +64,7 @@ class Entries:
         call = program.call
         assert call is not None
         notation = call.arguments.object
+        self._name = name
         self.start = make_literal(notation.start)
         self.end = make_literal(notation.end.replace(NAME, name))
         self.separator, self.key_start = make_literal(notation.separator), make_literal(notation.key_start)
@@ -104,15 +101,10 @@ class Entries:
 
     def make_plan(self, slot: Slot) -> Plan:
         """Look up all that does not change from value to value of a slot."""
-        closer, before = slot.end.text, slot.end.before
-        repeats = KEY in closer or NAME in closer
-        head = closer.split(KEY)[0].split(NAME)[0].strip()[:SEARCHED]
+        closer, before = slot.end.text.replace(NAME, self._name), slot.end.before
+        head = closer.split(KEY)[0].strip()[:SEARCHED]
         searches = get_searches((*((head,) if head else self._bounds), *self._openers), before)
-        return Plan(closer, before, slot.start.after, repeats, *searches)
-
-    def fill_plan(self, plan: Plan, key: str, name: str) -> Plan:
-        """Put the key and the tool's name into a value's end marker."""
-        return plan.close_with(plan.closer.replace(KEY, key).replace(NAME, name))
+        return Plan(closer, before, slot.start.after, KEY in closer, *searches)
 
     def _exclude_longer(self, literal: Literal) -> str:
         """Write a pattern that fails where a slot that begins like another may be the longer one: look closer there."""

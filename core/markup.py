@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from .format import ValueNotation
-    from .scanner import Search
+    from .scanner import Literal, Search
     from .schema import Schema
     from .values import Value
 
@@ -61,23 +61,22 @@ class Level:
 
     back = 0
 
-    __slots__ = ("closer", "end", "end_text", "kind", "next", "rest_size", "schema", "tail", "value")
+    __slots__ = ("closer", "end_text", "kind", "next", "rest_size", "schema", "tail", "value")
 
     def __init__(self, kind: Kind, closer: str, schema: Schema) -> None:
         self.kind, self.schema, self.next, self.tail = kind, schema, kind.next, kind.tail
         self.closer, self.end_text = closer, kind.end + closer
-        self.end = make_literal(f"{kind.end}\n{closer}")
         self.value: Value | None = None  # how the last item was read
         self.rest_size = max(kind.rest_size, len(self.end_text)) if kind.is_list else kind.rest_size
+
+    @property
+    def end(self) -> Literal:
+        """What ends the level and the value that it is, with any layout between the two."""
+        return make_literal(f"{self.kind.end}\n{self.closer}")
 
     def is_like(self, closer: str, schema: Schema) -> bool:
         """Whether another level of this kind would be the same."""
         return schema is self.schema and closer == self.closer
-
-    def fill_plan(self, key: str) -> Plan:
-        """Put the key into a value's end marker."""
-        plan = self.kind.plan
-        return plan.close_with(plan.closer.replace(KEY, key))
 
     def get_need(self, text: str, at: int) -> int:
         """There is nothing better to wait for than what the careful way waits for."""

@@ -19,7 +19,7 @@ import re
 from typing import TYPE_CHECKING
 
 from .entries import KEEP_KEY, KEY_LIMIT, Entries, EntryReader, Plan
-from .format import Marker, Slot
+from .format import KEY, Marker, Slot
 from .markup import DEPTH, KEY_PATTERN, Level, may_nest
 from .scanner import (
     MISS,
@@ -86,13 +86,12 @@ class TaggedReader(EntryReader):
                     values[types] = value
             value.lead = f"{opening}{dump_text(key)}: "
             opening = ", "
-            if plan.repeats:
-                plan = entries.fill_plan(plan, key, self._name)
-            at = (yield from self._read_short(entries, plan, end, value)) if value.short else end
+            closer = plan.closer.replace(KEY, key) if plan.repeats else plan.closer
+            at = (yield from self._read_short(entries, plan, closer, end, value)) if value.short else end
             if at < 0 or not value.short:
                 if value.short:
                     values.clear()  # it changes now
-                at = yield from self._stream_raw(entries, plan, max(at, 0), value)
+                at = yield from self._stream_raw(entries, plan, closer, max(at, 0), value)
             if self._opened is not None:
                 at = yield from self._stream_markup(at)
                 if len(self._text) < at + entries.rest_size and not self._closed:
@@ -129,16 +128,19 @@ class TaggedReader(EntryReader):
             self._found = None
             if entry is not None:
                 key, end = "" if kind.is_list else entry[1], entry.end()
+            elif level.end_text and self._text.startswith(level.end_text, at):
+                key, end = "", -1
             else:
                 key, end = yield from self._read_item(level, at)
             if end >= 0:
                 value = (level.value if len(stack) < DEPTH else None) or self._make_inner_value(level, key, len(stack))
                 value.lead = comma if kind.is_list else f"{comma}{dump_text(key)}: "
-                plan = level.fill_plan(key) if kind.plan.repeats else kind.plan
-                at = (yield from self._read_short(level, plan, end, value)) if value.short else end
+                plan = kind.plan
+                closer = plan.closer.replace(KEY, key) if plan.repeats else plan.closer
+                at = (yield from self._read_short(level, plan, closer, end, value)) if value.short else end
                 level.value = value if at >= 0 and value.short and kind.is_list else None
                 if at < 0 or not value.short:
-                    at = yield from self._stream_raw(level, plan, max(at, 0), value)
+                    at = yield from self._stream_raw(level, plan, closer, max(at, 0), value)
                 if self._opened is not None:
                     stack.append(level)
                     level, self._opened = self._opened, None
@@ -191,7 +193,7 @@ class TaggedReader(EntryReader):
             self._mode, self._tail, self._back = WAIT, kind.tail, 0
             yield len(self._text) + 1
 
-    def _open_level(self, level: Entries | Level, plan: Plan, value: Value) -> Wait:
+    def _open_level(self, level: Entries | Level, closer: str, value: Value) -> Wait:
         """Open the list or object with which the text begins, if a value is one; returns its first item's place, or -1."""
         markup, schema = self._call.markup, value.schema
         assert schema is not None
@@ -207,9 +209,10 @@ class TaggedReader(EntryReader):
             if start < 0:
                 continue
             start = start if kind.start else place
-            if not isinstance(level, Level) or level.kind is not kind or not level.is_like(plan.closer, schema):
-                level = Level(kind, plan.closer, schema)
-            if kind.is_list or kind.next.match(self._text, start) or (yield from self._read_item(level, start))[1] >= 0:
+            if not isinstance(level, Level) or level.kind is not kind or not level.is_like(closer, schema):
+                level = Level(kind, closer, schema)
+            self._found = kind.next.match(self._text, start)
+            if self._found or kind.is_list or (yield from self._read_item(level, start))[1] >= 0:
                 self._opened = level
                 self._written_value += value.lead + kind.opening
                 return start
@@ -252,7 +255,7 @@ class TaggedReader(EntryReader):
                 value.nest(schema, True)
         return value
 
-    def _read_short(self, level: Entries | Level, plan: Plan, at: int, value: Value) -> Wait:
+    def _read_short(self, level: Entries | Level, plan: Plan, closer: str, at: int, value: Value) -> Wait:
         """Read a value that is held back, if it is short and holds nothing like an end marker, in as few steps as can be.
 
         Returns the end of its end marker. Where it opens nested markup, that is ``_opened``, and the place of its first item
@@ -260,24 +263,21 @@ class TaggedReader(EntryReader):
         """
         written, self._written_value = self._written_value, ""
         if value.certain:
-            markup = self._call.markup
-            least = min(len(plan.closer), markup.longest)  # the value cannot have ended before so much has come
-            if len(self._text) < at + least and not self._closed:
+            markup, first = self._call.markup, self._text[at : at + 1]
+            if not first or first in markup.heads or first.isspace():
                 self._emit_arguments(written)
                 self._cut(at)
                 written, at = "", 0
-                yield least
-            first = self._text[at : at + 1]
-            if first in markup.heads or first.isspace():
-                self._emit_arguments(written)
-                self._cut(at)
-                start = yield from self._open_level(level, plan, value)
-                if start >= 0:
-                    return start
-                written, at = "", 0
+                least = min(len(closer), markup.longest)  # the value cannot have ended before so much has come
+                if len(self._text) < least and not self._closed:
+                    yield least
+                first = self._text[:1]
+                if first in markup.heads or first.isspace():
+                    start = yield from self._open_level(level, closer, value)
+                    if start >= 0:
+                        return start
         self._emit_arguments(written)
         self._cut(at)
-        closer = plan.closer
         head, size = closer[:1], len(closer) + level.rest_size
         stop = self._text.find(head)
         if not head or (value.certain and value.opener.lstrip()[:1] != head):
@@ -306,7 +306,7 @@ class TaggedReader(EntryReader):
         self._written_value = value.close(text[start:stop])
         return place
 
-    def _stream_raw(self, level: Entries | Level, plan: Plan, at: int, value: Value) -> Wait:
+    def _stream_raw(self, level: Entries | Level, plan: Plan, closer: str, at: int, value: Value) -> Wait:
         """Emit the value that begins at a place; returns the end of its end marker.
 
         What may be the end marker, or layout before it, is held back until it is certain. Where the value turns out to be
@@ -315,7 +315,7 @@ class TaggedReader(EntryReader):
         # The end of the value before this one and the beginning of this one make one delta.
         written, self._written_value = self._written_value, ""
         written = written if value.holding else written + value.open()
-        closer, before, after, _, search, fast = plan
+        before, after, search, fast = plan.before, plan.after, plan.search, plan.fast
         schema = None if value.certain else value.schema  # of what may turn out to be nested markup
         if after and not value.holding and self._text.startswith(after, at):
             at, after = at + len(after), ""
@@ -345,7 +345,7 @@ class TaggedReader(EntryReader):
             if value.holding and sure > HOLD:
                 if schema is not None and self._call.markup.check(text[:HOLD], schema):
                     self._written_value = written
-                    return (yield from self._open_level(level, plan, value))
+                    return (yield from self._open_level(level, closer, value))
                 lead, after = count_common_prefix(text, 0, HOLD, after), ""
                 self._cut(lead)
                 text, sure, stop = self._text, sure - lead, stop - lead
@@ -409,7 +409,7 @@ class TaggedReader(EntryReader):
                     rest -= count_common_suffix(self._text, 0, stop, before)
                 if schema is not None and value.holding and self._call.markup.check(self._text[:rest], schema) == "whole":
                     self._found = None
-                    return (yield from self._open_level(level, plan, value))
+                    return (yield from self._open_level(level, closer, value))
                 lead = count_common_prefix(self._text, 0, rest, after) if after and value.holding else 0
                 self._written_value += value.close(self._text[lead:rest])
                 return end
