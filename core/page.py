@@ -26,7 +26,7 @@ from .errors import AutoparserError
 from .example import CONTENT, REASONING, Example, make_calls
 from .format import ChatFormat
 from .marks import Field
-from .probes import LATER, SYSTEM, USER, Oracle, Question, build_messages, build_tools
+from .probes import LATER, REASONING_FIELDS, SYSTEM, USER, Oracle, Question, build_messages, build_tools
 from .reasoning import find_reasoning_shape
 from .renderer import Renderer
 from .roundtrip import RoundTrip
@@ -248,7 +248,7 @@ def _name_field(field: Field) -> str:
         return "declaration"
     if "arguments" in names:
         return "key" if field.key else "value"
-    if names[-1] in ("reasoning", "reasoning_content", "thinking"):
+    if names[-1] in REASONING_FIELDS:
         return "reasoning"
     return {"name": "name", "id": "id", "tool_call_id": "id"}.get(names[-1], "content")
 

@@ -19,7 +19,7 @@ from .format import TAUGHT, Capabilities, ChatFormat, Conversation, Counterexamp
 from .imitation import Pattern, find_pattern
 from .lesson import Lesson, LessonCall
 from .marker import is_blank, make_marker
-from .probes import Call, Shape, build_tools
+from .probes import REASONING_FIELDS, Call, Shape, build_tools
 from .renderer import Conversation as Request
 from .renderer import Renderer
 from .verification import compare
@@ -75,7 +75,7 @@ class TaughtRenderer(Renderer):
         text = content
         if "reasoning" in self._parts and reasoning:
             text = self._pattern.write_turn(reasoning, content, ())
-            for name in ("reasoning_content", "reasoning", "thinking"):
+            for name in REASONING_FIELDS:
                 taught.pop(name, None)
         if "tools" in self._parts and calls:
             behind = "reasoning" if reasoning else "start"
@@ -89,7 +89,7 @@ class TaughtRenderer(Renderer):
 
 def read_fields(message: Mapping[str, Any]) -> tuple[str, str, tuple[LessonCall, ...]]:
     """Return reasoning, content and calls of a message."""
-    reasoning = next((message[name] for name in ("reasoning_content", "reasoning", "thinking") if message.get(name)), "")
+    reasoning = next((message[name] for name in REASONING_FIELDS if message.get(name)), "")
     calls = []
     for call in message.get("tool_calls") or []:
         function = call.get("function", call)
