@@ -83,6 +83,10 @@ class Vllm(Engine):
     def serve(self, model: Path, log: Path, parsers: str = "auto") -> AbstractContextManager[Server]:
         return serve_fork("fake_core", self._list_options(model, parsers), log)
 
+    def serve_renderer(self, model: Path, log: Path) -> AbstractContextManager[Server]:
+        """The server without an engine, that renders prompts and reads what was generated for them."""
+        return serve_fork("fake_core", ["launch", "render", *self._list_options(model, "auto")[1:]], log)
+
     def script(self, text: str, burst: int = 1) -> JsonObject:
         return {"vllm_xargs": {"script": text, "burst": burst}}
 

@@ -11,7 +11,9 @@ installed one (scripts/overlay_vllm.sh). The request's field `vllm_xargs` script
     burst       tokens a step (1), as speculative decoding makes them
     no_eos      do not end with the end-of-sequence token: the output was cut off
 
-What a constraint (`structured_outputs`) would do is not emulated.
+A constraint (`structured_outputs`) is enforced by vLLM's own code, in versions that have all of it in one function: what is
+scripted ends at the first token that the constraint refuses. Where it cannot end there the request fails, as it does
+where a real engine generates what it may not.
 
 Knowledge of the interface comes from vLLM 0.25.1 to 0.33.0, `v1/engine/core_client.py` and `v1/engine/async_llm.py`.
 """
@@ -31,6 +33,8 @@ os.environ.update({key: value for key, value in serving.ENVIRONMENT.items() if k
 
 from vllm.entrypoints.cli import main as command
 from vllm.v1.engine import EngineCoreOutput, EngineCoreOutputs, FinishReason, core_client
+from vllm.v1.request import Request
+from vllm.v1.structured_output import StructuredOutputManager
 
 _HEAVY = (
     "vllm.entrypoints.anthropic.api_router",
@@ -47,6 +51,7 @@ _HEAVY = (
     "vllm.model_executor.model_loader",
     "vllm.model_executor.models.config",
     "vllm.parser.engine.registered_adapters",
+    "vllm.v1.structured_output",
 )
 """What the server imports as it starts, where it has it: not to be imported again by each fork."""
 
@@ -69,6 +74,7 @@ class FakeCore:
         from vllm.tokenizers import cached_tokenizer_from_config
 
         self._tokenizer = cached_tokenizer_from_config(config.model_config)
+        self._manager = StructuredOutputManager(config)
         self._outputs: asyncio.Queue[Any] = asyncio.Queue()
         self._aborted: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -103,7 +109,7 @@ class FakeCore:
         return do_nothing
 
     async def _generate(self, request: Any) -> None:
-        ids, reason = self._script(request.sampling_params)
+        ids, reason = await self._constrain(request, *self._script(request.sampling_params))
         burst = int((request.sampling_params.extra_args or {}).get("burst", 1))
         for start in range(0, len(ids), burst):
             await asyncio.sleep(0)
@@ -116,6 +122,27 @@ class FakeCore:
                 finish_reason=reason if last else None,
             )
             await self._outputs.put(EngineCoreOutputs(outputs=[step]))
+
+    async def _constrain(self, request: Any, ids: list[int], reason: Any) -> tuple[list[int], Any]:
+        """Those of the tokens that a request's constraint allows, and why they end."""
+        given = Request.from_engine_core_request(request, None)
+        constraint = given.structured_output_request
+        if constraint is None or not hasattr(self._manager, "accept_tokens"):
+            return ids, reason
+        self._manager.grammar_init(given)
+        while not constraint.is_grammar_ready:
+            await asyncio.sleep(0.001)
+        if isinstance(constraint.grammar, Exception):
+            return ids[:1], FinishReason.ERROR
+        for place, token in enumerate(ids):
+            given.append_output_token_ids(token)
+            if not self._manager.accept_tokens(given, [token]):
+                end = self._tokenizer.eos_token_id
+                print(f"the constraint refuses {self._tokenizer.decode(ids[place:])!r}: {given.sampling_params}", flush=True)
+                if constraint.grammar.validate_tokens([end]):
+                    return [*ids[:place], end], FinishReason.STOP
+                return ids[: place + 1], FinishReason.ERROR
+        return ids, reason
 
     def _script(self, params: Any) -> tuple[list[int], Any]:
         """The tokens to generate, and why they end."""

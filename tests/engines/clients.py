@@ -17,6 +17,7 @@ from cases import Case
 from conversations import JsonObject
 from engines import MODEL
 from judge import fold
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 _SECONDS = 60.0
 
@@ -74,7 +75,10 @@ def ask_choices(url: str, case: Case, extra: Extra, stream: bool) -> list[Reply]
     if not stream:
         tokens = _read_reasoning_tokens(answer.usage)
         return [Reply(_read_message(choice.message), choice.finish_reason, tokens) for choice in answer.choices]
-    chunks = list(answer)
+    return _read_chunks(list(answer))
+
+
+def _read_chunks(chunks: list[Any]) -> list[Reply]:
     tokens = next((_read_reasoning_tokens(chunk.usage) for chunk in chunks if chunk.usage), None)
     streams: dict[int, list[Any]] = {}
     for choice in (choice for chunk in chunks for choice in chunk.choices):
@@ -113,6 +117,37 @@ def _fold_choices(choices: Iterable[Any], tokens: int | None) -> Reply:
         kinds += sorted(delta)
         finish = choice.finish_reason or finish
     return Reply(fold(deltas), finish, tokens, kinds)
+
+
+def ask_renderer(url: str, case: Case, tokens: list[int], stream: bool) -> Reply:
+    """vLLM's server that only renders: it makes the prompt, and reads the tokens that were generated elsewhere."""
+
+    def post(path: str, body: JsonObject) -> Any:
+        return _connect(url).post(f"/chat/completions/{path}", cast_to=object, body=body)
+
+    request: JsonObject = {
+        **_drop_empty({"tools": case.tools}),
+        "model": MODEL,
+        "messages": case.messages,
+        "max_tokens": case.max_tokens,
+        "chat_template_kwargs": case.kwargs,
+        **case.options,
+    }
+    rendered = {"chat_request": request, "prompt_token_ids": post("render", request)["token_ids"]}
+    if not stream:
+        choice: JsonObject = {"index": 0, "finish_reason": "stop", "token_ids": tokens}
+        answer = post("derender", {**rendered, "generate_response": {"request_id": "one", "choices": [choice]}})
+        first = ChatCompletion.model_validate(answer).choices[0]
+        return Reply(_read_message(first.message), first.finish_reason)
+    chunks, state = [], None
+    for start in range(0, len(tokens), case.burst):
+        end = start + case.burst
+        choice = {"index": 0, "finish_reason": "stop" if end >= len(tokens) else None, "token_ids": tokens[start:end]}
+        chunk = {"request_id": "one", "choices": [choice]}
+        answer = post("derender", {**rendered, "stream": True, "generate_chunk": chunk, "stream_state": state})
+        state = answer["stream_state"]
+        chunks.append(ChatCompletionChunk.model_validate(answer["chunk"]))
+    return _read_chunks(chunks)[0]
 
 
 # Responses

@@ -1,0 +1,41 @@
+"""What vLLM starts beside `vllm serve` that makes our parsers too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("vllm", reason="vLLM is not installed in this environment: see scripts/setup_vllm.sh")
+
+from cases import TEMPLATES, load_subject
+from clients import ask_renderer
+from engines import Vllm
+from judge import find_fault
+from served import Served
+from tiny_model import make_model
+from tokenizers import Tokenizer
+
+if TYPE_CHECKING:
+    from engines import Engine
+
+
+@pytest.fixture(scope="module")
+def renderer(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    assert isinstance(engine, Vllm)
+    folder, subject = tmp_path_factory.mktemp("renderer"), load_subject(TEMPLATES["reasoning opened by the prompt"])
+    model = make_model(subject.source, folder / "model", eos=subject.eos)
+    with engine.serve_renderer(model, folder / "log") as server:
+        yield Served(engine, subject, server, Tokenizer.from_file(str(model / "tokenizer.json")))
+
+
+@pytest.mark.parametrize("stream", [pytest.param(False, id="whole"), pytest.param(True, id="stream")])
+def test_what_was_generated_elsewhere_is_read(renderer: Served, stream: bool) -> None:
+    """`vllm launch render`: parsers in threads, and in a stream a new one for each piece, which reads all anew."""
+    for case in renderer.subject.cases.values():
+        tokens = renderer.tokenizer.encode(case.text + renderer.subject.eos, add_special_tokens=False).ids
+        reply = ask_renderer(renderer.server.url, replace(case, burst=16), tokens, stream)
+        assert find_fault(case.expected, reply.message) is None, (case.name, reply)
+        assert reply.finish == ("tool_calls" if case.expected["tool_calls"] and stream else "stop")  # vLLM's own word
