@@ -6,11 +6,13 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from cases import Case
 from serving import STAND_INS, Server, list_sglang, serve, serve_fork
 from tiny_model import LENGTH
 
@@ -50,6 +52,10 @@ class Engine(ABC):
     ) -> AbstractContextManager[Server]:
         """A server with the real engine, whose model is made to write what is scripted. `watch` is told the seconds."""
         return serve(self.list_command(model, parsers), log, path=[str(Path(__file__).parent)], watch=watch)
+
+    def adapt(self, case: Case, endpoint: str) -> Case | None:
+        """The case as an endpoint can be asked it, or None where its requests cannot set the template's switches."""
+        return case
 
     @abstractmethod
     def script(self, text: str, burst: int = 1) -> JsonObject:
@@ -113,6 +119,16 @@ class Sglang(Engine):
         self, model: Path, log: Path, parsers: str = "auto", watch: Watch | None = None
     ) -> AbstractContextManager[Server]:
         return serve(self.list_command(model, parsers), log, path=[str(STAND_INS)], watch=watch)
+
+    def adapt(self, case: Case, endpoint: str) -> Case | None:
+        """Messages have no `chat_template_kwargs` (0.5.23): reasoning can be turned on and off, and nothing else."""
+        if endpoint != "messages" or not case.kwargs:
+            return case
+        [(switch, value), *more] = case.kwargs.items()
+        if switch not in ("thinking", "enable_thinking") or more:
+            return None
+        thinking = {"type": "enabled", "budget_tokens": 1024} if value else {"type": "disabled"}
+        return replace(case, options={**case.options, "thinking": thinking})
 
     def script(self, text: str, burst: int = 1) -> JsonObject:
         return {"script": {"text": text, "burst": burst}}

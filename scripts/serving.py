@@ -25,6 +25,7 @@ from pathlib import Path
 ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
     "HF_HUB_OFFLINE": "1",
+    "OMP_NUM_THREADS": "1",
     "SGLANG_USE_CPU_ENGINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
     "TOKENIZERS_PARALLELISM": "false",

@@ -25,9 +25,16 @@ class Served:
     server: Server
     tokenizer: Tokenizer = field(repr=False)
 
+    def list_cases(self, endpoint: str) -> list[Case]:
+        """The cases that an endpoint can be asked."""
+        return [case for case in self.subject.cases.values() if self.engine.adapt(case, endpoint)]
+
     def ask(self, case: Case, endpoint: str = "chat", *, stream: bool = False) -> Reply:
         """What a client gets that sends the case's request to an endpoint."""
-        return ENDPOINTS[endpoint](self.server.url, case, self.engine.script(case.text, case.burst), stream)
+        adapted = self.engine.adapt(case, endpoint)
+        if adapted is None:
+            raise ValueError(f"{self.engine.name} cannot be asked for {case.name} by {endpoint}")
+        return ENDPOINTS[endpoint](self.server.url, adapted, self.engine.script(case.text, case.burst), stream)
 
     def ask_freely(self, case: Case, *, stream: bool = False) -> Reply:
         """What a client of the chat endpoint gets where the model may write what it likes, within its constraints."""

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from engines import Engine
 
 SHAPES = ("JSON in tags", "tagged arguments")
+CASES = ("content hard", "call all types", "reasoning, content, two calls", "two calls")
+"""What is asked of it, where the template prints it: for each message a model runs on a CPU."""
 
 
 @pytest.fixture(scope="module", params=SHAPES)
@@ -34,7 +36,9 @@ def real(request: pytest.FixtureRequest, engine: Engine, tmp_path_factory: pytes
 @pytest.mark.parametrize("stream", [pytest.param(False, id="whole"), pytest.param(True, id="stream")])
 @pytest.mark.parametrize("endpoint", ["chat", "responses", "messages"])
 def test_rendered_fields_come_back(real: Served, endpoint: str, stream: bool) -> None:
-    faults = {name: real.find_fault(case, endpoint, stream=stream) for name, case in real.subject.cases.items()}
+    cases = [case for case in real.list_cases(endpoint) if case.name in CASES]
+    assert len(cases) >= 3
+    faults = {case.name: real.find_fault(case, endpoint, stream=stream) for case in cases}
     assert [f"{name}: {fault}" for name, fault in faults.items() if fault] == []
 
 

@@ -85,26 +85,26 @@ def show_json(text: str) -> str:
 @templates
 @ways
 def test_rendered_fields_come_back(served: Served, endpoint: str, stream: bool) -> None:
-    assert find_faults(served, list(served.subject.cases.values()), endpoint, stream) == []
+    assert find_faults(served, served.list_cases(endpoint), endpoint, stream) == []
 
 
 @templates
 @pytest.mark.parametrize("burst", [3, 10_000])
 def test_steps_of_many_tokens(served: Served, burst: int) -> None:
-    cases = [replace(case, burst=burst) for case in served.subject.cases.values()]
+    cases = [replace(case, burst=burst) for case in served.list_cases("chat")]
     assert find_faults(served, cases, "chat", True) == []
 
 
 @templates
 @pytest.mark.parametrize("endpoint", ["responses", "messages"])
 def test_whole_outputs_in_one_step(served: Served, endpoint: str) -> None:
-    cases = [replace(case, burst=10_000) for case in served.subject.cases.values()]
+    cases = [replace(case, burst=10_000) for case in served.list_cases(endpoint)]
     assert find_faults(served, cases, endpoint, True) == []
 
 
 @pytest.mark.parametrize("served", SPELLED, indirect=True)
 def test_markers_that_are_no_special_tokens(served: Served) -> None:
-    assert find_faults(served, list(served.subject.cases.values()), "chat", True) == []
+    assert find_faults(served, served.list_cases("chat"), "chat", True) == []
 
 
 @templates
