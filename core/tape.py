@@ -122,10 +122,10 @@ class Tape:
         """
         mode = self._mode
         if mode <= WAIT:
-            if len(self._text) + len(text) < self._need:
-                self._text += text
-                return []
-            if mode == WAIT and len(text) <= CHUNK and self._is_dull(text):
+            known, need = self._text + text, self._need
+            size = len(known)
+            if size < need or (mode == WAIT and size <= need + TAIL_LIMIT and not self._tail(known, need - self._back)):  # type: ignore[misc]
+                self._text = known
                 return []
         elif mode == COPY:
             if self._guard(text) is None and text:  # type: ignore[misc]
@@ -160,16 +160,6 @@ class Tape:
                 self._depth += change
                 return [_make(Delta, ("tool_call", out, self._index, None, None))] if out else []
         return self._resume(text)
-
-    def _is_dull(self, text: str) -> bool:
-        """Keep a chunk if what is waited for beyond a length has not come with it."""
-        known = self._text + text
-        size, need = len(known), self._need
-        if size > need + TAIL_LIMIT or self._tail(known, max(size - len(text), need) - self._back):  # type: ignore[misc]
-            self._need = 0
-            return False
-        self._text = known
-        return True
 
     def finish(self) -> list[Delta]:
         """Say that the output has ended; return what was held back. The parser is then closed."""

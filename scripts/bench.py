@@ -4,10 +4,11 @@
     python scripts/bench.py --quick          # fewer repeats, shorter outputs
     python scripts/bench.py --json FILE      # the figures as JSON
 
-Every output is fed in tokens of four characters. The floor is a parser whose ``feed`` returns one Delta with the text,
-measured in the same run and in turn with ours. What is counted is the time of this thread on the processor, and the ratio
-is the median of many rounds, each of which divides ours by the floor right beside it: so other work on the machine, and a
-processor that changes its speed, disturb it least. Absolute times depend on the machine: read the ratios.
+Every output is fed in tokens of four characters. The floor is a parser whose ``feed`` returns one Delta with the text. It
+and ours are fed in turn, a hundred tokens at a time, so both meet the same processor: one that changes its speed, or is
+shared, does so within milliseconds. What is counted is the time of this thread on the processor; a ratio is the median of
+many rounds, and the rounds of the short and of the long output alternate, so that the growth compares like with like.
+Absolute times depend on the machine: read the ratios.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import json
 import re
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -30,6 +31,7 @@ import chat_autoparser as ca
 from chat_autoparser.budget import Budget
 
 TOKEN = 4
+SLICE = 100  # how many tokens the parsers are fed in turn
 BUDGET = Budget(seconds=120, render_seconds=60, characters=1 << 33)  # some templates join texts in quadratic time
 SHAPES = {
     "JSON in tags": "Qwen-Qwen3-0.6B",
@@ -136,30 +138,41 @@ def split_tokens(text: str) -> list[str]:
     return [text[place : place + TOKEN] for place in range(0, len(text), TOKEN)]
 
 
-def time_feeding(make: Callable[[], Any], tokens: list[str]) -> float:
-    """Return the mean microseconds of a feed over the tokens."""
-    feed = make().feed
+def time_feeding(feeds: Sequence[Callable[[str], Any]], tokens: list[str]) -> list[float]:
+    """Return the mean microseconds of each feed over the tokens, which are fed to all in turn, a slice at a time."""
+    elapsed = [0.0] * len(feeds)
     gc.disable()
-    start = time.thread_time()
-    for token in tokens:
-        feed(token)
-    elapsed = time.thread_time() - start
+    for place in range(0, len(tokens), SLICE):
+        piece = tokens[place : place + SLICE]
+        for number, feed in enumerate(feeds):
+            start = time.thread_time()
+            for token in piece:
+                feed(token)
+            elapsed[number] += time.thread_time() - start
     gc.enable()
-    return elapsed / len(tokens) * 1e6
+    return [seconds / len(tokens) * 1e6 for seconds in elapsed]
 
 
-def measure(format: ca.ChatFormat, source: str, load: Load, tokens: int, rounds: int) -> tuple[float, float, float] | None:
-    """Return (ours, floor, ratio): microseconds a token, the best of the rounds, and the median of their ratios."""
-    rendered = render_output(source, load, tokens * TOKEN)
-    if rendered is None:
-        return None
-    text, tools = rendered
-    pieces = split_tokens(text)[:tokens]
-    ours, floor = [], []
-    for _ in range(rounds):
-        floor.append(time_feeding(NoParser, pieces))
-        ours.append(time_feeding(lambda: format.parser(tools=tools), pieces))
-    return min(ours), min(floor), statistics.median(own / least for own, least in zip(ours, floor, strict=True))
+class Figures:
+    """What the rounds of one output gave, in microseconds a token: ours, the floor, and ours divided by it."""
+
+    def __init__(self, format: ca.ChatFormat, output: tuple[str, list[dict[str, Any]]], tokens: int) -> None:
+        text, self._tools = output
+        self._format, self._tokens = format, split_tokens(text)[:tokens]
+        self._ours: list[float] = []
+        self._floor: list[float] = []
+
+    def run_rounds(self, number: int) -> None:
+        """Measure so many rounds more."""
+        for _ in range(number):
+            ours, floor = time_feeding((self._format.parser(tools=self._tools).feed, NoParser().feed), self._tokens)
+            self._ours.append(ours)
+            self._floor.append(floor)
+
+    def sum_up(self) -> tuple[float, float, float]:
+        """Return the best of the rounds for ours and the floor, and the median of their ratios."""
+        ratio = statistics.median(own / least for own, least in zip(self._ours, self._floor, strict=True))
+        return min(self._ours), min(self._floor), ratio
 
 
 def measure_shapes(short: int, long: int, repeats: int) -> Iterator[dict[str, Any]]:
@@ -169,17 +182,22 @@ def measure_shapes(short: int, long: int, repeats: int) -> Iterator[dict[str, An
         source = sources[name]
         format = ca.analyze(source, bos_token="<s>", eos_token="</s>")
         for load in LOADS:
-            near = measure(format, source, load, short, repeats * 8)
-            far = measure(format, source, load, long, repeats)
-            if near and far:
-                yield {
-                    "shape": shape,
-                    "load": load.name,
-                    "us": round(near[0], 2),
-                    "floor_us": round(near[1], 2),
-                    "ratio": round(near[2], 2),
-                    "growth": round(far[2] / near[2], 2),
-                }
+            outputs = [render_output(source, load, tokens * TOKEN) for tokens in (short, long)]
+            if outputs[0] is None or outputs[1] is None:
+                continue
+            near, far = Figures(format, outputs[0], short), Figures(format, outputs[1], long)
+            for _ in range(repeats):
+                near.run_rounds(8)
+                far.run_rounds(1)
+            us, floor, ratio = near.sum_up()
+            yield {
+                "shape": shape,
+                "load": load.name,
+                "us": round(us, 2),
+                "floor_us": round(floor, 2),
+                "ratio": round(ratio, 2),
+                "growth": round(far.sum_up()[2] / ratio, 2),
+            }
 
 
 def measure_construction(repeats: int) -> float:
