@@ -32,6 +32,8 @@ class Engine(ABC):
     """Whether the usage says how many tokens were reasoning."""
     silencer: JsonObject = {}  # noqa: RUF012 - never changed
     """The field of a chat request that asks for no reasoning in the answer."""
+    doubled: Sequence[str] = ()
+    """The options for two processes that serve the API, where it has that."""
     renames: Sequence[str] = ()
     """The endpoints that give calls ids of their own, whatever the parser says."""
 
@@ -48,10 +50,11 @@ class Engine(ABC):
         """A server with a scripted engine core, or the real one where there is no scripted one."""
 
     def serve_real(
-        self, model: Path, log: Path, parsers: str = "auto", watch: Watch | None = None
+        self, model: Path, log: Path, parsers: str = "auto", watch: Watch | None = None, *, doubled: bool = False
     ) -> AbstractContextManager[Server]:
         """A server with the real engine, whose model is made to write what is scripted. `watch` is told the seconds."""
-        return serve(self.list_command(model, parsers), log, path=[str(Path(__file__).parent)], watch=watch)
+        command = [*self.list_command(model, parsers), *(self.doubled if doubled else ())]
+        return serve(command, log, path=[str(Path(__file__).parent)], watch=watch)
 
     def adapt(self, case: Case, endpoint: str) -> Case | None:
         """The case as an endpoint can be asked it, or None where its requests cannot set the template's switches."""
@@ -66,6 +69,7 @@ class Vllm(Engine):
     """vLLM on a CPU. What the real engine makes a tiny model write is forced by a logits processor."""
 
     name = "vllm"
+    doubled = ("--api-server-count", "2")
     silencer: JsonObject = {"include_reasoning": False}  # noqa: RUF012
 
     def __init__(self) -> None:
@@ -116,7 +120,7 @@ class Sglang(Engine):
         return serve_fork("fake_sglang", options, log, health="/v1/models", path=[str(STAND_INS)])
 
     def serve_real(
-        self, model: Path, log: Path, parsers: str = "auto", watch: Watch | None = None
+        self, model: Path, log: Path, parsers: str = "auto", watch: Watch | None = None, *, doubled: bool = False
     ) -> AbstractContextManager[Server]:
         return serve(self.list_command(model, parsers), log, path=[str(STAND_INS)], watch=watch)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from cases import TEMPLATES, Case, Subject, load_subject
@@ -61,9 +62,9 @@ class Served:
         return f"{fault}: of {case.text!r} came {reply.message}" if fault else None
 
     def cut(self, text: str, count: int) -> str:
-        """The first tokens of a text, as text."""
+        """The first tokens of a text, as text; a character that the last of them only begins is not shown."""
         ids = self.tokenizer.encode(text, add_special_tokens=False).ids[:count]
-        return str(self.tokenizer.decode(ids, skip_special_tokens=False))
+        return str(self.tokenizer.decode(ids, skip_special_tokens=False)).rstrip("\ufffd")
 
     def count_tokens(self, text: str) -> int:
         """How many tokens the model has for a text."""
@@ -72,12 +73,22 @@ class Served:
 
 @contextmanager
 def serve_subject(
-    engine: Engine, shape: str, markers: Markers, folder: Path, parsers: str = "auto", *, real: bool = False
+    engine: Engine,
+    shape: str,
+    markers: Markers,
+    folder: Path,
+    parsers: str = "auto",
+    *,
+    real: bool = False,
+    doubled: bool = False,
 ) -> Iterator[Served]:
-    """A server for a template, with our parsers or the named ones; the end of its log is shown where it died meanwhile."""
+    """A server for a template, with our parsers or the named ones; the end of its log is shown where it died meanwhile.
+
+    A `real` one may be `doubled`: its API is then served by two processes, if the engine can do that.
+    """
     subject = load_subject(TEMPLATES[shape])
     model = make_model(subject.source, folder / "model", markers=markers, eos=subject.eos)
-    start = engine.serve_real if real else engine.serve
+    start = partial(engine.serve_real, doubled=doubled) if real else engine.serve
     with start(model, folder / "log", parsers=parsers) as server:
         try:
             yield Served(engine, subject, server, Tokenizer.from_file(str(model / "tokenizer.json")))

@@ -6,8 +6,11 @@ A server of it takes half a minute to a minute to start, so there are few.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,12 +27,15 @@ if TYPE_CHECKING:
 SHAPES = ("JSON in tags", "tagged arguments")
 CASES = ("content hard", "call all types", "reasoning, content, two calls", "two calls")
 """What is asked of it, where the template prints it: for each message a model runs on a CPU."""
+DOUBLED = "tagged arguments"
+"""The shape whose server has two processes for its API, if the engine can do that."""
 
 
 @pytest.fixture(scope="module", params=SHAPES)
 def real(request: pytest.FixtureRequest, engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    parsers = request.config.getoption("--parsers")
-    with serve_subject(engine, request.param, "added", tmp_path_factory.mktemp("real"), parsers, real=True) as served:
+    parsers, doubled = request.config.getoption("--parsers"), request.param == DOUBLED
+    folder = tmp_path_factory.mktemp("real")
+    with serve_subject(engine, request.param, "added", folder, parsers, real=True, doubled=doubled) as served:
         yield served
 
 
@@ -40,6 +46,19 @@ def test_rendered_fields_come_back(real: Served, endpoint: str, stream: bool) ->
     assert len(cases) >= 3
     faults = {case.name: real.find_fault(case, endpoint, stream=stream) for case in cases}
     assert [f"{name}: {fault}" for name, fault in faults.items() if fault] == []
+
+
+@pytest.mark.parametrize("real", [DOUBLED], indirect=True)
+def test_each_process_of_an_api_reads_alike(real: Served) -> None:
+    if not real.engine.doubled:
+        pytest.skip(f"{real.engine.name} serves its API from one process")
+    cases = list(real.subject.cases.values())[:10]
+    with ThreadPoolExecutor(len(cases)) as pool:  # many connections at once, for each process to get some
+        faults = list(pool.map(partial(real.find_fault, stream=True), cases))
+    assert [fault for fault in faults if fault] == []
+    log = real.server.log.read_text("utf-8", "replace")
+    answered = set(re.findall(r"\(ApiServer_(\d) .*POST /v1/chat/completions", log))
+    assert answered == {"0", "1"}
 
 
 @pytest.mark.parametrize("choice", ["required", "named"])

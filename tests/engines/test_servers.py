@@ -29,7 +29,8 @@ def make_param(shape: str, markers: str) -> Any:
 
 
 SPECIAL = [make_param(shape, "special") for shape in TEMPLATES]
-SPELLED = [make_param(shape, "plain") for shape in TEMPLATES] + [make_param(shape, "added") for shape in FEW]
+# What markers are made of, vLLM's plugin tests try with every shape, without a server; each of these costs one.
+SPELLED = [make_param(shape, "plain") for shape in FEW] + [make_param(shape, "added") for shape in FEW[:2]]
 WAYS = [
     pytest.param(endpoint, stream, id=f"{endpoint} {'stream' if stream else 'whole'}")
     for endpoint in ("chat", "responses", "messages")
