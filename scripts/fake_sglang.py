@@ -74,7 +74,7 @@ class ScriptedManager(TokenizerManager):  # type: ignore[misc]
             counter.count(ids[start:end])
             last = end == len(ids)
             yield {
-                "text": self._decode(ids[:end], params, last and reason["type"] == "stop"),
+                "text": self._decode(ids[:end], params, reason["type"] if last else None),
                 "output_ids": ids[:end],
                 "index": index,
                 "meta_info": {
@@ -89,14 +89,14 @@ class ScriptedManager(TokenizerManager):  # type: ignore[misc]
                 },
             }
 
-    def _decode(self, ids: list[int], params: dict[str, Any], stopped: bool) -> str:
-        """Return the text of tokens as the detokenizer does: no half characters, and not the token that stops."""
+    def _decode(self, ids: list[int], params: dict[str, Any], end: str | None) -> str:
+        """Return text as the detokenizer does: half characters only at its end, but no token that stops."""
         text: str = self.tokenizer.decode(
-            ids[:-1] if stopped else ids,
+            ids[:-1] if end == "stop" else ids,
             skip_special_tokens=params.get("skip_special_tokens", True),
             spaces_between_special_tokens=params.get("spaces_between_special_tokens", True),
         )
-        return text if stopped else text.rstrip("\ufffd")
+        return text if end else text.rstrip("\ufffd")
 
 
 class _Counter:
