@@ -71,6 +71,7 @@ class Case:
     """A request, what is generated for it, and the message that it means (as `judge.find_fault` wants it).
 
     `kwargs` go to the template, `options` into the request's body. `burst` is the number of tokens a step.
+    Where it is not `bound`, the text is generated even if the request's constraint refuses it.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Case:
     options: JsonObject = field(default_factory=dict)
     burst: int = 1
     max_tokens: int = 4000
+    bound: bool = True
 
 
 @dataclass(frozen=True)

@@ -61,8 +61,11 @@ class Engine(ABC):
         return case
 
     @abstractmethod
-    def script(self, text: str, burst: int = 1) -> JsonObject:
-        """The fields of a request's body that make the server generate a text, so many tokens a step if it can do that."""
+    def script(self, text: str, burst: int = 1, *, bound: bool = True) -> JsonObject:
+        """The fields of a request's body that make the server generate a text, so many tokens a step if it can do that.
+
+        Where it is not `bound`, it is generated even if the request's constraint refuses it.
+        """
 
 
 class Vllm(Engine):
@@ -97,8 +100,8 @@ class Vllm(Engine):
         """The server without an engine, that renders prompts and reads what was generated for them."""
         return serve_fork("fake_core", ["launch", "render", *self._list_options(model, "auto")[1:]], log)
 
-    def script(self, text: str, burst: int = 1) -> JsonObject:
-        return {"vllm_xargs": {"script": text, "burst": burst}}
+    def script(self, text: str, burst: int = 1, *, bound: bool = True) -> JsonObject:
+        return {"vllm_xargs": {"script": text, "burst": burst, **({} if bound else {"unbound": 1})}}
 
 
 class Sglang(Engine):
@@ -134,7 +137,7 @@ class Sglang(Engine):
         thinking = {"type": "enabled", "budget_tokens": 1024} if value else {"type": "disabled"}
         return replace(case, options={**case.options, "thinking": thinking})
 
-    def script(self, text: str, burst: int = 1) -> JsonObject:
+    def script(self, text: str, burst: int = 1, *, bound: bool = True) -> JsonObject:
         return {"script": {"text": text, "burst": burst}}
 
 

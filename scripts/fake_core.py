@@ -10,6 +10,7 @@ installed one (scripts/overlay_vllm.sh). The request's field `vllm_xargs` script
     script_ids  the token ids to generate instead
     burst       tokens a step (1), as speculative decoding makes them
     no_eos      do not end with the end-of-sequence token: the output was cut off
+    unbound     generate it even if the request's constraint refuses it
 
 A constraint (`structured_outputs`) is enforced by vLLM's own code, in versions that have all of it in one function: what is
 scripted ends at the first token that the constraint refuses. Where it cannot end there the request fails, as it does
@@ -127,7 +128,8 @@ class FakeCore:
         """Those of the tokens that a request's constraint allows, and why they end."""
         given = Request.from_engine_core_request(request, None)
         constraint = given.structured_output_request
-        if constraint is None or not hasattr(self._manager, "accept_tokens"):
+        unbound = (request.sampling_params.extra_args or {}).get("unbound")
+        if constraint is None or unbound or not hasattr(self._manager, "accept_tokens"):
             return ids, reason
         self._manager.grammar_init(given)
         while not constraint.is_grammar_ready:

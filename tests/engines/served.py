@@ -35,7 +35,8 @@ class Served:
         adapted = self.engine.adapt(case, endpoint)
         if adapted is None:
             raise ValueError(f"{self.engine.name} cannot be asked for {case.name} by {endpoint}")
-        return ENDPOINTS[endpoint](self.server.url, adapted, self.engine.script(case.text, case.burst), stream)
+        script = self.engine.script(case.text, case.burst, bound=case.bound)
+        return ENDPOINTS[endpoint](self.server.url, adapted, script, stream)
 
     def ask_freely(self, case: Case, *, stream: bool = False) -> Reply:
         """What a client of the chat endpoint gets where the model may write what it likes, within its constraints."""
@@ -43,7 +44,7 @@ class Served:
 
     def ask_choices(self, case: Case, *, stream: bool = False) -> list[Reply]:
         """The choices that a client of the chat endpoint gets."""
-        return ask_choices(self.server.url, case, self.engine.script(case.text, case.burst), stream)
+        return ask_choices(self.server.url, case, self.engine.script(case.text, case.burst, bound=case.bound), stream)
 
     def find_fault(self, case: Case, endpoint: str = "chat", *, stream: bool = False) -> str | None:
         """What is wrong with the reply to a case, or None: the message, how it ends, or that there is none."""
