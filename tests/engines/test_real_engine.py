@@ -24,7 +24,7 @@ from served import Served, serve_subject
 if TYPE_CHECKING:
     from engines import Engine
 
-SHAPES = ("JSON in tags", "tagged arguments")
+SHAPES = ("JSON in tags", pytest.param("tagged arguments", marks=pytest.mark.more))
 CASES = ("content hard", "call all types", "reasoning, content, two calls", "two calls")
 """What is asked of it, where the template prints it: for each message a model runs on a CPU."""
 DOUBLED = "tagged arguments"
