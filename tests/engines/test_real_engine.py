@@ -6,7 +6,6 @@ A server of it takes half a minute to a minute to start, so there are few.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -49,16 +48,13 @@ def test_rendered_fields_come_back(real: Served, endpoint: str, stream: bool) ->
 
 
 @pytest.mark.parametrize("real", [DOUBLED], indirect=True)
-def test_each_process_of_an_api_reads_alike(real: Served) -> None:
+def test_many_connections_to_two_processes(real: Served) -> None:
     if not real.engine.doubled:
         pytest.skip(f"{real.engine.name} serves its API from one process")
     cases = list(real.subject.cases.values())[:10]
     with ThreadPoolExecutor(len(cases)) as pool:  # many connections at once, for each process to get some
         faults = list(pool.map(partial(real.find_fault, stream=True), cases))
     assert [fault for fault in faults if fault] == []
-    log = real.server.log.read_text("utf-8", "replace")
-    answered = set(re.findall(r"\(ApiServer_(\d) .*POST /v1/chat/completions", log))
-    assert answered == {"0", "1"}
 
 
 @pytest.mark.parametrize("choice", ["required", "named"])
