@@ -89,7 +89,7 @@ class Entries:
         self.rest_size = min(self._entry_size, max(shortest_end, closers))
         separator = f"(?:{write_flexible(self.separator)}{SPACE})?" if self.separator else ""
         self._head = re.compile(f"{SPACE}{separator}{write_flexible(self.key_start)}" if self.key_start else "(?!)")
-        self._slot_head = re.compile("|".join(map(re.escape, sorted(self.slot_heads))))
+        self.slot_head = re.compile("|".join(map(re.escape, sorted(self.slot_heads))))
         # With one of these the beginning of an entry ends, and the layout after it, or the end marker of a call.
         tails = {(text, "") for text in (self.end.text, call.call_end, call.section_end)}
         tails |= {(slot.start.text, "(?s:.)" if slot.start.after else "") for slot in notation.slots}
@@ -135,7 +135,7 @@ class Entries:
                 return 0
             return size - len(rest) + self._entry_size
         start = head.end()
-        found = self._slot_head.search(text, start, start + KEY_LIMIT)
+        found = self.slot_head.search(text, start, start + KEY_LIMIT)
         if found is None:
             hopeless = size - start > KEY_LIMIT or text.find("\n", start) >= 0
             return 0 if hopeless else KEEP_KEY
@@ -226,4 +226,10 @@ class EntryReader(ArgumentReader):
         if any(literal.match(text, 0) < -1 for literal in (start, *entries.ends) if literal):
             return True
         end = start.match(text, 0)
-        return bool(start) and end >= 0 and re.fullmatch(r"[^\s<>/][^\s<>]*|", text[end:]) is not None
+        if not start or end < 0:
+            return False
+        rest = text[end:]
+        key = entries.slot_head.split(rest, maxsplit=1)[0]
+        if re.fullmatch(r"[^\s<>/][^\s<>]*|", key) is None:
+            return False
+        return key == rest or any(literal.match(rest, len(key)) < -1 for literal, _ in entries.slots)

@@ -292,3 +292,17 @@ def test_deep_nesting_and_floods(shape: str) -> None:
         nested = [nested]
     reading = read_all_ways(form, write_call(shape, "f", {"zz": nested}), TOOLS, open_turn(shape))
     assert load(reading.calls) == [("f", {"zz": nested})]
+
+
+@pytest.mark.parametrize("shape", ["TAGGED", "KEY_VALUE", "TYPED"])
+def test_output_that_ends_in_the_beginning_of_another_entry(shape: str) -> None:
+    """The value before it has ended: its end marker is none of it."""
+    form = FORMATS[shape]
+    one, two = write_call(shape, "f", {"a": "x"}), write_call(shape, "f", {"a": "x", "n": "y"})
+    assert form.tools
+    slots = form.tools.arguments.object.slots
+    closer = slots[0].end.text
+    behind, value = two.index(closer) + len(closer), two.rindex("y")
+    assert one[:behind] == two[:behind]
+    for end in range(behind, value):
+        assert read_all_ways(form, two[:end], TOOLS, open_turn(shape)).calls == [("f", '{"a": "x"')], two[:end]
