@@ -117,7 +117,6 @@ class Markup:
             kinds.append((False, texts, objects.slots[0]))
         self.openers = tuple(texts[0] or texts[1] for _, texts, _ in kinds)
         self.heads = frozenset(text[0] for text in self.openers)
-        self.longest = max(map(len, self.openers), default=0)
         self._kinds = tuple(Kind(*parts, self.openers) for parts in kinds)
 
     def get_kinds(self, types: tuple[str, ...]) -> Iterable[Kind]:

@@ -166,6 +166,13 @@ class TaggedReader(EntryReader):
             if not stack:
                 return end
             level, at = stack.pop(), end
+            # What ends here is often the last item: wait for what then follows the end of the outer level, too.
+            outer = stack[-1] if stack else self._get_entries()
+            rest = level.rest_size + outer.rest_size
+            if len(self._text) < at + rest and not self._closed:
+                if outer.tail is not None:
+                    self._mode, self._tail, self._back = WAIT, outer.tail, outer.back
+                yield at + rest
 
     def _find_outer_end(self, stack: list[Level], at: int) -> Generator[int, None, tuple[int, int]]:
         """Find what at a place ends one of the outer levels, or the call: how many ends are missing, and its end or -1."""
@@ -262,15 +269,20 @@ class TaggedReader(EntryReader):
         is returned. Where it is not as simple as that, the answer is -1, and the value is where the text begins.
         """
         written, self._written_value = self._written_value, ""
+        head, size = closer[:1], len(closer) + level.rest_size
+        simple = bool(head) and not (value.certain and value.opener.lstrip()[:1] != head)
         if value.certain:
             markup, first = self._call.markup, self._text[at : at + 1]
             if not first or first in markup.heads or first.isspace():
                 self._emit_arguments(written)
                 self._cut(at)
                 written, at = "", 0
-                least = min(len(closer), markup.longest)  # the value cannot have ended before so much has come
-                if len(self._text) < least and not self._closed:
-                    yield least
+                if len(self._text) < size and not self._closed:  # the value cannot have ended before so much has come
+                    if simple and not self._text:
+                        self._keep_to_end(level, plan, size)
+                        yield HOLD + 2
+                    else:
+                        yield size
                 first = self._text[:1]
                 if first in markup.heads or first.isspace():
                     start = yield from self._open_level(level, closer, value)
@@ -278,14 +290,12 @@ class TaggedReader(EntryReader):
                         return start
         self._emit_arguments(written)
         self._cut(at)
-        head, size = closer[:1], len(closer) + level.rest_size
         stop = self._text.find(head)
-        if not head or (value.certain and value.opener.lstrip()[:1] != head):
+        if not simple:
             return -1
         if not self._closed and len(self._text) < stop + size:
             if stop < 0:
-                self._mode, self._guard, self._jump = KEEP, plan.search, size
-                self._tail, self._back = level.tail, level.back
+                self._keep_to_end(level, plan, size)
                 yield HOLD + 2
                 stop = self._text.find(head)
             else:
@@ -305,6 +315,11 @@ class TaggedReader(EntryReader):
             start = count_common_prefix(text, 0, stop, plan.after)
         self._written_value = value.close(text[start:stop])
         return place
+
+    def _keep_to_end(self, level: Entries | Level, plan: Plan, size: int) -> None:
+        """Let feed keep a value up to its first marker, and so much text from there on."""
+        self._mode, self._guard, self._jump = KEEP, plan.search, size
+        self._tail, self._back = level.tail, level.back
 
     def _stream_raw(self, level: Entries | Level, plan: Plan, closer: str, at: int, value: Value) -> Wait:
         """Emit the value that begins at a place; returns the end of its end marker.
@@ -363,10 +378,13 @@ class TaggedReader(EntryReader):
                 scan = stop
                 if self._deferred is None and (value.holding or not stop):
                     self._rest_in_value(value, search, fast)
+                    if self._mode == COPY and closer and not depth:
+                        self._closer, self._layout = before + closer, len(before)
+                        self._jump, self._tail, self._back = len(before + closer) + rest_size, tail, level.back
                 mode = self._mode
                 yield HOLD + 2 if mode == KEEP else 0
                 if mode == COPY:
-                    self._kind = "reasoning" if self._thinking else "content"
+                    self._kind, self._closer = ("reasoning" if self._thinking else "content"), ""
                 elif mode == GUARDED:
                     value.state = self._state
                 continue

@@ -8,7 +8,8 @@ coming in, token by token, nothing runs at all.
 Most tokens change nothing: they are plain text, or the inside of a value. Before suspending itself in such a place, with
 nothing held back, the generator says so by a *mode*, and :meth:`Tape.feed` deals with the next chunks alone:
 
-* ``COPY``: a chunk in which a search finds nothing is emitted as it is;
+* ``COPY``: a chunk in which a search finds nothing is emitted as it is; where it ends inside the end marker of what is
+  copied (a ``closer``, with the layout before it), the rest of that and what has to follow (a ``jump``) is waited for;
 * ``LEX``: a chunk is given to a lexer's remembered step, unless it may close the outermost bracket;
 * ``KEEP``: a chunk in which a search finds nothing is only kept, up to the length that is waited for;
 * ``GUARDED``: the first two: the step only sees a chunk in which the search finds nothing.
@@ -58,6 +59,7 @@ class Tape:
         "_backlog",
         "_calls",
         "_closed",
+        "_closer",
         "_copy_index",
         "_deferred",
         "_deferred_size",
@@ -68,6 +70,7 @@ class Tape:
         "_index",
         "_jump",
         "_kind",
+        "_layout",
         "_limit",
         "_mode",
         "_mute",
@@ -101,6 +104,8 @@ class Tape:
         self._copy_index: int | None = None
         self._guard: scanner.Search | None = None
         self._jump = 0
+        self._layout = 0  # how much of the closer is the layout before the marker
+        self._closer = ""
         self._tail: scanner.Search | None = None
         self._back = 0  # how far behind a chunk its search begins
         self._step: Callable[[Any, str], Step] | None = None
@@ -128,8 +133,16 @@ class Tape:
                 self._text = known
                 return []
         elif mode == COPY:
-            if self._guard(text) is None and text:  # type: ignore[misc]
-                return [_make(Delta, (self._kind, text, self._copy_index, None, None))]
+            found = self._guard(text)  # type: ignore[misc]
+            if found is None:
+                if text:
+                    return [_make(Delta, (self._kind, text, self._copy_index, None, None))]
+            elif self._closer:
+                start = found.start()
+                if len(text) - start > self._layout and self._closer.startswith(text[start:]):
+                    self._text, self._need = text[start:], self._jump
+                    self._mode = WAIT if self._tail is not None else SLOW
+                    return [_make(Delta, (self._kind, text[:start], self._copy_index, None, None))] if start else []
         elif mode == KEEP:
             size = len(self._text)
             found = self._guard(text)  # type: ignore[misc]
