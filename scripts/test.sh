@@ -18,7 +18,7 @@ test_library() {
     scripts/setup.sh
     .venv/bin/ruff check .
     .venv/bin/mypy
-    .venv/bin/python -m pytest -n auto --dist loadgroup "$@"
+    .venv/bin/python -m pytest -n auto --dist loadfile "$@"
 }
 
 # Ends with 3 where the machine cannot run the engine, and with any other status but 0 where something failed.

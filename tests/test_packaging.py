@@ -40,9 +40,6 @@ def run(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
-pytestmark = pytest.mark.xdist_group("packaging")  # one process builds the wheel, once
-
-
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the wheel from the source distribution, so that this one is complete too."""
