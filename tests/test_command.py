@@ -53,10 +53,16 @@ def give_input(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
 
 
 def start(*arguments: str | Path, **streams: Any) -> subprocess.Popen[bytes]:
-    """Start the command as a process of its own."""
+    """Start the command as a process of its own, which an interrupt reaches even if these tests run in the background."""
     called = [sys.executable, "-m", "chat_autoparser.command", *map(str, arguments)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
-    return subprocess.Popen(called, cwd=ROOT / "tests", env={**os.environ, "PYTHONUTF8": "1"}, **pipes)
+    return subprocess.Popen(
+        called, cwd=ROOT / "tests", env={**os.environ, "PYTHONUTF8": "1"}, preexec_fn=_heed_interrupts, **pipes
+    )
+
+
+def _heed_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def fold(lines: list[str]) -> dict[str, Any]:
