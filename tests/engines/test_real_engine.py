@@ -47,10 +47,16 @@ def test_rendered_fields_come_back(real: Served, endpoint: str, stream: bool) ->
     assert [f"{name}: {fault}" for name, fault in faults.items() if fault] == []
 
 
+@pytest.fixture(scope="module")
+def two_processes(engine: Engine) -> None:
+    """Skips, before a server is started, where an engine serves its API from one process."""
+    if not engine.doubled:
+        pytest.skip(f"{engine.name} serves its API from one process")
+
+
+@pytest.mark.usefixtures("two_processes")
 @pytest.mark.parametrize("real", [DOUBLED], indirect=True)
 def test_many_connections_to_two_processes(real: Served) -> None:
-    if not real.engine.doubled:
-        pytest.skip(f"{real.engine.name} serves its API from one process")
     cases = list(real.subject.cases.values())[:10]
     with ThreadPoolExecutor(len(cases)) as pool:  # many connections at once, for each process to get some
         faults = list(pool.map(partial(real.find_fault, stream=True), cases))
