@@ -11,14 +11,11 @@ passes through ``_end_text``, and each visible text through ``_flush``.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from .parser import StreamParser
 from .program import CONTINUATION, END, REASONING, get_program
-from .scanner import count_common_prefix
 from .tape import CHUNK
-from .text import LEAD_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,8 +25,6 @@ if TYPE_CHECKING:
     from .program import Structure
     from .scanner import Literal
     from .tape import Wait
-
-_VISIBLE = re.compile(r"\S")
 
 
 class _Stop(Exception):
@@ -75,12 +70,10 @@ class _Machine(StreamParser):
 
     def _flush(self, end: int) -> int:
         if not self._thinking:
-            start = self._at
-            found = _VISIBLE.search(self._text, start, end)
-            if found is None and end - start <= LEAD_LIMIT:
+            start = self._find_start(end)
+            if start < 0:
                 return 0
-            visible = found.start() if found else end
-            raise _Stop(start + count_common_prefix(self._text, start, visible, self._after))
+            raise _Stop(start)
         return super()._flush(end)
 
 

@@ -53,11 +53,9 @@ class TextReader(Tape):
         """Emit the text up to a place, but for what may be layout; returns by how much the text became shorter."""
         start = self._at
         if self._lead:
-            found = _VISIBLE.search(self._text, start, end)
-            if found is None and end - start <= LEAD_LIMIT:
+            start = self._find_start(end)
+            if start < 0:
                 return 0
-            visible = found.start() if found else end
-            start += count_common_prefix(self._text, start, visible, self._after)
             self._lead = False
             self._written = True
             self._direct = self._thinking
@@ -66,6 +64,15 @@ class TextReader(Tape):
         self._cut(stop)
         self._at = 0
         return stop
+
+    def _find_start(self, end: int) -> int:
+        """Return where the text of a block begins, behind its marker's layout; -1 if white space alone has come of it."""
+        start = self._at
+        found = _VISIBLE.search(self._text, start, end)
+        if found is None and end - start <= LEAD_LIMIT:
+            return -1
+        visible = found.start() if found else end
+        return start + count_common_prefix(self._text, start, visible, self._after)
 
     def _end_text(self, end: int, before: str) -> int:
         """Emit the rest of a block, which ends at a place with a marker that has a layout before it.

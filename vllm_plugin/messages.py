@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from chat_autoparser import Delta
+from chat_autoparser.message import fold_deltas
 
 from .engine import (
     DeltaFunctionCall,
@@ -142,6 +143,11 @@ def _make_call(index: int | None, call_id: str | None, name: str | None, argumen
     if call_id is None:
         return {"index": index, "function": {"arguments": arguments}}
     return {"index": index, "id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def read_message(parser: Any, text: str) -> dict[str, Any]:
+    """Return the message of a whole text, as the core folds it."""
+    return fold_deltas([*parser.feed(text), *parser.finish()])
 
 
 def make_extracted(message: dict[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from chat_autoparser import AutoparserError, ChatFormat, Renderer, TemplateError
 from chat_autoparser.budget import Budget
 from chat_autoparser.cache import FormatCache
 from chat_autoparser.renderer import NamedRenderer
-from chat_autoparser.tokens import is_structure
+from chat_autoparser.tokens import TokenFilter, drop_tokens, is_structure
 
 from .engine import find_request, read_template_argument, renders_jinja, resolve_template
 from .server import Server, find_server
@@ -58,6 +58,16 @@ class Reader:
         """The special tokens that have no part in the format, and must not be seen by a client."""
         special = _list_special_tokens(self.tokenizer)
         return {token: text for token, text in special.items() if not is_structure(self.format, text)}
+
+    def drop_unknown_tokens(self, text: str, ids: Sequence[int] | None) -> str:
+        """Take the special tokens that have no part in the format out of a whole output; their ids may not be known."""
+        unknown = self.unknown_tokens
+        if not ids:
+            return drop_tokens(text, unknown.values())
+        if unknown.keys().isdisjoint(ids):
+            return text
+        tokens = TokenFilter(unknown)
+        return tokens.feed(text, ids) + tokens.finish()
 
     @cached_property
     def needs_special_tokens(self) -> bool:

@@ -14,14 +14,13 @@ from typing import Any, cast
 
 from chat_autoparser.delta import Delta
 from chat_autoparser.errors import AutoparserError
-from chat_autoparser.message import fold_deltas
 from chat_autoparser.parser import StreamParser
 from chat_autoparser.splitter import ReasoningSplitter
-from chat_autoparser.tokens import TokenFilter, drop_tokens
+from chat_autoparser.tokens import TokenFilter
 
 from .engine import DeltaMessage, ReasoningParser, find_local, find_owner, find_request, find_required, list_tools
 from .forced import make_forced_parser, starts_at_once
-from .messages import Outbox, make_message
+from .messages import Outbox, make_message, read_message
 from .reader import HINT, Reader, get_reader, read_hint
 
 
@@ -241,11 +240,11 @@ class AutoReasoningParser(ReasoningParser):  # type: ignore[misc]
     def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
         """Return the reasoning of a whole output and what else it holds."""
         reader, prompt = self.reader, self.find_prompt()
-        text = self._drop_unknown_tokens(model_output)
+        text = reader.drop_unknown_tokens(model_output, find_local("model_output_token_ids"))
         tools = list_tools(request)
         at_once = starts_at_once(request)
         if self._alone:
-            message = _read(reader.format.parser([], prompt, after_reasoning=at_once), text)
+            message = read_message(reader.format.parser([], prompt, after_reasoning=at_once), text)
             return message["reasoning_content"], message["content"]
         splitter = reader.plain.reasoning_splitter() if at_once else self._make_splitter(tools, prompt)
         reasoning, rest = splitter.feed(text)
@@ -254,20 +253,10 @@ class AutoReasoningParser(ReasoningParser):  # type: ignore[misc]
         if not self._paired:
             return reasoning or None, rest or None
         parser = make_forced_parser(request, tools) or reader.format.parser(tools, prompt, after_reasoning=True)
-        message = _read(parser, rest)
+        message = read_message(parser, rest)
         reasoning += message["reasoning_content"] or ""
         content = rest if message.get("tool_calls") else message["content"] or ""
         return reasoning or None, ReadText(content, message)
-
-    def _drop_unknown_tokens(self, text: str) -> str:
-        unknown = self.reader.unknown_tokens
-        ids = find_local("model_output_token_ids")
-        if not ids:
-            return drop_tokens(text, unknown.values())
-        if unknown.keys().isdisjoint(ids):
-            return text
-        tokens = TokenFilter(unknown)
-        return tokens.feed(text, ids) + tokens.finish()
 
     def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
         """Return how many of the generated tokens are reasoning; markers do not count."""
@@ -289,11 +278,6 @@ class AutoReasoningParser(ReasoningParser):  # type: ignore[misc]
             return 0
         end = _count_tokens(self.reader, token_ids, place + len(found))
         return end - _count_tokens(self.reader, token_ids, place)
-
-
-def _read(parser: Any, text: str) -> dict[str, Any]:
-    """Return the message of a whole text."""
-    return fold_deltas([*parser.feed(text), *parser.finish()])
 
 
 def _count_between(token_ids: Sequence[int], start: int | None, end: int, inside: bool) -> int:

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from chat_autoparser.message import fold_deltas
-from chat_autoparser.tokens import TokenFilter, drop_tokens
+from chat_autoparser.tokens import TokenFilter
 
 from .engine import ExtractedToolCallInformation, ToolParser, find_local, find_owner, find_required, list_tools
 from .forced import constrain, make_forced_parser
-from .messages import Outbox, make_extracted
+from .messages import Outbox, make_extracted, read_message
 from .reader import Reader, get_reader
 from .reasoning import AutoReasoningParser, ReadText
 
@@ -110,14 +109,6 @@ class AutoToolParser(ToolParser):  # type: ignore[misc]
             tools = list_tools(request)
             parser = make_forced_parser(request, tools) or self._reader.format.parser(tools, after_reasoning=True)
         else:
-            model_output = self._drop_unknown_tokens(model_output)
+            model_output = self._reader.drop_unknown_tokens(model_output, find_local("model_output_token_ids"))
             parser = self._make_parser(request)
-        return make_extracted(fold_deltas([*parser.feed(model_output), *parser.finish()]))
-
-    def _drop_unknown_tokens(self, text: str) -> str:
-        unknown = self._reader.unknown_tokens
-        ids = find_local("model_output_token_ids")
-        if not ids:
-            return drop_tokens(text, unknown.values())
-        tokens = TokenFilter(unknown)
-        return tokens.feed(text, ids) + tokens.finish()
+        return make_extracted(read_message(parser, model_output))
