@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .arguments import CUT, NO, OBJECT, ArgumentReader
 from .format import KEY, NAME, Slot
-from .scanner import is_weak, make_literal, make_search, split_atoms
+from .scanner import BEGUN, is_weak, make_literal, make_search, split_atoms
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -180,7 +180,7 @@ class EntryReader(ArgumentReader):
     def _is_cut(self, literal: Literal, at: int) -> bool:
         """Whether the output ended before it was certain that some text stands at a place."""
         text = self._text[at:].lstrip()
-        return self._closed and (not text or literal.match(text, 0) < -1)
+        return self._closed and (not text or literal.match(text, 0) == BEGUN)
 
     def _is_closed(self, at: int) -> Generator[int, None, bool]:
         """Whether at a place, after layout, something stands that ends a call's arguments."""
@@ -223,7 +223,7 @@ class EntryReader(ArgumentReader):
         """Whether the output ended inside the beginning of an entry or of a closer."""
         entries, text = self._get_entries(), self._text[at:]
         start = entries.key_start
-        if any(literal.match(text, 0) < -1 for literal in (start, *entries.ends) if literal):
+        if any(literal.match(text, 0) == BEGUN for literal in (start, *entries.ends) if literal):
             return True
         end = start.match(text, 0)
         if not start or end < 0:
@@ -232,4 +232,4 @@ class EntryReader(ArgumentReader):
         key = entries.slot_head.split(rest, maxsplit=1)[0]
         if re.fullmatch(r"[^\s<>/][^\s<>]*|", key) is None:
             return False
-        return key == rest or any(literal.match(rest, len(key)) < -1 for literal, _ in entries.slots)
+        return key == rest or any(literal.match(rest, len(key)) == BEGUN for literal, _ in entries.slots)

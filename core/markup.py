@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from .entries import SPACE, Plan, get_searches, write_flexible
 from .format import KEY, Marker, Slot
-from .scanner import make_literal, skip_space
+from .scanner import BEGUN, make_literal, skip_space
 from .schema import UNKNOWN
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Level:
     def is_cut(self, text: str, at: int) -> bool:
         """Whether a text ends before it is certain that an item, an entry or the end of the level stands at a place."""
         kind, at = self.kind, skip_space(text, at)
-        if at == len(text) or self.end.match(text, at) < -1:
+        if at == len(text) or self.end.match(text, at) == BEGUN:
             return True
         separated = kind.separator.match(text, at)
         if separated >= 0:
@@ -100,7 +100,7 @@ class Level:
         if end < 0 or kind.is_list:
             return end < -1 or separated < -1
         key = KEY_PATTERN.match(text, end)
-        return kind.slot.match(text, key.end()) < -1 if key else end == len(text)
+        return kind.slot.match(text, key.end()) == BEGUN if key else end == len(text)
 
 
 class Markup:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Search = Callable[..., "re.Match[str] | None"]
 
-MISS = -1
+MISS, BEGUN = -1, -2  # no match; none yet: the text ends before it is known
 SPACE_LIMIT = 256  # the longest run of white space that is taken for layout
 _DEPTH = 4  # how many characters of a literal a search looks at
 
@@ -38,14 +38,12 @@ class Literal:
     atoms any white space may stand, or none, up to :data:`SPACE_LIMIT` characters.
     """
 
-    __slots__ = ("_parts", "_written", "atoms", "first", "text")
+    __slots__ = ("_written", "atoms", "first", "text")
 
     def __init__(self, text: str) -> None:
         self.text, self._written = text, text.strip()
         self.atoms = split_atoms(text)
         self.first = self.atoms[0] if self.atoms else ""
-        sizes = [len(atom) for atom in self.atoms]
-        self._parts = tuple((atom, sum(sizes[number:])) for number, atom in enumerate(self.atoms))
 
     def __bool__(self) -> bool:
         return bool(self.atoms)
@@ -53,14 +51,13 @@ class Literal:
     def match(self, text: str, at: int) -> int:
         """Match at a place of a text.
 
-        Returns where the match ends, or :data:`MISS`, or, when the text ends before that is known, ``-1 - n``, where
-        ``n`` is the length the text must have at least to match.
+        Returns where the match ends, or :data:`MISS`, or :data:`BEGUN`, where the text ends before that is known.
         """
         if text.startswith(self._written, at):
             return at + len(self._written)
         size = len(text)
         begun = False
-        for atom, least in self._parts:
+        for atom in self.atoms:
             if begun:
                 start = at
                 at = skip_space(text, at)
@@ -70,7 +67,7 @@ class Literal:
             if text.startswith(atom, at):
                 at += len(atom)
             elif size - at < len(atom) and atom.startswith(text[at:]):
-                return -1 - (at + least)
+                return BEGUN
             else:
                 return MISS
         return at

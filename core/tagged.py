@@ -31,7 +31,7 @@ from .scanner import (
     skip_space,
 )
 from .schema import UNKNOWN, Schema
-from .tape import COPY, GUARDED, KEEP, WAIT
+from .tape import COPY, ENDING, GUARDED, KEEP, SLOW, WAIT
 from .values import HOLD, Value, dump_text
 
 if TYPE_CHECKING:
@@ -393,9 +393,14 @@ class TaggedReader(EntryReader):
                 # The usual case, in few steps: the end marker, and behind it the whole beginning of another entry.
                 if len(text) < place + rest_size and not self._closed:
                     scan = stop
-                    if tail is not None:
-                        self._mode, self._tail, self._back = WAIT, tail, level.back
-                    yield place + rest_size
+                    self._tail, self._back = tail, level.back
+                    if len(text) < place:
+                        self._mode, self._closer, self._jump = ENDING, text[:stop] + closer, place + rest_size
+                        yield 0
+                        self._closer = ""
+                    else:
+                        self._mode = SLOW if tail is None else WAIT
+                        yield place + rest_size
                     text = self._text
                     if not text.startswith(closer, stop):
                         continue

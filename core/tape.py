@@ -2,17 +2,18 @@
 
 The parser is one long-running generator, straight-line code that reads text and suspends itself where it needs more. A
 tape holds the text it has not done with, resumes it when more has come, and collects the deltas it emits. What the
-generator yields is the length the tape's text must have before it is worth resuming: while the middle of a marker is
-coming in, token by token, nothing runs at all.
+generator yields is the length the tape's text must have before it is worth resuming.
 
 Most tokens change nothing: they are plain text, or the inside of a value. Before suspending itself in such a place, with
 nothing held back, the generator says so by a *mode*, and :meth:`Tape.feed` deals with the next chunks alone:
 
 * ``COPY``: a chunk in which a search finds nothing is emitted as it is; where it ends inside the end marker of what is
-  copied (a ``closer``, with the layout before it), the rest of that and what has to follow (a ``jump``) is waited for;
+  copied (a ``closer``, with the layout before it), that is kept (``ENDING``);
+* ``ENDING``: a chunk is kept while what is kept is the beginning of the closer; behind the closer, what has to follow (the
+  rest of a ``jump``) is waited for;
 * ``LEX``: a chunk is given to a lexer's remembered step, unless it may close the outermost bracket;
 * ``KEEP``: a chunk in which a search finds nothing is only kept, up to the length that is waited for;
-* ``GUARDED``: the first two: the step only sees a chunk in which the search finds nothing.
+* ``GUARDED``: ``COPY`` and ``LEX``: the step only sees a chunk in which the search finds nothing.
 * ``WAIT``: a chunk is kept up to the length that is waited for, and from there on while a search finds nothing. ``KEEP``
   goes over to it where what its search finds is of no interest before so much text has followed it (a ``jump``).
 
@@ -28,7 +29,7 @@ from .delta import Delta
 from .errors import AutoparserError
 from .lexer import STEP_LIMIT
 from .message import make_call_id
-from .scanner import SPACE_LIMIT, skip_space
+from .scanner import BEGUN, SPACE_LIMIT, skip_space
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     Wait = Generator[int, None, int]  # yields the length to wait for; returns a place in the text, or -1
 
-SLOW, WAIT, COPY, KEEP, LEX, GUARDED = range(6)
+SLOW, WAIT, COPY, KEEP, LEX, GUARDED, ENDING = range(7)
 UNLIMITED = 1 << 60
 CHUNK = 2048  # longer pieces are read in several
 TAIL_LIMIT = 64  # how much is kept beyond the length that is waited for
@@ -140,9 +141,18 @@ class Tape:
             elif self._closer:
                 start = found.start()
                 if len(text) - start > self._layout and self._closer.startswith(text[start:]):
-                    self._text, self._need = text[start:], self._jump
-                    self._mode = WAIT if self._tail is not None else SLOW
+                    self._text, self._mode = text[start:], ENDING
                     return [_make(Delta, (self._kind, text[:start], self._copy_index, None, None))] if start else []
+        elif mode == ENDING:
+            known = self._text + text
+            if self._closer.startswith(known):
+                self._text = known
+                return []
+            if len(known) < self._jump and known.startswith(self._closer):
+                self._text, self._need = known, self._jump
+                self._mode = WAIT if self._tail is not None else SLOW
+                return []
+            self._need = 0
         elif mode == KEEP:
             size = len(self._text)
             found = self._guard(text)  # type: ignore[misc]
@@ -245,14 +255,17 @@ class Tape:
             yield end + 1
 
     def _match(self, literal: scanner.Literal, at: int) -> Wait:
-        """Match structure text at a place; returns its end or -1."""
+        """Match structure text at a place; returns its end or -1.
+
+        Asks again with each piece: a client must not wait for the length of a marker where one character of it came.
+        """
         while True:
             end = literal.match(self._text, at)
-            if end >= -1:
+            if end != BEGUN:
                 return end
             if not self._can_wait():
                 return -1
-            yield -1 - end
+            yield len(self._text) + 1
 
     def _match_after_space(self, literal: scanner.Literal, at: int) -> Wait:
         """Match structure text after layout."""

@@ -247,6 +247,39 @@ def test_unknown_tools_are_recognised_by_markup(shape: str) -> None:
     assert [(name, json.loads(arguments)) for name, arguments in calls] == [("anything", {"a": "x"})]
 
 
+PROSE = "if a < b and [c] or {d} then <i>e</i> </ p> <| x - y, which `f` says: 3 * 4 | 5\nand more of it. "
+
+
+def get_delays(form: ChatFormat, before: str, text: str) -> list[int]:
+    """How many characters of a text a client does not have yet, behind each of them."""
+    parser = form.parser(TOOLS, form.turn.headers[0] if form.turn.headers else "")
+    parser.feed(before)
+    have, delays = 0, []
+    for place, char in enumerate(text, 1):
+        have += sum(len(delta.text) for delta in parser.feed(char))
+        delays.append(place - have)
+    return delays
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_prose_is_held_back_only_while_it_may_be_structure(shape: str) -> None:
+    """One sign with which markers begin must not cost a client the length of a marker."""
+    form = FORMATS[shape]
+    start = form.reasoning.start.text if form.reasoning else ""
+    assert max(get_delays(form, "", PROSE)) <= 3
+    assert max(get_delays(form, start, PROSE)) <= 3 + len(start)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_arguments_are_held_back_only_while_they_may_be_structure(shape: str) -> None:
+    """The same behind so many arguments that no id is waited for any more."""
+    begun, prose = "begin " * 50, PROSE.replace("\n", " ")
+    before, text, _ = write_call(shape, "f", {"a": begun + prose}).partition(prose)
+    assert text
+    delays = get_delays(FORMATS[shape], before, text)
+    assert max(delays) - min(delays) <= 3
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_arguments_stream(shape: str) -> None:
     """A client sees the name at once and a long argument while it is written."""
