@@ -180,31 +180,19 @@ def summarise(verdict: Verdict) -> str:
     return f"{word}; {verdict.passed} of {verdict.checked} rendered turns were read back exactly"
 
 
-class _Places:
-    """Where markers were seen: as the analysis noted it, or as follows from the part of the format they stand in."""
-
-    def __init__(self, format: ChatFormat) -> None:
-        self._seen = dict(format.seen)
-
-    def __call__(self, marker: Marker, otherwise: str) -> str:
-        return self._seen.get(marker.text, otherwise)
-
-
 def _list_turn(format: ChatFormat) -> Iterator[Row]:
-    turn, place = format.turn, _Places(format)
+    turn = format.turn
     for number, header in enumerate(turn.headers):
-        note = place(Marker(header), "right before what the model writes")
-        yield _row("header" if not number else "or", show_structure(header), note)
+        yield _row("header" if not number else "or", show_structure(header), "right before what the model writes")
     if not turn.headers:
         yield _row("header", "none: the prompt ends with the user's text")
     if turn.continuation:
-        otherwise = "opens a further message of the same turn" if turn.header_end else "the role, if the model repeats it"
-        yield _row("next message", show_marker(turn.continuation), place(turn.continuation, otherwise))
+        use = "opens a further message of the same turn" if turn.header_end else "the role, if the model repeats it"
+        yield _row("next message", show_marker(turn.continuation), use)
     if turn.header_end:
-        note = place(Marker(turn.header_end), "ends the header of each message")
-        yield _row("header ends with", show_structure(turn.header_end), note)
+        yield _row("header ends with", show_structure(turn.header_end), "ends the header of each message")
     for marker in turn.end:
-        yield _row("end of turn", show_marker(marker), place(marker, "behind the last field of a rendered turn"))
+        yield _row("end of turn", show_marker(marker), "behind the last field of a rendered turn")
     if not turn.end:
         yield _row("end of turn", "not marked")
     stops = ", ".join(make_visible(stop, layout=True) for stop in turn.stops)
@@ -232,18 +220,17 @@ def _say_start(start: Start, reasoning: Reasoning | None) -> str:
 
 
 def _list_reasoning(format: ChatFormat) -> Iterator[Row]:
-    reasoning, place = format.reasoning, _Places(format)
+    reasoning = format.reasoning
     if reasoning is None:
         yield _row("none", "", "")
         return
     if reasoning.start:
-        yield _row("opened by", show_marker(reasoning.start), place(reasoning.start, _find_opened(format, reasoning)))
+        yield _row("opened by", show_marker(reasoning.start), _find_opened(format, reasoning))
     else:
         yield _row("opened by", "nothing: it begins where the turn begins")
-    otherwise = "behind the reasoning of a rendered turn"
-    if reasoning.scope == "never printed":
-        otherwise = "what the template cuts earlier turns at"
-    yield _row("closed by", show_marker(reasoning.end), place(reasoning.end, otherwise))
+    dropped = reasoning.scope == "never printed"
+    place = "what the template cuts earlier turns at" if dropped else "behind the reasoning of a rendered turn"
+    yield _row("closed by", show_marker(reasoning.end), place)
     field = {"parts": "a part of typed content", "content": "the content, from which the template cuts it out"}
     yield _row("read from", field.get(reasoning.field, f"the message field {reasoning.field!r}"))
     yield _row(
@@ -268,22 +255,22 @@ def _find_opened(format: ChatFormat, reasoning: Reasoning) -> str:
 
 
 def _list_content(format: ChatFormat) -> Iterator[Row]:
-    content, place = format.content, _Places(format)
+    content = format.content
     if not content.start and not content.end:
         yield _row("written", "plainly: it is what is left of the turn")
         return
     when = {"after reasoning": "only behind reasoning", "with calls": "only beside calls"}
     yield _row("wrapped", when.get(content.wrapped, content.wrapped))
     if content.start:
-        note = place(content.start, "before the content of a rendered turn")
+        note = "before the content of a rendered turn"
         yield _row("opened by", show_marker(content.start), note)
     if content.end:
-        note = place(content.end, "behind the content of a rendered turn")
+        note = "behind the content of a rendered turn"
         yield _row("closed by", show_marker(content.end), note)
 
 
 def _list_tools(format: ChatFormat) -> Iterator[Row]:
-    tools, place = format.tools, _Places(format)
+    tools = format.tools
     if tools is None:
         known = "takes tools, but how a call is written is not known" if format.capabilities.tools else "none"
         yield _row(known, "")
@@ -294,14 +281,14 @@ def _list_tools(format: ChatFormat) -> Iterator[Row]:
     if read:
         yield _row("source", "read from the instructions the template itself prints; it renders no call")
     behind = {"instructions": "in the example of the instructions", "examples": "in the examples"}.get(tools.provenance, "")
-    for label, marker, otherwise in (
+    for label, marker, place in (
         ("section opened by", tools.section_start, "before the first call of a turn"),
         ("section closed by", tools.section_end, "behind the last call of a turn"),
         ("call opened by", tools.call_start, "before each call"),
         ("call closed by", tools.call_end, "behind each call"),
     ):
         if marker:
-            yield _row(label, show_marker(marker), place(marker, behind or otherwise))
+            yield _row(label, show_marker(marker), behind or place)
     if tools.separator:
         yield _row("between two calls", show_structure(tools.separator))
     yield from _list_body(tools)

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from .errors import FormatError
@@ -425,7 +425,6 @@ class ChatFormat:
     capabilities: Capabilities = Capabilities()
     conversation: Conversation = Conversation()
     verdict: Verdict = Verdict()
-    seen: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
     def parser(
         self, tools: Iterable[dict[str, Any]] | None = None, prompt: str | None = None, *, after_reasoning: bool = False

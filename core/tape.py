@@ -143,16 +143,6 @@ class Tape:
                 if len(text) - start > self._layout and self._closer.startswith(text[start:]):
                     self._text, self._mode = text[start:], ENDING
                     return [_make(Delta, (self._kind, text[:start], self._copy_index, None, None))] if start else []
-        elif mode == ENDING:
-            known = self._text + text
-            if self._closer.startswith(known):
-                self._text = known
-                return []
-            if len(known) < self._jump and known.startswith(self._closer):
-                self._text, self._need = known, self._jump
-                self._mode = WAIT if self._tail is not None else SLOW
-                return []
-            self._need = 0
         elif mode == KEEP:
             size = len(self._text)
             found = self._guard(text)  # type: ignore[misc]
@@ -167,6 +157,16 @@ class Tape:
                     self._need = need
                     self._mode = WAIT if self._tail is not None else SLOW
                     return []
+            self._need = 0
+        elif mode == ENDING:
+            known = self._text + text
+            if self._closer.startswith(known):
+                self._text = known
+                return []
+            if len(known) < self._jump and known.startswith(self._closer):
+                self._text, self._need = known, self._jump
+                self._mode = WAIT if self._tail is not None else SLOW
+                return []
             self._need = 0
         elif len(text) <= STEP_LIMIT:
             guard = self._guard

@@ -107,11 +107,6 @@ def test_columns_are_aligned_whatever_the_width_of_characters() -> None:
     assert len(columns) == 1
 
 
-def test_where_a_marker_was_seen_is_what_the_analysis_noted() -> None:
-    seen = dataclasses.replace(FORMAT, seen=(("<all>", "in the third render"),))
-    assert "section opened by ⏎<all> in the third render" in words(str(seen))
-
-
 def test_reasoning_opened_only_by_a_switch() -> None:
     starts = (ca.Start((), "", "open"), ca.Start((("deep", "'high'"),), "{{", "reasoning"))
     text = str(dataclasses.replace(FORMAT, starts=starts))
