@@ -6,8 +6,11 @@ came in another order is sent in several messages: what cannot go out with this 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any
+
+from pydantic import BaseModel
 
 from chat_autoparser import Delta
 from chat_autoparser.message import fold_deltas
@@ -20,6 +23,8 @@ from .engine import (
     FunctionCall,
     ToolCall,
 )
+
+_LOG = logging.getLogger("vllm.chat_autoparser")
 
 _RANKS = {"reasoning": 0, "content": 1, "tool_call": 2}
 
@@ -37,7 +42,12 @@ class Outbox:
         if self._waiting:
             self._waiting += deltas
         elif len(deltas) < 2:
-            return make_message(deltas)
+            if not deltas:
+                return None
+            kind, text, index, call_id, name = deltas[0]
+            if kind != "tool_call":
+                return make_text(kind, text)
+            return make_piece(index, text) if call_id is None else _make_head(index, call_id, name, text)
         else:
             self._waiting = deltas
         rank = count = 0
@@ -64,15 +74,8 @@ class Outbox:
 
 def make_message(deltas: list[Delta]) -> Any:
     """Return one message with all of the deltas, or None where there are none."""
-    if not deltas:
-        return None
-    if len(deltas) == 1:
-        kind, text, index, call_id, name = deltas[0]
-        if kind != "tool_call":
-            return _stamp(DeltaMessage, {**_MESSAGE, kind: text}, {kind})
-        if call_id is None:
-            return _make_piece(_stamp, index, text)
-        return DeltaMessage(tool_calls=[_make_call(index, call_id, name, text)])
+    if len(deltas) < 2:
+        return Outbox().send(deltas)
     fields: dict[str, Any] = {}
     for kind in ("reasoning", "content"):
         texts = [delta.text for delta in deltas if delta.kind == kind]
@@ -84,49 +87,83 @@ def make_message(deltas: list[Delta]) -> Any:
     return DeltaMessage(**fields)
 
 
-def _stamp_fast(model: Any, fields: dict[str, Any], given: set[str]) -> Any:
-    """Return what :func:`_stamp_safe` returns, without the checks, which cost more than all the rest of a token.
+def _make_head(index: int | None, call_id: str, name: str | None, arguments: str) -> Any:
+    """Return a message with the beginning of a call."""
+    return DeltaMessage(tool_calls=[_make_call(index, call_id, name, arguments)])
 
-    This is what pydantic 2's ``model_construct`` does, less its loop over the fields. The attributes are those that the
-    documentation of ``BaseModel`` lists.
-    """
-    made = _new(model)
-    _set(made, "__dict__", fields)
-    _set(made, "__pydantic_fields_set__", given)
-    _set(made, "__pydantic_extra__", {})
-    _set(made, "__pydantic_private__", None)
+
+# Nearly every message is a piece of text or of arguments. Pydantic's checks of it cost more than all the rest of a token,
+# so these two are made as its own `model_construct` makes them, less the loop over the fields: an object, and the four
+# attributes that the documentation of `BaseModel` lists. The functions are straight-line code, for calls would be half of
+# what they cost; what they make is held against what the checks make before they are used.
+
+
+def _make_text_unchecked(kind: str, text: str) -> Any:
+    made = _new(DeltaMessage)
+    _set_dict(made, {**_MESSAGE, kind: text, "tool_calls": []})
+    _set_given(made, {kind})
+    _set_extra(made, {})
+    _set_private(made, None)
     return made
 
 
-def _stamp_safe(model: Any, fields: dict[str, Any], given: set[str]) -> Any:
-    """Return a message with some of the fields."""
-    return model(**{name: fields[name] for name in given})
+def _make_piece_unchecked(index: int | None, arguments: str) -> Any:
+    function = _new(DeltaFunctionCall)
+    _set_dict(function, {**_FUNCTION, "arguments": arguments})
+    _set_given(function, {"arguments"})
+    _set_extra(function, None)
+    _set_private(function, None)
+    call = _new(DeltaToolCall)
+    _set_dict(call, {**_CALL, "index": index, "function": function})
+    _set_given(call, {"index", "function"})
+    _set_extra(call, {})
+    _set_private(call, None)
+    made = _new(DeltaMessage)
+    _set_dict(made, {**_MESSAGE, "tool_calls": [call]})
+    _set_given(made, {"tool_calls"})
+    _set_extra(made, {})
+    _set_private(made, None)
+    return made
 
 
-def _choose_stamp() -> Any:
-    """Return the fast way if it makes what the safe way makes, with this pydantic and these models."""
-    try:
-        made = [_make_piece(stamp, 1, "x") for stamp in (_stamp_fast, _stamp_safe)]
-        if made[0] == made[1] and made[0].model_dump_json(exclude_unset=True) == made[1].model_dump_json(exclude_unset=True):
-            return _stamp_fast
-    except Exception:  # whatever another pydantic does about it
-        pass
-    return _stamp_safe
+def _make_text_checked(kind: str, text: str) -> Any:
+    return DeltaMessage(**{kind: text})
 
 
-def _make_piece(stamp: Any, index: int | None, arguments: str) -> Any:
-    """Return a message with a piece of the arguments of a call."""
-    function = stamp(DeltaFunctionCall, {**_FUNCTION, "arguments": arguments}, {"arguments"})
-    call = stamp(DeltaToolCall, {**_CALL, "index": index, "function": function}, {"index", "function"})
-    return stamp(DeltaMessage, {**_MESSAGE, "tool_calls": [call]}, {"tool_calls"})
+def _make_piece_checked(index: int | None, arguments: str) -> Any:
+    return DeltaMessage(tool_calls=[{"index": index, "function": {"arguments": arguments}}])
 
 
-_new = object.__new__
-_set = object.__setattr__
-_MESSAGE = dict(vars(DeltaMessage()))
-_FUNCTION = dict(vars(DeltaFunctionCall()))
-_CALL = dict(vars(DeltaToolCall(index=0)))
-_stamp = _choose_stamp()
+def _agree(made: Any, checked: Any) -> bool:
+    """Whether two messages are the same, down to what pydantic keeps beside their fields."""
+    return bool(_list_states(made) == _list_states(checked)) and bool(made == checked)
+
+
+def _list_states(message: Any) -> list[Any]:
+    states = [message.__getstate__()]
+    for call in message.tool_calls:
+        states += [{**call.__getstate__(), "__dict__": None}, call.function.__getstate__()]
+    return states
+
+
+make_text, make_piece = _make_text_checked, _make_piece_checked
+"""A message with a piece of text, or with a piece of the arguments of a call."""
+
+try:
+    _new = object.__new__
+    _set_dict = vars(BaseModel)["__dict__"].__set__
+    _set_given = vars(BaseModel)["__pydantic_fields_set__"].__set__
+    _set_extra = vars(BaseModel)["__pydantic_extra__"].__set__
+    _set_private = vars(BaseModel)["__pydantic_private__"].__set__
+    _MESSAGE = dict(vars(DeltaMessage()))
+    _FUNCTION = dict(vars(DeltaFunctionCall()))
+    _CALL = dict(vars(DeltaToolCall(index=0)))
+    if _agree(_make_text_unchecked("content", "x"), _make_text_checked("content", "x")):
+        make_text = _make_text_unchecked
+    if _agree(_make_piece_unchecked(1, "x"), _make_piece_checked(1, "x")):
+        make_piece = _make_piece_unchecked
+except Exception:  # whatever another pydantic does about it
+    _LOG.debug("Messages are made with pydantic's checks", exc_info=True)
 
 
 def _make_calls(deltas: Iterable[Delta]) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ from judge import find_fault, fold
 from tiny_model import make_model
 from tokenizers.decoders import DecodeStream
 
-from chat_autoparser.vllm_plugin import NAMES, register, server
+from chat_autoparser.vllm_plugin import NAMES, messages, register, server
 from chat_autoparser.vllm_plugin.messages import Outbox
 from chat_autoparser.vllm_plugin.reader import HINT, get_reader
 from chat_autoparser.vllm_plugin.reasoning import AutoReasoningParser
@@ -235,6 +235,20 @@ def test_order_is_kept_in_several_messages() -> None:
     assert [len(message.tool_calls) for message in sent] == [1, 0, 0]
     assert sent[2].reasoning == "c"
     assert box.send_all([]) is None
+
+
+def test_pieces_are_made_without_checks_and_are_what_the_checks_make() -> None:
+    from chat_autoparser.vllm_plugin.engine import DeltaMessage
+
+    assert messages.make_text is messages._make_text_unchecked, "this pydantic makes the frequent messages slowly"
+    assert messages.make_piece is messages._make_piece_unchecked
+    texts = [(messages.make_text(kind, "x"), DeltaMessage(**{kind: "x"})) for kind in ("reasoning", "content")]
+    call = {"index": 2, "function": {"arguments": "x"}}
+    for made, checked in [*texts, (messages.make_piece(2, "x"), DeltaMessage(tool_calls=[call]))]:
+        assert made == checked
+        assert made.model_dump(exclude_unset=True) == checked.model_dump(exclude_unset=True)
+        assert made.model_copy(deep=True) == checked
+    assert texts[0][0].tool_calls is not texts[1][0].tool_calls
 
 
 @pytest.mark.parametrize("burst", BURSTS)
