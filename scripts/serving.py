@@ -184,7 +184,7 @@ def _wait(
             with urllib.request.urlopen(url + health, timeout=5):
                 return Server(url, log, time.monotonic() - start, pid)
         except (urllib.error.URLError, OSError):
-            time.sleep(0.1)
+            time.sleep(0.05)
     raise ServerError(f"the server did not answer in {seconds:.0f} s; its log ends with:\n{read_tail(log)}")
 
 
