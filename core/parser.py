@@ -96,6 +96,11 @@ class StreamParser(CallReader):
         return not self._thinking and (self._thought or self._written)
 
     @property
+    def holds_back(self) -> bool:
+        """Whether what was fed last may yet turn out to be structure, or stands inside a call."""
+        return bool(self._text) or self._in_call
+
+    @property
     def incomplete_calls(self) -> frozenset[int]:
         """The indices of the calls that the end of the output cut off, or that went wrong."""
         return frozenset(self._incomplete)

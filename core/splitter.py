@@ -109,6 +109,11 @@ class ReasoningSplitter:
         """Whether reasoning was closed, or something else has begun."""
         return self._ended or self._machine.reasoning_ended
 
+    @property
+    def holds_back(self) -> bool:
+        """Whether what was fed last may yet turn out to be structure."""
+        return not self._ended and self._machine.holds_back
+
     def feed(self, text: str) -> tuple[str, str]:
         """Read a piece of the output; return what of it is certainly reasoning, and what belongs to the second stage."""
         if self._ended:

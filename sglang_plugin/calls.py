@@ -48,9 +48,8 @@ class CallStream:
         self._parser: Any = make(reader.calls_format, tools, prompt, True)
         self._single = getattr(prompt, "single", False)
         self._late: list[Delta] = []
-        # Where the first stage is ours, it has done this.
-        drops = not reader.splits and reader.unknown_tokens
-        self._dropper = TokenDropper(reader.unknown_tokens, reader.token_heads) if drops else None
+        # Where the first stage is ours, it has dropped them.
+        self._dropper = reader.make_dropper() if not reader.splits else TokenDropper(frozenset(), ())
 
     @property
     def incomplete(self) -> set[int]:
@@ -77,10 +76,13 @@ class CallStream:
 
     def _read(self, text: str, last: bool) -> list[Delta]:
         try:
-            if self._dropper is not None:
-                text = self._dropper.feed(text) + (self._dropper.finish() if last else "")
+            text, half = self._dropper.finish(text) if last else (self._dropper.feed(text), "")
             deltas: list[Delta] = self._parser.feed(text)
-            return deltas + self._parser.finish() if last else deltas
+            if last:
+                if half and not self._parser.holds_back:
+                    deltas += self._parser.feed(half)
+                deltas += self._parser.finish()
+            return deltas
         except Exception:  # whatever it is, the client gets its text
             LOG.exception("Reading tool calls failed, and the rest of the output is content. Please report this")
             self._parser = _Text()
@@ -114,6 +116,7 @@ class _Text:
     """What reads on where reading has failed."""
 
     incomplete_calls: frozenset[int] = frozenset()
+    holds_back = False
 
     def feed(self, text: str) -> list[Delta]:
         return [Delta("content", text)] if text else []

@@ -18,6 +18,7 @@ from chat_autoparser.cache import FormatCache
 from chat_autoparser.tokens import is_structure
 
 from . import LOG
+from .specials import TokenDropper
 
 HANDOVER = "CHAT_AUTOPARSER_SGLANG_FORMAT"
 """The environment variable in which the format is handed over."""
@@ -79,6 +80,10 @@ class Reader:
             if states - {default}:
                 return f"explicit_{name}" if default == "content" else name
         return "always" if default == "reasoning" else None
+
+    def make_dropper(self) -> TokenDropper:
+        """Return what takes out of an output the special tokens that a client must not see."""
+        return TokenDropper(self.unknown_tokens, self.token_heads)
 
     @cached_property
     def unknown_tokens(self) -> frozenset[str]:

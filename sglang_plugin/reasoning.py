@@ -10,7 +10,6 @@ from chat_autoparser import ChatFormat, Delta
 from . import LOG
 from .engine import GRAMMAR_FROM_START, ResponseTemplateReasoningDetector
 from .formats import Reader, get_reader
-from .specials import TokenDropper
 from .tools import describe_tools
 
 
@@ -22,6 +21,9 @@ class Split(NamedTuple):
 
 
 class _Stage(Protocol):
+    @property
+    def holds_back(self) -> bool: ...
+
     def feed(self, text: str) -> tuple[str, str]: ...
 
     def finish(self) -> tuple[str, str]: ...
@@ -33,6 +35,10 @@ class _Whole:
     def __init__(self, format: ChatFormat, prompt: str | None) -> None:
         self._parser = format.parser([], prompt)
 
+    @property
+    def holds_back(self) -> bool:
+        return self._parser.holds_back
+
     def feed(self, text: str) -> tuple[str, str]:
         return _sort(self._parser.feed(text))
 
@@ -42,6 +48,8 @@ class _Whole:
 
 class _Nothing:
     """Hands all text on: there is no reasoning."""
+
+    holds_back = False
 
     def feed(self, text: str) -> tuple[str, str]:
         return "", text
@@ -68,7 +76,7 @@ class ReasoningStream:
 
     def __init__(self, reader: Reader, stage: _Stage) -> None:
         self._stage = stage
-        self._dropper = TokenDropper(reader.unknown_tokens, reader.token_heads) if reader.unknown_tokens else None
+        self._dropper = reader.make_dropper()
         self._waiting: list[str] = []
         self.reasoning: list[str] = []
         self.answered = False
@@ -76,12 +84,12 @@ class ReasoningStream:
     def read(self, text: str, last: bool) -> tuple[str, str]:
         """Read a piece; return what of it is reasoning, and the rest."""
         try:
-            if self._dropper is not None:
-                text = self._dropper.feed(text) + (self._dropper.finish() if last else "")
+            text, half = self._dropper.finish(text) if last else (self._dropper.feed(text), "")
             reasoning, rest = self._stage.feed(text)
             if last:
-                more = self._stage.finish()
-                reasoning, rest = reasoning + more[0], rest + more[1]
+                more = self._stage.feed(half) if half and not self._stage.holds_back else ("", "")
+                end = self._stage.finish()
+                reasoning, rest = reasoning + more[0] + end[0], rest + more[1] + end[1]
         except Exception:  # whatever it is, the client gets its text
             LOG.exception("Reading reasoning failed, and the rest of the output is content. Please report this")
             self._stage = _Nothing()

@@ -30,7 +30,7 @@ from transformers import AutoTokenizer
 from chat_autoparser.sglang_plugin import NAME, SWITCH, engine, formats, register, resolution
 from chat_autoparser.sglang_plugin.calls import CallDetector
 from chat_autoparser.sglang_plugin.reasoning import ReasoningDetector
-from chat_autoparser.sglang_plugin.specials import TokenDropper
+from chat_autoparser.sglang_plugin.specials import HALF, TokenDropper
 
 load_plugins()
 
@@ -205,7 +205,40 @@ def test_unknown_special_tokens_go(size: int) -> None:
     dropper = TokenDropper(texts, {"<", "["})
     text = "a<|pad|>b <|pa<|pad|>> [[X]] <|pa"
     pieces = [dropper.feed(text[start : start + size]) for start in range(0, len(text), size)]
-    assert "".join([*pieces, dropper.finish()]) in ("ab <|pa [] <|pa", "ab <|pa> [] <|pa")
+    assert "".join([*pieces, *dropper.finish()]) in ("ab <|pa [] <|pa", "ab <|pa> [] <|pa")
+
+
+@shapes
+def test_half_a_character_of_a_marker_is_no_text(shape: str) -> None:
+    """What SGLang's detokenizer writes where a limit cuts an output amid a character that is no field's."""
+    case = load_subject(TEMPLATES[shape]).find("reasoning, content, two calls", "content, call", "call", "content")
+    assert case is not None
+    stages = make_stages(shape, case)
+    texts = "".join(list_texts(case.expected))
+    for place, char in enumerate(case.text):
+        if char.isascii() or char in texts:
+            continue
+        cut = case.text[:place]
+        without = strip_ids(stages.read_whole(cut))
+        assert strip_ids(stages.read_whole(cut + HALF)) == without, cut[-20:]
+        assert strip_ids(stages.read_pieces([cut + HALF, ""])) == without, cut[-20:]
+        assert strip_ids(stages.read_pieces([*cut, HALF])) == without, cut[-20:]
+
+
+def list_texts(expected: dict[str, Any]) -> list[str]:
+    calls = json.dumps(expected["tool_calls"], ensure_ascii=False)
+    return [expected["reasoning_content"] or "", expected["content"] or "", calls]
+
+
+@pytest.mark.parametrize("tools", [[], [WEATHER]])
+@pytest.mark.parametrize("text", [HALF, "Grüße, n", "Grüße, n\ufffd\ufffdz", "<think>\nHm.\n</think>\n\nn", "<think>\nHm"])
+def test_half_a_character_of_text_stays(text: str, tools: list[Any]) -> None:
+    stages = Stages(NAME, NAME, load_tokenizer(JSON_IN_TAGS), "", tools)
+    expected = stages.read_whole(text)
+    kind = "content" if expected["content"] else "reasoning_content"
+    expected[kind] += HALF
+    assert stages.read_whole(text + HALF) == expected
+    assert stages.read_pieces([*text, HALF, ""]) == expected
 
 
 # What a request is held to
