@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from chat_autoparser import Delta
@@ -12,7 +12,6 @@ from . import LOG, constraints
 from .engine import (
     BaseFormatDetector,
     ResponseTemplateToolDetector,
-    ToolCallItem,
     forwards_unknown_tools,
 )
 from .formats import Prompt, Reader, get_reader
@@ -20,17 +19,31 @@ from .specials import TokenDropper
 from .tools import describe_tools
 
 
+class CallItem(NamedTuple):
+    """A piece of a call: SGLang's `ToolCallItem` with the id that the model gave it, and without a validation a token."""
+
+    tool_index: int
+    name: str | None
+    parameters: str
+    id: str | None = None
+
+    def model_dump(self) -> dict[str, Any]:
+        """Return the fields, as pydantic's models do: `/parse_function_call` asks for that."""
+        return self._asdict()
+
+    def join(self, more: str) -> CallItem:
+        """Return the item with more of the arguments."""
+        return self._replace(parameters=self.parameters + more)
+
+
 class CallResult(NamedTuple):
-    """What SGLang expects of a tool-call detector: its `StreamingParseResult`, without a validation for every token."""
+    """What SGLang expects of a tool-call detector: its `StreamingParseResult`, without a validation a token."""
 
     normal_text: str
-    calls: list[Any]
+    calls: list[CallItem]
 
 
-class CallItem(ToolCallItem):  # type: ignore[misc]
-    """A piece of a call, with the id that the model gave it."""
-
-    id: str | None = None
+_make = tuple.__new__
 
 
 class KnownCallParser(StreamParser):
@@ -56,60 +69,62 @@ class CallStream:
         """The numbers of the calls that were cut off."""
         return {index for index in self._parser.incomplete_calls if not index or not self._single}
 
-    def feed(self, text: str) -> list[Delta]:
+    def feed(self, text: str) -> CallResult:
         """Read a piece; return what can be sent with it: up to text that stands behind a call, which waits for the next."""
-        deltas = self._read(text, False)
+        try:
+            deltas = self._parser.feed(self._dropper.feed(text))
+        except Exception:  # whatever it is, the client gets its text
+            deltas = self._give_up(text)
         if self._late:
             deltas, self._late = self._late + deltas, []
-        if len(deltas) < 2:
-            return deltas
+        if len(deltas) == 1:
+            kind, piece, index, call_id, name = deltas[0]
+            if kind != "tool_call":
+                return _make(CallResult, (piece, []))
+            if not index or not self._single:
+                return _make(CallResult, ("", [_make(CallItem, (index, name, piece, call_id))]))
+        return self._make_result(self._keep_late(deltas))
+
+    def finish(self, text: str = "") -> CallResult:
+        """Read a last piece; return all that is left."""
+        text, half = self._dropper.finish(text)
+        try:
+            deltas = self._parser.feed(text)
+            if half and not self._parser.holds_back:
+                deltas += self._parser.feed(half)
+            deltas += self._parser.finish()
+        except Exception:
+            deltas = self._give_up(text)
+        deltas, self._late = self._late + deltas, []
+        return self._make_result(deltas)
+
+    def _give_up(self, text: str) -> list[Delta]:
+        LOG.exception("Reading tool calls failed, and the rest of the output is content. Please report this")
+        self._parser = _Text()
+        return [Delta("content", text)] if text else []
+
+    def _keep_late(self, deltas: list[Delta]) -> list[Delta]:
+        """Return the deltas before text that stands behind a call, and keep the others."""
         for place in range(1, len(deltas)):
             if deltas[place].kind != "tool_call" and deltas[place - 1].kind == "tool_call":
-                deltas, self._late = deltas[:place], deltas[place:]
-                break
+                self._late = deltas[place:]
+                return deltas[:place]
         return deltas
 
-    def finish(self, text: str = "") -> list[Delta]:
-        """Read a last piece; return all that is left."""
-        deltas, self._late = self._late + self._read(text, True), []
-        return deltas
-
-    def _read(self, text: str, last: bool) -> list[Delta]:
-        try:
-            text, half = self._dropper.finish(text) if last else (self._dropper.feed(text), "")
-            deltas: list[Delta] = self._parser.feed(text)
-            if last:
-                if half and not self._parser.holds_back:
-                    deltas += self._parser.feed(half)
-                deltas += self._parser.finish()
-            return deltas
-        except Exception:  # whatever it is, the client gets its text
-            LOG.exception("Reading tool calls failed, and the rest of the output is content. Please report this")
-            self._parser = _Text()
-            return [Delta("content", text)] if text else []
-
-    def make_result(self, deltas: list[Delta]) -> CallResult:
-        """Return deltas as SGLang's result."""
-        if not deltas:
-            return CallResult("", [])
-        if len(deltas) == 1 and deltas[0].kind != "tool_call":
-            return CallResult(deltas[0].text, [])
-        content = "".join(delta.text for delta in deltas if delta.kind != "tool_call")
-        return CallResult(content, self._make_items(deltas))
-
-    def _make_items(self, deltas: Iterable[Delta]) -> list[Any]:
-        """Return the pieces of calls; neighbouring pieces of the same arguments are one."""
-        items: list[Any] = []
-        for delta in deltas:
-            if delta.kind != "tool_call" or (self._single and delta.index):
+    def _make_result(self, deltas: list[Delta]) -> CallResult:
+        """Return deltas as SGLang's result; neighbouring pieces of the same arguments are one."""
+        items: list[CallItem] = []
+        texts: list[str] = []
+        for kind, text, index, call_id, name in deltas:
+            if kind != "tool_call":
+                texts.append(text)
+            elif index and self._single:
                 continue
-            if delta.name is not None:
-                items.append(CallItem(tool_index=delta.index, name=delta.name, parameters=delta.text, id=delta.id))
-            elif items and items[-1].tool_index == delta.index and items[-1].name is None:
-                items[-1].parameters += delta.text
+            elif name is None and items and items[-1].tool_index == index and items[-1].name is None:
+                items[-1] = items[-1].join(text)
             else:
-                items.append(CallItem(tool_index=delta.index, parameters=delta.text))
-        return items
+                items.append(CallItem(index or 0, name, text, call_id))
+        return CallResult("".join(texts), items)
 
 
 class _Text:
@@ -162,14 +177,12 @@ class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
         """Read a whole output. SGLang asks twice."""
         if self._parsed is None or self._parsed[0] != text:
             stream = self._make_stream(tools)
-            result = stream.make_result(stream.finish(text))
-            calls: dict[int, Any] = {}
+            result = stream.finish(text)
+            calls: dict[int, CallItem] = {}
             for item in result.calls:
-                if item.tool_index in calls:
-                    calls[item.tool_index].parameters += item.parameters
-                else:
-                    calls[item.tool_index] = item
-            result = CallResult(normal_text=result.normal_text, calls=list(calls.values()))
+                known = calls.get(item.tool_index)
+                calls[item.tool_index] = known.join(item.parameters) if known else item
+            result = CallResult(result.normal_text, list(calls.values()))
             self.incomplete_tool_call_indices = stream.incomplete
             self._parsed = text, result
         last_read.incomplete = bool(self.incomplete_tool_call_indices)
@@ -179,12 +192,12 @@ class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
         """Read a piece of an output."""
         if self._stream is None:
             self._stream = self._make_stream(tools)
-        return self._stream.make_result(self._stream.feed(new_text))
+        return self._stream.feed(new_text)
 
     def finish(self, tools: Sequence[Any]) -> Any:
         """Return what was held back."""
         stream = self._stream or self._make_stream(tools)
-        result = stream.make_result(stream.finish())
+        result = stream.finish()
         self.incomplete_tool_call_indices = stream.incomplete
         return result
 

@@ -17,7 +17,6 @@ from sglang.srt.entrypoints.openai.chat_encoding import resolve_chat_encoding_sp
 from sglang.srt.entrypoints.openai.protocol import ToolChoice
 from sglang.srt.environ import envs
 from sglang.srt.function_call.base_format_detector import BaseFormatDetector
-from sglang.srt.function_call.core_types import ToolCallItem
 from sglang.srt.function_call.function_call_parser import FunctionCallParser
 from sglang.srt.parser.conversation import chat_template_exists, get_conv_template_by_model_path
 from sglang.srt.parser.reasoning_parser import ReasoningParser
@@ -38,7 +37,6 @@ __all__ = [
     "ReasoningParser",
     "ResponseTemplateReasoningDetector",
     "ResponseTemplateToolDetector",
-    "ToolCallItem",
     "ToolChoice",
 ]
 

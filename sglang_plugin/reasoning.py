@@ -20,7 +20,13 @@ class Split(NamedTuple):
     reasoning_text: str = ""
 
 
+_make = tuple.__new__
+
+
 class _Stage(Protocol):
+    @property
+    def ended(self) -> bool: ...
+
     @property
     def holds_back(self) -> bool: ...
 
@@ -31,6 +37,8 @@ class _Stage(Protocol):
 
 class _Whole:
     """Reads the whole message, in requests whose text goes to no second stage: its content is unwrapped here."""
+
+    ended = False
 
     def __init__(self, format: ChatFormat, prompt: str | None) -> None:
         self._parser = format.parser([], prompt)
@@ -49,6 +57,7 @@ class _Whole:
 class _Nothing:
     """Hands all text on: there is no reasoning."""
 
+    ended = True
     holds_back = False
 
     def feed(self, text: str) -> tuple[str, str]:
@@ -68,7 +77,8 @@ def _sort(deltas: Iterable[Delta]) -> tuple[str, str]:
 class ReasoningStream:
     """Reads one output. Raises nothing.
 
-    ``collects`` keeps reasoning until something else comes, and ``keeps`` remembers all of it.
+    ``collects`` keeps reasoning until something else comes, and ``keeps`` remembers all of it for the case that nothing
+    does: it is then what the client gets as content.
     """
 
     collects = False
@@ -76,33 +86,51 @@ class ReasoningStream:
 
     def __init__(self, reader: Reader, stage: _Stage) -> None:
         self._stage = stage
+        self._over = False  # whether all that is still to come is handed on
         self._dropper = reader.make_dropper()
         self._waiting: list[str] = []
-        self.reasoning: list[str] = []
-        self.answered = False
+        self._kept: list[str] = []
+        self._answered = False
 
-    def read(self, text: str, last: bool) -> tuple[str, str]:
-        """Read a piece; return what of it is reasoning, and the rest."""
+    def feed(self, text: str) -> Split:
+        """Split a piece."""
+        text = self._dropper.feed(text)
+        if self._over:
+            return _make(Split, (text, ""))
         try:
-            text, half = self._dropper.finish(text) if last else (self._dropper.feed(text), "")
             reasoning, rest = self._stage.feed(text)
-            if last:
-                more = self._stage.feed(half) if half and not self._stage.holds_back else ("", "")
-                end = self._stage.finish()
-                reasoning, rest = reasoning + more[0] + end[0], rest + more[1] + end[1]
-        except Exception:  # whatever it is, the client gets its text
-            LOG.exception("Reading reasoning failed, and the rest of the output is content. Please report this")
-            self._stage = _Nothing()
-            reasoning, rest = "", text
+        except Exception:
+            reasoning, rest = self._give_up(text)
         if self.keeps:
-            self.reasoning.append(reasoning)
-            self.answered = self.answered or bool(rest)
+            self._kept.append(reasoning)
+            self._answered = self._answered or bool(rest)
         if self.collects:
             self._waiting.append(reasoning)
-            if not rest and not last:
-                return "", ""
-            reasoning, self._waiting = "".join(self._waiting), []
-        return reasoning, rest
+            reasoning = ""
+            if rest:
+                reasoning, self._waiting = "".join(self._waiting), []
+        self._over = self._stage.ended and not self._waiting and (self._answered or not self.keeps)
+        return _make(Split, (rest, reasoning))
+
+    def finish(self, text: str = "") -> Split:
+        """Split a last piece, and what was held back."""
+        text, half = self._dropper.finish(text)
+        try:
+            reasoning, rest = self._stage.feed(text)
+            more = self._stage.feed(half) if half and not self._stage.holds_back else ("", "")
+            end = self._stage.finish()
+            reasoning, rest = reasoning + more[0] + end[0], rest + more[1] + end[1]
+        except Exception:
+            reasoning, rest = self._give_up(text)
+        if self.keeps and not self._answered and not rest:
+            return Split("".join([*self._kept, reasoning]), "")
+        return Split(rest, "".join([*self._waiting, reasoning]))
+
+    def _give_up(self, text: str) -> tuple[str, str]:
+        """Go on without a stage that has failed: whatever it was, the client gets its text."""
+        LOG.exception("Reading reasoning failed, and the rest of the output is content. Please report this")
+        self._stage = _Nothing()
+        return "", text
 
 
 class ReasoningDetector(ResponseTemplateReasoningDetector):  # type: ignore[misc]
@@ -144,7 +172,9 @@ class ReasoningDetector(ResponseTemplateReasoningDetector):  # type: ignore[misc
         self.reasoning_default = reader.reasoning_default
 
     def _make_stream(self) -> ReasoningStream:
-        return ReasoningStream(self._reader, self._make_stage())
+        stream = ReasoningStream(self._reader, self._make_stage())
+        stream.keeps = self._nonempty
+        return stream
 
     def _make_stage(self) -> _Stage:
         format = self._reader.format
@@ -155,24 +185,19 @@ class ReasoningDetector(ResponseTemplateReasoningDetector):  # type: ignore[misc
         return format.reasoning_splitter(describe_tools(self._tools) if self._reads_calls else [], self._prompt)
 
     def detect_and_parse(self, text: str) -> Split:
-        """Split a whole output."""
-        reasoning, rest = self._make_stream().read(text, True)
-        return Split(reasoning, "") if self._nonempty and not rest else Split(rest, reasoning)
+        """Split a whole output; with ``force_nonempty_content`` all of it is content where nothing else would be."""
+        return self._make_stream().finish(text)
 
     def parse_streaming_increment(self, new_text: str) -> Split:
         """Split a piece of an output."""
         if self._stream is None:
             self._stream = self._make_stream()
-            self._stream.keeps = self._nonempty
             self._stream.collects = not self.stream_reasoning
-        reasoning, rest = self._stream.read(new_text, False)
-        return Split(rest, reasoning)
+        return self._stream.feed(new_text)
 
     def finish(self) -> Split:
         """Return what was held back; with ``force_nonempty_content`` all reasoning, where there was nothing else."""
-        stream = self._stream or self._make_stream()
-        reasoning, rest = stream.read("", True)
-        return Split("".join(stream.reasoning), "") if self._nonempty and not stream.answered else Split(rest, reasoning)
+        return (self._stream or self._make_stream()).finish()
 
     def get_think_end_token_ids(self, tokenizer: Any) -> list[int]:
         """Return the tokens after which reasoning is over: SGLang counts up to them, and lets grammars begin there."""
