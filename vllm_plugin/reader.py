@@ -10,12 +10,15 @@ from functools import cached_property
 from threading import Lock
 from typing import Any
 
+from transformers import PreTrainedTokenizerBase
+
 from chat_autoparser import AutoparserError, ChatFormat, Renderer, TemplateError, load_renderer
 from chat_autoparser.budget import Budget
 from chat_autoparser.cache import FormatCache
 from chat_autoparser.renderer import NamedRenderer
 from chat_autoparser.tokens import TokenFilter, drop_tokens, is_structure
 
+from .encoder import Encoder
 from .engine import find_request, read_template_argument, renders_jinja, resolve_template
 from .server import Server, find_server
 
@@ -122,7 +125,7 @@ def get_reader(tokenizer: Any, model_config: Any = None) -> Reader:
     request is no reason to fail: then everything is content.
     """
     server = find_server(tokenizer)
-    given = getattr(find_request(), "chat_template", None) if server and server.trusts_requests else None
+    given = _find_given(server) if server and server.trusts_requests else None
     key = (id(tokenizer), given, (server.chat_template,) if server else None)
     known = _readers.get(key)
     if known is not None:
@@ -135,6 +138,15 @@ def get_reader(tokenizer: Any, model_config: Any = None) -> Reader:
         _LOG.warning("A request's chat template is not understood, and all of its output is content: %s", error)
         reader = Reader(ChatFormat(), tokenizer)
     return _remember(key, reader)
+
+
+def _find_given(server: Server) -> str | None:
+    """Return the template that the current request brings: for itself, or among its arguments, if none goes before that."""
+    request = find_request()
+    given: str | None = getattr(request, "chat_template", None)
+    if given is None and server.chat_template is None:
+        given = (getattr(request, "chat_template_kwargs", None) or {}).get("chat_template")
+    return given
 
 
 def read_hint(text: Any, tokenizer: Any) -> Reader | None:
@@ -174,7 +186,11 @@ def _load_renderer(tokenizer: Any, given: str | None, model_config: Any) -> tupl
     That is a Python encoder, one template, or one for requests without tools and another for those with tools.
     """
     if not renders_jinja(tokenizer):
-        return load_renderer(tokenizer, **({"chat_template": given} if given else {})), (id(tokenizer), given)
+        named = {"chat_template": given} if given else {}
+        # What a tokenizer of transformers' gives as text is what is cut into tokens; others tell the tokens alone.
+        takes_text = isinstance(tokenizer, PreTrainedTokenizerBase)
+        encoder = tokenizer if takes_text else Encoder(tokenizer, _list_special_tokens(tokenizer))
+        return load_renderer(encoder, **named), (id(tokenizer), given)
     without = resolve_template(tokenizer, given, None, model_config)
     with_tools = resolve_template(tokenizer, given, [_PROBE_TOOL], model_config)
     sources = [source for source in dict.fromkeys((without, with_tools)) if source]
