@@ -108,6 +108,7 @@ class Sglang(Engine):
     """SGLang on a CPU; what it generates is scripted by scripts/sglang_cpu."""
 
     name = "sglang"
+    doubled = ("--tokenizer-worker-num", "2")
     renames = ("responses",)
 
     def _list_options(self, model: Path, parsers: str) -> list[str]:
@@ -125,7 +126,11 @@ class Sglang(Engine):
     def serve_real(
         self, model: Path, log: Path, parsers: str = "auto", watch: Watch | None = None, *, doubled: bool = False
     ) -> AbstractContextManager[Server]:
-        return serve(self.list_command(model, parsers), log, path=[str(STAND_INS)], watch=watch)
+        command = self.list_command(model, parsers)
+        if doubled:  # the other launcher has to work as well
+            launcher = (str(Path(sys.executable).with_name("sglang")), "serve")
+            command = list_sglang([*self._list_options(model, parsers), *self.doubled], launcher)
+        return serve(command, log, path=[str(STAND_INS)], watch=watch)
 
     def adapt(self, case: Case, endpoint: str) -> Case | None:
         """Messages have no `chat_template_kwargs` (0.5.23): reasoning can be turned on and off, and nothing else."""

@@ -28,8 +28,8 @@ class CallItem(NamedTuple):
     id: str | None = None
 
     def model_dump(self) -> dict[str, Any]:
-        """Return the fields, as pydantic's models do: `/parse_function_call` asks for that."""
-        return self._asdict()
+        """Return the fields that SGLang's has, for `/parse_function_call`."""
+        return {"tool_index": self.tool_index, "name": self.name, "parameters": self.parameters}
 
     def join(self, more: str) -> CallItem:
         """Return the item with more of the arguments."""

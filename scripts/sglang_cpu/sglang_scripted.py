@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 from collections.abc import AsyncIterator, Callable
 from contextvars import ContextVar
 from typing import Any
@@ -33,8 +34,16 @@ def register() -> None:
         return
     from sglang.srt.plugins.hook_registry import HookRegistry, HookType
 
-    HookRegistry.register("sglang.srt.managers.tokenizer_manager.TokenizerManager.generate_request", _write, HookType.AROUND)
+    hook_generation()
     HookRegistry.register(f"{_SERVER}._setup_and_run_http_server", _add_reader, HookType.AROUND)
+    os.environ["SGLANG_HTTP_SERVER_APP_PATH"] = "sglang_script_app:app"  # of the processes of `--tokenizer-worker-num`
+
+
+def hook_generation() -> None:
+    """Let requests of this process be generated as their scripts say."""
+    from sglang.srt.plugins.hook_registry import HookRegistry, HookType
+
+    HookRegistry.register("sglang.srt.managers.tokenizer_manager.TokenizerManager.generate_request", _write, HookType.AROUND)
 
 
 def _add_reader(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

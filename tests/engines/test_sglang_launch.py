@@ -1,0 +1,106 @@
+"""The ways to start SGLang, and its endpoints that hand text to the parsers without generating any."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("sglang", reason="this is not SGLang's environment: see scripts/setup_sglang.sh")
+
+from cases import TEMPLATES, load_subject
+from served import Served, serve_subject
+from serving import ENVIRONMENT, STAND_INS, read_tail
+from tiny_model import make_model
+from tokenizers import Tokenizer
+
+from chat_autoparser.sglang_plugin import NAME
+
+if TYPE_CHECKING:
+    from engines import Engine
+
+SHAPE = "JSON in tags"
+TOOL = {"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object", "properties": {}}}}
+CALL = 'Wait.\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+THOUGHT = "<think>\nIt rains in Oslo.\n</think>\n\n"
+SERVERS = ["one process", pytest.param("two processes", marks=pytest.mark.more)]
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def launched(request: pytest.FixtureRequest, engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server with a scripted engine, and the real one as `sglang serve` starts it with two tokenizer workers."""
+    real = request.param == "two processes"
+    with serve_subject(engine, SHAPE, "special", tmp_path_factory.mktemp("server"), real=real, doubled=real) as served:
+        if real:
+            wait_for_workers(served, 2)
+        yield served
+
+
+def wait_for_workers(served: Served, count: int) -> None:
+    """Wait for all tokenizer workers: a server answers as soon as the first one does."""
+    deadline = time.monotonic() + 300
+    while served.server.log.read_text("utf-8", "replace").count("Application startup complete") < count:
+        assert time.monotonic() < deadline, read_tail(served.server.log)
+        time.sleep(0.5)
+
+
+def post(served: Served, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Ask over a connection of its own."""
+    data = json.dumps(body).encode()
+    request = urllib.request.Request(served.server.url + path, data, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        found: dict[str, Any] = json.load(answer)
+        return found
+
+
+def post_often(served: Served, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Ask as often as it takes for each of several processes to have been asked; return the different answers."""
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(lambda _: post(served, path, body), range(48)))
+    return [answer for place, answer in enumerate(answers) if answer not in answers[:place]]
+
+
+@pytest.mark.parametrize("name", ["auto", NAME])
+def test_the_endpoint_that_reads_calls(launched: Served, name: str) -> None:
+    body = {"text": CALL, "tools": [TOOL], "tool_call_parser": name}
+    [answer] = post_often(launched, "/parse_function_call", body)
+    [call] = answer["calls"]
+    assert (call["tool_index"], call["name"], json.loads(call["parameters"])) == (0, "get_weather", {"city": "Oslo"})
+    assert answer["normal_text"] == "Wait."
+
+
+@pytest.mark.parametrize("name", ["auto", NAME])
+def test_the_endpoint_that_reads_reasoning(launched: Served, name: str) -> None:
+    body = {"text": f"{THOUGHT}Take a coat.", "reasoning_parser": name}
+    [answer] = post_often(launched, "/separate_reasoning", body)
+    assert (answer["reasoning_text"], answer["text"]) == ("It rains in Oslo.", "Take a coat.")
+
+
+@pytest.mark.more
+def test_an_engine_without_a_server(tmp_path: Path) -> None:
+    """The reasoning is counted, a grammar waits for its end, and whoever parses by hand has the model's format."""
+    subject = load_subject(TEMPLATES[SHAPE])
+    model = make_model(subject.source, tmp_path / "model", eos=subject.eos)
+    thought = THOUGHT.removeprefix("<think>\n").rstrip()
+    script = Path(__file__).parents[2] / "scripts" / "sglang_engine.py"
+    environment = {**ENVIRONMENT, **os.environ, "PYTHONPATH": f"{STAND_INS}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    run = subprocess.run(
+        [sys.executable, str(script), str(model), thought], env=environment, capture_output=True, text=True, timeout=500
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+    found = json.loads(run.stdout.splitlines()[-1])
+    assert found["parsers"] == [NAME, NAME]
+    assert found["detector"] == "CallDetector"
+    tokens = Tokenizer.from_file(str(model / "tokenizer.json")).encode(thought, add_special_tokens=False).ids
+    assert found["reasoning_tokens"] == len(tokens)
+    assert found["text"].startswith(thought)
+    assert set(json.loads(found["text"].removeprefix(thought))) == {"done"}
