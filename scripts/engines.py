@@ -93,8 +93,11 @@ class Vllm(Engine):
         scripted = ["--logits-processors", "scripted:Scripted"]
         return [str(Path(sys.executable).with_name("vllm")), *self._list_options(model, parsers), *small, *scripted]
 
-    def serve(self, model: Path, log: Path, parsers: str = "auto") -> AbstractContextManager[Server]:
-        return serve_fork("fake_core", self._list_options(model, parsers), log)
+    def serve(
+        self, model: Path, log: Path, parsers: str = "auto", more: Sequence[str] = ()
+    ) -> AbstractContextManager[Server]:
+        """A server with a scripted engine core, and `more` options."""
+        return serve_fork("fake_core", [*self._list_options(model, parsers), *more], log)
 
     def serve_renderer(self, model: Path, log: Path) -> AbstractContextManager[Server]:
         """The server without an engine, that renders prompts and reads what was generated for them."""
