@@ -46,14 +46,19 @@ class Engine(ABC):
         """The command that serves a model for real. `parsers` is TOOL or TOOL,REASONING."""
 
     @abstractmethod
-    def serve(self, model: Path, log: Path, parsers: str = "auto") -> AbstractContextManager[Server]:
+    def serve(
+        self, model: Path, log: Path, parsers: str = "auto", options: Sequence[str] = ()
+    ) -> AbstractContextManager[Server]:
         """A server with a scripted engine core, or the real one where there is no scripted one."""
 
     def serve_real(
-        self, model: Path, log: Path, parsers: str = "auto", watch: Watch | None = None, *, doubled: bool = False
+        self, model: Path, log: Path, parsers: str = "auto", watch: Watch | None = None, options: Sequence[str] = ()
     ) -> AbstractContextManager[Server]:
-        """A server with the real engine, whose model is made to write what is scripted. `watch` is told the seconds."""
-        command = [*self.list_command(model, parsers), *(self.doubled if doubled else ())]
+        """A server with the real engine, whose model is made to write what is scripted.
+
+        `watch` is told the seconds; the `options` are added to the engine's.
+        """
+        command = [*self.list_command(model, parsers), *options]
         return serve(command, log, path=[str(Path(__file__).parent)], watch=watch)
 
     def adapt(self, case: Case, endpoint: str) -> Case | None:
@@ -94,10 +99,9 @@ class Vllm(Engine):
         return [str(Path(sys.executable).with_name("vllm")), *self._list_options(model, parsers), *small, *scripted]
 
     def serve(
-        self, model: Path, log: Path, parsers: str = "auto", more: Sequence[str] = ()
+        self, model: Path, log: Path, parsers: str = "auto", options: Sequence[str] = ()
     ) -> AbstractContextManager[Server]:
-        """A server with a scripted engine core, and `more` options."""
-        return serve_fork("fake_core", [*self._list_options(model, parsers), *more], log)
+        return serve_fork("fake_core", [*self._list_options(model, parsers), *options], log)
 
     def serve_renderer(self, model: Path, log: Path) -> AbstractContextManager[Server]:
         """The server without an engine, that renders prompts and reads what was generated for them."""
@@ -122,17 +126,19 @@ class Sglang(Engine):
     def list_command(self, model: Path, parsers: str = "auto") -> list[str]:
         return list_sglang(self._list_options(model, parsers))
 
-    def serve(self, model: Path, log: Path, parsers: str = "auto") -> AbstractContextManager[Server]:
-        options = self._list_options(model, parsers)
-        return serve_fork("fake_sglang", options, log, health="/v1/models", path=[str(STAND_INS)])
+    def serve(
+        self, model: Path, log: Path, parsers: str = "auto", options: Sequence[str] = ()
+    ) -> AbstractContextManager[Server]:
+        arguments = [*self._list_options(model, parsers), *options]
+        return serve_fork("fake_sglang", arguments, log, health="/v1/models", path=[str(STAND_INS)])
 
     def serve_real(
-        self, model: Path, log: Path, parsers: str = "auto", watch: Watch | None = None, *, doubled: bool = False
+        self, model: Path, log: Path, parsers: str = "auto", watch: Watch | None = None, options: Sequence[str] = ()
     ) -> AbstractContextManager[Server]:
         command = self.list_command(model, parsers)
-        if doubled:  # the other launcher has to work as well
+        if options:  # the other launcher has to work as well
             launcher = (str(Path(sys.executable).with_name("sglang")), "serve")
-            command = list_sglang([*self._list_options(model, parsers), *self.doubled], launcher)
+            command = list_sglang([*self._list_options(model, parsers), *options], launcher)
         return serve(command, log, path=[str(STAND_INS)], watch=watch)
 
     def adapt(self, case: Case, endpoint: str) -> Case | None:

@@ -26,6 +26,9 @@ def register() -> None:
     So a failure is also said in plain words.
     """
     try:
+        from .versions import check_version
+
+        check_version()  # before anything is imported that an older version does not have
         from .registration import register_all
 
         register_all()

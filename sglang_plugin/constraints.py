@@ -17,6 +17,10 @@ def make_tag(format: ChatFormat, tools: list[dict[str, Any]], choice: Any, paral
     ``choice`` is SGLang's: `auto`, `required` or one function's. At the start of a message, where the model may reason
     first, the tag holds that too; elsewhere SGLang keeps the tag back until reasoning is over.
     """
+    backend = engine.find_grammar_backend()
+    if backend != engine.TAG_BACKEND:
+        _warn(backend)
+        return None
     named = choice if isinstance(choice, str) else choice.model_dump()
     return _make_tag(_Key(format, json.dumps([tools, named, parallel, "possible" if message_start else "ended"])))
 
@@ -38,6 +42,15 @@ class _Key:
 
     def read(self) -> Any:
         return json.loads(self._text)
+
+
+@lru_cache
+def _warn(backend: str) -> None:
+    LOG.warning(
+        "--grammar-backend %s cannot hold calls to the model's own format: SGLang's JSON form is used for calls that a "
+        "request requires or names, and strict tools are not enforced elsewhere",
+        backend,
+    )
 
 
 @lru_cache(maxsize=256)

@@ -26,6 +26,7 @@ from sglang.srt.parser.response_template import (
     ResponseTemplateToolDetector,
 )
 from sglang.srt.plugins.hook_registry import HookRegistry, HookType
+from sglang.srt.runtime_context import get_context
 from sglang.srt.utils.hf_transformers_utils import get_config, get_tokenizer
 from sglang.version import __version__
 from xgrammar import Grammar, StructuralTag
@@ -40,10 +41,11 @@ __all__ = [
     "ToolChoice",
 ]
 
-OLDEST = (0, 5, 23)
 RESOLVE = "sglang.srt.parser.template_detection.resolve_auto_parsers"
 SERVING_CHAT = "sglang.srt.entrypoints.openai.serving_chat.OpenAIServingChat"
 WORKER_APP_VARIABLE = "SGLANG_HTTP_SERVER_APP_PATH"
+TAG_BACKEND = "xgrammar"
+"""The one of SGLang's grammar backends that knows structural tags other than the oldest form of them."""
 PARSERS = ("reasoning_parser", "tool_call_parser")
 
 
@@ -56,14 +58,6 @@ class Template(NamedTuple):
 
     tokenizer: Any
     name: str
-
-
-def check_version() -> None:
-    """Raise ImportError for a version of SGLang that is known to be too old."""
-    numbers = tuple(int(part) for part in __version__.split("+")[0].split(".")[:3] if part.isdigit())
-    if len(numbers) == len(OLDEST) and numbers < OLDEST:
-        wanted = ".".join(map(str, OLDEST))
-        raise ImportError(f"this is SGLang {__version__}, and {wanted} or newer is needed")
 
 
 def add_hook(target: str, hook: Callable[..., Any]) -> None:
@@ -89,6 +83,14 @@ def declare_parsers(server_args: Any, parsers: dict[str, str | None]) -> None:
 def forwards_unknown_tools() -> bool:
     """Whether calls of tools that the request does not have go to the client."""
     return bool(envs.SGLANG_FORWARD_UNKNOWN_TOOLS.get())
+
+
+def find_grammar_backend() -> str:
+    """Return the name of what holds this server's outputs to grammars; where nothing is served, that of the usual one."""
+    try:
+        return str(get_context().config_leaf("grammar_backend") or TAG_BACKEND)
+    except ValueError:
+        return TAG_BACKEND
 
 
 def compile_tag(tag: dict[str, Any]) -> Any:

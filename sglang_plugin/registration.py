@@ -13,7 +13,6 @@ WORKER_APP = "chat_autoparser.sglang_plugin.app:app"
 
 def register_all() -> None:
     """Register; see :func:`chat_autoparser.sglang_plugin.register`."""
-    engine.check_version()
     for name in (NAME, "auto"):  # `auto` is resolved before it is looked up, except in `/parse_function_call`
         engine.FunctionCallParser.ToolCallParserEnum[name] = CallDetector
         engine.ReasoningParser.DetectorMap[name] = ReasoningDetector

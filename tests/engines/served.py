@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from cases import TEMPLATES, Case, Subject, load_subject
 from clients import ENDPOINTS, Reply, ask_chat, ask_choices
@@ -81,18 +82,42 @@ def serve_subject(
     parsers: str = "auto",
     *,
     real: bool = False,
-    doubled: bool = False,
+    options: Sequence[str] = (),
 ) -> Iterator[Served]:
     """A server for a template, with our parsers or the named ones; the end of its log is shown where it died meanwhile.
 
-    A `real` one may be `doubled`: its API is then served by two processes, if the engine can do that.
+    It is started with the engine's `options` as well.
     """
     subject = load_subject(TEMPLATES[shape])
     model = make_model(subject.source, folder / "model", markers=markers, eos=subject.eos)
-    start = partial(engine.serve_real, doubled=doubled) if real else engine.serve
-    with start(model, folder / "log", parsers=parsers) as server:
+    start = engine.serve_real if real else engine.serve
+    with start(model, folder / "log", parsers=parsers, options=options) as server:
         try:
             yield Served(engine, subject, server, Tokenizer.from_file(str(model / "tokenizer.json")))
         finally:
             if not server.is_alive():
                 print(f"the server died; its log ends with:\n{read_tail(server.log)}")
+
+
+def make_bound(served: Served, choice: str) -> Case:
+    """A request for a call whose arguments can take few values, so that a random model soon ends it."""
+    plain = served.subject.find("content {'enable_thinking': False}", "content")
+    assert plain is not None
+    properties = {"colour": {"enum": ["red", "green", "blue"]}, "bright": {"type": "boolean"}}
+    schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    function: dict[str, Any] = {"name": "pick_colour", "description": "Pick a colour.", "parameters": schema}
+    named = {"type": "function", "function": {"name": "pick_colour"}}
+    options = {"tool_choice": "required" if choice == "required" else named, "parallel_tool_calls": False}
+    return replace(plain, tools=[{"type": "function", "function": function}], options=options, max_tokens=400)
+
+
+def check_bound(reply: Reply) -> None:
+    """Assert that the reply to such a request is what it asks for."""
+    assert reply.finish in ("tool_calls", "stop"), reply
+    assert len(reply.message["tool_calls"]) >= 1
+    for call in reply.message["tool_calls"]:
+        assert call["function"]["name"] == "pick_colour"
+        arguments = json.loads(call["function"]["arguments"])
+        assert set(arguments) == {"colour", "bright"}
+        assert arguments["colour"] in ("red", "green", "blue")
+        assert isinstance(arguments["bright"], bool)

@@ -5,20 +5,17 @@ A server of it takes half a minute to a minute to start, so there are few.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 pytest.importorskip("openai", reason="this is not the environment of an engine: see scripts/setup_vllm.sh")
 pytest.importorskip("anthropic", reason="this is not the environment of an engine: see scripts/setup_vllm.sh")
 
-from cases import Case
-from served import Served, serve_subject
+from served import Served, check_bound, make_bound, serve_subject
 
 if TYPE_CHECKING:
     from engines import Engine
@@ -32,9 +29,9 @@ DOUBLED = "tagged arguments"
 
 @pytest.fixture(scope="module", params=SHAPES)
 def real(request: pytest.FixtureRequest, engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    parsers, doubled = request.config.getoption("--parsers"), request.param == DOUBLED
+    parsers, options = request.config.getoption("--parsers"), engine.doubled if request.param == DOUBLED else ()
     folder = tmp_path_factory.mktemp("real")
-    with serve_subject(engine, request.param, "added", folder, parsers, real=True, doubled=doubled) as served:
+    with serve_subject(engine, request.param, "added", folder, parsers, real=True, options=options) as served:
         yield served
 
 
@@ -67,25 +64,4 @@ def test_many_connections_to_two_processes(real: Served) -> None:
 @pytest.mark.parametrize("stream", [pytest.param(False, id="whole"), pytest.param(True, id="stream")])
 def test_random_weights_are_held_to_a_call(real: Served, choice: str, stream: bool) -> None:
     """Left to itself the model writes noise; held to a call, it writes one, in its own format, with fitting arguments."""
-    case = make_bound(real, choice)
-    reply = real.ask_freely(case, stream=stream)
-    assert reply.finish in ("tool_calls", "stop"), reply
-    assert len(reply.message["tool_calls"]) >= 1
-    for call in reply.message["tool_calls"]:
-        assert call["function"]["name"] == "pick_colour"
-        arguments = json.loads(call["function"]["arguments"])
-        assert set(arguments) == {"colour", "bright"}
-        assert arguments["colour"] in ("red", "green", "blue")
-        assert isinstance(arguments["bright"], bool)
-
-
-def make_bound(served: Served, choice: str) -> Case:
-    """A request for a call whose arguments can take few values, so that a random model soon ends it."""
-    plain = served.subject.find("content {'enable_thinking': False}", "content")
-    assert plain is not None
-    properties = {"colour": {"enum": ["red", "green", "blue"]}, "bright": {"type": "boolean"}}
-    schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-    function: dict[str, Any] = {"name": "pick_colour", "description": "Pick a colour.", "parameters": schema}
-    named = {"type": "function", "function": {"name": "pick_colour"}}
-    options = {"tool_choice": "required" if choice == "required" else named, "parallel_tool_calls": False}
-    return replace(plain, tools=[{"type": "function", "function": function}], options=options, max_tokens=400)
+    check_bound(real.ask_freely(make_bound(real, choice), stream=stream))

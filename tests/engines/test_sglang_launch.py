@@ -10,6 +10,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ import pytest
 pytest.importorskip("sglang", reason="this is not SGLang's environment: see scripts/setup_sglang.sh")
 
 from cases import TEMPLATES, load_subject
-from served import Served, serve_subject
+from served import Served, check_bound, make_bound, serve_subject
 from serving import ENVIRONMENT, STAND_INS, read_tail
 from tiny_model import make_model
 from tokenizers import Tokenizer
@@ -39,7 +40,8 @@ SERVERS = ["one process", pytest.param("two processes", marks=pytest.mark.more)]
 def launched(request: pytest.FixtureRequest, engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server with a scripted engine, and the real one as `sglang serve` starts it with two tokenizer workers."""
     real = request.param == "two processes"
-    with serve_subject(engine, SHAPE, "special", tmp_path_factory.mktemp("server"), real=real, doubled=real) as served:
+    folder, options = tmp_path_factory.mktemp("server"), engine.doubled if real else ()
+    with serve_subject(engine, SHAPE, "special", folder, real=real, options=options) as served:
         if real:
             wait_for_workers(served, 2)
         yield served
@@ -83,6 +85,49 @@ def test_the_endpoint_that_reads_reasoning(launched: Served, name: str) -> None:
     body = {"text": f"{THOUGHT}Take a coat.", "reasoning_parser": name}
     [answer] = post_often(launched, "/separate_reasoning", body)
     assert (answer["reasoning_text"], answer["text"]) == ("It rains in Oslo.", "Take a coat.")
+
+
+def list_forms(folder: Path, source: str) -> dict[str, tuple[str | dict[str, str], list[str]]]:
+    """The ways to give a server a template: what the model comes with, and the options."""
+    given = folder / "given.jinja"
+    given.write_text(source, "utf-8")
+    return {
+        "the first of several": ({"default": source, "rag": "{{ messages }}"}, []),
+        "named of several": ({"default": "{{ messages }}", "tool_use": source}, ["--hf-chat-template-name", "tool_use"]),
+        "a file": ("{{ messages }}", ["--chat-template", str(given)]),
+        "a file and several": ({"default": "{{ messages }}"}, ["--chat-template", str(given)]),
+    }
+
+
+@pytest.mark.parametrize("form", ["the first of several", "named of several", "a file", "a file and several"])
+def test_forms_of_templates(form: str, engine: Engine, tmp_path: Path) -> None:
+    """With several named templates SGLang alone does not start."""
+    subject = load_subject(TEMPLATES[SHAPE])
+    model = make_model(subject.source, tmp_path / "model", eos=subject.eos)
+    template, options = list_forms(tmp_path, subject.source)[form]
+    config = json.loads((model / "tokenizer_config.json").read_text())
+    named = template if isinstance(template, str) else [{"name": k, "template": v} for k, v in template.items()]
+    (model / "tokenizer_config.json").write_text(json.dumps({**config, "chat_template": named}))
+    with engine.serve(model, tmp_path / "log", options=options) as server:
+        served = Served(engine, subject, server, Tokenizer.from_file(str(model / "tokenizer.json")))
+        for name in ("reasoning, content, call", "content hard"):
+            case = subject.find(name)
+            assert case is not None
+            assert [served.find_fault(case, stream=stream) for stream in (False, True)] == [None, None]
+
+
+@pytest.mark.more
+def test_a_call_is_required_of_another_grammar_backend(engine: Engine, tmp_path: Path) -> None:
+    """One that cannot express the model's own format: SGLang's JSON form then, which random weights are held to."""
+    with serve_subject(engine, SHAPE, "added", tmp_path, real=True, options=["--grammar-backend", "llguidance"]) as served:
+        for choice in ("required", "named"):
+            for stream in (False, True):
+                check_bound(served.ask_freely(make_bound(served, choice), stream=stream))
+        case = served.subject.find("two calls")
+        assert case is not None
+        first = {**case.expected, "tool_calls": case.expected["tool_calls"][:1]}
+        single = replace(case, options={"parallel_tool_calls": False}, expected=first)
+        assert [served.find_fault(single, stream=stream) for stream in (False, True)] == [None, None]
 
 
 @pytest.mark.more

@@ -27,7 +27,7 @@ from sglang_stages import Stages, make_tools, strip_ids
 from tiny_model import make_model
 from transformers import AutoTokenizer
 
-from chat_autoparser.sglang_plugin import NAME, SWITCH, engine, formats, register, resolution
+from chat_autoparser.sglang_plugin import NAME, SWITCH, engine, formats, register, resolution, versions
 from chat_autoparser.sglang_plugin.calls import CallDetector
 from chat_autoparser.sglang_plugin.reasoning import ReasoningDetector
 from chat_autoparser.sglang_plugin.specials import HALF, TokenDropper
@@ -265,6 +265,22 @@ def test_calls_are_not_held_where_nothing_asks_for_it() -> None:
     assert parser.get_structure_constraint("auto", parallel_tool_calls=False) is not None
 
 
+@pytest.mark.parametrize("backend", ["llguidance", "outlines", "none"])
+def test_other_grammar_backends_get_the_form_that_they_know(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SGLang's own JSON form where a call has to come, read by its own parser; and nothing where none has to."""
+    monkeypatch.setattr(engine, "get_context", lambda: SimpleNamespace(config_leaf={"grammar_backend": backend}.get))
+    strict = Tool(type="function", function={**WEATHER.function.model_dump(), "strict": True})
+    named = ToolChoice(type="function", function={"name": "get_weather"})
+    for choice in ("required", named):
+        parser = FunctionCallParser([strict], NAME, tokenizer=load_tokenizer(JSON_IN_TAGS), tool_choice=choice)
+        constraint = parser.get_structure_constraint(choice, parallel_tool_calls=False)
+        assert constraint is not None
+        assert constraint[0] == "json_schema"
+        assert not parser.owns_tool_format()
+    parser = FunctionCallParser([strict], NAME, tokenizer=load_tokenizer(JSON_IN_TAGS), tool_choice="auto")
+    assert parser.get_structure_constraint("auto", parallel_tool_calls=False) is None
+
+
 # What `auto` is resolved to
 
 
@@ -361,8 +377,8 @@ def test_a_named_parser_that_cannot_be_used_is_an_error(resolve: Any) -> None:
 
 
 def test_registration_fails_loudly(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(engine, "__version__", "0.5.9")
-    with pytest.raises(ImportError, match=r"0\.5\.9"):
+    monkeypatch.setattr(versions, "__version__", "0.5.22")
+    with pytest.raises(ImportError, match=r"this is SGLang 0\.5\.22, and 0\.5\.23 or newer is needed"):
         register()
     assert "could not be registered" in caplog.text
     with pytest.raises(ImportError, match="nowhere"):

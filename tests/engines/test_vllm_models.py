@@ -41,7 +41,7 @@ CHAT_AND_RESPONSES = pytest.mark.parametrize("endpoint", ["chat", "responses"])
 def serve(engine: Engine, model: Path, *more: str) -> Iterator[str]:
     assert isinstance(engine, Vllm)
     log = model.parent / "log"
-    with engine.serve(model, log, more=more) as server:
+    with engine.serve(model, log, options=more) as server:
         try:
             yield server.url
         finally:
