@@ -15,7 +15,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
 from itertools import product
 from typing import Any, Literal
 
@@ -134,6 +136,9 @@ def _list_cases(author: Author) -> Iterator[_Case]:
     thinks = author.format.reasoning is not None
     plain = Question(content=CONTENT)
     yield _Case("content", plain)
+    yield _Case("content, line break behind", plain, _end_line)
+    if author.format.capabilities.tools:
+        yield _Case("content; tools given", replace(plain, tools=True))
     if thinks:
         thought = replace(plain, reasoning=REASONING)
         yield _Case("reasoning, content", thought)
@@ -153,6 +158,11 @@ def _list_cases(author: Author) -> Iterator[_Case]:
         yield _Case("reasoning, call", replace(called, reasoning=REASONING))
         yield _Case("reasoning, line break, call", replace(called, reasoning=REASONING), _break_line)
         yield _Case("reasoning, content, call", replace(called, content=CONTENT, reasoning=REASONING))
+
+
+def _end_line(generation: Generation, format: ChatFormat) -> str | None:
+    """Write a line break at the end of content, where the template prints none."""
+    return generation.text + "\n" if generation.text.endswith(CONTENT) else None
 
 
 def _break_line(generation: Generation, format: ChatFormat) -> str | None:
@@ -191,8 +201,9 @@ class _Checker:
         generation = self._write(case, case.question.switches)
         if generation is None:
             return
+        write = cache(partial(self._write, case))
         for result in self.check_generation(case.turn, generation):
-            yield self.repair(result, lambda switches: self._write(case, switches))
+            yield self.repair(result, write)
 
     def _write(self, case: _Case, switches: Switches) -> Generation | None:
         generation = self.author.write(replace(case.question, switches=switches))
@@ -277,12 +288,25 @@ class _Checker:
 def _list_readings(generation: Generation, blank: bool) -> Iterator[Question]:
     """List readings of a text: its fields as they are known, with and without the white space that stands around them.
 
-    With ``blank`` white space alone is a field, too.
+    Arguments are read as they are known and as they are written. With ``blank`` white space alone is a field, too.
     """
     question, text = generation.question, generation.text
     contents = _list_spaced(question.content, text, blank)
-    for reasoning, content in product(_list_spaced(question.reasoning, text, blank), contents):
-        yield replace(question, reasoning=reasoning, content=content)
+    written = tuple(replace(call, arguments=_find_written(call.arguments, text)) for call in question.calls)
+    for calls in dict.fromkeys((question.calls, written)):
+        for reasoning, content in product(_list_spaced(question.reasoning, text, blank), contents):
+            yield replace(question, reasoning=reasoning, content=content, calls=calls)
+
+
+def _find_written(arguments: str, text: str) -> str:
+    """Return the JSON text in which arguments stand in a text; as they are given where there is none."""
+    known = json.loads(arguments)
+    for place in (found.start() for found in re.finditer(r"\{", text)):
+        with suppress(ValueError):
+            value, end = json.JSONDecoder().raw_decode(text, place)
+            if value == known:
+                return text[place:end]
+    return arguments
 
 
 def _list_spaced(field: str | None, text: str, blank: bool) -> list[str | None]:

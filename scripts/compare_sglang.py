@@ -65,9 +65,9 @@ class Bench:
         prompt = self.tokenizer.apply_chat_template(
             case.messages, tools=case.tools, add_generation_prompt=True, tokenize=False, **case.kwargs
         )
-        return Stages(*names, self.tokenizer, prompt, make_tools(case.tools), self._thinks(case))
+        return Stages(*names, self.tokenizer, prompt, make_tools(case.tools), self.thinks(case))
 
-    def _thinks(self, case: Case) -> bool:
+    def thinks(self, case: Case) -> bool:
         """What SGLang takes a request for (`OpenAIServingChat._get_reasoning_from_request`)."""
         forced, toggle = template_detection.detect_reasoning_pattern(self.subject.source)
         if forced or (toggle is not None and toggle.always_on):

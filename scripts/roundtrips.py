@@ -53,7 +53,10 @@ def measure(source: Source, maker: str) -> JsonObject:
             return {"template": source.name, "error": "no such parser", "trips": []}
         renderer = load_renderer(source.text, bos_token=BOS, eos_token=EOS)
         format = analyze(renderer)
-        trips = [trip.to_dict() for trip in check_roundtrips(renderer, format, parse=parse)]
+        # Whether another's parser expects reasoning depends on switches that it is not told here: none is set for it.
+        trips = [
+            trip.to_dict() for trip in check_roundtrips(renderer, format, parse=parse, switches=[()] if maker else None)
+        ]
     except AutoparserError as error:
         return {"template": source.name, "error": str(error), "trips": []}
     return {"template": source.name, "error": None, "trips": trips, "seconds": time.perf_counter() - started}
@@ -103,16 +106,15 @@ def print_table(rows: dict[tuple[str, str], Counter[str]]) -> None:
         print(f"{kind:<22}{after:<8}{sum(states.values()):>7}{numbers}")
 
 
-def print_faults(reports: list[JsonObject]) -> int:
-    faults = 0
-    for report in reports:
-        for trip in report["trips"]:
-            if trip["fault"] == "parse":
-                faults += 1
-                print(f"  parse at fault: {report['template']} | {trip['turn']} | {trip['after']} | {trip['arguments']}")
-                print(f"    switches {trip['switches']} text {trip['text'][:300]!r}")
-                print(f"    earlier {trip['earlier']!r}\n    later   {trip['later']!r}")
-    return faults
+def print_faults(report: JsonObject) -> None:
+    for trip in list_faults(report):
+        print(f"  parse at fault: {report['template']} | {trip['turn']} | {trip['after']} | {trip['arguments']}")
+        print(f"    switches {trip['switches']} text {trip['text'][:300]!r}")
+        print(f"    earlier {trip['earlier']!r}\n    later   {trip['later']!r}", flush=True)
+
+
+def list_faults(report: JsonObject) -> list[JsonObject]:
+    return [trip for trip in report["trips"] if trip["fault"] == "parse"]
 
 
 def show(report: JsonObject) -> None:
@@ -137,7 +139,10 @@ def main() -> int:
     options = parser.parse_args()
     sources = load_corpus(options.show or options.only)[:: options.every]
     with multiprocessing.Pool(options.jobs) as pool:
-        reports: list[JsonObject] = pool.map(partial(measure, maker=options.parser), sources, chunksize=2)
+        reports: list[JsonObject] = []
+        for report in pool.imap(partial(measure, maker=options.parser), sources):
+            print_faults(report)
+            reports.append(report)
     if options.json:
         options.json.write_text(json.dumps(reports, ensure_ascii=False, indent=1), "utf-8")
     if options.show:
@@ -155,7 +160,7 @@ def main() -> int:
         only = [{**report, "trips": [t for t in report["trips"] if t["arguments"] == form]} for report in reports]
         total = sum(count(only, per_form=True).values(), Counter())
         print(f"calls with arguments as {form}: {total['kept']} of {sum(total.values())} kept")
-    return int(bool(print_faults(reports)))
+    return int(any(map(list_faults, reports)))
 
 
 if __name__ == "__main__":
