@@ -122,6 +122,7 @@ class _Builder:
         """
         turn, tools, opener = self.format.turn, self.tools, self.layout.opener
         leads = {*self.layout.leads, tools.section_start.before, tools.call_start.before}
+        leads |= set() if tools.section_start else {tools.section_start.before + tools.call_start.before}
         leads |= {self.format.reasoning.start.before} if self.format.reasoning else set()
         leads |= {header[len(header.rstrip()) :] for header in turn.headers}
         openings = [lead + opener for lead in sorted(leads, key=lambda lead: (len(lead), lead))]

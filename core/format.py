@@ -278,7 +278,10 @@ class Layout:
 
 @dataclass(frozen=True)
 class Tools:
-    """How tool calls are written: a section around them all, a wrapper around each, what separates two, and the body."""
+    """How tool calls are written: a section around them all, a wrapper around each, what separates two, and the body.
+
+    Where only white space tells the first call from the others, ``section_start`` has that layout and no text.
+    """
 
     section_start: Marker
     section_end: Marker

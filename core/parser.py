@@ -270,7 +270,7 @@ class StreamParser(CallReader):
                     self._start_text(end, program.continuation.after)
                     self._think(False)
                 elif (yield from self._is_opened(place)):
-                    end = place - self._end_text(at, structure.before)
+                    end = place - self._end_text(at, structure.before or self._call.tools.section_start.before)
                     self._start_text(end, "")
                 return end
 

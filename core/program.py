@@ -216,23 +216,25 @@ class CallProgram:
         own, tools = split_atoms(call), self.tools
         bare = is_weak(section + call)
         found: list[Structure] = []
+        # Without a marker of its own, a section is the white space that stands before its first call.
+        layout = tools.call_start.before if section else tools.section_start.before + tools.call_start.before
 
         def add(text: str, before: str, has_section: bool, inside: bool = False) -> None:
             found.append(Structure(OPENER, make_literal(text), before, "", has_section, bare, inside))
 
         if isinstance(self.body, ObjectBody) and bare:
-            add("{", tools.section_start.before or tools.call_start.before, False, True)
-            add("[", tools.section_start.before or tools.call_start.before, False, True)
+            add("{", tools.section_start.before or layout, False, True)
+            add("[", tools.section_start.before or layout, False, True)
             return found
         if section:
             add(f"{section}\n{call}", tools.section_start.before, True)
             if call and not is_weak(section):
                 add(section, tools.section_start.before, True)
         if call and (bare or not is_weak(call)):
-            add(call, tools.call_start.before, False)
+            add(call, layout, False)
         for start in range(1, len(own)):
             if any(len(atom) > 2 and not atom[0].isalnum() for atom in own[start:]) and not is_weak(own[start]):
-                add("\n".join(own[start:]), tools.call_start.before, False)
+                add("\n".join(own[start:]), layout, False)
         return found
 
 

@@ -336,23 +336,26 @@ def _find_opener(oracle: Oracle, around: Surroundings, before: str, core: str, c
             return leads[1], len(around.header.plain) - around.header.plain.rindex(swallowed)
     opener = cut_common_suffix(*leads)
     if behind_content and opener.strip():
-        lead = leads[1]
-        opener = lead[lead.rindex(opener.strip()) - _count_space_before(lead, opener.strip()) :]
+        lead, place = leads[1], leads[1].rindex(opener.strip())
+        ended = lead[:place].strip() in split_atoms(around.ending)[:1]  # as content: calls stand in a message of their own
+        space = lead[: len(lead) - len(lead.lstrip())] if ended else ""
+        opener = (space or lead[len(lead[:place].rstrip()) : place]) + lead[place:]
     return opener, 0
 
 
 def _drop_message_end(opener: str, ending: str) -> str:
-    """Return an opener without what ends the message before it: calls may stand in a message of their own."""
+    """Return an opener without what ends the message before it, but with the layout that stands before that.
+
+    Calls may stand in a message of their own.
+    """
     atoms = split_atoms(ending)
     if not atoms or not opener.lstrip().startswith(atoms[0]):
         return opener
     rest = opener.lstrip()[len(atoms[0]) :]
-    return opener if is_punctuation(rest) else rest
-
-
-def _count_space_before(text: str, marker: str) -> int:
-    before = text[: text.rindex(marker)]
-    return len(before) - len(before.rstrip())
+    if is_punctuation(rest):
+        return opener
+    space = opener[: len(opener) - len(opener.lstrip())]
+    return space + rest.lstrip() if space else rest
 
 
 def _drop_content(text: str, content: Content) -> str:
@@ -395,8 +398,10 @@ def _make_tools(
     body = replace(core.body, array=array) if isinstance(core.body, ObjectBody) else core.body
     if not parallel and not array:
         call_start, call_end, opener, behind = opener, behind, "", ""
+    # White space that stands before the first call alone is a section's layout, though no marker opens one.
+    layout = Marker(before=opener) if not is_blank(call_start) else Marker()
     return Tools(
-        section_start=make_marker(opener) if not is_blank(opener) else Marker(),
+        section_start=make_marker(opener) if not is_blank(opener) else layout,
         section_end=make_marker(behind) if not is_blank(behind) else Marker(),
         call_start=make_marker(call_start) if not is_blank(call_start) else Marker(),
         call_end=make_marker(call_end) if not is_blank(call_end) else Marker(),

@@ -69,7 +69,9 @@ def ask_prompts(oracle: Oracle) -> Prompts:
             if isinstance(value, str) and _is_two_way(name, prompts):
                 break
             text = oracle.ask(with_switches(Question(prompt=True), **{name: value}))
-            if text is not None and text != default and not is_blank(cut_common_prefix(text, default)):
+            if text is None or text.count(str(value)) > default.count(str(value)):
+                continue  # what is printed as it is, is text and no switch
+            if text != default and not is_blank(cut_common_prefix(text, default)):
                 prompts.switched[((name, value),)] = text
     return prompts
 

@@ -43,6 +43,7 @@ class Report:
     disagreements: tuple[str, ...] = ()
     turns: Counter[tuple[str, str]] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
+    kinds: Counter[str] = field(default_factory=Counter)
 
 
 def measure(source: Source, quick: bool) -> Report | None:
@@ -77,6 +78,7 @@ def count_turn(report: Report, format: ca.ChatFormat, template: JsonObject | Non
     report.turns[kind, "theirs"] += not fault
     if fault:
         report.faults.append(f"{turn.name} {turn.switches or ''}: {fault}: {turn.text[:200]!r}")
+        report.kinds[f"{fault.partition(' in ')[0].partition(':')[0]}: {turn.name.removesuffix(', ended')}"] += 1
 
 
 def find_kind(turn: Turn) -> str:
@@ -131,18 +133,22 @@ def share(part: int, whole: int) -> str:
 
 
 def print_fields(reports: list[Report]) -> None:
-    print("| field | formats that have it | written | every turn of it read by transformers |\n|---|---|---|---|")
+    print("| field | formats that have it | written |\n|---|---|---|")
     for name in ("content", "thinking", "tool_calls"):
         have = [report for report in reports if name in report.fields]
-        written = [report for report in have if name in report.written]
-        right = [report for report in written if not report.faults]
-        print(f"| `{name}` | {len(have)} | {len(written)} | {len(right)} |")
+        print(f"| `{name}` | {len(have)} | {sum(name in report.written for report in have)} |")
 
 
 def print_losses(reports: list[Report]) -> None:
     losses = Counter(loss for report in reports for loss in dict.fromkeys(map(generalise, report.lost)))
     for loss, number in losses.most_common():
         print(f"* {number} templates: {loss}")
+
+
+def print_faults(reports: list[Report]) -> None:
+    kinds = sum((report.kinds for report in reports), Counter[str]())
+    for kind, number in kinds.most_common(20):
+        print(f"* {number} turns of {sum(kind in report.kinds for report in reports)} templates are misread: {kind}")
 
 
 def generalise(loss: str) -> str:
@@ -163,7 +169,10 @@ def main() -> int:
         for fault in (*report.disagreements, *report.faults[: None if options.only else 1]):
             print(f"{report.name} ({len(report.faults)} faults): {fault}")
     complete = [report for report in reports if set(report.fields) <= set(report.written)]
-    print(f"\n{len(complete)} of {len(reports)} formats are written with all their fields\n")
+    sound = [report for report in complete if not report.faults]
+    print(
+        f"\n{len(complete)} of {len(reports)} formats are written with all their fields, {len(sound)} read without a fault\n"
+    )
     print_fields(reports)
     print("\n| turns with | turns | field not written | read by transformers | read by ours |\n|---|---|---|---|---|")
     rows = list(list_rows(reports))
@@ -171,6 +180,7 @@ def main() -> int:
         print(f"| {' | '.join(row)} |")
     print()
     print_losses(reports)
+    print_faults(reports)
     total = sum((report.turns for report in reports), Counter[tuple[str, str]]())
     asked = sum(total[kind, "turns"] - total[kind, "not expressed"] for kind in KINDS)
     return int(100 * sum(total[kind, "theirs"] for kind in KINDS) < LEAST * asked)

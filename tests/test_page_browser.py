@@ -1,7 +1,7 @@
 """The page in a real browser: what a person sees and can do with the keyboard, and that a hostile page stays quiet.
 
-Needs the package `playwright` (the extra `browser`) and a Chromium or Chrome of the system, named by CHROMIUM where it is
-not on the path; skipped where either is missing.
+Needs the package `playwright` (the extra `browser`) and a Chromium or Chrome: of the system (named by CHROMIUM where it is
+not on the path), else playwright's own. `scripts/setup_browser.sh` sees to both; skipped where either is missing.
 """
 
 from __future__ import annotations
@@ -27,12 +27,17 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        pytest.skip("needs Chromium or Chrome; name it with CHROMIUM")
     with playwright.sync_playwright() as driver:
+        if path is None and not Path(driver.chromium.executable_path).exists() and not list_shells(driver):
+            pytest.skip("needs Chromium or Chrome: run scripts/setup_browser.sh, or name one with CHROMIUM")
         found = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield found
         found.close()
+
+
+def list_shells(driver: Any) -> list[Path]:
+    """The browsers without a window that playwright has downloaded."""
+    return list(Path(driver.chromium.executable_path).parents[2].glob("chromium_headless_shell-*"))
 
 
 class Visit:

@@ -88,6 +88,46 @@ def test_a_parse_that_changes_what_was_written_is_at_fault() -> None:
     assert faults["content", ""] == ""
 
 
+def test_arguments_handed_back_as_they_were_written_are_a_perfect_parse() -> None:
+    renderer = ca.load_renderer(TEMPLATE.replace("KEEP", "true").replace("CONTENT", "m.content or ''").replace("ARGUMENTS", AS_STRING))
+    format = ca.analyze(renderer)
+
+    def parse(text: str, tools: list[dict[str, Any]] | None, prompt: str) -> dict[str, Any]:
+        message = format.parse(text, tools=tools, prompt=prompt)
+        for call in message.get("tool_calls", ()):
+            call["function"]["arguments"] = json.dumps(json.loads(call["function"]["arguments"]))
+        return message
+
+    results = check_roundtrips(renderer, format, parse=parse)
+    faults = {result.turn: result.fault for result in results if result.arguments == "string"}
+    assert faults["call, other spaces in JSON"] == "parse"
+    assert faults["call"] == ""
+
+
+CALLS = """\
+{%- for m in messages %}{{ '<' + m.role + '>' }}{{ m.content or '' }}
+{%- for c in m.tool_calls or [] %}{{ LEAD }}{{ '[do ' + c.function.name + ' ' }}{{ ARGUMENTS }}{{ ']' }}{% endfor %}
+{{- '</s>' if m.role != 'assistant' or not m.tool_calls }}
+{%- endfor %}{% if add_generation_prompt %}{{ '<assistant>' }}{% endif %}"""
+
+
+@pytest.mark.parametrize(
+    "lead", ["'\\n\\n' if loop.first and m.content else '\\n'", "'\\n</s>' if loop.first and m.content else ''"]
+)
+def test_white_space_before_the_first_call_alone_is_no_content(lead: str) -> None:
+    renderer = ca.load_renderer(CALLS.replace("LEAD", lead).replace("ARGUMENTS", AS_STRING))
+    results = check_roundtrips(renderer, ca.analyze(renderer))
+    kept = {(result.turn, result.after) for result in results if result.kept}
+    assert kept >= {(turn, after) for turn in ("call", "content, call", "two calls") for after in ("tool", "later")}
+
+
+def test_a_value_that_the_prompt_prints_as_it_is_is_no_switch() -> None:
+    source = TEMPLATE.replace("KEEP", "true").replace("CONTENT", "m.content or ''").replace("ARGUMENTS", AS_STRING)
+    source = "{%- set begin = begin or '<<' %}" + source.replace("{{ '<assistant>' }}", "{{ begin }}{{ 'assistant>' }}")
+    format = ca.analyze(source)
+    assert [start.switches for start in format.starts] == [()]
+
+
 def test_tokens_are_compared_where_text_is_kept() -> None:
     def encode_by_four(text: str) -> Sequence[int]:
         return [hash(text[place : place + 4]) for place in range(0, len(text), 4)]
