@@ -109,13 +109,15 @@ class Reasoning:
 
     With an empty ``start`` reasoning begins where the turn begins. ``scope`` says in which turns the template prints it.
     ``field`` names the message field the template reads it from (``"parts"``: a part of typed content; ``"content"``: it
-    stands inside the content and the template cuts it out).
+    stands inside the content and the template cuts it out). With ``blank``, an empty block comes back with the next turn
+    only if its white space is reasoning: the template prints the block for that, and none without reasoning.
     """
 
     start: Marker
     end: Marker
     field: str
     scope: Literal["always", "with calls", "never printed"] = "always"
+    blank: bool = False
 
 
 @dataclass(frozen=True)

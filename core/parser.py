@@ -202,15 +202,17 @@ class StreamParser(CallReader):
         return -1
 
     def _try_reasoning_end(self, at: int) -> Wait:
-        end = yield from self._try_closer(self._program.reasoning_end, at)
+        end = yield from self._try_closer(self._program.reasoning_end, at, self._program.blank)
         if end >= 0:
             self._think(False)
         return end
 
-    def _try_closer(self, closer: Literal, at: int) -> Wait:
-        """Swallow an end marker if it stands at a place."""
+    def _try_closer(self, closer: Literal, at: int, blank: bool = False) -> Wait:
+        """Swallow an end marker if it stands at a place; ``blank`` tells whether white space alone is reasoning there."""
         end = (yield from self._match(closer, at)) if closer else -1
         if end >= 0:
+            if blank and self._thinking and self._lead:
+                self._emit_text(self._at, at)
             before, after = self._program.get_layout(closer.text)
             end -= self._end_text(at, before)
             self._start_text(end, after)

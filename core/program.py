@@ -59,6 +59,7 @@ class Program:
         self.headed = bool(turn.header_end)
         self.header_end = make_literal(turn.header_end)
         self.reasoning_end = make_literal(reasoning.end.text if reasoning else "")
+        self.blank = reasoning is not None and reasoning.blank
         self.call = CallProgram(tools) if tools else None
         self.prefixes = tuple(sorted({start.prefix for start in format.starts}, key=len, reverse=True))
         ends = [*turn.end]

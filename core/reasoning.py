@@ -103,8 +103,20 @@ def find_reasoning(
     if content and not continuation:
         end = replace(end, after=_leading_space(content[1][len(end.before) + len(end.text) :]))
     start, header = _find_opening(pieces[0], plain[0] if plain else "", end, header, prompts)
-    reasoning = Reasoning(start, end, oracle.shape.reasoning[0], scope)
+    reasoning = Reasoning(start, end, oracle.shape.reasoning[0], scope, _keeps_blank(oracle, start, end, calls))
     return ReasoningFinding(reasoning, header, continuation)
+
+
+def _keeps_blank(oracle: Oracle, start: Marker, end: Marker, calls: tuple[Call, ...]) -> bool:
+    """Whether the template prints an empty block again for reasoning of white space, and none without reasoning."""
+    inside = start.after + end.before
+    block = start.text + inside + end.text
+    turns = [Question(calls=calls, after="tool")] if calls else []
+    for question in (*turns, Question(after="user")) if inside else ():
+        bare, blank = oracle.ask(question), oracle.ask(replace(question, reasoning=inside))
+        if bare is not None and blank is not None and blank.count(block) > bare.count(block):
+            return True
+    return False
 
 
 def _split_before_content(body: str | None, calls: tuple[Call, ...]) -> list[str] | None:

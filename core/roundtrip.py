@@ -49,9 +49,10 @@ class RoundTrip:
 
     ``turn`` says in words what it holds and ``after`` what follows it: a question of the user's, the results of its calls,
     or those with an answer and a further question. ``arguments`` is the form in which they were handed back. ``kept`` tells
-    whether prompt and text are how the next prompt begins, and ``tokens`` the same of their tokens (None without a
-    tokenizer). Otherwise ``earlier`` and ``later`` are what the two have from the first difference on, ``fault`` says whose
-    it is, and ``repair`` are the switches with which the turn is kept.
+    whether prompt and text are how the next prompt begins, ``read`` whether the fields are the known ones, white space apart
+    (what was not taken apart at all may come back, too), and ``tokens`` tells of tokens what ``kept`` does of text (None
+    without a tokenizer). Otherwise ``earlier`` and ``later`` are what the two have from the first difference on, ``fault``
+    says whose it is, and ``repair`` are the switches with which the turn is kept.
     """
 
     turn: str
@@ -60,6 +61,7 @@ class RoundTrip:
     arguments: Form
     text: str
     kept: bool
+    read: bool = True
     tokens: bool | None = None
     fault: Fault = ""
     earlier: str = ""
@@ -223,7 +225,7 @@ class _Checker:
             following = self._render_next(generation, read, after, form)
             earlier = generation.prompt + generation.text
             kept = following is not None and following.startswith(earlier)
-            result = RoundTrip(turn, after, question.switches, form, generation.text, kept)
+            result = RoundTrip(turn, after, question.switches, form, generation.text, kept, _is_read(question, read))
             if kept and following is not None:
                 yield replace(result, tokens=self._keeps_tokens(generation, following))
                 continue
@@ -253,7 +255,8 @@ class _Checker:
     def _find_fault(self, generation: Generation, after: After, form: Form) -> Fault:
         """Say why a turn does not come back, by trying readings of its text."""
         for blank in (False, True):
-            if any(self._is_kept(generation, reading, after, form) for reading in _list_readings(generation, blank)):
+            readings = _list_readings(generation, self.author.format, blank)
+            if any(self._is_kept(generation, reading, after, form) for reading in readings):
                 return "white space" if blank else "parse"
         return "template"
 
@@ -285,17 +288,43 @@ class _Checker:
         return result
 
 
-def _list_readings(generation: Generation, blank: bool) -> Iterator[Question]:
+def _is_read(known: Question, read: Question) -> bool:
+    """Whether fields are the known ones, white space and ids apart; reasoning may be cut off."""
+    texts = [(fields.content or "").strip() for fields in (known, read)]
+    thoughts = [(fields.reasoning or "").strip() for fields in (known, read)]
+    cut = thoughts[0].startswith(thoughts[1]) and bool(thoughts[1]) and not texts[1]
+    calls = [[(call.name, _load(call.arguments)) for call in fields.calls] for fields in (known, read)]
+    return (cut or texts[0] == texts[1]) and (cut or thoughts[0] == thoughts[1]) and calls[0] == calls[1]
+
+
+def _load(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _list_readings(generation: Generation, format: ChatFormat, blank: bool) -> Iterator[Question]:
     """List readings of a text: its fields as they are known, with and without the white space that stands around them.
 
-    Arguments are read as they are known and as they are written. With ``blank`` white space alone is a field, too.
+    Arguments are read as they are known and as they are written, and an empty block of reasoning as the white space in it.
+    With ``blank`` white space alone may be content, too.
     """
     question, text = generation.question, generation.text
-    contents = _list_spaced(question.content, text, blank)
+    thoughts = _list_spaced(question.reasoning, text) or [None, *_list_empty(text, format)]
+    contents = _list_spaced(question.content, text) or [question.content, *(re.findall(r"\s+", text) if blank else ())]
     written = tuple(replace(call, arguments=_find_written(call.arguments, text)) for call in question.calls)
     for calls in dict.fromkeys((question.calls, written)):
-        for reasoning, content in product(_list_spaced(question.reasoning, text, blank), contents):
+        for reasoning, content in product(dict.fromkeys(thoughts), dict.fromkeys(contents)):
             yield replace(question, reasoning=reasoning, content=content, calls=calls)
+
+
+def _list_empty(text: str, format: ChatFormat) -> list[str]:
+    """Return the white space of an empty block of reasoning that a text begins with."""
+    if format.reasoning is None or format.reasoning.end.text not in text:
+        return []
+    inside = text[: text.index(format.reasoning.end.text)].lstrip().removeprefix(format.reasoning.start.text)
+    return [inside] if inside.isspace() else []
 
 
 def _find_written(arguments: str, text: str) -> str:
@@ -309,16 +338,18 @@ def _find_written(arguments: str, text: str) -> str:
     return arguments
 
 
-def _list_spaced(field: str | None, text: str, blank: bool) -> list[str | None]:
+def _list_spaced(field: str | None, text: str) -> list[str | None]:
+    """Return a field with as much of the white space around it as there may be; nothing for a field that is empty."""
     core = (field or "").strip()
     if not core:
-        return [field, *dict.fromkeys(re.findall(r"\s+", text))] if blank else [field]
+        return []
     if core not in text:  # it was cut off
         core = core[: len(find_common_prefix(core, text[text.find(core[:1]) :]))]
         return [core, None]
     start, end = text.index(core), text.index(core) + len(core)
     before, behind = text[len(text[:start].rstrip()) : start], text[end : len(text) - len(text[end:].lstrip())]
-    return list(dict.fromkeys([field, core, before + core, core + behind, before + core + behind]))
+    befores, behinds = range(len(before), -1, -1), range(len(behind) + 1)
+    return [field, *(before[first:] + core + behind[:last] for first, last in product(befores, behinds))]
 
 
 def _show_difference(earlier: str, later: str | None) -> tuple[str, str]:

@@ -45,9 +45,9 @@ class _Machine(StreamParser):
         """Return what was emitted before a place, and the output from there on."""
         return self._out, self._text[max(place, self._mute) :]
 
-    def _try_closer(self, closer: Literal, at: int) -> Wait:
+    def _try_closer(self, closer: Literal, at: int, blank: bool = False) -> Wait:
         self._own = True
-        end = yield from super()._try_closer(closer, at)
+        end = yield from super()._try_closer(closer, at, blank)
         self._own = False
         return end
 

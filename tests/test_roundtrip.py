@@ -89,7 +89,9 @@ def test_a_parse_that_changes_what_was_written_is_at_fault() -> None:
 
 
 def test_arguments_handed_back_as_they_were_written_are_a_perfect_parse() -> None:
-    renderer = ca.load_renderer(TEMPLATE.replace("KEEP", "true").replace("CONTENT", "m.content or ''").replace("ARGUMENTS", AS_STRING))
+    renderer = ca.load_renderer(
+        TEMPLATE.replace("KEEP", "true").replace("CONTENT", "m.content or ''").replace("ARGUMENTS", AS_STRING)
+    )
     format = ca.analyze(renderer)
 
     def parse(text: str, tools: list[dict[str, Any]] | None, prompt: str) -> dict[str, Any]:
@@ -119,6 +121,28 @@ def test_white_space_before_the_first_call_alone_is_no_content(lead: str) -> Non
     results = check_roundtrips(renderer, ca.analyze(renderer))
     kept = {(result.turn, result.after) for result in results if result.kept}
     assert kept >= {(turn, after) for turn in ("call", "content, call", "two calls") for after in ("tool", "later")}
+
+
+BLOCK = """\
+{%- for m in messages %}{{ '<' + m.role + '>' }}
+{%- if m.role == 'assistant' and (ALWAYS or m.reasoning_content) %}{{ '(\\n' + (m.reasoning_content or '').strip('\\n') + '\\n)\\n' }}
+{%- endif %}{{ m.content }}{{ '</s>' }}{% endfor %}{% if add_generation_prompt %}{{ '<assistant>' }}{% endif %}"""
+
+
+@pytest.mark.parametrize(("always", "reasoning"), [("loop.last", "\n\n"), ("true", None), ("false", "\n\n")])
+def test_an_empty_block_is_reasoning_where_only_that_brings_it_back(always: str, reasoning: str | None) -> None:
+    renderer = ca.load_renderer(BLOCK.replace("ALWAYS", always))
+    format = ca.analyze(renderer)
+    text = "(\n\n)\nHello."
+    assert format.parse(text).get("reasoning_content") == reasoning
+    (result,) = check_output(renderer, format, text)
+    assert result.kept
+    streamed = format.parser()
+    deltas = [*(delta for char in text for delta in streamed.feed(char)), *streamed.finish()]
+    assert "".join(delta.text for delta in deltas if delta.kind == "reasoning") == (reasoning or "")
+    splitter = format.reasoning_splitter()
+    pieces = [*map(splitter.feed, text), splitter.finish()]
+    assert ("".join(thought for thought, _ in pieces), "".join(rest for _, rest in pieces)) == (reasoning or "", "Hello.")
 
 
 def test_a_value_that_the_prompt_prints_as_it_is_is_no_switch() -> None:
@@ -158,11 +182,17 @@ KNOWN = [
     ("Qwen-Qwen3.6-35B-A3B", "reasoning, call", "tool", "object", True, ()),
     ("Qwen-Qwen3.6-35B-A3B", "two calls", "tool", "object", True, ()),
     ("Qwen-Qwen3.6-35B-A3B", "reasoning, content", "user", "", False, (("preserve_thinking", True),)),
+    ("Qwen-Qwen3.6-35B-A3B", "call", "tool", "string", False, ()),
+    ("Qwen-Qwen3.6-35B-A3B", "reasoning, line break, content", "user", "", False, ()),
+    ("zai-org-GLM-5.1", "call", "tool", "string", False, ()),
     ("zai-org-GLM-5.1", "reasoning, line break, call", "tool", "object", False, ()),
     ("zai-org-GLM-5.1", "reasoning, line break, content", "user", "", False, ()),
     ("zai-org-GLM-5.1", "reasoning, content", "user", "", False, (("clear_thinking", False),)),
     ("moonshotai-Kimi-K2.6", "reasoning, call", "tool", "string", True, ()),
     ("moonshotai-Kimi-K2.6", "reasoning, call", "tool", "object", True, ()),
+    ("moonshotai-Kimi-K2.6", "reasoning, line break, content", "user", "", False, (("preserve_thinking", True),)),
+    ("deepseek-ai-DeepSeek-V4", "call", "tool", "string", False, ()),
+    ("deepseek-ai-DeepSeek-V4", "reasoning, line break, content", "user", "", True, ()),
     ("deepseek-ai-DeepSeek-V4", "reasoning, call", "tool", "object", True, ()),
     ("deepseek-ai-DeepSeek-V4", "reasoning, content; tools given", "user", "", True, ()),
     ("openai-gpt-oss-120b", "call", "tool", "string", False, ()),
