@@ -5,16 +5,26 @@ A server of it takes half a minute to a minute to start, so there are few.
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
 pytest.importorskip("openai", reason="this is not the environment of an engine: see scripts/setup_vllm.sh")
 pytest.importorskip("anthropic", reason="this is not the environment of an engine: see scripts/setup_vllm.sh")
 
+from cases import Case
+from engines import MODEL
+from judge import find_fault
 from served import Served, check_bound, make_bound, serve_subject
 
 if TYPE_CHECKING:
@@ -53,11 +63,45 @@ def two_processes(engine: Engine) -> None:
 
 @pytest.mark.usefixtures("two_processes")
 @pytest.mark.parametrize("real", [DOUBLED], indirect=True)
-def test_many_connections_to_two_processes(real: Served) -> None:
-    cases = list(real.subject.cases.values())[:10]
-    with ThreadPoolExecutor(len(cases)) as pool:  # many connections at once, for each process to get some
-        faults = list(pool.map(partial(real.find_fault, stream=True), cases))
-    assert [fault for fault in faults if fault] == []
+def test_both_of_two_processes_read_calls(real: Served) -> None:
+    """Of many connections each process gets some, and whoever answers, the calls in the answer are read."""
+    case = real.subject.find("two calls", "call")
+    assert case is not None
+    answered: dict[int, list[str | None]] = {}
+    for _ in range(5):
+        connections = [HTTPConnection(urlsplit(real.server.url).netloc, timeout=120) for _ in range(12)]
+        for connection in connections:
+            connection.connect()  # all are open before the first is served
+        with ThreadPoolExecutor(len(connections)) as pool:
+            for process, fault in pool.map(partial(ask_by, real, case), connections):
+                answered.setdefault(process, []).append(fault)
+        if len(answered) > 1:
+            break
+    assert len(answered) == 2, "one process answered everything"
+    assert {fault for faults in answered.values() for fault in faults} == {None}
+
+
+def ask_by(served: Served, case: Case, connection: HTTPConnection) -> tuple[int, str | None]:
+    """The process that answers on a connection, and what is wrong with its answer."""
+    body = {"model": MODEL, "messages": case.messages, "tools": case.tools, "chat_template_kwargs": case.kwargs}
+    scripted = json.dumps({**body, "max_tokens": case.max_tokens, **served.engine.script(case.text)})
+    connection.request("POST", "/v1/chat/completions", scripted, {"Content-Type": "application/json"})
+    message = json.load(connection.getresponse())["choices"][0]["message"]
+    process = find_process(served.server.pid, connection)
+    connection.close()
+    return process, find_fault(case.expected, {"reasoning_content": message.get("reasoning"), **message})
+
+
+def find_process(session: int, connection: HTTPConnection) -> int:
+    """The process of a session that holds the other end of a connection."""
+    sides = [f":{connection.sock.getsockname()[1]:04X}", f":{connection.sock.getpeername()[1]:04X}"]
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text("ascii").splitlines()[1:]]
+    (socket,) = [f"socket:[{row[9]}]" for row in rows if [row[2][-5:], row[1][-5:]] == sides]
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ended, or is none of ours
+            if os.getsid(int(folder.name)) == session and socket in map(os.readlink, (folder / "fd").iterdir()):
+                return int(folder.name)
+    raise AssertionError("nobody holds the other end")
 
 
 @pytest.mark.parametrize("choice", ["required", "named"])
