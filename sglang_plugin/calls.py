@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from pydantic import Field
+
 from chat_autoparser import Delta
 from chat_autoparser.parser import StreamParser
 
@@ -12,6 +14,7 @@ from . import LOG, constraints
 from .engine import (
     BaseFormatDetector,
     ResponseTemplateToolDetector,
+    ToolCallItem,
     forwards_unknown_tools,
 )
 from .formats import Prompt, Reader, get_reader
@@ -19,28 +22,25 @@ from .specials import TokenDropper
 from .tools import describe_tools
 
 
-class CallItem(NamedTuple):
-    """A piece of a call: SGLang's `ToolCallItem` with the id that the model gave it, and without a validation a token."""
+class CallItem(ToolCallItem):  # type: ignore[misc]
+    """The beginning of a call, with the id that the model gave it. SGLang copies these and adds to them."""
+
+    id: str | None = Field(default=None, exclude=True)
+
+
+class CallPiece(NamedTuple):
+    """More of a call's arguments: SGLang's `ToolCallItem`, which it only reads, without a validation a token."""
 
     tool_index: int
-    name: str | None
     parameters: str
-    id: str | None = None
-
-    def model_dump(self) -> dict[str, Any]:
-        """Return the fields that SGLang's has, for `/parse_function_call`."""
-        return {"tool_index": self.tool_index, "name": self.name, "parameters": self.parameters}
-
-    def join(self, more: str) -> CallItem:
-        """Return the item with more of the arguments."""
-        return self._replace(parameters=self.parameters + more)
+    name: None = None
 
 
 class CallResult(NamedTuple):
     """What SGLang expects of a tool-call detector: its `StreamingParseResult`, without a validation a token."""
 
     normal_text: str
-    calls: list[CallItem]
+    calls: list[CallItem | CallPiece]
 
 
 _make = tuple.__new__
@@ -78,11 +78,11 @@ class CallStream:
         if self._late:
             deltas, self._late = self._late + deltas, []
         if len(deltas) == 1:
-            kind, piece, index, call_id, name = deltas[0]
+            kind, piece, index, _, name = deltas[0]
             if kind != "tool_call":
                 return _make(CallResult, (piece, []))
-            if not index or not self._single:
-                return _make(CallResult, ("", [_make(CallItem, (index, name, piece, call_id))]))
+            if name is None and (not index or not self._single):
+                return _make(CallResult, ("", [_make(CallPiece, (index, piece, None))]))
         return self._make_result(self._keep_late(deltas))
 
     def finish(self, text: str = "") -> CallResult:
@@ -113,17 +113,19 @@ class CallStream:
 
     def _make_result(self, deltas: list[Delta]) -> CallResult:
         """Return deltas as SGLang's result; neighbouring pieces of the same arguments are one."""
-        items: list[CallItem] = []
+        items: list[CallItem | CallPiece] = []
         texts: list[str] = []
         for kind, text, index, call_id, name in deltas:
             if kind != "tool_call":
                 texts.append(text)
             elif index and self._single:
                 continue
-            elif name is None and items and items[-1].tool_index == index and items[-1].name is None:
-                items[-1] = items[-1].join(text)
+            elif name is not None:
+                items.append(CallItem(tool_index=index, name=name, parameters=text, id=call_id))
+            elif items and items[-1].tool_index == index and items[-1].name is None:
+                items[-1] = CallPiece(index or 0, items[-1].parameters + text)
             else:
-                items.append(CallItem(index or 0, name, text, call_id))
+                items.append(CallPiece(index or 0, text))
         return CallResult("".join(texts), items)
 
 
@@ -178,10 +180,12 @@ class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
         if self._parsed is None or self._parsed[0] != text:
             stream = self._make_stream(tools)
             result = stream.finish(text)
-            calls: dict[int, CallItem] = {}
+            calls: dict[int, Any] = {}
             for item in result.calls:
-                known = calls.get(item.tool_index)
-                calls[item.tool_index] = known.join(item.parameters) if known else item
+                if item.tool_index in calls:
+                    calls[item.tool_index].parameters += item.parameters
+                else:
+                    calls[item.tool_index] = item
             result = CallResult(result.normal_text, list(calls.values()))
             self.incomplete_tool_call_indices = stream.incomplete
             self._parsed = text, result

@@ -17,6 +17,7 @@ from sglang.srt.entrypoints.openai.chat_encoding import resolve_chat_encoding_sp
 from sglang.srt.entrypoints.openai.protocol import ToolChoice
 from sglang.srt.environ import envs
 from sglang.srt.function_call.base_format_detector import BaseFormatDetector
+from sglang.srt.function_call.core_types import ToolCallItem
 from sglang.srt.function_call.function_call_parser import FunctionCallParser
 from sglang.srt.parser.conversation import chat_template_exists, get_conv_template_by_model_path
 from sglang.srt.parser.reasoning_parser import ReasoningParser
@@ -38,6 +39,7 @@ __all__ = [
     "ReasoningParser",
     "ResponseTemplateReasoningDetector",
     "ResponseTemplateToolDetector",
+    "ToolCallItem",
     "ToolChoice",
 ]
 
@@ -67,6 +69,19 @@ def add_hook(target: str, hook: Callable[..., Any]) -> None:
     except (ImportError, AttributeError) as error:
         raise ImportError(f"SGLang {__version__} has no {target}, which has to be extended") from error
     HookRegistry.register(target, hook, HookType.AROUND)
+
+
+def guess_reasoning_parser(tokenizer: Any) -> str | None:
+    """Return which of its reasoning parsers SGLang's own `auto` picks for a template (`resolve_auto_parsers`)."""
+    try:
+        from sglang.srt.parser import template_detection as detection
+
+        forced, toggle = detection.detect_reasoning_pattern(tokenizer.chat_template)
+        context = detection.build_detection_context(tokenizer.chat_template, tokenizer, toggle, forced)
+        found: str | None = detection.match_rules(context, detection.REASONING_PARSER_RULES, "reasoning")
+        return found
+    except Exception:  # its rules look at any template and vocabulary; without a guess nothing is lost but its extras
+        return None
 
 
 def list_parsers(server_args: Any) -> dict[str, str | None]:

@@ -23,6 +23,9 @@ from .specials import TokenDropper
 HANDOVER = "CHAT_AUTOPARSER_SGLANG_FORMAT"
 """The environment variable in which the format is handed over."""
 
+OWN = "CHAT_AUTOPARSER_SGLANG_OWN"
+"""The environment variable that names the reasoning parser which SGLang's own `auto` would have picked."""
+
 _formats = FormatCache(log=LOG)
 _readers: dict[tuple[int, str | None], Reader] = {}
 _MOST = 64
@@ -104,8 +107,13 @@ def derive_format(tokenizer: Any, name: str) -> ChatFormat:
     return _formats.get(tokenizer, key=_identify(tokenizer), name=name)
 
 
-def hand_over(format: ChatFormat, splits: bool) -> None:
-    """Make a format the one in force, in this process and those that it will start."""
+def hand_over(format: ChatFormat, splits: bool, own: str | None = None) -> None:
+    """Make a format the one in force, in this process and those that it will start.
+
+    ``own`` is the reasoning parser that SGLang would use without us.
+    """
+    if own:
+        os.environ[OWN] = own
     os.environ[HANDOVER] = json.dumps({"format": format.to_dict(), "splits": splits})
     _readers.clear()
 
@@ -113,6 +121,7 @@ def hand_over(format: ChatFormat, splits: bool) -> None:
 def withdraw() -> None:
     """Forget the format in force: this server does not use it."""
     os.environ.pop(HANDOVER, None)
+    os.environ.pop(OWN, None)
     _readers.clear()
 
 

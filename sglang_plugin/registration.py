@@ -21,6 +21,8 @@ def register_all() -> None:
     engine.add_hook(f"{chat}._process_tool_call_id", serving.keep_call_id)
     engine.add_hook(f"{chat}._process_tool_calls", serving.keep_finish_reason)
     engine.add_hook(f"{chat}._process_messages", serving.note_template)
+    engine.add_hook(f"{chat}._convert_to_internal_request", serving.rename_parser)
+    engine.add_hook(f"{chat}.apply_reasoning_enabled", serving.rename_parser)
     engine.add_hook(f"{chat}._set_response_parser_context", serving.read_prompt)
     os.environ.setdefault(engine.WORKER_APP_VARIABLE, WORKER_APP)
     LOG.info("chat-autoparser is registered as '%s' in process %d", NAME, os.getpid())

@@ -34,7 +34,7 @@ def resolve_auto(original: Callable[[Any], None], server_args: Any) -> None:
 
 def _decide(server_args: Any, wanted: list[str], named: list[str]) -> None:
     """Use what was derived from the template for those parts that could be established."""
-    format, reason = _derive(server_args)
+    format, own, reason = _derive(server_args)
     if format is None and named:
         raise SystemExit(f"chat-autoparser: {_FLAGS[named[0]]} {NAME} cannot be used: {reason}")
     ours = {name: NAME for name in wanted if name in named or (format and _is_established(format, name))}
@@ -45,20 +45,20 @@ def _decide(server_args: Any, wanted: list[str], named: list[str]) -> None:
             LOG.warning("%s auto: %s; SGLang's own answer is used", _FLAGS[name], reason or _explain(format, name))
     if ours and format is not None:
         splits = engine.list_parsers(server_args)["reasoning_parser"] is not None and "reasoning_parser" in ours
-        formats.hand_over(format, splits)
+        formats.hand_over(format, splits, own if splits else None)
         engine.declare_parsers(server_args, dict(ours))
         LOG.info("%s: read by chat-autoparser ('%s')", ", ".join(_FLAGS[name] for name in ours), NAME)
 
 
-def _derive(server_args: Any) -> tuple[ChatFormat | None, str]:
-    """Return the format of the template in force, or why there is none."""
+def _derive(server_args: Any) -> tuple[ChatFormat | None, str | None, str]:
+    """Return the format of the template in force and SGLang's reasoning parser for it, or why there is none."""
     try:
         template = engine.load_template(server_args)
-        return formats.derive_format(*template), ""
+        return formats.derive_format(*template), engine.guess_reasoning_parser(template.tokenizer), ""
     except (engine.UnknownTemplate, AutoparserError) as error:
-        return None, str(error)
+        return None, None, str(error)
     except Exception as error:  # what loading a tokenizer raises is anybody's guess; SGLang will say more
-        return None, f"the tokenizer or its template could not be loaded ({type(error).__name__}: {error})"
+        return None, None, f"the tokenizer or its template could not be loaded ({type(error).__name__}: {error})"
 
 
 def _is_established(format: ChatFormat, name: str) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 from . import LOG, NAME
 from .calls import last_read
-from .formats import Reader, get_reader, requested
+from .formats import OWN, Reader, get_reader, requested
 from .reasoning import find_state
 
 _GRAMMARS = ("json_schema", "regex", "ebnf", "structural_tag")
@@ -29,11 +30,34 @@ def keep_finish_reason(
     return result._replace(finish_reason=given) if last_read.incomplete else result
 
 
+class _Renamed:
+    """SGLang's chat serving, as if it had the reasoning parser that its own `auto` would have picked.
+
+    What it does to requests for the sake of some models goes by that name, and must not be lost with ours: how an effort
+    or a switch reaches their templates, and what else ends their reasoning.
+    """
+
+    def __init__(self, serving: Any, name: str) -> None:
+        self.__dict__.update(_serving=serving, reasoning_parser=name)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._serving, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._serving, name, value)
+
+
+def rename_parser(original: Callable[..., Any], serving: Any, *args: Any, **kwargs: Any) -> Any:
+    """Let a step in the preparation of a request be what it is without us."""
+    own = os.environ.get(OWN)
+    return original(_Renamed(serving, own) if own and serving.reasoning_parser == NAME else serving, *args, **kwargs)
+
+
 def note_template(original: Callable[..., Any], serving: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
     """Let the template that a request brings, where the server allows that, be the one that detectors read by."""
     token = requested.set(_find_template(serving, request))
     try:
-        return original(serving, request, *args, **kwargs)
+        return rename_parser(original, serving, request, *args, **kwargs)
     finally:
         requested.reset(token)
 

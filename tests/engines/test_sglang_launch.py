@@ -19,6 +19,7 @@ import pytest
 pytest.importorskip("sglang", reason="this is not SGLang's environment: see scripts/setup_sglang.sh")
 
 from cases import TEMPLATES, load_subject
+from engines import MODEL
 from served import Served, check_bound, make_bound, serve_subject
 from serving import ENVIRONMENT, STAND_INS, read_tail
 from tiny_model import make_model
@@ -114,6 +115,21 @@ def test_forms_of_templates(form: str, engine: Engine, tmp_path: Path) -> None:
             case = subject.find(name)
             assert case is not None
             assert [served.find_fault(case, stream=stream) for stream in (False, True)] == [None, None]
+
+
+def test_nothing_that_goes_by_a_parsers_name_is_lost(engine: Engine, tmp_path: Path) -> None:
+    """SGLang translates efforts for this template where the parser has its family's name, as its own `auto` would."""
+    subject = load_subject("tencent-Hy3-preview")
+    model = make_model(subject.source, tmp_path / "model", eos=subject.eos)
+    bodies: list[dict[str, Any]] = [{"reasoning_effort": effort} for effort in (None, "none", "low", "medium", "high")]
+    question = {"model": MODEL, "messages": [{"role": "user", "content": "Hi"}]}
+    found = []
+    for parsers in ("auto", "hunyuan"):
+        with engine.serve(model, tmp_path / "log", parsers) as server:
+            served = Served(engine, subject, server, Tokenizer.from_file(str(model / "tokenizer.json")))
+            found.append([post(served, "/v1/tokenize", {**question, **body})["tokens"] for body in bodies])
+    assert found[0] == found[1]
+    assert len({str(tokens) for tokens in found[1]}) > 1
 
 
 @pytest.mark.more

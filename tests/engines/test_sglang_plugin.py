@@ -167,6 +167,16 @@ def test_whole_and_stream_share_nothing() -> None:
     assert [item.name for item in detector.parse_streaming_increment(CALL, [WEATHER]).calls] == ["get_weather", None]
 
 
+def test_a_whole_output_is_read_in_either_of_the_engines_ways() -> None:
+    """Responses fold the calls of a stream, and copy and change what comes first of each."""
+    for kept in (False, True):
+        parser = FunctionCallParser([WEATHER], NAME, tokenizer=load_tokenizer(JSON_IN_TAGS))
+        text, calls = parser.parse_non_stream(f"Wait.{CALL}{CALL}", preserve_incomplete=kept)
+        assert text == "Wait."
+        assert [(call.name, json.loads(call.parameters)) for call in calls] == [("get_weather", {"city": "Oslo"})] * 2
+        assert [call.model_dump()["tool_index"] for call in calls] == [0, 1]
+
+
 @pytest.mark.parametrize(
     ("prompt", "text", "expected"),
     [
