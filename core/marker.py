@@ -22,6 +22,7 @@ CLOSING = ">]})⟧⟩»›」』】〕》〉❩❫❭❯❱❳❵⦄⦆）］｝
 TAG_OPENING = "".join(char for char in OPENING if char not in "[{(")
 _TAG_CLOSING = "".join(char for char in CLOSING if char not in "]})")
 _PAIRS = dict(zip(OPENING, CLOSING, strict=True))
+_WORDS_IN_TAG = re.compile(rf"[{re.escape(TAG_OPENING)}][^{re.escape(TAG_OPENING + _TAG_CLOSING)}\n=\"'`]*\Z")
 # A run of one sign that may stand on both sides of a marker: not the punctuation of words, and no part of a bracket.
 _RUN = re.compile(
     rf"(?<![{re.escape(TAG_OPENING)}])([^\w\s{re.escape(OPENING + CLOSING)}\"'`.,:;=/\\-])\1*(?![{re.escape(_TAG_CLOSING)}])"
@@ -139,6 +140,14 @@ def is_boundary(text: str, position: int) -> bool:
     return _is_word(before) and not _is_inside_bracket(text, position)
 
 
+def _may_cut(text: str, position: int) -> bool:
+    """Whether a text may be cut at a position: a boundary, but not that before the end of a tag of several words."""
+    if not is_boundary(text, position):
+        return False
+    closes = position < len(text) and text[position] in _TAG_CLOSING
+    return not closes or _WORDS_IN_TAG.search(text, 0, position) is None
+
+
 def _has_space(text: str, start: int, end: int) -> bool:
     return any(char.isspace() for char in text[start:end])
 
@@ -162,7 +171,7 @@ def _is_quote(char: str) -> bool:
 def cut_common_prefix(*texts: str) -> str:
     """Return the longest common beginning that ends at a boundary of each of the texts."""
     length = len(find_common_prefix(*texts))
-    while not all(is_boundary(text, length) for text in texts):
+    while not all(_may_cut(text, length) for text in texts):
         length -= 1
     return texts[0][:length]
 
@@ -170,7 +179,7 @@ def cut_common_prefix(*texts: str) -> str:
 def cut_common_suffix(*texts: str) -> str:
     """Return the longest common ending that begins at a boundary of each of the texts."""
     length = len(find_common_suffix(*texts))
-    while not all(is_boundary(text, len(text) - length) for text in texts):
+    while not all(_may_cut(text, len(text) - length) for text in texts):
         length -= 1
     return texts[0][len(texts[0]) - length :]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chat_autoparser.marker import cut_common_prefix, find_signs, is_boundary, is_marked, split_atoms
+from chat_autoparser.marker import cut_common_prefix, cut_common_suffix, find_signs, is_boundary, is_marked, split_atoms
 from chat_autoparser.scanner import split_atoms as split_literal
 
 
@@ -60,6 +60,9 @@ def test_no_boundary_inside_a_marker() -> None:
         assert not any(is_boundary(text, place) for place in range(1, len(text)))
     assert cut_common_prefix("§a_begin§x", "§a_end§x") == ""
     assert cut_common_prefix("§a§§b§x", "§a§§c§x") == "§a§"
+    assert cut_common_prefix("<a><|b| one>\n</a>", "<a><|b| one></a>") == "<a><|b| one>"
+    assert cut_common_prefix("<a><|b| one>x", "<a><|b| one>y") == "<a><|b| one>"
+    assert cut_common_suffix("</|b| one>\n</a>", "</|b| two>\n</a>") == "\n</a>"  # no tag loses its end
 
 
 def test_what_stands_between_marks_is_marked() -> None:

@@ -170,6 +170,8 @@ def list_tools(name: str) -> list[JsonObject] | None:
 
 # Encoders of vLLM's
 
+DEEPSEEK = ("deepseek_v32", "deepseek_v4", "deepseek_v41")
+
 
 @pytest.fixture(scope="module")
 def deepseek(tmp_path_factory: pytest.TempPathFactory) -> Any:
@@ -179,19 +181,19 @@ def deepseek(tmp_path_factory: pytest.TempPathFactory) -> Any:
     names = ("begin▁of▁sentence", "User", "Assistant")
     more = ["<think>", "</think>", "｜DSML｜", *(f"<｜{name}｜>" for name in names)]
     folder = make_model("{# none #}", tmp_path_factory.mktemp("deepseek"), eos="<｜end▁of▁sentence｜>", more=more)
-    made = {mode: Model(get_tokenizer(str(folder), tokenizer_mode=mode)) for mode in ("deepseek_v32", "deepseek_v4")}
+    made = {mode: Model(get_tokenizer(str(folder), tokenizer_mode=mode)) for mode in DEEPSEEK}
     for model in made.values():
         model.tokenizer.chat_template = None  # it is never asked
     return made.__getitem__
 
 
-@pytest.mark.parametrize("mode", ["deepseek_v32", "deepseek_v4"])
+@pytest.mark.parametrize("mode", DEEPSEEK)
 @pytest.mark.parametrize("thinking", [False, True])
 def test_an_encoder_of_text(deepseek: Any, mode: str, thinking: bool) -> None:
     model = deepseek(mode)
     for name in THOUGHT if thinking else PLAIN:
         assert model.find_faults(name, list_tools(name), enable_thinking=thinking) == [], name
-    assert get_reader(model.tokenizer).format.tools is not None
+    assert get_reader(model.tokenizer).format.verdict.proven
 
 
 @pytest.fixture(scope="module")
