@@ -21,7 +21,7 @@ from conversations import JsonObject
 from engines import Vllm
 from judge import find_fault
 from serving import read_tail
-from tiny_model import make_model
+from tiny_model import find_markers, make_model
 
 if TYPE_CHECKING:
     from engines import Engine
@@ -163,3 +163,69 @@ def test_a_template_that_a_request_brings(engine: Engine, trusting: str, among: 
             case = replace(case, kwargs={**case.kwargs, **brought}) if among else replace(case, options=brought)
         reply = ENDPOINTS["chat"](trusting, case, engine.script(case.text), stream)
         assert find_fault(case.expected, reply.message) is None, (shape, reply)
+
+
+# What a server is started with
+
+
+@pytest.fixture(scope="module")
+def overruled(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A model whose own template knows neither reasoning nor calls, served with another one that is told not to reason."""
+    folder = tmp_path_factory.mktemp("overruled")
+    source = load_subject(TEMPLATES["JSON in tags"]).source
+    (folder / "given.jinja").write_text(source, "utf-8")
+    plain = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
+    model = make_model(plain, folder / "model", more=find_markers(source))
+    defaults = json.dumps({"enable_thinking": False})
+    with serve(
+        engine, model, "--chat-template", str(folder / "given.jinja"), "--default-chat-template-kwargs", defaults
+    ) as url:
+        yield url
+
+
+@WHOLE_AND_STREAM
+@pytest.mark.parametrize("endpoint", ["chat", "responses", "messages"])
+def test_the_server_s_template_and_its_arguments(engine: Engine, overruled: str, endpoint: str, stream: bool) -> None:
+    """By default the prompt closes reasoning, so what follows is content; a request can have it otherwise."""
+    subject = load_subject(TEMPLATES["JSON in tags"])
+    silent, thought = subject.find("content, call {'enable_thinking': False}"), subject.find("reasoning, content, call")
+    assert silent is not None
+    assert thought is not None
+    asked = replace(silent, kwargs={})  # the server says it already
+    for case in (asked, replace(thought, kwargs={"enable_thinking": True}), asked):
+        reply = ENDPOINTS[endpoint](overruled, case, engine.script(case.text), stream)
+        assert find_fault(case.expected, reply.message) is None, reply
+
+
+@WHOLE_AND_STREAM
+@pytest.mark.parametrize("endpoint", ["chat", "responses"])
+def test_an_answer_of_a_given_form_comes_behind_reasoning(
+    engine: Engine, overruled: str, endpoint: str, stream: bool
+) -> None:
+    """The form is required of what stands behind reasoning: the core that generates would refuse any other text in it."""
+    case = load_subject(TEMPLATES["JSON in tags"]).find("reasoning, content")
+    assert case is not None
+    answer, schema = '{"city": "Oslo"}', {**PARAMETERS, "required": ["city"], "additionalProperties": False}
+    form: JsonObject = {"type": "json_schema", "name": "place", "schema": schema}
+    if endpoint == "chat":
+        options: JsonObject = {
+            "response_format": {"type": "json_schema", "json_schema": {"name": "place", "schema": schema}}
+        }
+    else:
+        options = {"text": {"format": form}}
+    right = replace(
+        case,
+        tools=None,
+        kwargs={"enable_thinking": True},
+        options=options,
+        text=case.text.partition(case.expected["content"])[0].rstrip() + answer,  # the form allows no layout before it
+        expected={**case.expected, "content": answer},
+    )
+    reply = ENDPOINTS[endpoint](overruled, right, engine.script(right.text), stream)
+    assert find_fault(right.expected, reply.message) is None, reply
+    wrong = replace(right, text=right.text.replace("city", "zebra"))
+    try:
+        reply = ENDPOINTS[endpoint](overruled, wrong, engine.script(wrong.text), stream)
+    except Exception:
+        return  # where it was refused, there is an error or only the beginning
+    assert "zebra" not in (reply.message["content"] or "")
