@@ -322,12 +322,17 @@ def resolve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             if getattr(args, name) == "auto":
                 setattr(args, name, "engines-own")
 
-    def run(source: str, named: dict[str, str] | None = None, **given: Any) -> tuple[str | None, str | None]:
+    def run(
+        source: str, named: dict[str, str] | None = None, architecture: str | None = None, **given: Any
+    ) -> tuple[str | None, str | None]:
         folder = make_model(source, tmp_path / "model")
         if named is not None:
             config = json.loads((folder / "tokenizer_config.json").read_text())
             config["chat_template"] = [{"name": name, "template": text} for name, text in named.items()]
             (folder / "tokenizer_config.json").write_text(json.dumps(config))
+        if architecture is not None:
+            config = json.loads((folder / "config.json").read_text())
+            (folder / "config.json").write_text(json.dumps({**config, "architectures": [architecture]}))
         args = make_arguments(folder, **given)
         resolution.resolve_auto(answer, args)
         return args.reasoning_parser, args.tool_call_parser
@@ -379,6 +384,12 @@ def test_a_template_file(resolve: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["chatml", "template.json"])
 def test_conversation_templates_are_the_engines(resolve: Any, name: str) -> None:
     assert resolve(load(JSON_IN_TAGS).source, chat_template=name) == ("engines-own", "engines-own")
+
+
+def test_models_with_an_encoder_are_the_engines(resolve: Any) -> None:
+    source = load(JSON_IN_TAGS).source
+    assert resolve(source, architecture="DeepseekV4ForCausalLM") == ("engines-own", "engines-own")
+    assert resolve(source, tool_call_parser="deepseekv32") == ("engines-own", "deepseekv32")
 
 
 def test_a_named_parser_that_cannot_be_used_is_an_error(resolve: Any) -> None:
