@@ -98,13 +98,16 @@ class Oracle:
     def ask(self, question: Question, shape: Shape | None = None) -> str | None:
         """Return what is rendered behind the user's message, or None where the template refuses or drops the user.
 
-        Raises :class:`BudgetError` when the bounds of the analysis are exceeded.
+        A turn without reasoning that the switches of the shape refuse is asked without them: they are there to show
+        reasoning. Raises :class:`BudgetError` when the bounds of the analysis are exceeded.
         """
         shape = shape or self.shape
         key = (shape, question)
         if key not in self._answers:
             self._answers[key] = self._behind_user(self.render(question, shape))
         answer = self._answers[key]
+        if answer is None and shape.switches and question.reasoning is None:
+            return self.ask(question, replace(shape, switches=()))
         return answer.removesuffix(self.trailing) if answer and not question.prompt else answer
 
     def render(self, question: Question, shape: Shape | None = None) -> str | None:

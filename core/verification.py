@@ -98,7 +98,7 @@ class Proof:
     def render_turn(self, case: Case) -> RenderedTurn | None:
         """Render a case and cut out what the model would have written; None where nothing of it is printed."""
         question = self._adapt(case.question)
-        rendered = self._ask(question)
+        rendered = self.oracle.ask(question)
         if rendered is None:
             return None
         prompt, text = self._split_prompt(question, rendered)
@@ -109,13 +109,6 @@ class Proof:
         if case.question.calls and not any(expected.values()):
             return None
         return RenderedTurn(case, prompt, text, expected)
-
-    def _ask(self, question: Question) -> str | None:
-        """Ask a question; without the switches of the shape, which show reasoning, where they refuse one that has none."""
-        rendered = self.oracle.ask(question)
-        if rendered is None and self.oracle.shape.switches:
-            rendered = self.oracle.ask(question, replace(self.oracle.shape, switches=()))
-        return rendered
 
     def _adapt(self, question: Question) -> Question:
         """Put the question in the form that lets the format show: an id that carries the name, reasoning in the content.

@@ -152,3 +152,41 @@ def test_reasoning_with_nothing_behind_it_is_no_crash() -> None:
     assert format.reasoning is None
     assert format.tools is not None
     assert format.tools.call_start.text == "<c>"
+
+
+SPACED = """\
+{%- for m in messages %}<|{{ m.role }}|>{{ m.content }}{% if m.tool_calls %}
+
+<|X| calls>{% for c in m.tool_calls %}
+<|X| call name="{{ c.function.name }}">{% for k, v in c.function.arguments.items() %}
+<|X| value of="{{ k }}" text="{{ 'yes' if v is string else 'no' }}">{{ v if v is string else v | tojson }}</|X| value>
+{%- endfor %}
+</|X| call>{% endfor %}
+</|X| calls>{% endif %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"""
+
+
+def test_tags_of_several_words_are_cut_at_their_ends() -> None:
+    format = ca.analyze(SPACED)
+    assert format.verdict.proven
+    assert format.tools is not None
+    assert format.tools.section_start.text == "<|X| calls>"
+
+
+def render_strictly(messages: list[dict[str, Any]], tools: Any, add_generation_prompt: bool, thinking: bool = False) -> str:
+    """Refuses, when it is to think, an answer without reasoning."""
+    text = ""
+    for message in messages:
+        reasoning = message.get("reasoning_content")
+        if message["role"] == "assistant":
+            if thinking and not reasoning:
+                raise ValueError("no reasoning")
+            opening = f"<think>{reasoning}" if thinking else ""
+            text += f"<assistant>{opening}</think>{message['content']}<end>"
+        else:
+            text += f"<{message['role']}>{message['content']}"
+    return text + ("<assistant>" + ("<think>" if thinking else "</think>") if add_generation_prompt else "")
+
+
+def test_content_is_proven_where_the_switch_for_reasoning_refuses_it() -> None:
+    verdict = ca.analyze(render_strictly).verdict
+    assert dict(verdict.parts) == {"reasoning": "proven", "content": "proven", "tools": "absent"}
