@@ -20,9 +20,9 @@ pytest.importorskip("sglang", reason="this is not SGLang's environment: see scri
 
 from cases import TEMPLATES, load_subject
 from engines import MODEL
-from served import Served, check_bound, make_bound, serve_subject
-from serving import ENVIRONMENT, STAND_INS, list_sglang, read_tail, serve
-from tiny_model import LENGTH, make_model
+from served import Served, make_bound, serve_subject
+from serving import ENVIRONMENT, STAND_INS, read_tail
+from tiny_model import make_model
 from tokenizers import Tokenizer
 
 from chat_autoparser.sglang_plugin import NAME
@@ -143,27 +143,22 @@ def test_nothing_that_goes_by_a_parsers_name_is_lost(engine: Engine, tmp_path: P
     assert len({str(tokens) for tokens in found[1]}) > 1
 
 
-@pytest.mark.more
-def test_a_call_is_required_of_another_grammar_backend(engine: Engine, tmp_path: Path) -> None:
-    """One that cannot express the model's own format: SGLang's JSON form then, which random weights are held to.
-
-    There is no reasoning parser: beside any, this backend of 0.5.23 fails for every grammar. And it does not hold a model to
-    SGLang's schema for a named call.
-    """
-    subject = load_subject(TEMPLATES["tagged arguments"])
-    model = make_model(subject.source, tmp_path / "model", markers="added", eos=subject.eos)
-    options = ["--model-path", str(model), "--served-model-name", MODEL, "--context-length", str(LENGTH)]
-    options += ["--grammar-backend", "llguidance", "--constrained-json-disable-any-whitespace"]
-    command = list_sglang([*options, "--tool-call-parser", "auto"])
-    with serve(command, tmp_path / "log", path=[str(STAND_INS)]) as server:
-        served = Served(engine, subject, server, Tokenizer.from_file(str(model / "tokenizer.json")))
-        for stream in (False, True):
-            reply = served.ask_freely(make_bound(served, "required"), stream=stream)
-            check_bound(replace(reply, finish="stop"))  # white space may follow until the limit
-        case = subject.find("two calls")
-        assert case is not None
-        first = {**case.expected, "tool_calls": case.expected["tool_calls"][:1]}
-        single = replace(case, options={"parallel_tool_calls": False}, expected=first)
+@pytest.mark.parametrize("backend", ["llguidance", "outlines"])
+def test_other_grammar_backends(backend: str, engine: Engine, tmp_path: Path) -> None:
+    """They cannot express the model's own format: a call that has to come is SGLang's JSON, another is the model's."""
+    options = ["--grammar-backend", backend]
+    with serve_subject(engine, "tagged arguments", "special", tmp_path, options=options) as served:
+        arguments = {"colour": "red", "bright": True}
+        text = json.dumps([{"name": "pick_colour", "parameters": arguments}])
+        call = {"name": "pick_colour", "arguments": arguments, "id": None}
+        expected = {"reasoning_content": None, "content": None, "tool_calls": [call]}
+        for choice in ("required", "named"):
+            case = replace(make_bound(served, choice), text=text, expected=expected)
+            assert [served.find_fault(case, stream=stream) for stream in (False, True)] == [None, None]
+        two = served.subject.find("two calls")
+        assert two is not None
+        first = {**two.expected, "tool_calls": two.expected["tool_calls"][:1]}
+        single = replace(two, options={"parallel_tool_calls": False}, expected=first)
         assert [served.find_fault(single, stream=stream) for stream in (False, True)] == [None, None]
 
 
