@@ -195,9 +195,20 @@ def _wrap(text: str, shape: Shape) -> Any:
 
 
 def _build_call(call: Call, shape: Shape) -> dict[str, Any]:
-    arguments = call.arguments if shape.arguments == "string" else json.loads(call.arguments)
+    arguments = call.arguments if shape.arguments == "string" else read_arguments(call.arguments)
+    if arguments is None:
+        raise ValueError("the arguments are no JSON object")
     function = {"name": call.name, "arguments": arguments}
     return {"id": call.id, "type": "function", **(function if shape.flat_calls else {"function": function})}
+
+
+def read_arguments(text: str) -> dict[str, Any] | None:
+    """Return the object that arguments are; None where they are not whole, no object, or nested too deep to be read."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def build_tools(calls: Iterable[Call], shape: Shape) -> list[dict[str, Any]]:
@@ -207,7 +218,7 @@ def build_tools(calls: Iterable[Call], shape: Shape) -> list[dict[str, Any]]:
     """
     declared: dict[str, dict[str, Any]] = {}
     for call in calls or (Call.of(0, {KEY: ""}),):
-        declared.setdefault(call.name, {}).update(json.loads(call.arguments))
+        declared.setdefault(call.name, {}).update(read_arguments(call.arguments) or {})
     return [_build_tool(name, arguments, shape) for name, arguments in declared.items()]
 
 

@@ -27,7 +27,7 @@ from .example import CONTENT, REASONING, make_calls
 from .format import ChatFormat
 from .generation import Author, Form, Generation, Switches, read_message
 from .marker import cut_common_prefix, find_common_prefix
-from .probes import LATER, RESULT, Question
+from .probes import LATER, RESULT, Question, read_arguments
 from .renderer import Renderer
 
 Parse = Callable[[str, "list[dict[str, Any]] | None", str], Mapping[str, Any]]
@@ -293,15 +293,8 @@ def _is_read(known: Question, read: Question) -> bool:
     texts = [(fields.content or "").strip() for fields in (known, read)]
     thoughts = [(fields.reasoning or "").strip() for fields in (known, read)]
     cut = thoughts[0].startswith(thoughts[1]) and bool(thoughts[1]) and not texts[1]
-    calls = [[(call.name, _load(call.arguments)) for call in fields.calls] for fields in (known, read)]
+    calls = [[(call.name, read_arguments(call.arguments)) for call in fields.calls] for fields in (known, read)]
     return (cut or texts[0] == texts[1]) and (cut or thoughts[0] == thoughts[1]) and calls[0] == calls[1]
-
-
-def _load(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _list_readings(generation: Generation, format: ChatFormat, blank: bool) -> Iterator[Question]:
@@ -329,9 +322,9 @@ def _list_empty(text: str, format: ChatFormat) -> list[str]:
 
 def _find_written(arguments: str, text: str) -> str:
     """Return the JSON text in which arguments stand in a text; as they are given where there is none."""
-    known = json.loads(arguments)
-    for place in (found.start() for found in re.finditer(r"\{", text)):
-        with suppress(ValueError):
+    known = read_arguments(arguments)
+    for place in (found.start() for found in re.finditer(r"\{", text)) if known is not None else ():
+        with suppress(ValueError, RecursionError):
             value, end = json.JSONDecoder().raw_decode(text, place)
             if value == known:
                 return text[place:end]

@@ -190,7 +190,7 @@ def _make_call(call: Mapping[str, Any], incomplete: bool) -> Any:
     written = call["function"]["arguments"]
     try:
         arguments, status = json.loads(written), ToolCallParseStatus.OK
-    except ValueError:
+    except (ValueError, RecursionError):
         arguments, status = written, ToolCallParseStatus.INVALID_JSON
     if incomplete:
         status = ToolCallParseStatus.UNCLOSED_BLOCK

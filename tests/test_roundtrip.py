@@ -171,6 +171,23 @@ def test_the_output_of_a_model() -> None:
     assert (broken.fault, broken.earlier) == ("template", "\nHello.")
 
 
+DEEP = '{"a": ' * 3000
+
+
+@pytest.mark.parametrize(
+    "text", ['[do f {"a": ', '[do f {"a": 1,, }]', f"[do f {DEEP}1{'}' * 3000}]"], ids=["cut", "wrong", "deep"]
+)
+def test_an_output_whose_arguments_cannot_be_read(text: str) -> None:
+    """They come back as the text that they are, where the template prints a text as it is; there is no object to print."""
+    source = TEMPLATE.replace("KEEP", "true").replace("CONTENT", "(m.content or '')").replace("ARGUMENTS", AS_STRING)
+    renderer = ca.load_renderer(source)
+    results = check_output(renderer, ca.analyze(renderer), text)
+    kept = [(result.arguments, result.after, result.kept) for result in results]
+    assert sorted(kept) == [("object", after, False) for after in ("later", "tool")] + [
+        ("string", after, True) for after in ("later", "tool")
+    ]
+
+
 def test_results_in_words() -> None:
     text = "\n".join(map(str, lay_out_roundtrips(tuple(check(keep="loop.last or keep_all").values()))))
     assert "broken by the template; keep_all=True repairs it" in text
