@@ -549,7 +549,7 @@ def test_a_hostile_template_ends_soon_in_a_clear_error(name: str) -> None:
     start = time.thread_time()
     try:
         with pytest.raises(AutoparserError) as caught:
-            load_renderer(HOSTILE[name]).within(Budget(render_seconds=0.3))([USER])
+            load_renderer(HOSTILE[name]).within(Budget(render_seconds=0.1))([USER])
         elapsed = time.thread_time() - start
         _, peak = tracemalloc.get_traced_memory()
     finally:
