@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -70,9 +71,10 @@ def test_both_of_two_processes_read_calls(real: Served) -> None:
     for _ in range(5):
         connections = [HTTPConnection(urlsplit(real.server.url).netloc, timeout=120) for _ in range(12)]
         for connection in connections:
-            connection.connect()  # all are open before the first is served
+            connection.connect()
+        processes = [find_process(real.server.pid, connection) for connection in connections]  # before one is closed
         with ThreadPoolExecutor(len(connections)) as pool:
-            for process, fault in pool.map(partial(ask_by, real, case), connections):
+            for process, fault in zip(processes, pool.map(partial(ask_by, real, case), connections), strict=True):
                 answered.setdefault(process, []).append(fault)
         if len(answered) > 1:
             break
@@ -80,26 +82,27 @@ def test_both_of_two_processes_read_calls(real: Served) -> None:
     assert {fault for faults in answered.values() for fault in faults} == {None}
 
 
-def ask_by(served: Served, case: Case, connection: HTTPConnection) -> tuple[int, str | None]:
-    """The process that answers on a connection, and what is wrong with its answer."""
+def ask_by(served: Served, case: Case, connection: HTTPConnection) -> str | None:
+    """What is wrong with the answer on a connection."""
     body = {"model": MODEL, "messages": case.messages, "tools": case.tools, "chat_template_kwargs": case.kwargs}
     scripted = json.dumps({**body, "max_tokens": case.max_tokens, **served.engine.script(case.text)})
     connection.request("POST", "/v1/chat/completions", scripted, {"Content-Type": "application/json"})
     message = json.load(connection.getresponse())["choices"][0]["message"]
-    process = find_process(served.server.pid, connection)
     connection.close()
-    return process, find_fault(case.expected, {"reasoning_content": message.get("reasoning"), **message})
+    return find_fault(case.expected, {"reasoning_content": message.get("reasoning"), **message})
 
 
 def find_process(session: int, connection: HTTPConnection) -> int:
-    """The process of a session that holds the other end of a connection."""
+    """The process of a session that holds the other end of a connection; it may not have taken it yet."""
     sides = [f":{connection.sock.getsockname()[1]:04X}", f":{connection.sock.getpeername()[1]:04X}"]
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text("ascii").splitlines()[1:]]
-    (socket,) = [f"socket:[{row[9]}]" for row in rows if [row[2][-5:], row[1][-5:]] == sides]
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it ended, or is none of ours
-            if os.getsid(int(folder.name)) == session and socket in map(os.readlink, (folder / "fd").iterdir()):
-                return int(folder.name)
+    for _ in range(600):
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text("ascii").splitlines()[1:]]
+        (socket,) = [f"socket:[{row[9]}]" for row in rows if [row[2][-5:], row[1][-5:]] == sides]
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it ended, or is none of ours
+                if os.getsid(int(folder.name)) == session and socket in map(os.readlink, (folder / "fd").iterdir()):
+                    return int(folder.name)
+        time.sleep(0.1)
     raise AssertionError("nobody holds the other end")
 
 
