@@ -74,6 +74,7 @@ def make_fields(length: int) -> dict[str, Any]:
     return arguments
 
 
+CALL_ID = "abcd12345"
 NUMBER = 7000001
 DEPTH = 1000
 
@@ -110,7 +111,7 @@ def render_output(source: str, load: Load, length: int) -> tuple[str, list[dict[
     render = ca.load_renderer(source, bos_token="<s>", eos_token="</s>").within(BUDGET)
     user = {"role": "user", "content": "Go."}
     function: dict[str, Any] = {"name": "run", "arguments": arguments}
-    call = {"id": "abcd12345", "type": "function", "function": function}
+    call = {"id": CALL_ID, "type": "function", "function": function}
     # Templates want arguments as an object or as text, and tools with or without their envelope.
     for spelled, listed in product((arguments, json.dumps(arguments)), (tools, [tool["function"] for tool in tools])):
         function["arguments"] = spelled

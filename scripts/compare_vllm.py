@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import serving
-from bench import LOADS, Load, render_output
+from bench import CALL_ID, LOADS, Load, render_output
 from cases import Case, Subject, load_subject
 from conversations import JsonObject
 from judge import find_fault, fold
@@ -285,12 +285,15 @@ def _time_slice(parser: Any, request: Any, prompt: list[int], steps: list[tuple[
 
 
 def find_first_fragment(bench: Bench, parser_class: Any, feed: Feed) -> int | None:
-    """How many tokens after the call's name the first fragment of arguments with more than a bracket arrives."""
+    """How many tokens after the call's name the first fragment of arguments with more than a bracket arrives.
+
+    Where a template prints the id alone, that is the name.
+    """
     request, parser = bench.open(parser_class, feed.case)
     named, text = None, ""
     for count, (piece, token) in enumerate(zip(bench.decode(feed.ids, request), feed.ids, strict=True)):
         text += piece
-        named = count if named is None and "run" in text else named
+        named = count if named is None and ("run" in text or CALL_ID in text) else named
         delta = parser.parse_delta(piece, [token], request, feed.prompt, finished=False)
         arguments = "".join(call.function.arguments or "" for call in (delta.tool_calls if delta else ()) if call.function)
         if named is not None and arguments.strip(" {\n"):
@@ -352,7 +355,8 @@ def compare(bench: Bench) -> Iterator[JsonObject]:
             times = {key: time_feed(bench, parser_class, floor_class, feed) for key, feed in feeds.items() if feed}
             row["costs"], row["floors"] = ({key: pair[place] for key, pair in times.items()} for place in (0, 1))
             first = feeds["one long string", LENGTHS[0]]
-            row["first"] = find_first_fragment(bench, parser_class, first) if first else None
+            if first:
+                row["first"] = find_first_fragment(bench, parser_class, first)
         except Exception as error:
             row["error"] = f"{type(error).__name__}: {error}"[:160]
         yield row
@@ -372,7 +376,7 @@ def print_table(rows: Iterable[JsonObject]) -> None:
             cells = [row["template"], row["parsers"], row["error"].replace("|", "¦").replace("\n", " ")]
         else:
             counts = [f"{row['right']} / {row['cases']}", f"{row['alike']} / {row['cases']}"]
-            first = "never" if row["first"] is None else str(row["first"])
+            first = str(row.get("first", "–")).replace("None", "never")
             kinds = ("text", "arguments", "one long string")
             cells = [row["template"], row["parsers"], *counts, first, *(_show_costs(row, kind) for kind in kinds)]
         print("| " + " | ".join(cells) + " |", flush=True)
