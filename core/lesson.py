@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import LessonError
-from .probes import REASONING_FIELDS
+from .probes import REASONING_FIELDS, read_arguments
 
 VARIABLE = "CHAT_AUTOPARSER_EXAMPLES"
 """The environment variable that names a file of lessons."""
@@ -111,10 +111,7 @@ def _read_call(data: Any, where: str) -> LessonCall:
     function = data.get("function", data) if isinstance(data, Mapping) else None
     arguments = function.get("arguments", {}) if isinstance(function, Mapping) else None
     if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments or "{}")
-        except (ValueError, RecursionError):
-            arguments = None
+        arguments = read_arguments(arguments or "{}")
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str) or not isinstance(arguments, dict):
         raise LessonError(f"Reading {where}: a tool call has a function with a name, and arguments that are a JSON object.")
     return LessonCall(function["name"], arguments, str(data.get("id") or ""))

@@ -98,7 +98,7 @@ class Level:
             at = skip_space(text, separated)
         end = kind.item.match(text, at)
         if end < 0 or kind.is_list:
-            return end < -1 or separated < -1
+            return BEGUN in (end, separated)
         key = KEY_PATTERN.match(text, end)
         return kind.slot.match(text, key.end()) == BEGUN if key else end == len(text)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from .format import ChatFormat, Counterexample, SequenceBody, Verdict
 from .marker import is_blank
-from .probes import NAMES, Call, Oracle, Question, build_tools, with_switches
+from .probes import NAMES, Call, Oracle, Question, build_tools, read_arguments, with_switches
 from .turn import Header, Prompts
 
 HARD_CONTENT = 'A first line: {"key": [1, "two"]}, <b>not</b> a call.\n\nAnd "quotes", \'more\', a \\ and ünïcödé ✓.'
@@ -193,11 +193,8 @@ def compare(expected: Mapping[str, Any], message: Mapping[str, Any]) -> bool:
     for call, wanted in zip(calls, expected["tool_calls"], strict=True):
         if call["function"]["name"] != wanted["name"]:
             return False
-        try:
-            arguments = json.loads(call["function"]["arguments"])
-        except ValueError:
-            return False
-        if _mark_types(arguments) != _mark_types(wanted["arguments"]):
+        arguments = read_arguments(call["function"]["arguments"])
+        if arguments is None or _mark_types(arguments) != _mark_types(wanted["arguments"]):
             return False
     return True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,28 @@ TEMPLATE = """\
 AS_STRING = "c.function.arguments if c.function.arguments is string else c.function.arguments | tojson"
 
 
+def write_source(keep: str = "true", content: str = "(m.content or '')", arguments: str = AS_STRING) -> str:
+    return TEMPLATE.replace("KEEP", keep).replace("CONTENT", content).replace("ARGUMENTS", arguments)
+
+
+def respell(
+    format: ca.ChatFormat, separators: tuple[str, str] | None
+) -> Callable[[str, list[dict[str, Any]] | None, str], dict[str, Any]]:
+    """A parse that writes the arguments of calls anew."""
+
+    def parse(text: str, tools: list[dict[str, Any]] | None, prompt: str) -> dict[str, Any]:
+        message = format.parse(text, tools=tools, prompt=prompt)
+        for call in message.get("tool_calls", ()):
+            call["function"]["arguments"] = json.dumps(json.loads(call["function"]["arguments"]), separators=separators)
+        return message
+
+    return parse
+
+
 def check(
     keep: str = "true", content: str = "(m.content or '')", arguments: str = AS_STRING, **options: Any
 ) -> dict[tuple[str, str, str], RoundTrip]:
-    source = TEMPLATE.replace("KEEP", keep).replace("CONTENT", content).replace("ARGUMENTS", arguments)
-    renderer = ca.load_renderer(source)
+    renderer = ca.load_renderer(write_source(keep, content, arguments))
     results = check_roundtrips(renderer, ca.analyze(renderer), switches=[()], **options)
     return {(result.turn, result.after, result.arguments): result for result in results}
 
@@ -71,36 +88,21 @@ def test_arguments_that_are_encoded_twice_are_kept_as_object_only() -> None:
 
 
 def test_a_parse_that_changes_what_was_written_is_at_fault() -> None:
-    renderer = ca.load_renderer(
-        TEMPLATE.replace("KEEP", "true").replace("CONTENT", "m.content or ''").replace("ARGUMENTS", AS_STRING)
-    )
+    renderer = ca.load_renderer(write_source())
     format = ca.analyze(renderer)
-
-    def parse(text: str, tools: list[dict[str, Any]] | None, prompt: str) -> dict[str, Any]:
-        message = format.parse(text, tools=tools, prompt=prompt)
-        for call in message.get("tool_calls", ()):
-            call["function"]["arguments"] = json.dumps(json.loads(call["function"]["arguments"]), separators=(",", ":"))
-        return message
-
-    faults = {(result.turn, result.arguments): result.fault for result in check_roundtrips(renderer, format, parse=parse)}
+    faults = {
+        (result.turn, result.arguments): result.fault
+        for result in check_roundtrips(renderer, format, parse=respell(format, (",", ":")))
+    }
     assert faults["call", "string"] == "parse"
     assert faults["call", "object"] == ""
     assert faults["content", ""] == ""
 
 
 def test_arguments_handed_back_as_they_were_written_are_a_perfect_parse() -> None:
-    renderer = ca.load_renderer(
-        TEMPLATE.replace("KEEP", "true").replace("CONTENT", "m.content or ''").replace("ARGUMENTS", AS_STRING)
-    )
+    renderer = ca.load_renderer(write_source())
     format = ca.analyze(renderer)
-
-    def parse(text: str, tools: list[dict[str, Any]] | None, prompt: str) -> dict[str, Any]:
-        message = format.parse(text, tools=tools, prompt=prompt)
-        for call in message.get("tool_calls", ()):
-            call["function"]["arguments"] = json.dumps(json.loads(call["function"]["arguments"]))
-        return message
-
-    results = check_roundtrips(renderer, format, parse=parse)
+    results = check_roundtrips(renderer, format, parse=respell(format, None))
     faults = {result.turn: result.fault for result in results if result.arguments == "string"}
     assert faults["call, other spaces in JSON"] == "parse"
     assert faults["call"] == ""
@@ -146,7 +148,7 @@ def test_an_empty_block_is_reasoning_where_only_that_brings_it_back(always: str,
 
 
 def test_a_value_that_the_prompt_prints_as_it_is_is_no_switch() -> None:
-    source = TEMPLATE.replace("KEEP", "true").replace("CONTENT", "m.content or ''").replace("ARGUMENTS", AS_STRING)
+    source = write_source()
     source = "{%- set begin = begin or '<<' %}" + source.replace("{{ '<assistant>' }}", "{{ begin }}{{ 'assistant>' }}")
     format = ca.analyze(source)
     assert [start.switches for start in format.starts] == [()]
@@ -162,8 +164,7 @@ def test_tokens_are_compared_where_text_is_kept() -> None:
 
 
 def test_the_output_of_a_model() -> None:
-    source = TEMPLATE.replace("KEEP", "true").replace("CONTENT", "(m.content or '') | trim").replace("ARGUMENTS", AS_STRING)
-    renderer = ca.load_renderer(source)
+    renderer = ca.load_renderer(write_source(content="(m.content or '') | trim"))
     format = ca.analyze(renderer)
     (kept,) = check_output(renderer, format, "((Why?))Hello.</s>")
     assert (kept.kept, kept.text) == (True, "((Why?))Hello.")
@@ -179,8 +180,7 @@ DEEP = '{"a": ' * 3000
 )
 def test_an_output_whose_arguments_cannot_be_read(text: str) -> None:
     """They come back as the text that they are, where the template prints a text as it is; there is no object to print."""
-    source = TEMPLATE.replace("KEEP", "true").replace("CONTENT", "(m.content or '')").replace("ARGUMENTS", AS_STRING)
-    renderer = ca.load_renderer(source)
+    renderer = ca.load_renderer(write_source())
     results = check_output(renderer, ca.analyze(renderer), text)
     kept = [(result.arguments, result.after, result.kept) for result in results]
     assert sorted(kept) == [("object", after, False) for after in ("later", "tool")] + [

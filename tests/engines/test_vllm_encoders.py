@@ -26,6 +26,7 @@ with warnings.catch_warnings():  # the engine's own, and not ours to mend
 from conversations import JsonObject
 from judge import find_fault, fold
 from tiny_model import make_model
+from vllm_messages import make_message, take_delta
 
 from chat_autoparser.vllm_plugin import register, server
 from chat_autoparser.vllm_plugin.reader import get_reader
@@ -111,10 +112,7 @@ class Model:
         assert not tools or request.skip_special_tokens is False, "without the text of special tokens nothing can be read"
         parser = composed(self.tokenizer, request.tools, chat_template_kwargs=dict(kwargs))
         parser.is_reasoning_end(prompt)
-        reasoning, content, calls = parser.parse("".join(pieces), request, True, ids)
-        listed = [{"id": call.id, "type": "function", "function": call.model_dump()} for call in calls or []]
-        whole = {"reasoning_content": reasoning, "content": content or None, "tool_calls": listed}
-        messages = {"whole": whole}
+        messages = {"whole": make_message(*parser.parse("".join(pieces), request, True, ids))}
         for burst in (1, 3, 10_000):
             parser = composed(self.tokenizer, request.tools, chat_template_kwargs=dict(kwargs))
             messages[f"in steps of {burst}"] = fold(self._stream(parser, request, prompt, ids, pieces, burst))
@@ -129,8 +127,8 @@ class Model:
             end = start + burst
             text = "".join(pieces[start:end])
             delta = parser.parse_delta(text, ids[start:end], request, prompt, finished=end >= len(ids))
-            sent = delta.model_dump(exclude_unset=True) if delta is not None else {}
-            yield {("reasoning_content" if key == "reasoning" else key): value for key, value in sent.items()}
+            if delta is not None:
+                yield take_delta(delta)
 
 
 def make_answer(name: str) -> JsonObject:

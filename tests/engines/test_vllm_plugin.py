@@ -26,6 +26,7 @@ from conversations import JsonObject
 from judge import find_fault, fold
 from tiny_model import make_model
 from tokenizers.decoders import DecodeStream
+from vllm_messages import make_message, take_delta
 
 from chat_autoparser.vllm_plugin import NAMES, messages, register, server
 from chat_autoparser.vllm_plugin.messages import Outbox
@@ -90,9 +91,7 @@ class Model:
         """The message of the whole output."""
         parser = self.make_parser(composed, case, request)
         parser.is_reasoning_end(prompt)
-        reasoning, content, calls = parser.parse(case.text, request, True, self.encode(case.text))
-        listed = [{"id": c.id, "type": "function", "function": c.model_dump()} for c in calls or []]
-        return {"reasoning_content": reasoning, "content": content or None, "tool_calls": listed}
+        return make_message(*parser.parse(case.text, request, True, self.encode(case.text)))
 
     def stream(self, composed: Any, case: Case, request: Any, prompt: list[int], burst: int) -> Message:
         """The message of the stream, and the deltas in it."""
@@ -101,8 +100,7 @@ class Model:
         for place, (text, ids) in enumerate(pieces, 1):
             delta = parser.parse_delta(text, ids, request, prompt, finished=place == len(pieces))
             if delta is not None:
-                sent = delta.model_dump(exclude_unset=True)
-                deltas.append({("reasoning_content" if key == "reasoning" else key): sent[key] for key in sent})
+                deltas.append(take_delta(delta))
         return fold(deltas), deltas
 
 
