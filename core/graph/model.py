@@ -1,0 +1,156 @@
+"""A turn as a graph: its nodes are fields, its edges the exact texts seen between two fields.
+
+Nothing here says what a text *is* (an opener, a separator, a quote): in a field, one of the edges that leave it ends it. That is
+enough to read whatever the template renders. What stands where off the script is worked out from the same graph by the parser.
+
+Everything is frozen, comparable and free of behaviour that needs anything but itself, so that a format can be stored, compared and
+handed to another process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+Kind = Literal["start", "end", "reasoning", "content", "name", "id", "key", "value", "arguments"]
+"""What a node stands for. ``arguments`` is the whole object of a call's arguments where it is written as JSON; else its keys and
+values are nodes. ``start`` and ``end`` are the bounds of a turn, or of a list or an object (see :class:`Insides`)."""
+
+
+@dataclass(frozen=True)
+class Numeral:
+    """How a character is written by its number: between ``before`` and ``after``, its UTF-16 units as four hexadecimal digits each
+    (``"utf-16"``), its UTF-8 bytes as two each (``"utf-8"``), or its code point in decimal or hexadecimal digits.
+
+    ``utf-16`` and ``utf-8`` have an empty ``after``, and repeat ``before`` for each unit.
+    """
+
+    kind: Literal["utf-16", "utf-8", "decimal", "hexadecimal"]
+    before: str
+    after: str = ""
+
+
+@dataclass(frozen=True)
+class Text:
+    """Text, character by character; ``escapes`` are (what is written, what it stands for). A character that has an escape never
+    stands for itself. ``quoted`` tells that the texts around it change with the type, so that the value is known to be a string."""
+
+    escapes: tuple[tuple[str, str], ...] = ()
+    numeral: Numeral | None = None
+    quoted: bool = False
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number as JSON writes it."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few words; ``words`` are (what is written, the JSON literal that it stands for)."""
+
+    words: tuple[tuple[str, Literal["true", "false", "null"]], ...]
+
+
+@dataclass(frozen=True)
+class Json:
+    """A JSON value, as it stands; or, with ``within``, as it is written as a text in that notation (JSON inside a string)."""
+
+    within: Text | None = None
+
+
+@dataclass(frozen=True)
+class Insides:
+    """A list or an object whose inside is the graph of that name in :attr:`TurnGraph.insides`."""
+
+    graph: str
+
+
+Codec = Text | Number | Choice | Json | Insides
+
+
+@dataclass(frozen=True)
+class Node:
+    """A field. ``name`` tells it from the others of its graph.
+
+    ``type`` is the JSON Schema type of a value or of the value that belongs to a key: in a graph each key stands once for each
+    type, because what stands around a key and its value may tell the type. ``again`` is set where the field repeats what stood in
+    the first field of its kind in this call. ``beside_calls`` tells reasoning and content of turns with calls from those without.
+    ``carries_name`` is set for an id in which the name of the tool stands.
+    """
+
+    name: str
+    kind: Kind
+    codec: Codec = Text()
+    type: str = ""
+    again: bool = False
+    beside_calls: bool = False
+    carries_name: bool = False
+
+
+@dataclass(frozen=True)
+class Edge:
+    """The text between the field ``source`` and the field ``target``, names of nodes.
+
+    ``parts`` is that text, cut where a counter stands: a text without counter has one part, and between two parts stand one or
+    more digits. ``opens_call`` is set where another call begins between the two fields.
+    """
+
+    source: str
+    parts: tuple[str, ...]
+    target: str
+    opens_call: bool = False
+
+    @property
+    def text(self) -> str:
+        """The text with 0 for each counter."""
+        return "0".join(self.parts)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Nodes, and the edges between them, the one to be tried first before the others."""
+
+    nodes: tuple[Node, ...] = ()
+    edges: tuple[Edge, ...] = ()
+
+    def node(self, name: str) -> Node:
+        """Return the node of that name. Raises KeyError."""
+        for node in self.nodes:
+            if node.name == name:
+                return node
+        raise KeyError(name)
+
+    def leaving(self, name: str) -> Iterator[Edge]:
+        """Return the edges that leave a node, in their order."""
+        return (edge for edge in self.edges if edge.source == name)
+
+
+@dataclass(frozen=True)
+class Start:
+    """A state in which generation starts: ``prompt`` is what the generation prompt adds (with its header), ``switches`` under
+    which template arguments it does, and ``edges`` lead from there to the first field. ``shown`` is False where no rendered turn
+    begins so, and the edges are a guess."""
+
+    prompt: str
+    switches: tuple[tuple[str, str], ...] = ()
+    edges: tuple[Edge, ...] = ()
+    shown: bool = True
+
+
+@dataclass(frozen=True)
+class TurnGraph:
+    """How a model writes a turn: its graph, the insides of lists and objects by name, and the states in which it starts.
+
+    The first start is that of a prompt without switches. ``stops`` are the texts that end a turn: the end of the output may stand
+    anywhere in an edge that leads to the end, because servers cut it off. ``repeated_keys`` is set where a list is written as its key
+    once for each item.
+    """
+
+    turn: Graph = Graph()
+    insides: tuple[tuple[str, Graph], ...] = ()
+    starts: tuple[Start, ...] = ()
+    stops: tuple[str, ...] = ()
+    repeated_keys: bool = False
+    notes: tuple[str, ...] = field(default=())
