@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..ask.oracle import Oracle
-from ..ask.pieces import Field, find_shared_header
+from ..ask.pieces import Field
 from ..ask.question import Question, Switches
 from .draft import TURN, Draft, Link, Links
 from .hidden import Hidden, add_hidden, find_hidden
@@ -50,16 +50,19 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | 
 
     If what it has beyond the header ends reasoning, it is as if the header had been printed; if it does not, reasoning is open.
     """
-    header = max((each for each in shown if prompt.startswith(each)), key=len, default=None)
-    if header is None:
-        header = max(shown, key=lambda each: len(find_shared_header(each, prompt)), default="")
+    header = find_header(prompt, shown)
     links = shown.get(header, {})
-    beyond = prompt[len(header) :] if prompt.startswith(header) else ""
+    beyond = prompt.rpartition(header)[2] if header else prompt
     ends = hidden.ends if hidden else _list_reasoning_ends(draft)
     closed = {link: None for link in links if link.target.kind != "reasoning"}
     if not ends or any(end in beyond for end in ends) or not beyond.strip():
         return closed or dict(links)
     return {Link("", _REASONING): None, Link("", _REASONING._replace(beside_calls=True)): None}
+
+
+def find_header(prompt: str, shown: Iterable[str]) -> str:
+    """Return the longest header of the history that stands in a prompt."""
+    return max((each for each in shown if each.strip() and each in prompt), key=len, default="")
 
 
 def _list_reasoning_ends(draft: Draft) -> list[str]:
