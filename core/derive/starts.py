@@ -54,10 +54,24 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | 
     links = shown.get(header, {})
     beyond = prompt.rpartition(header)[2] if header else prompt
     ends = hidden.ends if hidden else _list_reasoning_ends(draft)
+    links = _give_back(links, header, beyond, ends)
     closed = {link: None for link in links if link.target.kind != "reasoning"}
     if not ends or any(end in beyond for end in ends) or not beyond.strip():
         return closed or dict(links)
     return {Link("", _REASONING): None, Link("", _REASONING._replace(beside_calls=True)): None}
+
+
+def _give_back(links: Links, header: str, beyond: str, ends: Iterable[str]) -> Links:
+    """Give what a header took from the first mark back to it.
+
+    All marks may begin alike, and then the header seems to have that beginning, too. What ends reasoning shows it.
+    """
+    for end in ends:
+        lead = end[: next((place for place, char in enumerate(end) if char.isalnum() or char == "/"), 0)]
+        for length in range(len(lead), 0, -1):
+            if header.endswith(lead[:length]) and (lead[:length] + beyond).startswith(lead):
+                return {link._replace(text=lead[:length] + link.text): None for link in links}
+    return links
 
 
 def find_header(prompt: str, shown: Iterable[str]) -> str:
