@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..ask.oracle import Oracle
-from ..ask.pieces import Field
+from ..ask.pieces import Field, find_shared_header
 from ..ask.question import Question, Switches
 from .draft import TURN, Draft, Link, Links
 from .hidden import Hidden, add_hidden, find_hidden
@@ -80,11 +80,15 @@ def find_header(prompt: str, shown: Iterable[str]) -> str:
 
 
 def _list_reasoning_ends(draft: Draft) -> list[str]:
-    """Return what ends reasoning, without the layout around it."""
+    """Return what ends reasoning, whatever follows it, without the layout around it."""
     ends: dict[str, None] = {}
     for field, links in draft.edges[TURN].items():
-        texts = [link.text for link in links if link.target.kind == "content"] if field.kind == "reasoning" else []
-        ends.update(dict.fromkeys(text.strip() for text in texts if text.strip()))
+        if field.kind == "reasoning" and links:
+            texts = [link.text for link in links]
+            shared = texts[0]
+            for text in texts[1:]:
+                shared = find_shared_header(shared, text)
+            ends.update(dict.fromkeys(end for end in (shared.strip(), *map(str.strip, texts)) if end))
     return list(ends)
 
 
