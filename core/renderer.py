@@ -69,6 +69,11 @@ class Renderer(ABC):
         return frozenset()
 
     @property
+    def compared(self) -> dict[str, tuple[str, ...]]:
+        """The texts that the template compares its switches with, by switch; empty where that is unknown."""
+        return {}
+
+    @property
     def is_accounted(self) -> bool:
         """Whether all renders are drawn on one budget; see :meth:`within`."""
         return isinstance(self._bounds, Account)
@@ -124,6 +129,18 @@ class JinjaRenderer(Renderer):
         """The texts in the template's expressions, such as those it compares, cuts out or adds."""
         constants = (node.value for node in self._tree.find_all(nodes.Const))
         return frozenset(value for value in constants if isinstance(value, str))
+
+    @cached_property
+    def compared(self) -> dict[str, tuple[str, ...]]:
+        """The texts that the template compares its switches with, by switch."""
+        found: dict[str, dict[str, None]] = {}
+        for compare in self._tree.find_all(nodes.Compare):
+            sides = [compare.expr, *(operand.expr for operand in compare.ops)]
+            texts = [const.value for side in sides for const in (side, *side.find_all(nodes.Const)) if isinstance(const, nodes.Const)]
+            for name in (node.name for side in sides for node in (side, *side.find_all(nodes.Name)) if isinstance(node, nodes.Name)):
+                if name in self.switches:
+                    found.setdefault(name, {}).update(dict.fromkeys(text for text in texts if isinstance(text, str)))
+        return {name: tuple(texts) for name, texts in found.items()}
 
     def _render(self, conversation: Conversation, meter: Meter) -> str:
         template = self._template
@@ -181,6 +198,11 @@ class NamedRenderer(Renderer):
     def constants(self) -> frozenset[str]:
         """The texts in the expressions of the templates."""
         return self._default.constants | self._tool_use.constants
+
+    @property
+    def compared(self) -> dict[str, tuple[str, ...]]:
+        """The texts that one of the templates compares its switches with, by switch."""
+        return {**self._default.compared, **self._tool_use.compared}
 
     def _render(self, conversation: Conversation, meter: Meter) -> str:
         chosen = self._default if conversation.tools is None else self._tool_use

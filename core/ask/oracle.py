@@ -1,0 +1,139 @@
+"""The oracle: asks a renderer, remembers the answers, and tells the turn from the prompt before it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ..errors import BudgetError, TemplateError
+from ..renderer import Renderer
+from .pieces import find_common_start
+from .question import Question, Shape, Switches, build_history, build_messages, build_tools
+from .words import LATER, RESULT, USER
+
+
+class Turn(NamedTuple):
+    """A rendered turn.
+
+    ``prompt`` is what the generation prompt adds, ``text`` what follows it. ``exact`` is False where the history is not
+    printed as the prompt begins it; ``text`` is then what follows their common beginning, and ``unshared`` is what the prompt
+    has beyond it.
+    """
+
+    prompt: str
+    text: str
+    exact: bool = True
+    unshared: str = ""
+
+
+class Prompt(NamedTuple):
+    """A prompt up to where generation starts: the whole, and how much of it the generation prompt adds.
+
+    ``always`` is set where it is printed whether it is asked for or not.
+    """
+
+    whole: str
+    added: str
+    always: bool = False
+
+    @property
+    def before(self) -> str:
+        """The prompt without what the generation prompt adds."""
+        return self.whole[: len(self.whole) - len(self.added)]
+
+
+class Oracle:
+    """Asks a renderer. ``shape`` is the one in which it is asked; ``renders`` counts; ``errors`` are its first refusals."""
+
+    def __init__(self, renderer: Renderer) -> None:
+        self.renderer = renderer
+        self.shape = Shape()
+        self.renders = 0
+        self.errors: list[str] = []
+        self._texts: dict[tuple[Question, Shape], str | None] = {}
+        self._prompts: dict[tuple[Question, Shape], Prompt | None] = {}
+
+    def ask_turn(self, question: Question, shape: Shape | None = None) -> Turn | None:
+        """Return the turn as it is rendered, or None where the template refuses it."""
+        shape = shape or self.shape
+        text = self.render(question, shape)
+        if text is None:
+            return None
+        usual = self.ask_prompt(replace(question, calls=()), shape)
+        if usual and usual.always and usual.added and text.endswith(usual.added):
+            text = text[: len(text) - len(usual.added)]
+        turn = usual and _split(text, usual)
+        if turn is None or not turn.exact:
+            # The tools of the question may stand behind the user's words; then its own prompt tells.
+            own = self.ask_prompt(question, shape)
+            turn = (own and _split(text, own)) or turn
+        return turn and turn._replace(text=_cut_following(turn.text))
+
+    def ask_prompt(self, question: Question, shape: Shape | None = None) -> Prompt | None:
+        """Return the prompt before a turn, or None where the template refuses it."""
+        shape = shape or self.shape
+        question = replace(question, reasoning=None, content=None, follow="")
+        key = question, shape
+        if key not in self._prompts:
+            messages, tools = build_history(question, shape), self._build_tools(question, shape)
+            whole = self._render(messages, tools, True, question.switches)
+            bare = self._render(messages, tools, False, question.switches)
+            self._prompts[key] = None if whole is None else Prompt(whole, _find_added(whole, bare), whole == bare)
+        return self._prompts[key]
+
+    def render(self, question: Question, shape: Shape | None = None) -> str | None:
+        """Return the whole text of a turn and what surrounds it, without a generation prompt; None where it is refused."""
+        shape = shape or self.shape
+        key = question, shape
+        if key not in self._texts:
+            tools = self._build_tools(question, shape)
+            self._texts[key] = self._render(build_messages(question, shape), tools, False, question.switches)
+        return self._texts[key]
+
+    @staticmethod
+    def _build_tools(question: Question, shape: Shape) -> list[dict[str, Any]] | None:
+        wanted = shape.tools and (question.tools or question.calls)
+        return build_tools(question.calls, shape) if wanted else None
+
+    def _render(self, messages: Any, tools: Any, prompt: bool, switches: Switches) -> str | None:
+        self.renders += 1
+        try:
+            return self.renderer(messages, tools, prompt, **dict(switches))
+        except BudgetError:
+            raise
+        except TemplateError as error:
+            if len(self.errors) < 20 and str(error) not in self.errors:
+                self.errors.append(str(error))
+            return None
+
+
+def _find_added(whole: str, bare: str | None) -> str:
+    """Return what a generation prompt adds; where it is always printed, all behind what the user said."""
+    if bare is not None and whole.startswith(bare) and len(bare) < len(whole):
+        return whole[len(bare) :]
+    asked = max(RESULT, USER, key=whole.rfind)
+    return whole.rpartition(asked)[2]
+
+
+def _split(text: str, prompt: Prompt) -> Turn | None:
+    """Tell the turn from the prompt before it; tools that stand before the user's words may differ."""
+    asked = max(RESULT, USER, key=prompt.whole.rfind)
+    place = prompt.whole.rfind(asked)
+    tail = prompt.whole[place:] if place >= 0 else prompt.whole
+    start = (text.find(asked) if asked == RESULT else text.rfind(asked)) if place >= 0 else 0
+    if start < 0:
+        return None
+    rest = text[start:]
+    if rest.startswith(tail):
+        return Turn(prompt.added, rest[len(tail) :])
+    before = tail[: len(tail) - len(prompt.added)]
+    if not rest.startswith(before) or not prompt.added:
+        return None
+    shared = find_common_start(prompt.added, rest[len(before) :])
+    return Turn(prompt.added, rest[len(before) + shared :], False, prompt.added[shared:])
+
+
+def _cut_following(text: str) -> str:
+    """Return a turn without the messages behind it."""
+    places = [place for word in (LATER, RESULT) if (place := text.find(word)) >= 0]
+    return text[: min(places)] if places else text

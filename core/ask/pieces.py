@@ -1,0 +1,108 @@
+"""The one place that cuts a render into constant texts and fields.
+
+All that was put into the fields of a question is known, so the constants between them are exactly known too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ..graph import Kind
+
+
+class Field(NamedTuple):
+    """What stands at a place of a render; it becomes a node of the graph.
+
+    ``form`` counts the ways of writing a value of one type, ``family`` tells arguments given as an object (``""``) from those
+    given as text, where they are printed differently.
+    """
+
+    kind: Kind
+    type: str = ""
+    form: int = 0
+    family: str = ""
+    again: bool = False
+    beside_calls: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the node."""
+        form = f".{self.form}" if self.form else ""
+        beside = "+calls" if self.beside_calls else ""
+        return self.kind + (f":{self.type}{form}" if self.type else "") + self.family + beside + ("=" if self.again else "")
+
+
+START, END = Field("start"), Field("end")
+
+
+class Needle(NamedTuple):
+    """What a word stands for, and in which call."""
+
+    field: Field
+    call: int | None = None
+
+
+class Span(NamedTuple):
+    """A field at its place in a render."""
+
+    start: int
+    end: int
+    needle: Needle
+
+
+class Piece(NamedTuple):
+    """A field and the constant text before it."""
+
+    text: str
+    field: Field
+    call: int | None
+
+
+class Row(NamedTuple):
+    """A render: its fields with the texts before them, and the text behind the last."""
+
+    pieces: tuple[Piece, ...]
+    tail: str
+
+    @property
+    def fields(self) -> frozenset[Field]:
+        """What is printed."""
+        return frozenset(piece.field for piece in self.pieces)
+
+
+def cut_row(text: str, needles: Mapping[str, Needle], spans: Sequence[Span] = ()) -> Row:
+    """Cut a render at the needles, and at spans that are already known; no needle is looked for inside of those."""
+    found = [*spans, *_find_needles(text, needles, spans)]
+    pieces, seen, at = [], set(), 0
+    for start, end, needle in sorted(found):
+        word = text[start:end]
+        field = needle.field
+        if (word, field) in seen and field.kind in ("name", "id", "key"):
+            # A key that comes again belongs to no type: it stands behind the value, or the type is known by then.
+            field = field._replace(again=True, type="", form=0)
+        seen.add((word, needle.field))
+        pieces.append(Piece(text[at:start], field, needle.call))
+        at = end
+    return Row(tuple(pieces), text[at:])
+
+
+def _find_needles(text: str, needles: Mapping[str, Needle], spans: Sequence[Span]) -> list[Span]:
+    if not needles:
+        return []
+    pattern = re.compile("|".join(map(re.escape, sorted(needles, key=len, reverse=True))))
+    found = [Span(match.start(), match.end(), needles[match[0]]) for match in pattern.finditer(text)]
+    return [one for one in found if not any(span.start <= one.start < span.end for span in spans)]
+
+
+def find_common_start(*texts: str) -> int:
+    """Return how many characters all texts share at their beginning."""
+    first, last = min(texts), max(texts)
+    pairs = zip(first, last, strict=False)
+    return next((place for place, (one, two) in enumerate(pairs) if one != two), min(len(first), len(last)))
+
+
+def find_common_end(*texts: str) -> int:
+    """Return how many characters all texts share at their end."""
+    return find_common_start(*(text[::-1] for text in texts))

@@ -1,0 +1,169 @@
+"""A turn to be rendered, what surrounds it, and the shape in which a template takes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .words import LATER, RESULT, SYSTEM, USER, make_word
+
+REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking")
+"""The names under which a message's reasoning is known to vLLM, SGLang and transformers (their message schemas)."""
+
+Switches = tuple[tuple[str, Any], ...]
+"""Template arguments beyond messages and tools, by name."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call; ``arguments`` as JSON text, so that a call can be hashed."""
+
+    name: str
+    id: str
+    arguments: str
+
+    @classmethod
+    def of(cls, name: str, id: str, arguments: Mapping[str, Any]) -> Call:
+        """Make a call from an object of arguments."""
+        return cls(name, id, json.dumps(arguments, ensure_ascii=False))
+
+    @property
+    def object(self) -> dict[str, Any]:
+        """The arguments."""
+        found: dict[str, Any] = json.loads(self.arguments)
+        return found
+
+
+@dataclass(frozen=True)
+class Question:
+    """An assistant's turn, and what surrounds it.
+
+    ``follow`` is what stands behind it: nothing, the results of its calls, or a later message of the user's. ``tools`` tells
+    whether tools are offered though it calls none, ``resumed`` whether it answers the result of a tool and not the user.
+    """
+
+    reasoning: str | None = None
+    content: str | None = None
+    calls: tuple[Call, ...] = ()
+    switches: Switches = ()
+    follow: Literal["", "results", "user"] = ""
+    tools: bool = True
+    resumed: bool = False
+
+
+@dataclass(frozen=True)
+class Shape:
+    """In which form a template takes its input.
+
+    ``reasoning`` names the fields of the message that hold it; ``"parts"`` is a part of typed content. ``named_ids`` is set
+    where an id has to carry the name of the tool.
+    """
+
+    parts: bool = False
+    system: bool = False
+    arguments: Literal["object", "text"] = "object"
+    absent: Literal["empty", "null", "missing"] = "empty"
+    reasoning: tuple[str, ...] = REASONING_FIELDS
+    result: bool = False
+    bare_tools: bool = False
+    flat_calls: bool = False
+    named_ids: bool = False
+    tools: bool = True
+
+
+def build_messages(question: Question, shape: Shape) -> list[dict[str, Any]]:
+    """Return the conversation that a question is, up to the turn and what follows it."""
+    messages = build_history(question, shape)
+    messages.append(build_turn(question, shape))
+    if question.follow == "results" or (question.calls and shape.result):
+        messages += _build_results(question.calls, shape)
+    elif question.follow == "user":
+        messages.append({"role": "user", "content": _wrap(LATER, shape)})
+    return messages
+
+
+def build_history(question: Question, shape: Shape) -> list[dict[str, Any]]:
+    """Return what stands before the turn."""
+    messages: list[dict[str, Any]] = []
+    if shape.system:
+        messages.append({"role": "system", "content": _wrap(SYSTEM, shape)})
+    messages.append({"role": "user", "content": _wrap(USER, shape)})
+    if question.resumed:
+        earlier = Question(calls=(Call.of(make_word("old"), "izqoldx00", {make_word("oldk"): make_word("oldv")}),))
+        messages += [build_turn(earlier, shape), *_build_results(earlier.calls, shape)]
+    return messages
+
+
+def build_turn(question: Question, shape: Shape) -> dict[str, Any]:
+    """Return the assistant's message."""
+    message: dict[str, Any] = {"role": "assistant"}
+    if question.content is not None:
+        message["content"] = _wrap(question.content, shape)
+    elif shape.absent != "missing":
+        message["content"] = None if shape.absent == "null" else ""
+    if question.reasoning is not None:
+        _add_reasoning(message, question, shape)
+    if question.calls:
+        message["tool_calls"] = [_build_call(call, shape) for call in question.calls]
+    return message
+
+
+def _add_reasoning(message: dict[str, Any], question: Question, shape: Shape) -> None:
+    for name in shape.reasoning:
+        if name != "parts":
+            message[name] = question.reasoning
+            continue
+        parts = [{"type": "thinking", "thinking": question.reasoning}]
+        if question.content is not None:
+            parts.append({"type": "text", "text": question.content})
+        message["content"] = parts
+
+
+def _build_call(call: Call, shape: Shape) -> dict[str, Any]:
+    arguments: Any = call.arguments if shape.arguments == "text" else call.object
+    function = {"name": call.name, "arguments": arguments}
+    return {"id": call.id, "type": "function", **(function if shape.flat_calls else {"function": function})}
+
+
+def _build_results(calls: Sequence[Call], shape: Shape) -> list[dict[str, Any]]:
+    return [
+        {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": _wrap(RESULT, shape)} for call in calls
+    ]
+
+
+def _wrap(text: str, shape: Shape) -> Any:
+    return [{"type": "text", "text": text}] if shape.parts else text
+
+
+def build_tools(calls: Sequence[Call], shape: Shape) -> list[dict[str, Any]]:
+    """Return tools that declare the given calls, each parameter with the type of its value; there is at least one tool.
+
+    The declaration is as full as a careful user's: some templates insist on it.
+    """
+    declared: dict[str, dict[str, Any]] = {}
+    for call in calls or (Call.of(make_word("tool"), "", {make_word("toolk"): ""}),):
+        declared.setdefault(call.name, {}).update(call.object)
+    return [_build_tool(name, arguments, shape) for name, arguments in declared.items()]
+
+
+def _build_tool(name: str, arguments: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+    properties = {key: {"type": find_type(value), "description": "A parameter."} for key, value in arguments.items()}
+    function = {
+        "name": name,
+        "description": "A tool.",
+        "parameters": {"type": "object", "description": "Them.", "properties": properties, "required": list(arguments)},
+        "return": {"type": "string", "description": "A text."},
+    }
+    return function if shape.bare_tools else {"type": "function", "function": function}
+
+
+def find_type(value: Any) -> str:
+    """Return the JSON Schema type of a JSON value."""
+    if isinstance(value, bool):
+        return "boolean"
+    for kind, name in ((str, "string"), (int, "integer"), (float, "number"), (list, "array"), (dict, "object")):
+        if isinstance(value, kind):
+            return name
+    return "null"

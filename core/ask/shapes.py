@@ -1,0 +1,97 @@
+"""In which shape a template takes its input: found by trying, and remembered in the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Literal
+
+from .oracle import Oracle
+from .question import REASONING_FIELDS, Call, Question, Shape, Switches
+from .words import USER, make_id, make_named_id, make_word
+
+_CONTENT, _REASONING, _NAME, _KEY, _VALUE = (make_word(kind) for kind in ("c", "r", "fn", "k", "v"))
+_FORMS: tuple[Literal["object", "text"], ...] = ("object", "text")
+_ABSENT: tuple[Literal["empty", "null", "missing"], ...] = ("empty", "null", "missing")
+
+
+def find_shape(oracle: Oracle) -> bool:
+    """Find a shape in which the template prints a plain conversation, and set it; False where there is none."""
+    for tools, parts, system in product((True, False), (False, True), (False, True)):
+        shape = Shape(parts=parts, system=system, tools=tools)
+        question = Question(content=_CONTENT)
+        text, prompt = oracle.render(question, shape), oracle.ask_prompt(question, shape)
+        if text is not None and _CONTENT in text and prompt is not None and USER in prompt.whole:
+            oracle.shape = shape
+            return True
+    return False
+
+
+def list_call_shapes(oracle: Oracle) -> list[Shape]:
+    """Return a shape for each form of arguments (an object, a text) in which the template prints a call."""
+    found: list[Shape] = []
+    for arguments in _FORMS:
+        shape = next((s for s in _list_candidates(oracle, arguments) if _prints_call(oracle, s)), None)
+        if shape is not None:
+            found.append(shape)
+    return found
+
+
+def _list_candidates(oracle: Oracle, arguments: Literal["object", "text"]) -> Iterator[Shape]:
+    """List shapes for calls, the usual ones first; what only helps against a refusal is tried only after one."""
+    for named_ids, result, absent in product((False, True), (False, True), _ABSENT):
+        likely = replace(oracle.shape, arguments=arguments, result=result, absent=absent, named_ids=named_ids)
+        yield likely
+        if _refuses(oracle, likely):
+            for parts, flat, bare in list(product((False, True), repeat=3))[1:]:
+                yield replace(likely, parts=parts or likely.parts, flat_calls=flat, bare_tools=bare)
+            yield replace(likely, tools=False)
+
+
+def make_test_call(shape: Shape) -> Call:
+    """Return a call of words in the given shape."""
+    return Call.of(_NAME, make_named_id(_NAME, 0) if shape.named_ids else make_id(0), {_KEY: _VALUE})
+
+
+def _prints_call(oracle: Oracle, shape: Shape) -> bool:
+    call = make_test_call(shape)
+    for content in (None, _CONTENT):
+        text = oracle.render(Question(content=content, calls=(call,)), shape)
+        # The tools before the user's words hold name and key, too.
+        if text is not None and _VALUE in text and _NAME in text[text.rfind(USER) :]:
+            return True
+    return False
+
+
+def _refuses(oracle: Oracle, shape: Shape) -> bool:
+    call = make_test_call(shape)
+    return any(oracle.render(Question(content=content, calls=(call,)), shape) is None for content in (None, _CONTENT))
+
+
+def find_reasoning_shape(oracle: Oracle, calling: Shape | None, switches: Iterable[Switches]) -> None:
+    """Find the field that reasoning is printed from, and set it in the oracle's shape; unchanged where it never is."""
+    for fields in (REASONING_FIELDS, ("parts",)):
+        for switch in switches:
+            counts = _count_reasoning(oracle, replace(oracle.shape, reasoning=fields), calling, switch)
+            if counts == 1:
+                oracle.shape = replace(oracle.shape, reasoning=fields)
+                return
+            if counts > 1:
+                # It is printed more than once: from several fields, or with all else of the message. One field will do.
+                single = (replace(oracle.shape, reasoning=(name,)) for name in fields)
+                best = next((s for s in single if _count_reasoning(oracle, s, calling, switch) == 1), None)
+                if best is not None:
+                    oracle.shape = best
+                    return
+
+
+def _count_reasoning(oracle: Oracle, shape: Shape, calling: Shape | None, switches: Switches) -> int:
+    text = oracle.render(Question(_REASONING, _CONTENT, switches=switches), shape) or ""
+    if _REASONING not in text and calling is not None:
+        shape = replace(calling, reasoning=shape.reasoning)
+        for content in (None, _CONTENT):
+            text = oracle.render(Question(_REASONING, content, (make_test_call(shape),), switches), shape) or ""
+            if _REASONING in text:
+                break
+    return text.count(_REASONING)

@@ -1,0 +1,52 @@
+"""The arguments beyond messages and tools that a template reads, and the values worth trying for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..renderer import Renderer
+from .oracle import Oracle
+from .question import Question, Switches
+from .words import make_word
+
+GENERAL_SWITCHES = ("enable_thinking", "thinking", "reasoning_effort")
+"""Template arguments that vLLM and SGLang themselves set from a request; tried where a renderer tells none."""
+
+_MOST_VALUES = 8
+_MOST_STATES = 12
+
+
+def list_settings(renderer: Renderer) -> list[Switches]:
+    """Return each switch with each value that is worth trying."""
+    names = sorted(renderer.switches) if renderer.source else list(GENERAL_SWITCHES)
+    compared = renderer.compared
+    settings: list[Switches] = []
+    for name in names:
+        values: list[Any] = [True, False, *compared.get(name, ())]
+        if not renderer.source:
+            values += ["low", "none"]
+        settings += [((name, value),) for value in values[:_MOST_VALUES]]
+    return settings
+
+
+def find_switches(oracle: Oracle) -> list[Switches]:
+    """Return the settings that change a prompt or a turn, each kind of change once; no setting comes first."""
+    reasoning, content = make_word("r"), make_word("c")
+    looks: list[Any] = []
+    kept: list[Switches] = []
+    for setting in [(), *list_settings(oracle.renderer)]:
+        prompt = oracle.ask_prompt(Question(switches=setting))
+        turns = [oracle.ask_turn(Question(each, content, switches=setting)) for each in (reasoning, None)]
+        look = (prompt and prompt.added, turns)
+        if look in looks or not any(turns) or _is_echo(setting, look):
+            continue
+        looks.append(look)
+        kept.append(setting)
+        if len(kept) == _MOST_STATES:
+            break
+    return kept
+
+
+def _is_echo(setting: Switches, look: Any) -> bool:
+    """Whether a value is printed as it is: that is text, and no switch."""
+    return any(isinstance(value, str) and len(value) > 3 and value in repr(look) for _, value in setting)

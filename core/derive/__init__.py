@@ -1,0 +1,1 @@
+"""From the answers of a template to the graph of a turn."""

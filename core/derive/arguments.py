@@ -1,0 +1,121 @@
+"""Arguments that are written as one JSON object, as it stands or inside a string."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ..ask.oracle import Oracle
+from ..ask.pieces import Field, Needle, Span
+from ..ask.question import Call, Question, Shape
+from ..ask.words import USER, make_word
+from ..graph import Json, Text
+from .strings import SPECIAL, make_marks, make_text, write_marked
+from .types import find_json
+
+_HARD_KEY = make_word("h")
+
+
+def find_json_arguments(oracle: Oracle, shape: Shape, call: Call) -> Json | None:
+    """Return how arguments are written if it is as JSON, whatever is in them; None where it is in another way."""
+    hard = {
+        _HARD_KEY: "q\"\\'\n<&>/é☃",
+        _HARD_KEY + "b": [1, -2.5, True, None, {"n": ["q\"\\'\n", {}]}],
+        _HARD_KEY + "c": False,
+        _HARD_KEY + "d": {},
+    }
+    text = _render(oracle, shape, call, hard)
+    if text is None:
+        hard.pop(_HARD_KEY + "b")
+        text = _render(oracle, shape, call, hard)
+    if text is None:
+        return None
+    if find_json(text, hard):
+        return Json()
+    within = _find_encoding(oracle, shape, call)
+    if within is not None and find_encoded(text, hard, within):
+        return Json(within)
+    return None
+
+
+def _render(oracle: Oracle, shape: Shape, call: Call, arguments: dict[str, Any]) -> str | None:
+    """Return a call with the given arguments as it is printed; content helps templates that want some."""
+    asked = Call.of(call.name, call.id, arguments)
+    for content in (None, make_word("c")):
+        text = oracle.render(Question(content=content, calls=(asked,)), shape)
+        if text is not None:
+            return text[text.rfind(USER) :]
+    return None
+
+
+def _find_encoding(oracle: Oracle, shape: Shape, call: Call) -> Text | None:
+    """Return what becomes of the characters of a JSON text inside a string; None where they are as in any JSON text.
+
+    JSON writes a backslash as two and a quote as a backslash and a quote; what those became tells the single ones.
+    """
+    marks = make_marks("m")
+    text = _render(oracle, shape, call, {_HARD_KEY: write_marked(marks)})
+    if text is None:
+        return None
+    images: dict[str, str] = {}
+    for char, mark, following in zip(SPECIAL, marks, marks[1:], strict=False):
+        match = re.search(f"{mark}(.*?){following}", text, re.DOTALL)
+        if match:
+            images[char] = match[1]
+    doubled = images.get("\\", "")
+    backslash = doubled[: len(doubled) // 2]
+    if not backslash or doubled != backslash * 2 or not images.get('"', "").startswith(backslash):
+        return None
+    quote = images['"'][len(backslash) :]
+    found = {char: image for char, image in images.items() if char in "<>&'/" or (char.isprintable() and ord(char) < 127)}
+    found = {char: image for char, image in found.items() if not image.startswith(backslash)}
+    codec = make_text({**found, "\\": backslash, '"': quote})
+    return codec if codec.escapes else None
+
+
+def find_encoded(text: str, value: Any, within: Text, at: int = 0) -> tuple[int, int] | None:
+    """Return where an object is written as JSON inside a string, or None."""
+    place = text.find("{", at)
+    while place >= 0:
+        decoded, places = _decode(text, place, within)
+        try:
+            found, end = json.JSONDecoder().raw_decode(decoded)
+        except (ValueError, RecursionError):
+            found, end = None, 0
+        if end and found == value:
+            return place, places[end]
+        place = text.find("{", place + 1)
+    return None
+
+
+def _decode(text: str, at: int, within: Text) -> tuple[str, list[int]]:
+    """Decode a text until a character that would have been escaped; return it, and where each of its characters begins."""
+    table = dict(within.escapes)
+    barred = set(table.values())
+    units = re.compile("|".join(map(re.escape, sorted(table, key=len, reverse=True))))
+    chars, places = [], [at]
+    while at < len(text):
+        match = units.match(text, at)
+        if match is None and text[at] in barred:
+            break
+        chars.append(table[match[0]] if match else text[at])
+        at = match.end() if match else at + 1
+        places.append(at)
+    return "".join(chars), places
+
+
+def find_spans(text: str, calls: Sequence[Call], json: Json, field: Field) -> list[Span] | None:
+    """Return where the arguments of calls stand, None where those of one are not found."""
+    spans: list[Span] = []
+    at = 0
+    for number, call in enumerate(calls):
+        arguments = call.object
+        place = find_encoded(text, arguments, json.within, at) if json.within else find_json(text, arguments, at)
+        if place is None and arguments:
+            return None
+        if place is not None:
+            spans.append(Span(*place, Needle(field, number)))
+            at = place[1]
+    return spans

@@ -1,0 +1,85 @@
+"""The graph of a turn while it is put together: edges as they are seen, and how each field is written."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ..ask.oracle import Turn
+from ..ask.pieces import END, START, Field, Row
+from ..ask.question import Switches
+from ..graph import Codec
+
+TURN = "turn"
+"""The name of the graph of the turn itself, beside those of lists and objects."""
+
+
+class Link(NamedTuple):
+    """The text that leads from some field to ``target``."""
+
+    text: str
+    target: Field
+    opens_call: bool = False
+
+
+Links = dict[Link, None]
+"""An ordered set."""
+
+
+class Opening(NamedTuple):
+    """A state in which generation starts; ``exact`` is False where the turns seen do not begin as the prompt ends."""
+
+    prompt: str
+    exact: bool = True
+
+
+class Draft:
+    """Edges by graph and source, starts by prompt, codecs by graph and field, and notes on what was found."""
+
+    def __init__(self) -> None:
+        self.edges: dict[str, dict[Field, Links]] = defaultdict(lambda: defaultdict(dict))
+        self.codecs: dict[tuple[str, Field], Codec] = {}
+        self.starts: dict[Opening, Links] = defaultdict(dict)
+        self.switches: dict[str, Switches] = {}
+        self.guessed: dict[str, Links] = {}
+        self.stops: list[str] = []
+        self.named_ids = False
+        self.repeated_keys = False
+        self.notes: list[str] = []
+
+    def add(self, graph: str, source: Field, text: str, target: Field, opens_call: bool = False) -> None:
+        """Add an edge."""
+        self.edges[graph][source][Link(text, target, opens_call)] = None
+
+    def add_turn(self, turn: Turn, row: Row, switches: Switches = ()) -> None:
+        """Add the edges of a rendered turn."""
+        if not row.pieces:
+            return
+        self.switches.setdefault(turn.prompt, switches)
+        source, current = START, None
+        for piece in row.pieces:
+            opens = piece.call is not None and piece.call != current
+            current = piece.call if piece.call is not None else current
+            link = Link(piece.text, piece.field, opens)
+            if source == START:
+                self.starts[Opening(turn.prompt, turn.exact)][link] = None
+            else:
+                self.edges[TURN][source][link] = None
+            source = piece.field
+        self.add(TURN, source, row.tail, END)
+
+    def add_row(self, graph: str, row: Row) -> None:
+        """Add the edges of the inside of a list or an object."""
+        source = START
+        for piece in row.pieces:
+            self.add(graph, source, piece.text, piece.field)
+            source = piece.field
+        self.add(graph, source, row.tail, END)
+
+    def list_links(self, graph: str) -> Iterable[tuple[Field, Links]]:
+        """List the links of a graph by source; those of the starts come under START."""
+        yield from list(self.edges[graph].items())
+        if graph == TURN:
+            for links in list(self.starts.values()):
+                yield START, links

@@ -1,0 +1,83 @@
+"""The steps from a renderer to the graph of a turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..ask.oracle import Oracle
+from ..ask.question import Shape, Switches
+from ..ask.shapes import find_reasoning_shape, find_shape, list_call_shapes
+from ..ask.switches import find_switches, list_settings
+from ..budget import Budget
+from ..errors import TemplateError
+from ..graph import TurnGraph
+from ..renderer import Renderer
+from .draft import Draft
+from .finish import finish
+from .turns import Caller, learn_plain_turns, learn_prose, learn_resumed_turns
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """The graph of a turn, and what was found out on the way.
+
+    ``shape`` is the shape for turns without calls, ``calling`` those for turns with calls (one for each form of arguments that
+    is printed in a way of its own), ``settings`` the switches that change something.
+    """
+
+    graph: TurnGraph
+    shape: Shape
+    calling: tuple[Shape, ...]
+    settings: tuple[Switches, ...]
+    renders: int = 0
+
+
+def derive_graph(renderer: Renderer) -> TurnGraph:
+    """Derive how a renderer writes a turn. Raises :class:`TemplateError` where it renders no plain conversation."""
+    return derive(Oracle(renderer if renderer.is_accounted else renderer.within(Budget()))).graph
+
+
+def derive(oracle: Oracle) -> Derivation:
+    """Derive how the renderer of an oracle writes a turn, and tell what was found out on the way."""
+    if not find_shape(oracle):
+        reason = oracle.errors[0] if oracle.errors else "the message of the user or of the assistant is not printed"
+        raise TemplateError(
+            f"Deriving how turns are written: the template renders no plain conversation ({reason}). "
+            "Check that it is a chat template."
+        )
+    calling = list_call_shapes(oracle)
+    find_reasoning_shape(oracle, calling[0] if calling else None, [(), *list_settings(oracle.renderer)])
+    settings = find_switches(oracle)
+    draft = Draft()
+    for switches in settings:
+        learn_plain_turns(draft, oracle, switches)
+    callers = _learn_calls(draft, oracle, calling, settings)
+    learn_prose(draft, oracle, callers[0] if callers else None)
+    if callers:
+        learn_resumed_turns(draft, oracle, callers[0], ())
+    return Derivation(finish(draft), oracle.shape, tuple(callers), tuple(settings), oracle.renders)
+
+
+def _learn_calls(draft: Draft, oracle: Oracle, shapes: list[Shape], settings: list[Switches]) -> list[Shape]:
+    """Learn turns with calls in each shape in which they are printed in a way of their own."""
+    learnt: list[Shape] = []
+    for number, shape in enumerate(shapes):
+        draft.named_ids |= shape.named_ids
+        caller = Caller(draft, oracle, shape, "~" * number)
+        if number and _is_alike(oracle, caller, learnt):
+            continue
+        if caller.learn(settings):
+            learnt.append(shape)
+    return learnt
+
+
+def _is_alike(oracle: Oracle, caller: Caller, learnt: list[Shape]) -> bool:
+    """Whether calls are printed as in a shape that was learnt already."""
+    from ..ask.question import Question
+
+    for counts in ((2,), (0, 1)):
+        question = Question(calls=caller.make_calls(counts))
+        text = oracle.render(question, caller.shape)
+        if text is None or all(oracle.render(question, shape) != text for shape in learnt):
+            return False
+    return bool(learnt)

@@ -1,0 +1,127 @@
+"""From what was seen to the graph: counters told from constants, edges ordered, nothing of a question left."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from ..ask.pieces import END, START, Field
+from ..ask.words import holds_word
+from ..graph import Edge, Graph, Insides, Node, Start, Text, TurnGraph
+from .draft import TURN, Draft, Link, Links
+from .strings import strip_digits
+
+Slots = set[tuple[str, str]]
+"""What stands before and behind a number that counts."""
+
+_AROUND = 4, 2
+
+
+def finish(draft: Draft) -> TurnGraph:
+    """Make the graph of what was learnt."""
+    slots = _find_counters(draft)
+    graphs = {name: _make_graph(draft, name, slots) for name in draft.edges}
+    insides = _list_insides(draft, graphs)
+    return TurnGraph(
+        turn=graphs.get(TURN, Graph()),
+        insides=insides,
+        starts=_make_starts(draft, slots),
+        stops=tuple(draft.stops),
+        repeated_keys=draft.repeated_keys,
+        notes=tuple(draft.notes),
+    )
+
+
+def _list_insides(draft: Draft, graphs: Mapping[str, Graph]) -> tuple[tuple[str, Graph], ...]:
+    wanted = {codec.graph for codec in draft.codecs.values() if isinstance(codec, Insides)}
+    return tuple((name, graphs.get(name, Graph())) for name in sorted(wanted))
+
+
+def _list_groups(draft: Draft) -> Iterable[tuple[tuple[object, ...], Link]]:
+    for graph, sources in draft.edges.items():
+        for source, links in sources.items():
+            for link in links:
+                yield (graph, source, link.target, link.opens_call, strip_digits(link.text)), link
+    for opening, links in draft.starts.items():
+        for link in links:
+            yield (opening, link.target, link.opens_call, strip_digits(link.text)), link
+
+
+def _find_counters(draft: Draft) -> Slots:
+    """Return where numbers stand that vary between texts that are the same but for their digits."""
+    groups: dict[tuple[object, ...], set[str]] = defaultdict(set)
+    for group, link in _list_groups(draft):
+        groups[group].add(link.text)
+    slots: Slots = set()
+    for texts in groups.values():
+        for column in zip(*(list(re.finditer(r"\d+", text)) for text in texts), strict=True):
+            if len({match[0] for match in column}) > 1:
+                slots |= {_surround(match) for match in column}
+    return slots
+
+
+def _surround(match: re.Match[str]) -> tuple[str, str]:
+    text, (before, behind) = match.string, _AROUND
+    return text[max(0, match.start() - before) : match.start()], text[match.end() : match.end() + behind]
+
+
+def _split_parts(text: str, slots: Slots) -> tuple[str, ...]:
+    parts, at = [], 0
+    for match in re.finditer(r"\d+", text):
+        if _surround(match) in slots:
+            parts.append(text[at : match.start()])
+            at = match.end()
+    return (*parts, text[at:])
+
+
+def _make_edges(source: Field, links: Links, slots: Slots) -> list[Edge]:
+    edges = {}
+    for link in links:
+        if holds_word(link.text):
+            continue  # the template prints a part of a field that it changed; nothing general can be said
+        edge = Edge(source.name, _split_parts(link.text, slots), link.target.name, link.opens_call)
+        edges.setdefault(edge, (-len(link.text), not _is_plain(link.target), link.target.kind == "content", not link.target.beside_calls))
+    return sorted(edges, key=lambda edge: edges[edge])
+
+
+def _is_plain(field: Field) -> bool:
+    return field.type in ("", "string") and not field.form
+
+
+def _make_graph(draft: Draft, name: str, slots: Slots) -> Graph:
+    sources = draft.edges[name]
+    starts = draft.starts.values() if name == TURN else ()
+    fields = dict.fromkeys([START, *sources, *(link.target for links in (*sources.values(), *starts) for link in links)])
+    fields.pop(END, None)
+    nodes = tuple(_make_node(draft, name, field) for field in (*fields, END))
+    edges = [edge for source, links in sources.items() for edge in _make_edges(source, links, slots)]
+    return Graph(nodes, tuple(edges))
+
+
+def _make_node(draft: Draft, graph: str, field: Field) -> Node:
+    codec = draft.codecs.get((graph, field)) or draft.codecs.get((graph, Field(field.kind))) or Text()
+    return Node(
+        name=field.name,
+        kind=field.kind,
+        codec=codec,
+        type=field.type,
+        again=field.again,
+        beside_calls=field.beside_calls,
+        carries_name=field.kind == "id" and draft.named_ids,
+    )
+
+
+def _make_starts(draft: Draft, slots: Slots) -> tuple[Start, ...]:
+    """Make the starts; where no turn begins as the prompt ends, those stand in that begin nearly so."""
+    starts = []
+    for prompt, switches in draft.switches.items():
+        shown = draft.starts.get(_opening(draft, prompt, True))
+        links = shown or draft.guessed.get(prompt) or draft.starts.get(_opening(draft, prompt, False)) or {}
+        settings = tuple((name, repr(value)) for name, value in switches)
+        starts.append(Start(prompt, settings, tuple(_make_edges(START, links, slots)), bool(shown)))
+    return tuple(sorted(starts, key=lambda start: bool(start.switches)))
+
+
+def _opening(draft: Draft, prompt: str, exact: bool) -> object:
+    return next((opening for opening in draft.starts if opening == (prompt, exact)), None)

@@ -1,0 +1,89 @@
+"""Places where values stand: the entries of an object, the items of a list. Many values are asked in one render.
+
+Between two values that are asked stands one of plain words, so that what belongs to a value is known from what is before it and
+behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..ask.words import make_word
+from .strings import AskGaps, Gap
+
+Pairs = Sequence[tuple[str, Any]]
+BuildObject = Callable[[Pairs], "str | None"]
+"""Renders an object of the given entries."""
+BuildList = Callable[[Sequence[Any]], "str | None"]
+"""Renders a list of the given items."""
+
+_KEY, _VALUE = "kp", "sp"
+
+
+def ask_beside_keys(build: BuildObject, outer: Sequence[str] = ()) -> AskGaps:
+    """Return what asks for values that stand beside their keys; ``outer`` are other words that bound them."""
+
+    def ask_all(values: Sequence[Any]) -> list[Gap | None]:
+        pairs: list[tuple[str, Any]] = [(make_word(_KEY), make_word(_VALUE))]
+        for number, value in enumerate(values):
+            pairs.append((make_word(_KEY, 2 * number + 1), value))
+            pairs.append((make_word(_KEY, 2 * number + 2), make_word(_VALUE, number + 1)))
+        text = build(pairs)
+        if text is None:
+            return [None] * len(values)
+        words = [key for key, _ in pairs] + [make_word(_VALUE, number) for number in range(len(values) + 1)]
+        return _cut_beside_keys(text, [key for key, _ in pairs[1::2]], [*words, *outer])
+
+    return _one_by_one_if_refused(ask_all)
+
+
+def _cut_beside_keys(text: str, keys: Sequence[str], words: Sequence[str]) -> list[Gap | None]:
+    found = list(re.finditer("|".join(map(re.escape, words)), text))
+    starts, ends = [match.start() for match in found], [match.end() for match in found]
+    gaps: list[Gap | None] = []
+    for key in keys:
+        place = text.find(key)
+        if place < 0:
+            gaps.append(None)
+            continue
+        before, after = bisect_right(ends, place), bisect_left(starts, place + len(key))
+        start = ends[before - 1] if before else 0
+        gaps.append(Gap(text[start:place], text[place + len(key) : starts[after] if after < len(starts) else len(text)]))
+    return gaps
+
+
+def ask_apart(build: BuildList) -> AskGaps:
+    """Return what asks for values that follow each other."""
+
+    def ask_all(values: Sequence[Any]) -> list[Gap | None]:
+        items: list[Any] = [make_word(_VALUE)]
+        for number, value in enumerate(values):
+            items += [value, make_word(_VALUE, number + 1)]
+        text = build(items) or ""
+        places = [text.find(item) for item in items[::2]]
+        if -1 in places:
+            return [None] * len(values)
+        length = len(items[0])
+        return [Gap("", text[one + length : two]) for one, two in zip(places, places[1:], strict=False)]
+
+    return _one_by_one_if_refused(ask_all)
+
+
+def ask_values_apart(build: BuildObject) -> AskGaps:
+    """Return what asks for the values of an object whose keys stand elsewhere."""
+    return ask_apart(lambda items: build([(make_word(_KEY, number), item) for number, item in enumerate(items)]))
+
+
+def _one_by_one_if_refused(ask: AskGaps) -> AskGaps:
+    """Ask for each value alone where a template refuses all of them together: it may refuse a single one."""
+
+    def ask_each(values: Sequence[Any]) -> list[Gap | None]:
+        gaps = ask(values)
+        if len(values) > 1 and not any(gaps):
+            return [ask([value])[0] for value in values] if any(ask(values[:1])) else gaps
+        return gaps
+
+    return ask_each

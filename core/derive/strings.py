@@ -1,0 +1,136 @@
+"""How a string is written: which forms it has, and what each character becomes.
+
+Each special character is asked on its own, and again beside each of those that change what stands around the string (two kinds
+of quotes, or a section for raw text). What a character becomes stands between two words, so that it needs no guessing.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..ask.words import make_word
+from ..graph import Numeral, Text
+
+SPECIAL = (*string.punctuation, " ", "\n", "\t", "\r", "\b", "\f", "\x01", "é", "☃", "東", "😀")
+"""Characters that may be written in another way: all marks, white space, some control characters and some others."""
+
+_NUMBERED = ("\x01", "é", "☃", "東", "😀")
+_MOST_FORMS = 6
+_FIRST, _LAST, _MIDDLE = make_word("sa"), make_word("sb"), make_word("sc")
+
+
+class Gap(NamedTuple):
+    """What stands before a key, and between it and the next thing known, with the value in it."""
+
+    before: str
+    around: str
+
+
+AskGaps = Callable[[Sequence[Any]], list["Gap | None"]]
+"""Renders values at one place and returns what stands around each, None where it is not printed."""
+
+
+class Surroundings(NamedTuple):
+    """What stands before the key of a value, before the value and behind it."""
+
+    before: str
+    mid: str
+    behind: str
+
+
+def strip_digits(text: str) -> str:
+    """Return a text with 0 for each number: some count characters or items."""
+    return re.sub(r"\d+", "0", text)
+
+
+def ask_strings(ask: AskGaps) -> dict[Surroundings, Text]:
+    """Return the ways in which strings are written, the plain one first, by what stands around them."""
+    tables: dict[Surroundings, dict[str, str]] = {}
+    triggers: dict[Surroundings, str] = {}
+    values = [_FIRST + _LAST, *(_FIRST + char + _LAST for char in SPECIAL)]
+    plain, *gaps = ask(values)
+    base = _match(plain, _FIRST, _LAST, "")
+    if base is None:
+        return {}
+    tables[base[0]] = {}
+    for char, gap in zip(SPECIAL, gaps, strict=True):
+        found = _match(gap, _FIRST, _LAST, "(.*)")
+        if found is not None:
+            tables.setdefault(found[0], {})[char] = found[1][1]
+            triggers.setdefault(found[0], char)
+    for trigger in [triggers[form] for form in list(tables)[1:_MOST_FORMS] if form in triggers]:
+        _ask_beside(ask, trigger, tables)
+    return {form: make_text(table) for form, table in list(tables.items())[:_MOST_FORMS]}
+
+
+def _ask_beside(ask: AskGaps, trigger: str, tables: dict[Surroundings, dict[str, str]]) -> None:
+    """Ask for each character beside one that changes what stands around the string."""
+    gaps = ask([_FIRST + trigger + _MIDDLE + char + _LAST for char in SPECIAL])
+    for char, gap in zip(SPECIAL, gaps, strict=True):
+        found = _match(gap, _FIRST, _LAST, f"(.*?){_MIDDLE}(.*)")
+        if found is not None:
+            table = tables.setdefault(found[0], {})
+            table.setdefault(trigger, found[1][1])
+            table.setdefault(char, found[1][2])
+
+
+def _match(gap: Gap | None, first: str, last: str, inside: str) -> tuple[Surroundings, re.Match[str]] | None:
+    """Return what stands around a string that begins and ends with the given words, and what is between them."""
+    if gap is None:
+        return None
+    start, end = gap.around.find(first), gap.around.rfind(last)
+    if start < 0 or end < start:
+        return None
+    match = re.fullmatch(inside, gap.around[start + len(first) : end], re.DOTALL)
+    if match is None:
+        return None
+    around = (gap.before, gap.around[:start], gap.around[end + len(last) :])
+    return Surroundings(*map(strip_digits, around)), match
+
+
+def make_text(images: dict[str, str]) -> Text:
+    """Return the codec of a text in which characters become the given images."""
+    changed = {char: image for char, image in images.items() if image and image != char}
+    escapes = tuple((image, char) for char, image in changed.items() if char not in _NUMBERED)
+    return Text(escapes, _find_numeral(changed))
+
+
+def _find_numeral(changed: dict[str, str]) -> Numeral | None:
+    """Return how characters are written as numbers, if one of them is."""
+    for char in ("é", "\x01"):
+        image = changed.get(char, "")
+        code = ord(char)
+        units = "".join(f"{unit:02x}" for unit in char.encode()[:1])
+        for kind, digits in (("utf-16", f"{code:04x}"), ("utf-8", units), ("decimal", f"{code}"), ("hexadecimal", f"{code:x}")):
+            place = image.lower().find(digits)
+            if place < 0:
+                continue
+            before, after = image[:place], image[place + len(digits) :]
+            if kind == "utf-16" or kind == "utf-8":
+                return Numeral(kind, before)
+            if kind == "decimal" or kind == "hexadecimal":
+                return Numeral(kind, before, after)
+    return None
+
+
+def read_images(text: str | None, marks: Sequence[str]) -> dict[str, str]:
+    """Return what each special character became, in a text where they stand in turn between the given marks."""
+    images: dict[str, str] = {}
+    for char, mark, following in zip(SPECIAL, marks, marks[1:], strict=False):
+        match = re.search(f"{mark}(.*?){following}", text or "", re.DOTALL)
+        if match:
+            images[char] = match[1]
+    return images
+
+
+def write_marked(marks: Sequence[str]) -> str:
+    """Return a text that has all special characters in it, each between two marks."""
+    return "".join(mark + char for mark, char in zip(marks, SPECIAL, strict=False)) + marks[-1]
+
+
+def make_marks(kind: str) -> list[str]:
+    """Return marks for :func:`write_marked`."""
+    return [make_word(kind, number) for number in range(len(SPECIAL) + 1)]

@@ -1,0 +1,166 @@
+"""The edges of a turn, from renders of turns that have other fields: reasoning or none, content or none, other calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+from ..ask.oracle import Oracle, Turn
+from ..ask.pieces import Field, Needle, Row, cut_row
+from ..ask.question import Call, Question, Shape, Switches
+from ..ask.words import make_id, make_named_id, make_word
+from ..graph import Json, Text
+from .arguments import find_json_arguments, find_spans
+from .draft import TURN, Draft
+from .strings import make_marks, make_text, read_images, write_marked
+from .values import learn_insides, learn_object, make_inner_build
+
+REASONING, CONTENT = make_word("r"), make_word("c")
+_REASONING, _CONTENT = Field("reasoning"), Field("content")
+
+_COUNTS = ((2,), (1,), (0,), (3,), (1, 1), (2, 2, 2), (0, 0, 0), (0, 1), (1, 0, 1), (1, 1, 1, 1))
+"""Numbers of arguments of the calls of a turn."""
+_FEW_COUNTS = ((2,), (0,), (1, 1))
+"""Those that are asked under a switch."""
+
+
+def learn_plain_turns(draft: Draft, oracle: Oracle, switches: Switches) -> None:
+    """Learn turns without calls, with tools offered and without."""
+    for reasoning, content, tools in product((None, REASONING), (None, CONTENT), (True, False)):
+        if reasoning or content:
+            question = Question(reasoning, content, switches=switches, tools=tools)
+            _add(draft, oracle, question, oracle.shape, _make_needles(question, ""))
+
+
+def learn_resumed_turns(draft: Draft, oracle: Oracle, calling: Shape, switches: Switches) -> None:
+    """Learn turns that answer the result of a tool: they may begin elsewhere."""
+    shape = replace(calling, reasoning=oracle.shape.reasoning)
+    for reasoning, content in ((None, CONTENT), (REASONING, CONTENT)):
+        question = Question(reasoning, content, switches=switches, resumed=True)
+        _add(draft, oracle, question, shape, _make_needles(question, ""))
+
+
+class Caller:
+    """Asks for turns with calls in one shape, and learns from them; ``family`` tells their fields from others'."""
+
+    def __init__(self, draft: Draft, oracle: Oracle, shape: Shape, family: str) -> None:
+        self.draft, self.oracle, self.family = draft, oracle, family
+        self.shape = replace(shape, reasoning=oracle.shape.reasoning)
+        self.json = find_json_arguments(oracle, self.shape, self.make_calls((1,))[0])
+
+    def make_calls(self, counts: Sequence[int]) -> tuple[Call, ...]:
+        """Return calls of words, with the given numbers of arguments."""
+        calls = []
+        for call, count in enumerate(counts):
+            name = make_word("fn", call)
+            ident = make_named_id(name, call) if self.shape.named_ids else make_id(call)
+            numbers = [10 * call + number for number in range(count)]
+            calls.append(Call.of(name, ident, {make_word("k", number): make_word("v", number) for number in numbers}))
+        return tuple(calls)
+
+    def learn(self, settings: Sequence[Switches]) -> bool:
+        """Learn turns with calls, and how values are written; False where no call is printed whole."""
+        seen = self._learn_turns(settings)
+        if self.json is not None and not seen:
+            self.json = None  # not in all turns
+            seen = self._learn_turns(settings)
+        if seen and self.json is None:
+            self._learn_values()
+        return seen
+
+    def _learn_turns(self, settings: Sequence[Switches]) -> bool:
+        seen = False
+        for switches in settings:
+            for question in self._list_questions(switches):
+                needles = _make_needles(question, self.family, self.shape.named_ids)
+                seen |= _add(self.draft, self.oracle, question, self.shape, needles, self.json, self.family)
+        return seen
+
+    def _list_questions(self, switches: Switches) -> Iterator[Question]:
+        for reasoning, content, counts in product((None, REASONING), (None, CONTENT), _FEW_COUNTS if switches else _COUNTS):
+            yield Question(reasoning, content, self.make_calls(counts), switches)
+
+    def _learn_values(self) -> None:
+        name, ident = make_word("fn"), make_id(0)
+        if self.shape.named_ids:
+            ident = make_named_id(name, 0)
+
+        def build(pairs: Sequence[tuple[str, object]]) -> str | None:
+            call = Call.of(name, ident, dict(pairs))
+            for question in (Question(calls=(call,)), Question(REASONING, None, (call,)), Question(None, CONTENT, (call,))):
+                turn = self.oracle.ask_turn(question, self.shape)
+                if turn is not None:
+                    return turn.text
+            return None
+
+        outer = (name, ident)
+        types = learn_object(self.draft, TURN, self.family, build, outer)
+        learn_insides(self.draft, self.family, make_inner_build(build, types, outer), types)
+
+
+def _make_needles(question: Question, family: str, named_ids: bool = False) -> dict[str, Needle]:
+    beside = bool(question.calls)
+    needles: dict[str, Needle] = {}
+    if question.reasoning:
+        needles[question.reasoning] = Needle(_REASONING._replace(beside_calls=beside))
+    if question.content:
+        needles[question.content] = Needle(_CONTENT._replace(beside_calls=beside))
+    for number, call in enumerate(question.calls):
+        needles[call.name] = Needle(Field("name"), number)
+        needles[call.id] = Needle(Field("id"), number)
+        for key, value in call.object.items():
+            needles[key] = Needle(Field("key", "string", 0, family), number)
+            needles[value] = Needle(Field("value", "string", 0, family), number)
+    return needles
+
+
+def _add(
+    draft: Draft,
+    oracle: Oracle,
+    question: Question,
+    shape: Shape,
+    needles: dict[str, Needle],
+    json: Json | None = None,
+    family: str = "",
+) -> bool:
+    """Add the edges of a turn, if all of its calls are printed whole."""
+    turn = oracle.ask_turn(question, shape)
+    if turn is None:
+        return False
+    row = cut_turn(turn, question, needles, json, family)
+    if row is None or not all(call.name in turn.text for call in question.calls):
+        return False
+    draft.add_turn(turn, row, question.switches)
+    for piece in row.pieces:
+        if piece.field.kind == "arguments" and json is not None:
+            draft.codecs[TURN, piece.field] = json
+    return True
+
+
+def cut_turn(
+    turn: Turn, question: Question, needles: dict[str, Needle], json: Json | None, family: str
+) -> Row | None:
+    """Return the fields of a turn; None where its arguments are not written as was thought."""
+    if json is None:
+        return cut_row(turn.text, needles)
+    spans = find_spans(turn.text, question.calls, json, Field("arguments", "", 0, family))
+    return None if spans is None else cut_row(turn.text, needles, spans)
+
+
+def learn_prose(draft: Draft, oracle: Oracle, calling: Shape | None) -> None:
+    """Learn what special characters become in reasoning and in content."""
+    marks = make_marks("m"), make_marks("n")
+    texts = write_marked(marks[0]), write_marked(marks[1])
+    shapes = [(oracle.shape, False), *([(replace(calling, reasoning=oracle.shape.reasoning), True)] if calling else [])]
+    for shape, beside in shapes:
+        name = make_word("fn")
+        ident = make_named_id(name, 0) if shape.named_ids else make_id(0)
+        calls = (Call.of(name, ident, {make_word("k"): make_word("v")}),) if beside else ()
+        turn = oracle.ask_turn(Question(texts[0], texts[1], calls), shape)
+        plain = oracle.ask_turn(Question(None, texts[1], calls), shape)
+        for field, mark, answer in ((_REASONING, marks[0], turn), (_CONTENT, marks[1], plain)):
+            images = read_images(answer and answer.text, mark)
+            # A template that folds or trims white space does not write it in another way.
+            kept = {char: image for char, image in images.items() if not (char.isspace() and image.isspace())}
+            draft.codecs[TURN, field._replace(beside_calls=beside)] = make_text(kept) if kept else Text()

@@ -1,0 +1,123 @@
+"""How a value of each type is written, and what changes around it with the type."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..ask.pieces import find_common_end, find_common_start
+from ..ask.words import make_word
+from ..graph import Choice, Codec, Insides, Json, Number
+from .strings import AskGaps, Gap
+
+PLAIN = make_word("s", 1)
+"""A string of nothing but letters."""
+_INTEGER, _NUMBER = 7302146, 7302.25
+_NESTED_KEY = make_word("nk")
+_HARD = "q\"\\'\n"
+
+LISTS: tuple[Any, ...] = ([], [PLAIN], [_INTEGER], [True], [PLAIN, PLAIN + "y"], [_HARD])
+OBJECTS: tuple[Any, ...] = ({}, {_NESTED_KEY: PLAIN}, {_NESTED_KEY: _INTEGER}, {_NESTED_KEY: True}, {_NESTED_KEY: _HARD})
+_SCALARS = (_INTEGER, _NUMBER, True, False, None)
+
+
+class Writing(NamedTuple):
+    """How a value of a type is written: what stands before its key, before it and behind it, and itself."""
+
+    before: str
+    mid: str
+    codec: Codec
+    behind: str
+
+
+def ask_types(ask: AskGaps, family: str, lists: bool = True) -> dict[str, Writing]:
+    """Return how values of each type but strings are written."""
+    values = [*_SCALARS, *(LISTS if lists else ()), *OBJECTS]
+    gaps = ask(values)
+    found: dict[str, Writing] = {}
+    for type_, value, gap in zip(("integer", "number"), _SCALARS, gaps, strict=False):
+        if gap is not None and str(value) in gap.around:
+            mid, _, behind = gap.around.partition(str(value))
+            found[type_] = Writing(gap.before, mid, Number(), behind)
+    found |= _read_words(*gaps[2:5], [gap for gap in (gaps[0], *ask([PLAIN])) if gap])
+    rest = iter(gaps[len(_SCALARS) :])
+    for type_, samples, name in (("array", LISTS if lists else (), "list"), ("object", OBJECTS, "object")):
+        pairs = [(value, gap) for value in samples if (gap := next(rest)) is not None]
+        if pairs:
+            found[type_] = _read_compound(pairs, name + family)
+    return found
+
+
+def _read_words(yes: Gap | None, no: Gap | None, null: Gap | None, others: list[Gap]) -> dict[str, Writing]:
+    found: dict[str, Writing] = {}
+    if yes and no and yes.around != no.around:
+        start, end = _find_word([yes.around, no.around])
+        words = [gap.around[start : len(gap.around) - end] for gap in (yes, no)]
+        if all(words):
+            choice = Choice(((words[0], "true"), (words[1], "false")))
+            found["boolean"] = Writing(yes.before, yes.around[:start], choice, yes.around[len(yes.around) - end :])
+    others += [gap for gap in (yes, no) if gap]
+    if null and others:
+        bounds = [_find_word([null.around, other.around]) for other in others]
+        start = max(start for start, _ in bounds)
+        end = min(max(end for _, end in bounds), len(null.around) - start)
+        word = null.around[start : len(null.around) - end]
+        found["null"] = Writing(null.before, null.around[:start], Choice(((word, "null"),)), null.around[start + len(word) :])
+    return found
+
+
+def _find_word(texts: Sequence[str]) -> tuple[int, int]:
+    """Return how much of the beginning and end of the first text belongs to what stands around a word, which is kept whole."""
+    text = texts[0]
+    start = find_common_start(*texts)
+    end = min(find_common_end(*(each[start:] for each in texts)), *(len(each) - start for each in texts))
+    while 0 < start < len(text) and text[start - 1].isalnum() and text[start].isalnum():
+        start -= 1
+    while 0 < end < len(text) - start and text[-end].isalnum() and text[-end - 1].isalnum():
+        end -= 1
+    return start, end
+
+
+def _read_compound(pairs: Sequence[tuple[Any, Gap]], graph: str) -> Writing:
+    """Return how a list or an object is written: as JSON, or else what stands around all of them, and a graph for the inside."""
+    found = [(gap.around[: place[0]], gap.around[place[1] :]) if (place := find_json(gap.around, value)) else None for value, gap in pairs]
+    before = pairs[0][1].before
+    if found[0] is not None and len(pairs) > 4 and all(each == found[0] for each in found):
+        return Writing(before, found[0][0], Json(), found[0][1])
+    texts = [gap.around for _, gap in pairs]
+    start = find_common_start(*texts)
+    end = min(find_common_end(*(text[start:] for text in texts)), min(map(len, texts)) - start)
+    return Writing(before, texts[0][:start], Insides(graph), texts[0][len(texts[0]) - end :])
+
+
+def find_json(text: str, value: Any, at: int = 0) -> tuple[int, int] | None:
+    """Return where a list or an object is written as JSON, or None."""
+    bracket = "[" if isinstance(value, list) else "{"
+    decoder = json.JSONDecoder()
+    place = text.find(bracket, at)
+    while place >= 0:
+        try:
+            found, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            found, end = None, 0
+        if end and found == value and type(found) is type(value):
+            return place, end
+        place = text.find(bracket, place + 1)
+    return None
+
+
+def splice_before(edge: str, base: str, new: str) -> str | None:
+    """Return the text before a value of another type: what differs in the end of the base is exchanged in the edge's."""
+    shared = find_common_start(base, new)
+    rest = base[shared:]
+    return edge[: len(edge) - len(rest)] + new[shared:] if edge.endswith(rest) else None
+
+
+def splice_behind(edge: str, base: str, new: str) -> str | None:
+    """Return the text behind a value of another type."""
+    shared = find_common_end(base, new)
+    rest = base[: len(base) - shared]
+    return new[: len(new) - shared] + edge[len(rest) :] if edge.startswith(rest) else None
+
+

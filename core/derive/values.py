@@ -1,0 +1,227 @@
+"""The values of arguments: how each type is written, and the edges that go with it.
+
+All turns are rendered with plain strings only. What stands around a value of another type is asked once, between two strings; what
+differs there is exchanged in every edge into a string and out of it. So no type has to be asked in every kind of turn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any, Literal, NamedTuple
+
+from ..ask.pieces import Field, Needle, cut_row
+from ..ask.words import make_word
+from ..graph import Insides, Text
+from .draft import TURN, Draft, Link
+from .places import BuildList, BuildObject, ask_apart, ask_beside_keys, ask_values_apart
+from .strings import SPECIAL, AskGaps, Surroundings, ask_strings, make_text, strip_digits
+from .types import PLAIN, Writing, ask_types, splice_before, splice_behind
+
+Build = Callable[[Any], "str | None"]
+"""Renders a value and returns what stands between its bounds."""
+
+
+class _Variant(NamedTuple):
+    """A way of writing a value beside that of plain strings, with what stands around those in the same place."""
+
+    type: str
+    form: int
+    writing: Writing
+    base: Surroundings
+
+
+class Place(NamedTuple):
+    """Where values stand: the graph, the family of their fields, and the field whose text before it may tell the type."""
+
+    graph: str
+    family: str
+    entry: Literal["key", "value"]
+
+    def field(self, kind: Literal["key", "value"], type_: str = "string", form: int = 0) -> Field:
+        """Return a field of the place."""
+        return Field(kind, type_, form, self.family)
+
+
+def learn_object(draft: Draft, graph: str, family: str, build: BuildObject, outer: Sequence[str] = ()) -> dict[str, Writing]:
+    """Learn the entries of an object: keys beside their values, or keys and values in rows of their own."""
+    plain = build([(make_word("ka"), make_word("sl")), (make_word("kb"), PLAIN)])
+    if plain is None:
+        return {}
+    repeats = _repeats_keys(build, plain)
+    draft.repeated_keys |= repeats
+    key_codec = _ask_keys(build)
+    if key_codec is not None:
+        draft.codecs[graph, Field("key")] = key_codec
+    if _are_values_apart(draft, graph):
+        return learn_values(draft, Place(graph, family, "value"), ask_values_apart(build))
+    return learn_values(draft, Place(graph, family, "key"), ask_beside_keys(build, outer), not repeats)
+
+
+def _repeats_keys(build: BuildObject, plain: str) -> bool:
+    """Whether a list is written as its key once for each item."""
+    key = make_word("kb")
+    listed = build([(make_word("ka"), make_word("sl")), (key, [PLAIN, PLAIN + "y"])])
+    return bool(listed) and plain.count(key) > 0 and (listed or "").count(key) >= 2 * plain.count(key)
+
+
+def _are_values_apart(draft: Draft, graph: str) -> bool:
+    return any(
+        source.kind == "value" and link.target.kind == "value"
+        for source, links in draft.edges[graph].items()
+        for link in links
+    )
+
+
+def _ask_keys(build: BuildObject) -> Text | None:
+    """Return what special characters become in keys, or None where the template refuses such keys."""
+    last = make_word("sb")
+    text = build([(make_word("q", number) + char + last, PLAIN) for number, char in enumerate(SPECIAL)])
+    images = {}
+    for number, char in enumerate(SPECIAL):
+        match = re.search(make_word("q", number) + f"(.*?){last}", text or "", re.DOTALL)
+        if match:
+            images[char] = match[1]
+    return make_text(images) if images else None
+
+
+def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True) -> dict[str, Writing]:
+    """Learn how values of each type are written at a place, and add the edges that go with each type."""
+    plain = ask([PLAIN])[0]
+    if plain is None or PLAIN not in plain.around:
+        draft.codecs.setdefault((place.graph, place.field("value")), Text())
+        return {}
+    mid, _, behind = plain.around.partition(PLAIN)
+    base = Surroundings(plain.before, mid, behind)
+    types = ask_types(ask, place.family, lists)
+    variants = [_Variant(name, 0, writing, base) for name, writing in types.items()]
+    variants += _learn_strings(draft, place, ask, base, types)
+    for variant in variants:
+        _add_variant(draft, place, variant)
+    _splice(draft, place, variants)
+    return types
+
+
+def _learn_strings(
+    draft: Draft, place: Place, ask: AskGaps, base: Surroundings, types: dict[str, Writing]
+) -> list[_Variant]:
+    """Note how plain strings are written, and return the other forms."""
+    others = [Surroundings(w.before, w.mid, w.behind) for name, w in types.items() if name in ("integer", "number", "boolean")]
+    quoted = bool(others) and base not in others
+    forms = ask_strings(ask)
+    draft.codecs[place.graph, place.field("value")] = _quote(next(iter(forms.values()), Text()), quoted)
+    stripped = Surroundings(*map(strip_digits, base))
+    return [
+        _Variant("string", number, Writing(around.before, around.mid, _quote(codec, quoted), around.behind), stripped)
+        for number, (around, codec) in enumerate(forms.items())
+        if number
+    ]
+
+
+def _quote(codec: Text, quoted: bool) -> Text:
+    return Text(codec.escapes, codec.numeral, quoted)
+
+
+def _add_variant(draft: Draft, place: Place, variant: _Variant) -> None:
+    name, form, writing, _ = variant
+    value = place.field("value", name, form)
+    draft.codecs[place.graph, value] = writing.codec
+    if place.entry == "key":
+        draft.add(place.graph, place.field("key", name, form), writing.mid, value)
+
+
+def _splice(draft: Draft, place: Place, variants: Sequence[_Variant]) -> None:
+    """Give every edge into a plain string, and out of it, to all variants."""
+    entry, value = place.field(place.entry), place.field("value")
+    every: list[_Variant | None] = [None, *variants]
+    for source, links in draft.list_links(place.graph):
+        if source == entry and place.entry == "key":
+            continue
+        leaving = every if source == value else [None]
+        for link in list(links):
+            entering = every if link.target == entry else [None]
+            for one, two in product(leaving, entering):
+                _splice_link(draft, place, source, link, one, two, links)
+
+
+def _splice_link(
+    draft: Draft, place: Place, source: Field, link: Link, leaving: _Variant | None, entering: _Variant | None, links: Any
+) -> None:
+    if leaving is None and entering is None:
+        return
+    text: str | None = link.text
+    if leaving is not None:
+        text = splice_behind(link.text, leaving.base.behind, leaving.writing.behind)
+    target = link.target
+    if text is not None and entering is not None:
+        key = place.entry == "key"
+        base, new = (entering.base.before, entering.writing.before) if key else (entering.base.mid, entering.writing.mid)
+        text = splice_before(text, base, new)
+        target = target._replace(type=entering.type, form=entering.form)
+    if text is None:
+        return
+    found = Link(text, target, link.opens_call)
+    if leaving is None:
+        links[found] = None
+    else:
+        draft.edges[place.graph][source._replace(type=leaving.type, form=leaving.form)][found] = None
+
+
+def learn_insides(draft: Draft, family: str, build: Build, types: dict[str, Writing]) -> None:
+    """Learn the graphs of lists and objects that are not JSON."""
+    if "array" in types and isinstance(types["array"].codec, Insides):
+        _learn_list(draft, family, build)
+    if "object" in types and isinstance(types["object"].codec, Insides):
+        _learn_inner_object(draft, family, build)
+
+
+def _learn_list(draft: Draft, family: str, build: BuildList) -> None:
+    graph, value = "list" + family, Field("value", "string", 0, family)
+    for count in range(3):
+        words = [make_word("v", number) for number in range(count)]
+        _add_inner_row(draft, graph, build(words), {word: Needle(value) for word in words})
+    learn_values(draft, Place(graph, family, "value"), ask_apart(build))
+
+
+def _learn_inner_object(draft: Draft, family: str, build: Build) -> None:
+    graph = "object" + family
+    key, value = Field("key", "string", 0, family), Field("value", "string", 0, family)
+    for count in range(3):
+        keys, values = ([make_word(kind, number) for number in range(count)] for kind in ("k", "v"))
+        needles = {word: Needle(key) for word in keys} | {word: Needle(value) for word in values}
+        _add_inner_row(draft, graph, build(dict(zip(keys, values, strict=True))), needles)
+    learn_object(draft, graph, family, lambda pairs: build(dict(pairs)))
+
+
+def _add_inner_row(draft: Draft, graph: str, text: str | None, needles: dict[str, Needle]) -> None:
+    if text is None:
+        return
+    row = cut_row(text, needles)
+    if len(row.pieces) >= len(needles):
+        draft.add_row(graph, row)
+
+
+def make_inner_build(build: BuildObject, types: dict[str, Writing], others: Sequence[str]) -> Build:
+    """Return what renders a value among arguments and returns what stands between its bounds."""
+    words = [make_word(kind, number) for kind, number in (("kw", 0), ("kw", 1), ("kw", 2), ("sw", 0), ("sw", 2))]
+    first, key, last, before, behind = words
+
+    def build_inner(value: Any) -> str | None:
+        text = build([(first, before), (key, value), (last, behind)])
+        if text is None or key not in text:
+            return None
+        rest = text.partition(key)[2]
+        places = [place for word in (key, last, behind, *others) if (place := rest.find(word)) >= 0]
+        gap = rest[: min(places, default=len(rest))]
+        writing = types["array" if isinstance(value, list) else "object"]
+        if len(gap) < len(writing.mid) + len(writing.behind):
+            return None
+        if not gap.startswith(writing.mid) or not gap.endswith(writing.behind):
+            return None
+        return gap[len(writing.mid) : len(gap) - len(writing.behind)]
+
+    return build_inner
+
+
+__all__ = ["TURN", "learn_insides", "learn_object", "make_inner_build"]
