@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .stream import GraphParser
+from .stream import StreamParser
 
-__all__ = ["GraphParser"]
+__all__ = ["StreamParser"]

@@ -8,7 +8,6 @@ add. Any other text is matched to the letter, because there the white space may 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import NamedTuple
 
 NO, MORE = -1, -2
@@ -33,20 +32,6 @@ def skip_blank(text: str, at: int) -> int:
     """Return the place behind the white space at a place."""
     found = _BLANK.match(text, at)
     return found.end() if found else at
-
-
-@lru_cache(maxsize=4096)
-def find_boundaries(text: str) -> frozenset[int]:
-    """Return the places where a text may be cut without taking a word or a tag apart."""
-    return frozenset({0, *(found.end() for found in _TOKEN.finditer(text))})
-
-
-def cut_common(texts: list[str]) -> str:
-    """Return what all texts have in common at their beginning, cut where neither a word nor a tag is taken apart."""
-    first, last = min(texts), max(texts)
-    size = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
-    allowed = frozenset.intersection(*map(find_boundaries, texts))
-    return first[: max(place for place in allowed if place <= size)]
 
 
 def is_firm(text: str) -> bool:

@@ -12,7 +12,7 @@ what the format says in the plan.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..delta import Delta
@@ -64,9 +64,9 @@ _MORE = object()
 class Machine:
     """Reads one generation; see the module's text."""
 
-    def __init__(self, plan: Plan, tools: Iterable[dict[str, Any]] | None, start: Spot) -> None:
+    def __init__(self, plan: Plan, tools: Iterable[Mapping[str, Any]] | None, start: Spot) -> None:
         self.plan = plan
-        self.tools = None if tools is None else ToolSet(tools)
+        self.tools = None if tools is None else ToolSet(dict(tool) for tool in tools if isinstance(tool, Mapping))
         self.names = sorted(self.tools.tools, key=len, reverse=True) if self.tools else []
         self.may_call = plan.calls and (tools is None or bool(self.names))
         self.writer = Writer()
@@ -153,7 +153,7 @@ class Machine:
 
     # Rules ---------------------------------------------------------------------------------------------------------------
 
-    def _find_landing(self, spot: Spot, at: int, final: bool, start: int) -> Landing | None | object:
+    def _find_landing(self, spot: Spot, at: int, final: bool, start: int) -> Landing | object | None:
         """Return where the best rule of a spot that matches at a place leads, None where none does, or that more is needed."""
         more = False
         for rule in spot.rules:
@@ -164,7 +164,7 @@ class Machine:
                 return _MORE if more else landing
         return _MORE if more else None
 
-    def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | None | object:
+    def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | object | None:
         constant = rule.constant
         if rule.kind == "end" and spot.graph == TURN:
             return self._try_end(rule, at, final)
@@ -182,7 +182,7 @@ class Machine:
             return self._try_pop(rule, end, final)
         return self._land(rule, end, trail, final)
 
-    def _try_end(self, rule: Rule, at: int, final: bool) -> Landing | None | object:
+    def _try_end(self, rule: Rule, at: int, final: bool) -> Landing | object | None:
         """Match the end of the turn, which is one only at the end of the output, where a server may have cut it."""
         constant = rule.constant
         end = constant.match_core(self.buffer, at, False)
@@ -210,7 +210,7 @@ class Machine:
     def _make_landing(self, rule: Rule, end: int) -> Landing:
         return Landing(end, Spot(TURN, rule.targets, ()), rule)
 
-    def _try_pop(self, rule: Rule, end: int, final: bool) -> Landing | None | object:
+    def _try_pop(self, rule: Rule, end: int, final: bool) -> Landing | object | None:
         """Leave a list or an object: what is behind it must follow."""
         if not self.frames or len(self.frames) > DEPTH:
             return None
@@ -223,7 +223,7 @@ class Machine:
             return landing._replace(pops=landing.pops + 1)
         return landing
 
-    def _land(self, rule: Rule, end: int, trail: str, final: bool, found: Landing | None = None) -> Landing | None | object:
+    def _land(self, rule: Rule, end: int, trail: str, final: bool, found: Landing | None = None) -> Landing | object | None:
         """Read the short fields behind a rule, down to one that is streamed."""
         opens = rule.opens or (found is not None and found.opens)
         if rule.opens and not self.may_call:
@@ -249,13 +249,13 @@ class Machine:
         at = skip_blank(self.buffer, at)
         return final and at >= len(self.buffer)
 
-    def _check_arguments(self, here: Landing, final: bool) -> Landing | None | object:
+    def _check_arguments(self, here: Landing, final: bool) -> Landing | object | None:
         at = skip_blank(self.buffer, here.end)
         if at >= len(self.buffer):
             return here if final else _MORE
         return here if self.buffer[at] in '{"n' else None
 
-    def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | None | object:
+    def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | object | None:
         """Read a name, an id or a key, and what is behind it."""
         buffer, start = self.buffer, here.end
         if here.trail:
@@ -283,7 +283,7 @@ class Machine:
             at += 1
         return _MORE if limit == len(buffer) and not final else None
 
-    def _land_again(self, here: Landing, node: Node, kind: str, final: bool) -> Landing | None | object:
+    def _land_again(self, here: Landing, node: Node, kind: str, final: bool) -> Landing | object | None:
         call = self.writer.call
         first = {"name": here.name or (call and call.name), "id": here.id or (call and call.id), "key": (here.keys or ("",))[-1]}[kind]
         if not first:
@@ -292,7 +292,7 @@ class Machine:
             return _MORE if not final and first.startswith(self.buffer[here.end :]) else None
         return self._leave_short(here, "", "", here.end + len(first), final)
 
-    def _land_name(self, here: Landing, final: bool) -> Landing | None | object:
+    def _land_name(self, here: Landing, final: bool) -> Landing | object | None:
         buffer, start = self.buffer, here.end
         more = False
         for name in self.names:
@@ -316,7 +316,7 @@ class Machine:
                 return _MORE if more else landing
         return _MORE if more or (found.end() == len(buffer) and not final) else None
 
-    def _leave_short(self, here: Landing, kind: str, text: str, at: int, final: bool) -> Landing | None | object:
+    def _leave_short(self, here: Landing, kind: str, text: str, at: int, final: bool) -> Landing | object | None:
         """Leave a short field with what ends it, to the letter or with other layout."""
         if kind == "key":
             text = get_units(here.spot.codec).decode(text)

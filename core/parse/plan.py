@@ -13,7 +13,8 @@ from functools import lru_cache
 from typing import Literal
 
 from ..graph import Edge, Graph, Json, Kind, Node, Text, TurnGraph
-from .constants import Constant, cut_common, find_boundaries, is_firm
+from ..graph.cut import cut_common_start, find_boundaries
+from .constants import Constant, is_firm
 
 COUNTER = "\0"
 """Stands for a counter where texts are cut and compared."""
@@ -143,7 +144,7 @@ class Plan:
         texts = self._list_leaving(node.name)
         if not texts:
             return None
-        close = cut_common(texts)
+        close = cut_common_start(texts)
         return close if is_firm(close) or is_delimited(node) or (is_quoted(node) and close.strip()) else None
 
     def _find_section_close(self) -> str:
@@ -263,7 +264,7 @@ class Plan:
                 rules.append(Rule(read_parts(text), nodes, True, recovery=recovery, guard="tool" if recovery else ""))
             for place in sorted(find_boundaries(text)):
                 inner = text[place:]
-                if 0 < place and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
+                if place > 0 and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
                     missing = recovery or "beginning of a call missing"
                     rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard="tool"))
         return rules
@@ -282,7 +283,7 @@ class Plan:
         texts = [write_parts(edge) for edge in self._edges[TURN].get(node.name, ()) if self.nodes[TURN, edge.target].kind != "end"]
         if not texts:
             return []
-        close = cut_common(texts)
+        close = cut_common_start(texts)
         content = tuple(other for other in self.graph.turn.nodes if other.kind == "content")
         if not close.strip() or not is_firm(close) or not content:
             return []

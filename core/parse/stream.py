@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..delta import Delta
@@ -11,14 +11,21 @@ from .machine import Machine
 from .plan import Plan, Spot, get_plan
 
 
-class GraphParser(Machine):
+class StreamParser(Machine):
     """Reads one generation of a format that is a graph.
 
     ``tools`` are the request's tools; ``None`` means unknown, an empty list that nothing is a call. ``prompt`` is the rendered
     prompt or its tail. Costs microseconds; raises nothing while a model is talking.
     """
 
-    def __init__(self, graph: TurnGraph, tools: Iterable[dict[str, Any]] | None = None, prompt: str | None = None) -> None:
+    def __init__(
+        self,
+        graph: TurnGraph,
+        tools: Iterable[Mapping[str, Any]] | None = None,
+        prompt: str | None = None,
+        *,
+        after_reasoning: bool = False,
+    ) -> None:
         plan = get_plan(graph)
         state, rest = find_start(graph, prompt)
         start = plan.start(state.edges) if state else plan.start(())
@@ -79,10 +86,10 @@ def find_start(graph: TurnGraph, prompt: str | None) -> tuple[Start | None, str]
     return best[2], prompt[best[0] + best[1] :]
 
 
-def read_message(graph: TurnGraph, text: str, tools: Iterable[dict[str, Any]] | None, prompt: str | None) -> list[Delta]:
+def read_message(graph: TurnGraph, text: str, tools: Iterable[Mapping[str, Any]] | None, prompt: str | None) -> list[Delta]:
     """Read a whole output; one feed and one finish."""
-    parser = GraphParser(graph, tools, prompt)
+    parser = StreamParser(graph, tools, prompt)
     return [*parser.feed(text), *parser.finish()]
 
 
-__all__ = ["Edge", "GraphParser", "Plan", "Spot", "find_start", "read_message"]
+__all__ = ["Edge", "Plan", "Spot", "StreamParser", "find_start", "read_message"]
