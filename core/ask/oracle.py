@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..errors import BudgetError, TemplateError
 from ..renderer import Renderer
-from .pieces import find_common_start
+from .pieces import find_shared_header, list_tokens
 from .question import Question, Shape, Switches, build_history, build_messages, build_tools
 from .words import LATER, RESULT, USER
 
@@ -15,15 +15,13 @@ from .words import LATER, RESULT, USER
 class Turn(NamedTuple):
     """A rendered turn.
 
-    ``prompt`` is what the generation prompt adds, ``text`` what follows it. ``exact`` is False where the history is not
-    printed as the prompt begins it; ``text`` is then what follows their common beginning, and ``unshared`` is what the prompt
-    has beyond it.
+    ``prompt`` is what the generation prompt adds, ``text`` what follows it. Where the history is not printed as the prompt
+    begins it, ``exact`` is False, and ``prompt`` is what both have in common, whole words and brackets.
     """
 
     prompt: str
     text: str
     exact: bool = True
-    unshared: str = ""
 
 
 class Prompt(NamedTuple):
@@ -129,8 +127,19 @@ def _split(text: str, prompt: Prompt) -> Turn | None:
     before = tail[: len(tail) - len(prompt.added)]
     if not rest.startswith(before) or not prompt.added:
         return None
-    shared = find_common_start(prompt.added, rest[len(before) :])
-    return Turn(prompt.added, rest[len(before) + shared :], False, prompt.added[shared:])
+    shared = _find_header(prompt.added, rest[len(before) :])
+    return Turn(shared, rest[len(before) + len(shared) :], False)
+
+
+def _find_header(added: str, rest: str) -> str:
+    """Return what a prompt and a turn of the history begin with; the prompt may say something to the user before that."""
+    at, found = 0, ""
+    for token in list_tokens(added):
+        shared = find_shared_header(added[at:], rest)
+        if len(shared.strip()) > len(found.strip()):
+            found = shared
+        at += len(token)
+    return found
 
 
 def _cut_following(text: str) -> str:

@@ -106,3 +106,19 @@ def find_common_start(*texts: str) -> int:
 def find_common_end(*texts: str) -> int:
     """Return how many characters all texts share at their end."""
     return find_common_start(*(text[::-1] for text in texts))
+
+
+_TOKEN = re.compile(r"<[^<>\n]{1,60}>|\[[^\[\]\n]{1,60}\]|\w+|\s|.", re.DOTALL)
+"""Where a text may be cut without cutting a word or a bracket: a preference, which decides nothing about what can be read."""
+
+
+def list_tokens(text: str) -> list[str]:
+    """Return the words, brackets and single characters of a text."""
+    return _TOKEN.findall(text)
+
+
+def find_shared_header(one: str, other: str) -> str:
+    """Return the common beginning of two texts, as far as it cuts no word or bracket of either."""
+    cuts = [{match.end() for match in _TOKEN.finditer(text)} | {0, len(text)} for text in (one, other)]
+    shared = find_common_start(one, other)
+    return one[: max(place for place in cuts[0] & cuts[1] if place <= shared)]

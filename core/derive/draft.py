@@ -27,22 +27,15 @@ Links = dict[Link, None]
 """An ordered set."""
 
 
-class Opening(NamedTuple):
-    """A state in which generation starts; ``exact`` is False where the turns seen do not begin as the prompt ends."""
-
-    prompt: str
-    exact: bool = True
-
-
 class Draft:
     """Edges by graph and source, starts by prompt, codecs by graph and field, and notes on what was found."""
 
     def __init__(self) -> None:
         self.edges: dict[str, dict[Field, Links]] = defaultdict(lambda: defaultdict(dict))
         self.codecs: dict[tuple[str, Field], Codec] = {}
-        self.starts: dict[Opening, Links] = defaultdict(dict)
+        self.starts: dict[str, Links] = defaultdict(dict)
         self.switches: dict[str, Switches] = {}
-        self.guessed: dict[str, Links] = {}
+        self.guessed: set[str] = set()
         self.stops: list[str] = []
         self.named_ids = False
         self.repeated_keys = False
@@ -63,7 +56,7 @@ class Draft:
             current = piece.call if piece.call is not None else current
             link = Link(piece.text, piece.field, opens)
             if source == START:
-                self.starts[Opening(turn.prompt, turn.exact)][link] = None
+                self.starts[turn.prompt][link] = None
             else:
                 self.edges[TURN][source][link] = None
             source = piece.field

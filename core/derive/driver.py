@@ -14,6 +14,7 @@ from ..graph import TurnGraph
 from ..renderer import Renderer
 from .draft import Draft
 from .finish import finish
+from .starts import learn_starts
 from .turns import Caller, learn_plain_turns, learn_prose, learn_resumed_turns
 
 
@@ -55,6 +56,7 @@ def derive(oracle: Oracle) -> Derivation:
     learn_prose(draft, oracle, callers[0] if callers else None)
     if callers:
         learn_resumed_turns(draft, oracle, callers[0], ())
+    learn_starts(draft, oracle, settings)
     return Derivation(finish(draft), oracle.shape, tuple(callers), tuple(settings), oracle.renders)
 
 

@@ -43,9 +43,9 @@ def _list_groups(draft: Draft) -> Iterable[tuple[tuple[object, ...], Link]]:
         for source, links in sources.items():
             for link in links:
                 yield (graph, source, link.target, link.opens_call, strip_digits(link.text)), link
-    for opening, links in draft.starts.items():
+    for prompt, links in draft.starts.items():
         for link in links:
-            yield (opening, link.target, link.opens_call, strip_digits(link.text)), link
+            yield (prompt, link.target, link.opens_call, strip_digits(link.text)), link
 
 
 def _find_counters(draft: Draft) -> Slots:
@@ -113,15 +113,9 @@ def _make_node(draft: Draft, graph: str, field: Field) -> Node:
 
 
 def _make_starts(draft: Draft, slots: Slots) -> tuple[Start, ...]:
-    """Make the starts; where no turn begins as the prompt ends, those stand in that begin nearly so."""
     starts = []
-    for prompt, switches in draft.switches.items():
-        shown = draft.starts.get(_opening(draft, prompt, True))
-        links = shown or draft.guessed.get(prompt) or draft.starts.get(_opening(draft, prompt, False)) or {}
-        settings = tuple((name, repr(value)) for name, value in switches)
-        starts.append(Start(prompt, settings, tuple(_make_edges(START, links, slots)), bool(shown)))
-    return tuple(sorted(starts, key=lambda start: bool(start.switches)))
-
-
-def _opening(draft: Draft, prompt: str, exact: bool) -> object:
-    return next((opening for opening in draft.starts if opening == (prompt, exact)), None)
+    for prompt, links in draft.starts.items():
+        settings = tuple((name, repr(value)) for name, value in draft.switches.get(prompt, ()))
+        edges = tuple(_make_edges(START, links, slots))
+        starts.append(Start(prompt, settings, edges, prompt not in draft.guessed))
+    return tuple(starts)

@@ -65,9 +65,18 @@ class Caller:
         if self.json is not None and not seen:
             self.json = None  # not in all turns
             seen = self._learn_turns(settings)
+        if seen:
+            self._learn_resumed()
         if seen and self.json is None:
             self._learn_values()
         return seen
+
+    def _learn_resumed(self) -> None:
+        """Learn turns with calls that answer the result of a tool."""
+        for reasoning, content in ((None, None), (REASONING, None), (None, CONTENT)):
+            question = Question(reasoning, content, self.make_calls((2,)), resumed=True)
+            needles = _make_needles(question, self.family, self.shape.named_ids)
+            _add(self.draft, self.oracle, question, self.shape, needles, self.json, self.family)
 
     def _learn_turns(self, settings: Sequence[Switches]) -> bool:
         seen = False

@@ -1,0 +1,124 @@
+"""Reasoning that a template only speaks of: it prints none, but its prompt opens it, or it cuts it out of earlier turns.
+
+What ends such reasoning is, in this order: what one prompt has beyond another that it begins with (reasoning that is opened and
+closed, and only opened); a text of the template's that makes it drop the content before it; the mirror image of what the prompt
+opens. None of this is shown by a turn, and so none of it is proven.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..ask.oracle import Oracle
+from ..ask.pieces import Field, list_tokens
+from ..ask.question import Question
+from ..ask.words import make_word
+from .draft import TURN, Draft
+
+_LONGEST = 60
+
+
+class Hidden(NamedTuple):
+    """What opens reasoning and what ends it, as far as that is known."""
+
+    opening: str
+    ends: tuple[str, ...]
+    source: str
+
+
+def find_hidden(oracle: Oracle, prompts: Sequence[str], headers: Sequence[str]) -> Hidden | None:
+    """Return what ends reasoning that no turn shows, and what opens it."""
+    beyond = _list_beyond(prompts, headers)
+    found = _find_closed(beyond)
+    if found is not None:
+        return found
+    end = _find_cut(oracle)
+    opening = next((each for each in beyond if end not in each), "")
+    if end:
+        return Hidden(opening or _find_mirror(end, oracle), (end,), "the template cuts out what stands before it")
+    for each in beyond:
+        mirror = _find_mirror(each.strip(), oracle)
+        if mirror:
+            return Hidden(each, (mirror,), "it mirrors what the prompt opens")
+    return None
+
+
+def _list_beyond(prompts: Sequence[str], headers: Sequence[str]) -> list[str]:
+    """Return what prompts have beyond the headers that the history shows."""
+    found: dict[str, None] = {}
+    for prompt in prompts:
+        header = max((each for each in headers if prompt.startswith(each)), key=len, default=None)
+        if header is not None and prompt[len(header) :].strip():
+            found[prompt[len(header) :]] = None
+    return list(found)
+
+
+def _find_closed(beyond: Sequence[str]) -> Hidden | None:
+    """Return the two halves of what a prompt opens and closes at once."""
+    for closed in beyond:
+        for opened in beyond:
+            rest = closed.strip()[len(opened.strip()) :]
+            if closed != opened and closed.startswith(opened.strip()) and rest.strip():
+                return Hidden(opened, (rest.strip(),), "another prompt closes it at once")
+    for closed in beyond:
+        tokens = [token for token in list_tokens(closed) if not token.isspace()]
+        if len(tokens) == 2 and _letters(tokens[0]) == _letters(tokens[1]) != "":
+            opened = closed[: closed.index(tokens[0]) + len(tokens[0])]
+            return Hidden(opened, (tokens[1],), "the prompt closes it at once")
+    return None
+
+
+def _find_cut(oracle: Oracle) -> str:
+    """Return the shortest text of the template's that makes it drop the content before it from a turn."""
+    constants = [text for text in oracle.renderer.constants if _may_be_marker(text)]
+    if not constants or not _drops(oracle, "".join(sorted(constants))):
+        return ""
+    found = (text for text in sorted(constants, key=lambda text: (len(text), text)) if _drops(oracle, text))
+    return next(found, "").strip()
+
+
+def _drops(oracle: Oracle, text: str) -> bool:
+    before, behind = make_word("r"), make_word("c")
+    question = Question(content=f"{before}{text}{behind}", follow="user")
+    rendered = oracle.render(question)
+    return rendered is not None and before not in rendered and behind in rendered
+
+
+def _may_be_marker(text: str) -> bool:
+    stripped = text.strip()
+    return 2 < len(stripped) < _LONGEST and not stripped.isalnum() and "\n" not in stripped
+
+
+def _find_mirror(marker: str, oracle: Oracle) -> str:
+    """Return the other half of a pair: of the template's own texts, or made by putting in a slash or taking it out."""
+    tokens = [token for token in list_tokens(marker) if not token.isspace()]
+    if len(tokens) != 1 or not _letters(marker) or marker.isalnum():
+        return ""
+    alike = [text.strip() for text in sorted(oracle.renderer.constants) if _letters(text) == _letters(marker)]
+    alike = [text for text in alike if text != marker and len(list_tokens(text)) == 1]
+    if alike:
+        return min(alike, key=len)
+    if "/" in marker:
+        return marker.replace("/", "", 1)
+    return re.sub(r"\w", lambda match: "/" + match[0], marker, count=1)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
+
+
+def add_hidden(draft: Draft, hidden: Hidden) -> None:
+    """Add the edges out of reasoning that no turn shows: to what follows the header where there is none."""
+    for beside, kinds in ((False, ("content",)), (True, ("content", "name", "id", "arguments", "key", "value"))):
+        reasoning = Field("reasoning", beside_calls=beside)
+        for links in list(draft.starts.values()):
+            for link in links:
+                calls = link.opens_call or link.target.beside_calls
+                if link.target.kind not in kinds or calls != beside:
+                    continue
+                for end in hidden.ends:
+                    for space in ("\n\n", "\n", ""):
+                        draft.add(TURN, reasoning, end + space + link.text, link.target, link.opens_call)
+    draft.notes.append(f"reasoning is never printed; its end was taken for one because {hidden.source}")

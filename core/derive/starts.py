@@ -1,0 +1,83 @@
+"""The states in which generation starts: one for each prompt that the switches can give.
+
+Most prompts are followed by turns in the history, and those show how a turn begins. Where a prompt opens or closes reasoning that
+the history leaves out, what follows it is guessed from what follows the shorter header that the history shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..ask.oracle import Oracle
+from ..ask.pieces import Field
+from ..ask.question import Question, Switches
+from .draft import TURN, Draft, Link, Links
+from .hidden import Hidden, add_hidden, find_hidden
+
+_REASONING = Field("reasoning")
+
+
+def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches]) -> None:
+    """Give each prompt a start: the usual one first, then those of the switches, then headers that only the history has."""
+    prompts: dict[str, Switches] = {}
+    for switches in settings:
+        for tools in (True, False):
+            prompt = oracle.ask_prompt(Question(switches=switches, tools=tools))
+            if prompt is not None:
+                prompts.setdefault(prompt.added, switches)
+    hidden = None
+    if not any(field.kind == "reasoning" for field in draft.edges[TURN]):
+        hidden = find_hidden(oracle, list(prompts), list(draft.starts))
+        if hidden is not None:
+            add_hidden(draft, hidden)
+    shown = dict(draft.starts)
+    draft.starts.clear()
+    for prompt, switches in prompts.items():
+        draft.switches[prompt] = switches
+        if prompt in shown:
+            draft.starts[prompt] = dict(shown[prompt])
+        else:
+            draft.starts[prompt] = _guess(draft, prompt, shown, hidden)
+            draft.guessed.add(prompt)
+    for prompt, links in shown.items():
+        draft.starts.setdefault(prompt, dict(links))
+    if hidden is not None:
+        _open_hidden(draft, hidden)
+
+
+def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | None) -> Links:
+    """Return what may follow a prompt that no turn shows.
+
+    If what it has beyond the header ends reasoning, it is as if the header had been printed; if it does not, reasoning is open.
+    """
+    header = find_header(prompt, shown)
+    links = shown.get(header, {})
+    beyond = prompt.rpartition(header)[2] if header else prompt
+    ends = hidden.ends if hidden else _list_reasoning_ends(draft)
+    closed = {link: None for link in links if link.target.kind != "reasoning"}
+    if not ends or any(end in beyond for end in ends) or not beyond.strip():
+        return closed or dict(links)
+    return {Link("", _REASONING): None, Link("", _REASONING._replace(beside_calls=True)): None}
+
+
+def find_header(prompt: str, shown: Iterable[str]) -> str:
+    """Return the longest header of the history that stands in a prompt."""
+    return max((each for each in shown if each.strip() and each in prompt), key=len, default="")
+
+
+def _list_reasoning_ends(draft: Draft) -> list[str]:
+    """Return what ends reasoning, without the layout around it."""
+    ends: dict[str, None] = {}
+    for field, links in draft.edges[TURN].items():
+        texts = [link.text for link in links if link.target.kind == "content"] if field.kind == "reasoning" else []
+        ends.update(dict.fromkeys(text.strip() for text in texts if text.strip()))
+    return list(ends)
+
+
+def _open_hidden(draft: Draft, hidden: Hidden) -> None:
+    """Let a model open reasoning itself, where the prompt leaves that to it."""
+    for prompt, links in draft.starts.items():
+        opened = any(link.target.kind == "reasoning" for link in links)
+        if not opened and hidden.opening and hidden.opening not in prompt and not any(end in prompt for end in hidden.ends):
+            links[Link(hidden.opening, _REASONING)] = None
+            links[Link(hidden.opening, _REASONING._replace(beside_calls=True))] = None

@@ -1,0 +1,128 @@
+"""Markers of invented formats: a shape from a table, a word for each part of a turn."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+# What stands before and after the word of an opening mark, and of a closing one. Attributes go between word and end.
+SHAPES: dict[str, tuple[str, str, str, str]] = {
+    "angle": ("<", ">", "</", ">"),
+    "angle, vendor": ("<fx:", ">", "</fx:", ">"),
+    "angle, spaced": ("< ", " >", "</ ", " >"),
+    "double angle": ("<<", ">>", "<</", ">>"),
+    "pipe": ("<|", "|>", "<|/", "|>"),
+    "pipe, suffix": ("<|", "_begin|>", "<|", "_end|>"),
+    "pipe, prefix": ("<|start_", "|>", "<|end_", "|>"),
+    "pipe, upper": ("<|", "|>", "<|END_", "|>"),
+    "wide pipe": ("<｜", "▁begin｜>", "<｜", "▁end｜>"),
+    "square": ("[", "]", "[/", "]"),
+    "square, upper": ("[", "]", "[/", "]"),
+    "square, end": ("[", "]", "[END_", "]"),
+    "double square": ("[[", "]]", "[[/", "]]"),
+    "lenticular": ("【", "】", "【/", "】"),
+    "guillemets": ("«", "»", "«/", "»"),
+    "white square": ("⟦", "⟧", "⟦/", "⟧"),
+    "corner": ("「", "」", "「/", "」"),
+    "colons": ("(:", ":)", "(:/", ":)"),
+    "double colons": ("::", "::", "::/", "::"),
+    "colon words": (":", ":", ":end_", ":"),
+    "comment": ("<!-- ", " -->", "<!-- /", " -->"),
+    "comment, end": ("<!--", "-->", "<!--end ", "-->"),
+    "block comment": ("/* ", " */", "/* end ", " */"),
+    "dollar brace": ("${", "}", "${/", "}"),
+    "percent": ("{%", "%}", "{%end", "%}"),
+    "hashes": ("#", "#", "#/", "#"),
+    "banner": ("=== ", " ===\n", "=== end ", " ===\n"),
+    "dashes": ("---", "---", "---/", "---"),
+    "arrows": (">>> ", "\n", "<<< ", "\n"),
+    "at": ("@", "{", "}@", ""),
+    "backslash": ("\\begin{", "}", "\\end{", "}"),
+    "bare upper": ("BEGIN_", "\n", "END_", "\n"),
+    "bare words": ("begin ", ": ", " end ", "; "),
+    "signs": ("", "", "", ""),
+}  # fmt: skip
+
+UPPER = frozenset({"square, upper", "square, end", "pipe, upper", "bare upper"})
+
+# What a part may be called.
+POOLS: dict[str, tuple[str, ...]] = {
+    "turn": ("turn", "start", "msg", "speaker", "im", "header", "role", "party"),
+    "message": ("body", "says", "text", "message", "then", "payload_of"),
+    "end": ("eot", "over", "done", "stop", "fin", "end_of_turn", "close"),
+    "call end": ("eom", "await", "handoff", "pause", "to_tools", "call_over"),
+    "middle": ("next", "more", "end_part", "and", "continue"),
+    "reasoning": ("think", "thought", "plan", "scratchpad", "muse", "inner", "ponder", "analysis", "deliberation"),
+    "content": ("answer", "say", "reply", "response", "final", "output", "speech"),
+    "channel": ("channel", "kind", "mode", "lane", "to_whom"),
+    "section": ("tool_calls", "functions", "actions", "invocations", "calls", "ops", "requests", "tool_block"),
+    "call": ("call", "invoke", "action", "do", "fn_call", "run", "use", "step", "tool"),
+    "name": ("name", "tool_name", "fn", "function", "api", "which"),
+    "id": ("id", "ref", "call_id", "handle", "nr"),
+    "arguments": ("args", "params", "input", "with", "parameters", "payload"),
+    "key": ("key", "arg", "param", "k", "field", "slot", "arg_key"),
+    "value": ("value", "val", "v", "is", "arg_value"),
+    "separator": ("sep", "bar", "tab", "x", "brk"),
+    "result": ("result", "observation", "tool_response", "returned"),
+}
+PARTS = tuple(POOLS)
+_SIGNS = "§¶†‡※◊○●△▲▽▼□■◇◆☆★♠♣♥♦⊢⊣⊤⊥⋄∎⌘⌂⏎⎔⟐⟡"
+_SYLLABLES = ("ba", "ko", "mi", "ru", "ze", "ta", "lo", "fi", "ne", "su", "qua", "dri", "vol", "ast", "pel")
+
+
+@dataclass(frozen=True)
+class Marks:
+    """How every part is marked: `words` in the order of `PARTS`; `closing` is a word that all closing marks share (or
+    empty), `behind` stands after every mark."""
+
+    shape: str
+    words: tuple[str, ...]
+    closing: str
+    behind: str
+
+    def word(self, part: str) -> str:
+        return self.words[PARTS.index(part)]
+
+    def open(self, part: str, more: str = "") -> str:
+        """The opening mark of a part, with more inside."""
+        return "".join(self.cut_open(part)) if not more else more.join(self.cut_open(part))
+
+    def cut_open(self, part: str) -> tuple[str, str]:
+        """The opening mark, cut where an attribute goes."""
+        left, right, _, _ = SHAPES[self.shape]
+        return left + self.word(part), right + self.behind
+
+    def close(self, part: str) -> str:
+        return "".join(self.cut_close(part))
+
+    def cut_close(self, part: str) -> tuple[str, str]:
+        _, _, left, right = SHAPES[self.shape]
+        if self.shape == "signs":
+            signs = self.closing or _SIGNS[len(PARTS) + PARTS.index(part)]
+            return signs, self.behind
+        return left + (self.closing or self.word(part)), right + self.behind
+
+    def around(self, word: str) -> tuple[str, str, str, str]:
+        """The shape around a word that is a field: before and after it in an opening mark, and in a closing one."""
+        left, right, close_left, close_right = SHAPES[self.shape]
+        return left, right + self.behind, close_left, close_right + self.behind
+
+
+def draw_words(choose: random.Random, shape: str, manner: str) -> tuple[str, ...]:
+    """A word for each part, all different: `manner` is plain, made up, alike at the start or alike at the end."""
+    if shape == "signs":
+        return tuple(_SIGNS[: len(PARTS)])
+    words: list[str] = []
+    stem = choose.choice(("tool", "fx", "agent", "m", "ctl"))
+    for part in PARTS:
+        word = ""
+        while not word or word in words:
+            word = choose.choice(POOLS[part])
+            if manner == "made up":
+                word = "".join(choose.choice(_SYLLABLES) for _ in range(choose.randint(2, 3)))
+            elif manner == "alike at the start":
+                word = f"{stem}_{word}"
+            elif manner == "alike at the end":
+                word = f"{word}_{stem}"
+        words.append(word)
+    return tuple(word.upper() if shape in UPPER else word for word in words)

@@ -1,0 +1,140 @@
+"""How one value is written: quotes, escapes, words for true and null, marks of type, and lists and objects inside."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from invent.design import Design
+from invent.source import Row, Text, quote, text
+
+# true, false and null.
+WORDS: dict[str, tuple[str, str, str]] = {
+    "json": ("true", "false", "null"),
+    "python": ("True", "False", "None"),
+    "upper": ("TRUE", "FALSE", "NULL"),
+    "lisp": ("#t", "#f", "nil"),
+}
+KINDS = ("str", "num", "bool", "null", "list", "obj")
+# What is written instead of a character, in this order.
+_ESCAPES: dict[str, tuple[tuple[str, str], ...]] = {
+    "html": (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("'", "&#39;")),
+    "percent": (
+        ("%", "%25"), (" ", "%20"), ("\n", "%0A"), ('"', "%22"), ("&", "%26"), ("<", "%3C"), (">", "%3E"), ("'", "%27"),
+        ("`", "%60"), ("=", "%3D"), (",", "%2C"), (";", "%3B"), ("|", "%7C"), ("[", "%5B"), ("]", "%5D"), ("{", "%7B"),
+        ("}", "%7D"), ("(", "%28"), (")", "%29"), ("\\", "%5C"),
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Quotes:
+    opening: str
+    closing: str
+
+
+def find_quotes(design: Design) -> Quotes:
+    if design.quote == "token":
+        mark = design.marks.open("value")
+        return Quotes(mark, mark)
+    if design.quote == "angle quotes":
+        return Quotes("“", "”")
+    both = {"none": "", "triple": '"""', "-": ""}.get(design.quote, design.quote)
+    return Quotes(both, both)
+
+
+def list_escapes(design: Design) -> tuple[tuple[str, str], ...]:
+    """The characters that are written as something else."""
+    closing = find_quotes(design).closing
+    if design.escape == "backslash":
+        marks = () if len(closing) > 1 else ((closing, "\\" + closing),)
+        return (("\\", "\\\\"), *marks)
+    if design.escape == "doubling":
+        return ((closing, closing * 2),)
+    return _ESCAPES.get(design.escape, ())
+
+
+def escape(design: Design, string: str) -> str:
+    """A string as the template writes it inside its quotes."""
+    if design.escape == "json":
+        written = json.dumps(string, ensure_ascii=False)[1:-1]
+        other = find_quotes(design).closing
+        return written.replace('\\"', '"').replace(other, "\\" + other) if other in ("'", "`") else written
+    for character, replacement in list_escapes(design):
+        string = string.replace(character, replacement)
+    return string
+
+
+def write_string(design: Design, value: str) -> Row:
+    """The code for a string with its quotes."""
+    quotes = find_quotes(design)
+    if design.escape == "json":
+        code = f"({value} | tojson)[1:-1]"
+        if quotes.closing in ("'", "`"):
+            code += f" | replace({quote(chr(92) + chr(34))}, {quote(chr(34))})"
+            code += f" | replace({quote(quotes.closing)}, {quote(chr(92) + quotes.closing)})"
+    else:
+        code = value + "".join(f" | replace({quote(a)}, {quote(b)})" for a, b in list_escapes(design))
+    return [*text(quotes.opening), "{{ " + code + " }}", *text(quotes.closing)]
+
+
+def write_scalar(design: Design, value: str) -> Row:
+    """The code for a value that is neither a string, nor a list or object to be written in the same manner."""
+    if WORDS.get(design.words, WORDS["json"]) == WORDS["json"]:
+        return ["{{ " + value + " | tojson }}"]
+    true, false, null = (quote(word) for word in WORDS[design.words])
+    spelled = f"{true} if {value} is sameas true else {false} if {value} is sameas false else {null} if {value} is none"
+    return ["{{ " + f"{spelled} else {value} | tojson" + " }}"]
+
+
+def write_value(design: Design, value: str) -> Row:
+    """The code for any value, without a mark of its type."""
+    if design.nested == "same":
+        return ["{{ write(" + value + ") }}"]
+    return [
+        "{%- if " + value + " is string -%}",
+        *write_string(design, value),
+        "{%- else -%}",
+        *write_scalar(design, value),
+        "{%- endif -%}",
+    ]
+
+
+def write_macro(design: Design) -> Row:
+    """A macro that writes values of any depth in the design's own manner."""
+    if design.nested != "same":
+        return []
+    colon, comma = (design.assign, design.comma)
+    return [
+        "{%- macro write(v) -%}{%- if v is string -%}",
+        *write_string(design, "v"),
+        "{%- elif v is mapping -%}",
+        Text("{"),
+        "{%- for k, x in v | items -%}",
+        *write_key(design, "k"),
+        *text(colon),
+        "{{ write(x) }}{%- if not loop.last -%}",
+        *text(comma),
+        "{%- endif -%}{%- endfor -%}",
+        Text("}"),
+        "{%- elif v is iterable -%}",
+        Text("["),
+        "{%- for x in v -%}{{ write(x) }}{%- if not loop.last -%}",
+        *text(comma),
+        "{%- endif -%}{%- endfor -%}",
+        Text("]"),
+        "{%- else -%}",
+        *write_scalar(design, "v"),
+        "{%- endif -%}{%- endmacro -%}",
+    ]
+
+
+def write_key(design: Design, key: str) -> Row:
+    mark = "" if design.key_quote == "-" else design.key_quote
+    return [*text(mark), "{{ " + key + " }}", *text(mark)]
+
+
+def write_type(value: str) -> str:
+    """The code for the name of a value's type."""
+    kinds = f"'str' if {value} is string else 'bool' if {value} is boolean else 'null' if {value} is none"
+    return "{{ " + f"{kinds} else 'num' if {value} is number else 'obj' if {value} is mapping else 'list'" + " }}"
