@@ -64,6 +64,14 @@ class Schema:
         except (KeyError, TypeError):
             return None
 
+    def list_properties(self) -> frozenset[str]:
+        """Return the names of all properties that are declared."""
+        found: set[str] = set()
+        for node in _expand(self.node, self.root, _DEPTH):
+            if isinstance(node.get("properties"), dict):
+                found.update(node["properties"])
+        return frozenset(found)
+
     def get_items(self) -> Schema:
         """Return the schema of a list's items; an empty one if nothing is said."""
         if self._is_bare("items"):

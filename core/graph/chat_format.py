@@ -1,0 +1,265 @@
+"""The whole interface between the analysis, which makes it by questioning a template, and everything else.
+
+A :class:`ChatFormat` is plain frozen data: it can be compared, pickled, printed, written as JSON and read back. How a turn is written is
+a graph; what people call its markers are views of that graph (see :mod:`.view`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import view
+from .codec import dump, load
+from .model import TurnGraph
+from .view import Content, Marker, Reasoning, State, Tools
+
+if TYPE_CHECKING:
+    from ..parse import StreamParser
+
+VERSION = 2
+
+TAUGHT = "taught by example"
+FROM_INSTRUCTIONS = "read from the instructions, not proven"
+
+
+@dataclass(frozen=True)
+class Asking:
+    """The shape in which a template takes its input, so that nobody has to find it out again.
+
+    ``arguments`` are the forms in which arguments of calls are printed as the graph has them, the best first (``"object"`` or
+    ``"text"``). ``absent`` is what content is where there is none. ``reasoning`` names the fields that hold reasoning, ``named_ids``
+    tells that an id must carry the name of its tool, ``results`` that calls are printed only where their results follow. The other
+    fields are those of :class:`~chat_autoparser.ask.question.Shape`.
+    """
+
+    parts: bool = False
+    system: bool = False
+    arguments: tuple[Literal["object", "text"], ...] = ()
+    absent: Literal["empty", "null", "missing"] = "empty"
+    reasoning: tuple[str, ...] = ()
+    results: bool = False
+    bare_tools: bool = False
+    flat_calls: bool = False
+    named_ids: bool = False
+    tools: bool = True
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What the template accepts and what it shows.
+
+    ``arguments`` is the form in which it wants the arguments of a call (``"object"`` or ``"string"``).
+    """
+
+    tools: bool = False
+    tool_calls: bool = False
+    parallel_calls: bool = False
+    arguments: Literal["object", "string", "none"] = "none"
+    null_content: bool = False
+    system_role: bool = False
+    tool_role: bool = False
+    switches: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a template prints around the messages of one role, layout included.
+
+    ``within`` names the role in whose next message this one stands, as a system prompt does in some templates. ``NAME``
+    and ``ID`` stand for the call that a tool's message answers.
+    """
+
+    name: str
+    start: str = ""
+    end: str = ""
+    within: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What becomes of a message (``kind``) behind another (``before``).
+
+    A kind is a role, ``"assistant with calls"`` or ``"any other role"``. An empty ``before`` is the beginning of the
+    conversation and ``"*"`` any place, an empty ``kind`` the generation prompt at its end. A message that is
+    ``"dropped"`` is left out without a word; one that ``"replaces"`` the message before it makes the template drop that
+    one. ``reason`` is what the template says where it refuses.
+    """
+
+    before: str
+    kind: str
+    outcome: Literal["printed", "replaces", "dropped", "refused"]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """How messages are laid out, and which conversations the template takes.
+
+    ``opening`` stands before the first message, ``preset`` in place of a system message where none is given. ``steps``
+    tell for each pair of messages whether the second may follow the first, ``needed`` the roles that each conversation
+    must have, ``single`` those of which only the last message is printed. ``proven`` is set where renders are exactly
+    what the layout says.
+    """
+
+    opening: str = ""
+    preset: str = ""
+    roles: tuple[Role, ...] = ()
+    steps: tuple[Step, ...] = ()
+    needed: tuple[str, ...] = ()
+    single: tuple[str, ...] = ()
+    proven: bool = False
+
+    def compose(self, messages: Iterable[tuple[str, str]]) -> str:
+        """Write messages, given as role and content, as the layout says; raises KeyError for a role without layout."""
+        roles = {role.name: role for role in self.roles}
+        parts, held = [self.opening], ""
+        for number, (name, content) in enumerate(messages):
+            role = roles[name]
+            written = role.start + held + content + role.end
+            held = role.start + content + role.end if role.within else ""
+            if not number and name != "system":
+                parts.append(self.preset)
+            parts.append("" if role.within else written)
+        return "".join(parts)
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A rendered turn that was not read back: what stood in it, what should have come out, and what did."""
+
+    aspect: str
+    prompt: str
+    text: str
+    expected: str
+    got: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of the proof.
+
+    ``parts`` tells for ``"reasoning"``, ``"content"`` and ``"tools"`` one of ``"proven"``, ``"partly proven"``,
+    ``"not established"``, ``"absent"``, ``"read from the instructions, not proven"`` or ``"taught by example"`` (turns
+    written as the examples show them were read back, and so were the examples). ``checked`` counts the turns that were
+    read back, ``passed`` those that came back exactly. ``notes`` say in words what could not be established, and what to do.
+    """
+
+    parts: tuple[tuple[str, str], ...] = ()
+    checked: int = 0
+    passed: int = 0
+    counterexample: Counterexample | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def proven(self) -> bool:
+        """Whether everything that the template writes, or that examples show, was read back."""
+        return bool(self.parts) and all(status in ("proven", "absent", TAUGHT) for _, status in self.parts)
+
+    @property
+    def score(self) -> float:
+        """The share of the turns that were read back."""
+        return self.passed / self.checked if self.checked else 0.0
+
+    def of(self, part: str) -> str:
+        """Return the status of one part."""
+        return dict(self.parts).get(part, "not established")
+
+
+@dataclass(frozen=True)
+class ChatFormat:
+    """How a model writes a turn, derived from its chat template. See the module's text."""
+
+    graph: TurnGraph = TurnGraph()
+    asking: Asking = Asking()
+    capabilities: Capabilities = Capabilities()
+    conversation: Conversation = Conversation()
+    verdict: Verdict = Verdict()
+
+    # Views -----------------------------------------------------------------------------------------------------------------
+
+    @property
+    def header(self) -> str:
+        """What every generation prompt begins with: the header of the assistant's turn."""
+        return view.find_header(self.graph)
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """The strings on which generation should stop."""
+        return self.graph.stops
+
+    @property
+    def reasoning(self) -> Reasoning | None:
+        """The marks around reasoning; None where there is none."""
+        return view.find_reasoning(self.graph)
+
+    @property
+    def content(self) -> Content:
+        """The marks around content."""
+        return view.find_content(self.graph)
+
+    @property
+    def tools(self) -> Tools | None:
+        """The marks around calls; None where there are none."""
+        return view.find_tools(self.graph)
+
+    @property
+    def states(self) -> tuple[tuple[tuple[tuple[str, str], ...], str, State], ...]:
+        """For each setting of switches: what the generation prompt adds behind the header, and what the model continues."""
+        size = len(self.header)
+        return tuple((start.switches, start.prompt[size:], view.find_state(start, self.graph)) for start in self.graph.starts)
+
+    # Reading ---------------------------------------------------------------------------------------------------------------
+
+    def parser(
+        self, tools: Iterable[Mapping[str, Any]] | None = None, prompt: str | None = None, *, after_reasoning: bool = False
+    ) -> StreamParser:
+        """Make a parser for one generation.
+
+        ``tools`` are the request's OpenAI-style tool dicts; ``None`` means unknown (a call is recognised by its markup
+        alone), an empty list means that nothing is a call. ``prompt`` is the rendered prompt or its tail, from which the
+        parser learns what is open where generation starts; ``None`` means what the template appends when no switch is
+        set. With ``after_reasoning`` the parser reads what a server's own reasoning parser has handed on. Costs microseconds; raises
+        nothing.
+        """
+        from ..parse import StreamParser
+
+        return StreamParser(self.graph, tools, prompt, after_reasoning=after_reasoning)
+
+    def parse(self, text: str, tools: Iterable[Mapping[str, Any]] | None = None, prompt: str | None = None) -> dict[str, Any]:
+        """Read a whole output into an OpenAI message dict; one feed and one finish. See :meth:`parser`."""
+        from ..message import fold_deltas
+
+        parser = self.parser(tools, prompt)
+        return fold_deltas([*parser.feed(text), *parser.finish()])
+
+    # Storing ---------------------------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the format as JSON-serialisable data, with the version of the layout."""
+        return {"version": VERSION, **dump(self)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> ChatFormat:
+        """Read what :meth:`to_dict` wrote. Raises :class:`FormatError` for another version or an unknown key."""
+        loaded: ChatFormat = load(cls, data, VERSION)
+        return loaded
+
+
+__all__ = [
+    "Asking",
+    "Capabilities",
+    "ChatFormat",
+    "Content",
+    "Conversation",
+    "Counterexample",
+    "Marker",
+    "Reasoning",
+    "Role",
+    "Step",
+    "Tools",
+    "Verdict",
+]
+
+_Messages = Sequence[Mapping[str, Any]]

@@ -1,0 +1,32 @@
+"""Where a text may be cut so that neither a word nor a tag is taken apart."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_TOKEN = re.compile(r"</?[^<>\s\"'=]+>|<[^<>\n]*>|\[/?\w+\]|\w+|\s+|.", re.DOTALL)
+
+
+@lru_cache(maxsize=4096)
+def find_boundaries(text: str) -> frozenset[int]:
+    """Return the places where a text may be cut."""
+    return frozenset({0, *(found.end() for found in _TOKEN.finditer(text))})
+
+
+def cut_common_start(texts: list[str]) -> str:
+    """Return what all texts have in common at their beginning."""
+    first, last = min(texts), max(texts)
+    size = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    allowed = frozenset.intersection(*map(find_boundaries, texts))
+    return first[: max(place for place in allowed if place <= size)]
+
+
+def cut_common_end(texts: list[str]) -> str:
+    """Return what all texts have in common at their end."""
+    size = 0
+    while all(size < len(text) and text[-size - 1] == texts[0][-size - 1] for text in texts):
+        size += 1
+    while size and not all(len(text) - size in find_boundaries(text) for text in texts):
+        size -= 1
+    return texts[0][len(texts[0]) - size :]

@@ -1,0 +1,155 @@
+"""Matching the texts between fields against what has come of an output.
+
+A text can match, not match, or not have come whole; nothing else is ever asked of a buffer. A text that holds a *mark* (something
+that nobody writes by chance) is matched by its marks: the white space around and between them is layout, which models leave out or
+add. Any other text is matched to the letter, because there the white space may be all that separates two fields.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+NO, MORE = -1, -2
+"""What a match answers instead of the place behind it: the text is not there, or may be there when more has come."""
+
+_TOKEN = re.compile(r"</?[^<>\s\"'=]+>|<[^<>\n]*>|\[/?\w+\]|\w+|\s+|.", re.DOTALL)
+_MARK = re.compile(r"\S*[^\w\s]\S*")
+_BLANK = re.compile(r"\s*")
+_DIGITS = re.compile(r"\d*")
+_JSON = frozenset("{}[]\",: \n\t'()")
+_OPENS, _CLOSES = frozenset("<[({"), frozenset(">])}")
+
+
+class Atom(NamedTuple):
+    """A piece of a text: to the letter (``solid``), white space that may be missing (``blank``), or a ``counter``."""
+
+    kind: str
+    text: str
+
+
+def skip_blank(text: str, at: int) -> int:
+    """Return the place behind the white space at a place."""
+    found = _BLANK.match(text, at)
+    return found.end() if found else at
+
+
+def is_firm(text: str) -> bool:
+    """Whether a text holds something that nobody writes by chance: three signs without white space, one of them no letter, and
+    not the brackets, quotes and commas of data alone."""
+    return any(len(found[0]) >= 3 and not _JSON.issuperset(found[0]) for found in _MARK.finditer(text))
+
+
+class Constant:
+    """A text between two fields. ``parts`` as in :class:`~chat_autoparser.graph.Edge`.
+
+    ``core`` is the text without the layout around it, ``lead`` and ``trail``.
+    """
+
+    __slots__ = ("_atoms", "_simple", "core", "firm", "lead", "parts", "size", "text", "trail")
+
+    def __init__(self, parts: tuple[str, ...]) -> None:
+        self.parts = parts
+        self.text = text = "0".join(parts)
+        self.size = len(text)
+        self.firm = is_firm(text)
+        self.core = text.strip()
+        self.lead = text[: len(text) - len(text.lstrip())]
+        self.trail = text[len(text.rstrip()) :] if self.core else ""
+        self._simple = len(parts) == 1
+        core = list(parts)
+        core[0] = core[0].lstrip()
+        core[-1] = core[-1].rstrip()
+        self._atoms = _list_atoms(tuple(core))
+
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        """The pieces of the core."""
+        return self._atoms
+
+    @property
+    def head(self) -> str:
+        """The first characters of what :meth:`match` looks for."""
+        first = self.parts[0].lstrip() if self.firm else self.parts[0]
+        return first[:12]
+
+    def match_exactly(self, text: str, at: int, final: bool) -> int:
+        """Match the whole text to the letter at a place; ``final`` tells that no more will come."""
+        if self._simple:
+            whole = self.text
+            if text.startswith(whole, at):
+                return at + self.size
+            return MORE if not final and len(text) - at < self.size and whole.startswith(text[at:]) else NO
+        pieces: list[Atom] = []
+        for number, part in enumerate(self.parts):
+            pieces += [Atom("counter", "")] if number else []
+            pieces += [Atom("solid", part)] if part else []
+        return match_atoms(tuple(pieces), text, at, final)
+
+    def match_core(self, text: str, at: int, final: bool) -> int:
+        """Match the core at a place, whatever white space stands between its marks."""
+        if self._simple and text.startswith(self.core, at):
+            return at + len(self.core)
+        return match_atoms(self._atoms, text, at, final)
+
+    def take_lead(self, text: str, start: int, at: int) -> int:
+        """Return where the layout before a core at a place begins, not before ``start``."""
+        size = len(self.lead)
+        while size and not (at - size >= start and text.startswith(self.lead[-size:], at - size)):
+            size -= 1
+        return at - size
+
+
+def _list_atoms(parts: tuple[str, ...]) -> tuple[Atom, ...]:
+    atoms: list[Atom] = []
+    for number, part in enumerate(parts):
+        if number:
+            atoms.append(Atom("counter", ""))
+        atoms += _split_atoms(part)
+    return tuple(atoms)
+
+
+def _split_atoms(text: str) -> list[Atom]:
+    """Cut a text at the white space that is layout, and between two tags."""
+    atoms: list[Atom] = []
+    solid, depth = "", 0
+    for found in _TOKEN.finditer(text):
+        token = found[0]
+        before, behind = text[max(found.start() - 1, 0) : found.start()], text[found.end() : found.end() + 1]
+        if token.isspace() and depth <= 0 and _is_layout(token, before, behind):
+            atoms += [Atom("solid", solid)] if solid else []
+            atoms.append(Atom("blank", token))
+            solid = ""
+            continue
+        if solid and before in _CLOSES and token[:1] in _OPENS and depth <= 0:
+            atoms += [Atom("solid", solid), Atom("blank", "")]
+            solid = ""
+        solid += token
+        depth += token.count("<") - token.count(">")
+    return atoms + ([Atom("solid", solid)] if solid else [])
+
+
+def _is_layout(blank: str, before: str, behind: str) -> bool:
+    """Whether white space could be left out: beside a sign, or where a line ends; not between two words."""
+    return "\n" in blank or before in _CLOSES or behind in _OPENS
+
+
+def match_atoms(atoms: tuple[Atom, ...], text: str, at: int, final: bool) -> int:
+    """Match pieces one behind the other."""
+    size = len(text)
+    for kind, solid in atoms:
+        if kind == "solid":
+            if not text.startswith(solid, at):
+                return MORE if not final and size - at < len(solid) and solid.startswith(text[at:]) else NO
+            at += len(solid)
+        elif kind == "blank":
+            at = skip_blank(text, at)
+        else:
+            found = _DIGITS.match(text, at)
+            end = found.end() if found else at
+            if end == size and not final:
+                return MORE
+            if end == at:
+                return NO
+            at = end
+    return at

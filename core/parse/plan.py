@@ -1,0 +1,327 @@
+"""From a graph to what the parser walks: for each field the texts that may end it, and what stands where off the script.
+
+A graph says what follows what in a turn that the template renders. Three places in it have no field, and are made here, because
+that is where models write what no template shows: behind a call, behind all calls, and the beginning of the turn. Behind a call means
+behind what all edges that leave a call's last field have in common; the rest of these edges begins there.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Literal
+
+from ..graph import Edge, Graph, Json, Kind, Node, Text, TurnGraph
+from ..graph.cut import cut_common_start, find_boundaries
+from .constants import Constant, is_firm
+
+COUNTER = "\0"
+"""Stands for a counter where texts are cut and compared."""
+
+TURN = ""
+"""The name of the graph of the turn, beside those of the insides."""
+
+GAP = Node("behind a call", "content")
+AFTER = Node("behind all calls", "content")
+
+Guard = Literal["", "tool", "structure"]
+"""What must hold for a rule that no render shows: a tool of the request is named, or structure follows."""
+
+_FIELDS = ("name", "id", "key", "value", "arguments")
+_ORDER: dict[Kind, int] = {"name": 0, "id": 0, "key": 1, "arguments": 2, "value": 3, "reasoning": 4, "content": 5, "end": 6, "start": 7}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One text that may end a field, and the fields that may begin behind it, all of one kind.
+
+    ``closes`` is set where it ends the call; ``recovery`` names what was relaxed where no render shows the text.
+    """
+
+    parts: tuple[str, ...]
+    targets: tuple[Node, ...]
+    opens: bool = False
+    closes: bool = False
+    recovery: str = ""
+    guard: Guard = ""
+    constant: Constant = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "constant", Constant(self.parts))
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the fields behind it."""
+        return self.targets[0].kind
+
+
+class Spot:
+    """A field that is being read: the nodes that it may be, and the rules that may end it, the one to try first before others."""
+
+    __slots__ = ("codec", "graph", "kind", "nodes", "pattern", "quick", "rules")
+
+    def __init__(self, graph: str, nodes: tuple[Node, ...], rules: tuple[Rule, ...]) -> None:
+        self.graph = graph
+        self.nodes = nodes
+        self.kind = nodes[0].kind
+        self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
+        self.rules = rules
+        self.pattern, self.quick = _compile_search(rules, self.codec)
+
+
+def _compile_search(rules: tuple[Rule, ...], codec: Text) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return what finds the places at which a rule or an escape may begin, and what tells that a text has no such place."""
+    heads = {rule.constant.head for rule in rules if rule.constant.head}
+    escapes = {written for written, _ in codec.escapes}
+    if codec.numeral:
+        escapes.add(codec.numeral.before)
+    wanted = sorted(heads | escapes, key=lambda head: (-len(head), head))
+    partial = sorted({head[:size] for head in wanted for size in range(1, len(head))}, key=lambda head: (-len(head), head))
+    choices = [re.escape(head) for head in wanted]
+    if partial:
+        choices.append("(?:" + "|".join(map(re.escape, partial)) + r")\Z")
+    choices.append(r"\s+\Z")
+    first = {re.escape(head[0]) for head in wanted}
+    quick = "|".join([*sorted(first), r"\s\Z"])
+    return re.compile("|".join(choices)), re.compile(quick)
+
+
+def write_parts(edge: Edge) -> str:
+    """Return the text of an edge with :data:`COUNTER` for each counter."""
+    return COUNTER.join(edge.parts)
+
+
+def read_parts(text: str) -> tuple[str, ...]:
+    """Return the parts of a text that :func:`write_parts` wrote."""
+    return tuple(text.split(COUNTER))
+
+
+class Plan:
+    """What all parsers of one format share. Costs milliseconds to make; spots are made when they are needed first."""
+
+    def __init__(self, graph: TurnGraph) -> None:
+        self.graph = graph
+        self.graphs: dict[str, Graph] = {TURN: graph.turn, **dict(graph.insides)}
+        self.nodes = {(name, node.name): node for name, inner in self.graphs.items() for node in inner.nodes}
+        self.stops = sorted(filter(None, graph.stops), key=len, reverse=True)
+        self._spots: dict[tuple[str, tuple[Node, ...], bool], Spot] = {}
+        self.calls = any(node.kind in ("name", "id") for node in graph.turn.nodes)
+        self._edges: dict[str, dict[str, list[Edge]]] = {}
+        for name, inner in self.graphs.items():
+            by_source = self._edges.setdefault(name, {})
+            for edge in inner.edges:
+                by_source.setdefault(edge.source, []).append(edge)
+        self.closes = {node.name: self._find_close(node) for node in graph.turn.nodes if node.kind in _FIELDS}
+        self.section_close = self._find_section_close()
+        self.openers = self._list_openers()
+        self.id_behind = self._finds_id_behind()
+        self.name_behind = self._finds_name_behind()
+
+    # What follows a call -------------------------------------------------------------------------------------------------
+
+    def _is_leaving(self, edge: Edge) -> bool:
+        """Whether an edge leaves a call."""
+        return edge.opens_call or self.nodes[TURN, edge.target].kind in ("content", "reasoning", "end")
+
+    def strip_stop(self, text: str) -> str:
+        """Return what of a text at the end of a turn the model writes before the end of turn."""
+        places = [text.find(stop) for stop in self.stops if stop in text]
+        return text[: min(places)] if places else text
+
+    def _list_leaving(self, source: str) -> list[str]:
+        """Return the texts behind the last field of a call, without the end of turn."""
+        found = []
+        for edge in self._edges[TURN].get(source, ()):
+            if self._is_leaving(edge):
+                text = write_parts(edge)
+                ends = self.nodes[TURN, edge.target].kind == "end"
+                found.append(self.strip_stop(text) if ends else text)
+        return found
+
+    def _find_close(self, node: Node) -> str | None:
+        """Return what ends a call behind a field; None where nothing tells it from the field's text."""
+        texts = self._list_leaving(node.name)
+        if not texts:
+            return None
+        close = cut_common_start(texts)
+        return close if is_firm(close) or is_delimited(node) or (is_quoted(node) and close.strip()) else None
+
+    def _find_section_close(self) -> str:
+        """Return what stands behind the last call, where it differs from what stands behind each."""
+        found: list[str] = []
+        for source, close in self.closes.items():
+            for edge in self._edges[TURN].get(source, ()):
+                if close is not None and self.nodes[TURN, edge.target].kind == "end":
+                    found.append(self.strip_stop(write_parts(edge))[len(close) :])
+        return max(found, key=len, default="")
+
+    def _list_openers(self) -> tuple[tuple[str, tuple[Node, ...]], ...]:
+        """Return what may begin a call in text, the longest first, with what is behind it."""
+        found: dict[str, list[Node]] = {}
+        sources = [(edge.source, edge) for edge in self.graph.turn.edges]
+        sources += [("", edge) for start in self.graph.starts for edge in start.edges]
+        for source, edge in sources:
+            if edge.opens_call and (not source or self.nodes[TURN, source].kind == "content"):
+                nodes = found.setdefault(write_parts(edge), [])
+                if self.nodes[TURN, edge.target] not in nodes:
+                    nodes.append(self.nodes[TURN, edge.target])
+        return tuple((text, tuple(nodes)) for text, nodes in sorted(found.items(), key=lambda item: -len(item[0])))
+
+    def _reaches(self, kinds: tuple[Kind, ...], wanted: Kind) -> bool:
+        """Whether within one call a field of some kinds is followed by one of another kind."""
+        return any(
+            self.nodes[TURN, edge.source].kind in kinds
+            and not edge.opens_call
+            and self.nodes[TURN, edge.target].kind == wanted
+            and not self.nodes[TURN, edge.target].again
+            for edge in self.graph.turn.edges
+        )
+
+    def _finds_id_behind(self) -> bool:
+        return self._reaches(("arguments", "value"), "id")
+
+    def _finds_name_behind(self) -> bool:
+        return self._reaches(("arguments", "value", "key"), "name")
+
+    # Spots ---------------------------------------------------------------------------------------------------------------
+
+    def spot(self, graph: str, nodes: tuple[Node, ...], calls: bool = True) -> Spot:
+        """Return the field that is one of some nodes of a graph; without ``calls`` nothing begins one."""
+        key = graph, nodes, calls
+        found = self._spots.get(key)
+        if found is None:
+            rules = [rule for node in nodes for rule in self._list_rules(graph, node)]
+            found = self._spots[key] = Spot(graph, nodes, _sort(rule for rule in rules if calls or not rule.opens))
+        return found
+
+    def start(self, edges: tuple[Edge, ...], calls: bool = True) -> Spot:
+        """Return the beginning of a turn that goes on with some edges."""
+        node = Node("start", "start")
+        rules = [self._make_rule(TURN, edge) for edge in edges]
+        rules += self._list_end_rules()
+        return Spot(TURN, (node,), _sort(rule for rule in rules if calls or not rule.opens))
+
+    def inside(self, name: str) -> Spot:
+        """Return the beginning of the inside of a list or an object."""
+        return self.spot(name, (self.nodes[name, next(n.name for n in self.graphs[name].nodes if n.kind == "start")],))
+
+    def _make_rule(self, graph: str, edge: Edge) -> Rule:
+        return Rule(edge.parts, (self.nodes[graph, edge.target],), edge.opens_call)
+
+    def _list_rules(self, graph: str, node: Node) -> list[Rule]:
+        if node in (GAP, AFTER):
+            return self._list_rules_behind(node)
+        edges = self._edges[graph].get(node.name, ())
+        rules = [self._make_rule(graph, edge) for edge in edges]
+        if graph != TURN:
+            return rules
+        if node.kind in _FIELDS:
+            return self._close_call(node, edges)
+        if node.kind in ("content", "reasoning"):
+            rules += self._list_end_rules()
+            rules += self._list_loose_openers("" if node.kind == "content" else "call in open reasoning")
+        if node.kind == "reasoning":
+            rules += self._list_reasoning_ends(node)
+        return rules
+
+    def _close_call(self, node: Node, edges: list[Edge] | tuple[Edge, ...]) -> list[Rule]:
+        """Return the rules behind a field of a call: edges within it, and what ends it."""
+        close = self.closes[node.name]
+        rules = [self._make_rule(TURN, edge) for edge in edges if not self._is_leaving(edge)]
+        if close is None:
+            leaving = [self._make_rule(TURN, edge) for edge in edges if self._is_leaving(edge)]
+            return rules + [replace(rule, closes=True) for rule in leaving]
+        rules.append(Rule(read_parts(close), (GAP,), closes=True))
+        rules += self._list_short_closes(close)
+        return rules
+
+    def _list_short_closes(self, close: str) -> list[Rule]:
+        """Return the beginnings of what ends a call, for models that leave the rest of it out."""
+        places = sorted(place for place in find_boundaries(close) if 0 < place < len(close))
+        texts = dict.fromkeys(close[:place].rstrip() for place in places)
+        short = [text for text in texts if is_firm(text) and text != close.rstrip()]
+        return [Rule(read_parts(text), (GAP,), closes=True, recovery="end of a call missing", guard="structure") for text in short]
+
+    def _list_rules_behind(self, node: Node) -> list[Rule]:
+        rules: list[Rule] = []
+        if node is GAP:
+            for source, close in self.closes.items():
+                for edge in self._edges[TURN].get(source, ()) if close is not None else ():
+                    target = self.nodes[TURN, edge.target]
+                    if self._is_leaving(edge) and target.kind != "end" and close is not None:
+                        rules.append(Rule(read_parts(write_parts(edge)[len(close) :]), (target,), edge.opens_call))
+            if self.section_close.strip():
+                rules.append(Rule(read_parts(self.section_close), (AFTER,)))
+        rules += self._list_loose_openers("")
+        return rules + self._list_end_rules()
+
+    def _list_loose_openers(self, recovery: str) -> list[Rule]:
+        """Return what may begin a call in any text: each opener, and its inner part where the outer one was left out."""
+        rules: list[Rule] = []
+        for text, nodes in self.openers:
+            if is_firm(text):
+                rules.append(Rule(read_parts(text), nodes, True, recovery=recovery, guard="tool" if recovery else ""))
+            for place in sorted(find_boundaries(text)):
+                inner = text[place:]
+                if place > 0 and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
+                    missing = recovery or "beginning of a call missing"
+                    rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard="tool"))
+        return rules
+
+    def _list_end_rules(self) -> list[Rule]:
+        """Return what ends a turn, wherever text may stand."""
+        end = Node("end", "end")
+        texts = {write_parts(edge) for edge in self.graph.turn.edges if self._ends_text(edge)}
+        return [Rule(read_parts(text), (end,)) for text in sorted(texts | set(self.stops)) if text.strip()]
+
+    def _ends_text(self, edge: Edge) -> bool:
+        return self.nodes[TURN, edge.target].kind == "end" and self.nodes[TURN, edge.source].kind == "content"
+
+    def _list_reasoning_ends(self, node: Node) -> list[Rule]:
+        """Return the end of reasoning alone, without what the template prints between it and what follows."""
+        texts = [write_parts(edge) for edge in self._edges[TURN].get(node.name, ()) if self.nodes[TURN, edge.target].kind != "end"]
+        if not texts:
+            return []
+        close = cut_common_start(texts)
+        content = tuple(other for other in self.graph.turn.nodes if other.kind == "content")
+        if not close.strip() or not is_firm(close) or not content:
+            return []
+        return [Rule(read_parts(close), content, recovery="layout behind reasoning")]
+
+
+def is_delimited(node: Node) -> bool:
+    """Whether a value tells by itself where it ends."""
+    return node.kind == "arguments" or (node.kind == "value" and not isinstance(node.codec, Text))
+
+
+def is_quoted(node: Node) -> bool:
+    """Whether a text cannot hold what ends it."""
+    return isinstance(node.codec, Text) and node.codec.quoted
+
+
+def _sort(rules: object) -> tuple[Rule, ...]:
+    """Merge rules that say the same, and put what render shows before recoveries, longer texts before shorter ones."""
+    merged: dict[tuple[object, ...], Rule] = {}
+    for rule in rules:  # type: ignore[attr-defined]
+        key = rule.parts, rule.kind, rule.opens, rule.closes, rule.guard
+        known = merged.get(key)
+        if known is None:
+            merged[key] = rule
+        else:
+            targets = known.targets + tuple(node for node in rule.targets if node not in known.targets)
+            merged[key] = replace(known, targets=targets, recovery=known.recovery and rule.recovery)
+    shown = {(rule.parts, rule.kind, rule.opens) for rule in merged.values() if not rule.recovery}
+    kept = [rule for rule in merged.values() if not rule.recovery or (rule.parts, rule.kind, rule.opens) not in shown]
+    return tuple(sorted(kept, key=lambda rule: (bool(rule.recovery), -rule.constant.size, _ORDER[rule.kind])))
+
+
+@lru_cache(maxsize=64)
+def get_plan(graph: TurnGraph) -> Plan:
+    """Return the plan of a graph; formats that are equal share one."""
+    return Plan(graph)
+
+
+def takes_json(node: Node) -> bool:
+    """Whether a field is JSON as it stands."""
+    return isinstance(node.codec, Json) and node.codec.within is None

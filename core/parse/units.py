@@ -1,0 +1,208 @@
+"""Characters as they are written: reading escapes piece by piece, and texts, numbers and words as the JSON that they stand for."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from json.encoder import encode_basestring
+from typing import Any
+
+from ..graph import Choice, Json, Node, Number, Numeral, Text
+from .constants import MORE, NO
+
+NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
+_NUMBER_START = re.compile(r"-?\d*(?:\.\d*)?(?:[eE][+-]?\d*)?", re.ASCII)
+_HEX = "0-9a-fA-F"
+
+
+def escape_json(text: str) -> str:
+    """Escape a text so that it can stand inside a JSON string."""
+    return encode_basestring(text)[1:-1]
+
+
+class Units:
+    """Reads the escapes of one notation of text."""
+
+    def __init__(self, codec: Text) -> None:
+        self.table = dict(codec.escapes)
+        self.written = sorted(self.table, key=len, reverse=True)
+        self.first = frozenset(written[:1] for written in self.written)
+        self._numeral = codec.numeral
+        self._pattern = _compile_numeral(codec.numeral) if codec.numeral else None
+        if codec.numeral:
+            self.first |= {codec.numeral.before[:1]}
+
+    def read(self, text: str, at: int, final: bool) -> tuple[int, str]:
+        """Read one escape at a place; returns the place behind it (or NO, MORE) and what it stands for."""
+        rest = len(text) - at
+        for written in self.written:
+            if text.startswith(written, at):
+                return at + len(written), self.table[written]
+            if not final and rest < len(written) and written.startswith(text[at:]):
+                return MORE, ""
+        return self._read_numeral(text, at, final) if self._pattern else (NO, "")
+
+    def _read_numeral(self, text: str, at: int, final: bool) -> tuple[int, str]:
+        assert self._numeral
+        assert self._pattern
+        before = self._numeral.before
+        if not text.startswith(before, at):
+            return (MORE if not final and before.startswith(text[at:]) else NO), ""
+        found = self._pattern.match(text, at)
+        if found is None:
+            short = len(text) - at < len(before) + 10 and re.fullmatch(f"[{_HEX}]*", text[at + len(before) :])
+            return (MORE if short and not final else NO), ""
+        if found.end() == len(text) and not final and self._may_go_on(found[0]):
+            return MORE, ""
+        return found.end(), _decode_numeral(self._numeral, found[0])
+
+    def _may_go_on(self, written: str) -> bool:
+        """Whether a second half may follow that belongs to the same character."""
+        assert self._numeral
+        if self._numeral.kind == "utf-16":
+            return written[-4:-2].lower() in ("d8", "d9", "da", "db")
+        return self._numeral.kind == "utf-8" and "\ufffd" in _decode_numeral(self._numeral, written)
+
+    def decode(self, text: str) -> str:
+        """Decode a whole text."""
+        if not self.first or self.first.isdisjoint(text):
+            return text
+        out, at = [], 0
+        while at < len(text):
+            end, char = self.read(text, at, True) if text[at] in self.first else (NO, "")
+            out.append(char if end > at else text[at])
+            at = max(end, at + 1)
+        return "".join(out)
+
+
+def _compile_numeral(numeral: Numeral) -> re.Pattern[str]:
+    before, after = re.escape(numeral.before), re.escape(numeral.after)
+    if numeral.kind == "utf-16":
+        high, low = "[dD][89abAB]", "[dD][c-fC-F]"
+        pair = f"{before}{high}[{_HEX}]{{2}}{before}{low}[{_HEX}]{{2}}"
+        return re.compile(f"{pair}|{before}[{_HEX}]{{4}}")
+    if numeral.kind == "utf-8":
+        return re.compile(f"{before}[0-7][{_HEX}]|{before}[89a-fA-F][{_HEX}](?:{before}[89abAB][{_HEX}]){{0,3}}")
+    return re.compile(before + (r"\d{1,7}" if numeral.kind == "decimal" else f"[{_HEX}]{{1,6}}") + after)
+
+
+def _decode_numeral(numeral: Numeral, written: str) -> str:
+    digits = written.split(numeral.before)[1:]
+    if numeral.kind == "utf-16":
+        return b"".join(int(unit, 16).to_bytes(2, "big") for unit in digits).decode("utf-16-be", "surrogatepass")
+    if numeral.kind == "utf-8":
+        return bytes(int(unit, 16) for unit in digits).decode("utf-8", "replace")
+    body = digits[0].removesuffix(numeral.after) if numeral.after else digits[0]
+    code = int(body, 10 if numeral.kind == "decimal" else 16)
+    return chr(code) if code < 0x110000 else "\ufffd"
+
+
+@lru_cache(maxsize=256)
+def get_units(codec: Text) -> Units:
+    """Return the reader of a notation's escapes."""
+    return Units(codec)
+
+
+# Scalars -----------------------------------------------------------------------------------------------------------------
+
+
+def match_scalar(nodes: tuple[Node, ...], text: str, at: int, final: bool) -> tuple[int, str]:
+    """Match a number or a word at a place; returns the place behind it (or NO, MORE) and its JSON."""
+    best, more = (NO, ""), False
+    for node in nodes:
+        if isinstance(node.codec, Number):
+            found = NUMBER.match(text, at)
+            start = _NUMBER_START.match(text, at)
+            if start and start.end() == len(text) and not final:
+                more = True
+            elif found and found.end() > best[0]:
+                best = found.end(), found[0]
+        elif isinstance(node.codec, Choice):
+            for word, literal in node.codec.words:
+                if word and text.startswith(word, at) and at + len(word) > best[0]:
+                    best = at + len(word), literal
+                elif not final and len(text) - at < len(word) and word.startswith(text[at:]):
+                    more = True
+    return (MORE, "") if more else best
+
+
+def read_empty(nodes: tuple[Node, ...]) -> str:
+    """Return the JSON of a word that is written as nothing; empty where there is none."""
+    for node in nodes:
+        if isinstance(node.codec, Choice):
+            for word, literal in node.codec.words:
+                if not word:
+                    return literal
+    return ""
+
+
+_KINDS: dict[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object", type(None): "null"}
+
+
+def read_json(text: str) -> tuple[str, str] | None:
+    """Return the JSON of a text that is a JSON value, without the white space around it, and its type."""
+    text = text.strip()
+    if text[:1] not in '{["tfn-0123456789' or text.count("[") + text.count("{") > 512:
+        return None
+    try:
+        value: Any = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    return text, _KINDS[type(value)]
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(word)
+
+
+def fits(kind: str, types: tuple[str, ...]) -> bool:
+    """Whether a value of a JSON type is one of the types of a schema; all are where the schema says nothing."""
+    return not types or kind in types or (kind == "integer" and "number" in types)
+
+
+def convert(raw: str, nodes: tuple[Node, ...], types: tuple[str, ...]) -> str:
+    """Return the JSON of a value that stands as it is, without quotes.
+
+    ``nodes`` are what it may be in the format, ``types`` what the tool's schema says, in the order in which to try. Without types
+    it is JSON if it is valid JSON, else text.
+    """
+    strings = [node for node in nodes if node.type == "string" and isinstance(node.codec, Text)]
+    order = [kind for kind in types if kind != "string"] if types else [""]
+    if types and "string" in types:
+        order = list(types[: types.index("string")]) + ["string"] + list(types[types.index("string") + 1 :])
+    for kind in order:
+        if kind == "string":
+            break
+        found = _convert_typed(raw, nodes, kind)
+        if found is not None:
+            return found
+    codec = strings[0].codec if strings else Text()
+    assert isinstance(codec, Text)
+    return encode_basestring(get_units(codec).decode(raw))
+
+
+def _convert_typed(raw: str, nodes: tuple[Node, ...], kind: str) -> str | None:
+    """Return the JSON of a value if it is of a type (any but a string where that is empty)."""
+    end, literal = match_scalar(nodes, raw, 0, True)
+    if not raw and not end > 0:
+        literal, end = read_empty(nodes), 0
+    if literal and end == len(raw) and fits(_literal_type(literal), (kind,) if kind else ()):
+        return literal
+    found = read_json(raw)
+    if found is None or not fits(found[1], (kind,) if kind else ()):
+        return None
+    if found[1] == "string" and any(node.type == "string" for node in nodes):
+        return None
+    return found[0]
+
+
+def _literal_type(literal: str) -> str:
+    if literal in ("true", "false"):
+        return "boolean"
+    return "null" if literal == "null" else "number" if set(literal) & set(".eE") else "integer"
+
+
+def is_container(node: Node) -> bool:
+    """Whether a value is a list or an object that stands as JSON."""
+    return isinstance(node.codec, Json) and node.kind == "value"

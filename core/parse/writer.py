@@ -1,0 +1,140 @@
+"""What a parser emits: pieces of text, and of calls whose arguments are written as JSON."""
+
+from __future__ import annotations
+
+from json.encoder import encode_basestring
+from typing import Literal
+
+from ..delta import Delta
+from ..message import make_call_id
+
+HOLD = 256  # so many characters of arguments are waited for an id that stands behind them
+
+
+class Call:
+    """A call that is being read. ``pending`` are pieces of arguments that wait for the name or the id."""
+
+    __slots__ = ("complete", "id", "index", "keys", "levels", "name", "pending", "sent", "waits")
+
+    def __init__(self, index: int, waits: bool) -> None:
+        self.index = index
+        self.name: str | None = None
+        self.id: str | None = None
+        self.waits = waits  # whether an id may stand behind the arguments
+        self.pending: list[str] = []
+        self.sent = False
+        self.complete = False
+        self.levels: list[list[str]] = []  # of the containers that are open: [closing bracket, separator before the next item]
+        self.keys: list[str] = []  # those whose values have not come
+
+
+class Writer:
+    """Collects deltas; neighbouring pieces of one kind become one."""
+
+    __slots__ = ("_kind", "_pieces", "call", "calls", "deltas", "incomplete", "wrote")
+
+    def __init__(self) -> None:
+        self.deltas: list[Delta] = []
+        self._pieces: list[str] = []
+        self._kind: Literal["reasoning", "content", "tool_call"] = "content"
+        self.call: Call | None = None
+        self.calls = 0
+        self.incomplete: set[int] = set()
+        self.wrote = False
+
+    def take(self) -> list[Delta]:
+        """Return what was emitted since the last time."""
+        if self._pieces:
+            self._flush()
+        deltas, self.deltas = self.deltas, []
+        return deltas
+
+    def _flush(self) -> None:
+        text = "".join(self._pieces)
+        self._pieces = []
+        if text:
+            index = self.call.index if self._kind == "tool_call" and self.call else None
+            self.deltas.append(Delta(self._kind, text, index))
+
+    def text(self, kind: Literal["reasoning", "content"], text: str) -> None:
+        """Emit a piece of reasoning or content."""
+        if text:
+            if self._kind != kind:
+                self._flush()
+                self._kind = kind
+            self._pieces.append(text)
+            self.wrote = True
+
+    # Calls ---------------------------------------------------------------------------------------------------------------
+
+    def open_call(self, waits: bool) -> Call:
+        """Begin a call; nothing of it is emitted before its name is known."""
+        self.call = Call(self.calls, waits)
+        return self.call
+
+    def _send_head(self, call: Call) -> None:
+        self._flush()
+        self._kind = "tool_call"
+        call.sent = True
+        self.calls += 1
+        call.id = call.id or make_call_id()
+        self.deltas.append(Delta("tool_call", "", call.index, call.id, call.name))
+        self._pieces, call.pending = call.pending, []
+        self.wrote = True
+
+    def settle(self, patience: bool = True) -> None:
+        """Emit the head of the call if nothing of it is waited for any more."""
+        call = self.call
+        if call and not call.sent and call.name is not None:
+            waits = call.waits and call.id is None and patience and sum(map(len, call.pending)) <= HOLD
+            if not waits:
+                self._send_head(call)
+
+    def arguments(self, text: str) -> None:
+        """Emit a piece of the JSON of a call's arguments."""
+        call = self.call
+        assert call
+        if call.sent:
+            self._pieces.append(text)
+        else:
+            call.pending.append(text)
+            self.settle()
+
+    def open_container(self, brackets: str) -> None:
+        """Begin an object or a list."""
+        assert self.call
+        self.call.levels.append([brackets[1], ""])
+        self.arguments(brackets[0])
+
+    def close_container(self) -> None:
+        """End the innermost object or list."""
+        assert self.call
+        self.arguments(self.call.levels.pop()[0])
+
+    def key(self, key: str) -> None:
+        """Begin an entry of the innermost object."""
+        self.item()
+        self.arguments(encode_basestring(key) + ": ")
+
+    def item(self) -> None:
+        """Begin an item of the innermost list or object."""
+        assert self.call
+        level = self.call.levels[-1]
+        if level[1]:
+            self.arguments(level[1])
+        level[1] = ", "
+
+    def close_call(self, complete: bool = True) -> bool:
+        """End the call; returns whether it was one, which takes a name."""
+        call, self.call = self.call, None
+        if call is None:
+            return True
+        if call.name is None:
+            return False
+        self.call = call
+        self.settle(patience=False)
+        self._flush()
+        if not complete:
+            self.incomplete.add(call.index)
+        self.call = None
+        return True
