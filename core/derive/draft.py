@@ -57,6 +57,8 @@ class Draft:
             link = Link(piece.text, piece.field, opens)
             if source == START:
                 self.starts[turn.prompt][link] = None
+                if turn.header:
+                    self.starts[turn.header][link._replace(text=turn.between + link.text)] = None
             else:
                 self.edges[TURN][source][link] = None
             source = piece.field
