@@ -38,6 +38,7 @@ class Draft:
         self.guessed: set[str] = set()
         self.stops: list[str] = []
         self.named_ids = False
+        self.hidden = False
         self.repeated_keys = False
         self.notes: list[str] = []
 
