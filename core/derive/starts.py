@@ -56,11 +56,11 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | 
     opened = any(rest.strip() for rest in beyond.values()) or not headers
     if opened and ends and not any(end in rest for end in ends for rest in beyond.values()):
         return {Link("", _REASONING): None, Link("", _REASONING._replace(beside_calls=True)): None}
+    found: Links = {}
     for header in headers:
         links = {link: None for link in shown[header] if link.target.kind != "reasoning"}
-        if links:
-            return _give_back(links, header, beyond[header], ends)
-    return {link: None for links in shown.values() for link in links}
+        found |= _give_back(links, header, beyond[header], ends)
+    return found or {link: None for links in shown.values() for link in links}
 
 
 def _give_back(links: Links, header: str, beyond: str, ends: Iterable[str]) -> Links:
