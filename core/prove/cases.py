@@ -9,7 +9,20 @@ from typing import Any
 
 from ..ask.question import Call, Question, Shape, Switches
 
-_WORDS = ("amber", "bridge", "canal", "dune", "ember", "fjord", "grove", "hollow", "island", "jetty", "kiln", "lantern")
+_WORDS: tuple[str, ...] = (
+    "amber",
+    "bridge",
+    "canal",
+    "dune",
+    "ember",
+    "fjord",
+    "grove",
+    "hollow",
+    "island",
+    "jetty",
+    "kiln",
+    "lantern",
+)
 _WORDS += ("meadow", "nettle", "orchard", "pebble", "quarry", "river", "summit", "thicket", "upland", "valley", "willow")
 _NAMES = ("find_{}", "{}", "get-{}", "{}_now", "lookup{}", "a_{}_of_the_day")
 _KEYS = ("{}", "max_{}", "{}Code", "is_{}", "{}2", "the_{}_name")
