@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from ..errors import ConstraintError
 from ..graph import Json as JsonCodec
-from ..graph import Node, TurnGraph
+from ..graph import Edge, Node, TurnGraph
 from ..graph.chat_format import ChatFormat
 from ..graph.cut import find_boundaries
 from ..schema import ToolSet
@@ -126,19 +126,23 @@ class _Builder:
         """
         reasoning = self.format.reasoning
         closing = reasoning.end.text if reasoning else ""
-        graph, found = self.format.graph, []
-        sources = [edge for start in graph.starts for edge in start.edges]
-        sources += [edge for edge in graph.turn.edges if self.walk.nodes[edge.source].kind == "reasoning"]
-        for edge in sources:
-            if edge.opens_call and edge.target == self.first.name:
-                found.append("\0".join(edge.parts).rpartition(closing)[2] if closing else "\0".join(edge.parts))
+        graph = self.format.graph
+        starts = [edge for start in graph.starts for edge in start.edges]
+        behind = [edge for edge in graph.turn.edges if self.walk.nodes[edge.source].kind == "reasoning"]
+        found, after = self._list_texts(starts, closing), self._list_texts(behind, closing)
+        marks = {text.lstrip() for text in found}
+        found += [text for text in after if not marks or text.lstrip() in marks]
         if not found:
-            between = [edge for edge in graph.turn.edges if edge.opens_call and edge.target == self.first.name]
-            found = ["\0".join(edge.parts) for edge in between if self.walk.nodes[edge.source].kind == "content"]
+            found = self._list_texts([edge for edge in graph.turn.edges if self.walk.nodes[edge.source].kind == "content"], "")
         if not found:
             raise ConstraintError("constraining calls: no turn begins with a call, so what may stand before one is not known")
         leads = sorted({text[: len(text) - len(text.lstrip())] for text in found}, key=lambda lead: (len(lead), lead))
         return list(dict.fromkeys(lead + text.lstrip() for text in found for lead in leads))
+
+    def _list_texts(self, edges: Iterable[Edge], closing: str) -> list[str]:
+        """Return the texts of those edges that open a call, behind what closes reasoning in them."""
+        texts = ["\0".join(edge.parts) for edge in edges if edge.opens_call and edge.target == self.first.name]
+        return [text.rpartition(closing)[2] if closing else text for text in texts]
 
     def _list_calls(self) -> list[Tree]:
         return [tree for trees in self.trees.values() for tree in trees]
@@ -213,7 +217,8 @@ class _Builder:
         """Go on with a call behind what was written of it; ``written`` tells whether its arguments were."""
         inner = [self.walk.nodes[target] for target in arm.exits if target in self.walk.nodes and target != END]
         inner = [node for node in inner if not written or node.kind not in ("key", "value", "arguments")]
-        kind = min(inner, key=lambda node: self.walk.rank[node.name]).kind if inner else ""
+        inner.sort(key=lambda node: self.walk.rank[node.name])  # in the shape that the template takes best
+        kind = inner[0].kind if inner else ""
         if END in arm.exits and (written or kind != "arguments") and (written or not writing.needs_arguments(kind)):
             yield arm
         if kind == "key":
@@ -223,7 +228,7 @@ class _Builder:
             return
         if kind == "value":
             raise ConstraintError("constraining calls: this format writes values apart from the names of their parameters")
-        for node in [node for node in inner if node.kind == kind][:1]:
+        for node in inner[:1]:
             for text in arm.exits[node.name]:
                 tree = join(arm.tree, self.walk.spell(text), self._write_field(node, writing))
                 yield from self._follow(_Arm(tree, self.walk.list_exits(node.name)), writing, written or kind == "arguments")

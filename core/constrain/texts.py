@@ -17,9 +17,11 @@ _CONTROL = ("\0", "\x1f")
 _KEY = re.compile(r"[^\s<>\"'=/(){}\[\],:|\\][^\s<>\"'=(){}\[\],:|\\]{0,127}")
 
 
-def find_ends(walk: Walk, name: str) -> tuple[str, ...]:
+def find_ends(walk: Walk, node: Node) -> tuple[str, ...]:
     """Return what must not stand in a raw value: what all texts behind it have in common, else each of them."""
-    texts = [text.partition(COUNTER)[0] for found in walk.list_exits(name).values() for text in found]
+    if walk.quoted and not isinstance(node.codec, Codec):
+        return ()
+    texts = [text.partition(COUNTER)[0] for found in walk.list_exits(node.name).values() for text in found]
     texts = [text[: walk.find_stop(text)] or text for text in texts]
     common = cut_common_start(texts).strip() if texts else ""
     ends = sorted({text.strip() or text for text in ([common] if common else texts) if text}, key=len)

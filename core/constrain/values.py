@@ -63,7 +63,7 @@ class Values:
         written = Chars(WORD, least=1, most=64) if name is None else Text(spell_key(name, key))
         exits = walk.list_exits(key.name)
         for value in _list_nodes(walk, exits, "value"):
-            inner = join(self.write(value, schema, find_ends(walk, value.name)))
+            inner = join(self.write(value, schema, find_ends(walk, value)))
             last, after = value.name, walk.list_exits(value.name)
             for again in _list_nodes(walk, after, "key", again=True):
                 if name is None:
@@ -99,7 +99,7 @@ class Values:
     def _write_items(self, walk: Walk, exits: Exits, schema: Any) -> tuple[Tree | None, Exits]:
         nodes = _list_nodes(walk, exits, "value")
         pairs = [(found, node) for found in list_alternatives(schema, self._root) for node in _find_typed(nodes, found["type"])]
-        fields = [Field(node.name, self.write(node, found, find_ends(walk, node.name)), node.name) for found, node in pairs]
+        fields = [Field(node.name, self.write(node, found, find_ends(walk, node)), node.name) for found, node in pairs]
         return walk.write_row(exits, [Slot(fields)], repeats=True) if fields else (None, {})
 
     def _find_walk(self, name: str) -> Walk:

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from ..errors import ConstraintError
 from ..graph import Edge, Graph
+from ..graph import Text as Codec
 from .tree import DIGITS, Repeat, Text, Tree, choose, join, maybe
 
 COUNTER = "\0"
@@ -46,6 +47,7 @@ class Walk:
         self.nodes = {node.name: node for node in graph.nodes}
         self.rank = {node.name: number for number, node in enumerate(graph.nodes)}
         self.stops = [stop for stop in stops if stop]
+        self.quoted = any(isinstance(node.codec, Codec) and node.codec.quoted for node in graph.nodes)
         self._gap = gap
         self._exits: dict[str, dict[str, tuple[str, ...]]] = {}
 
