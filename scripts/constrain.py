@@ -32,6 +32,7 @@ from xgrammar.testing import _is_grammar_accept_string
 import chat_autoparser as ca
 from chat_autoparser.analysing import analyze
 from chat_autoparser.constrain import build_structural_tag
+from chat_autoparser.constrain.calls import find_closing
 from chat_autoparser.graph.chat_format import ChatFormat
 
 JsonObject = dict[str, Any]
@@ -98,7 +99,7 @@ def list_constrained_turns(source: Source, format: ChatFormat) -> Iterator[tuple
         fitting = turn.expected["tool_calls"] and not turn.expected["content"] and turn.tools and not turn.unreadable
         if not fitting or turn.name.split(",")[0].startswith(LEFT_OUT):
             continue
-        end = format.reasoning.end.text if format.reasoning else ""
+        end = find_closing(format)
         head = turn.text.partition(turn.expected["tool_calls"][0]["name"])[0]
         if end and end in head and (turn.expected["reasoning_content"] or not format.reasoning.start.text or format.reasoning.start.text in head + turn.prompt):
             yield turn, turn.text[head.rindex(end) + len(end) :]
@@ -174,7 +175,7 @@ def check_sample(outcome: Outcome, format: ChatFormat, choose: random.Random, pa
     if text is None:
         return
     start = next((state for switches, _, state in format.states if not switches), "open")
-    lead = "x" + format.reasoning.end.before + format.reasoning.end.text if format.reasoning and start == "reasoning" else ""
+    lead = "x" + format.reasoning.end.before + find_closing(format) if format.reasoning and start == "reasoning" else ""
     message = format.parse(lead + text, tools=SAMPLED)
     fault = find_fault(message, parallel)
     outcome.counts["read back"] += not fault
@@ -281,10 +282,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", nargs="?", default="", help="only templates whose name contains this")
     parser.add_argument("--samples", type=int, default=2, help="how many random texts for each template")
+    parser.add_argument("--every", type=int, default=1, help="only one of so many templates")
     options = parser.parse_args()
     total: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
-    for source in load_corpus(options.name):
+    for source in load_corpus(options.name)[:: options.every]:
         outcome = measure(source, options.samples)
         if outcome is None:
             continue

@@ -17,7 +17,7 @@ from ..graph import Edge, Node, TurnGraph
 from ..graph.chat_format import ChatFormat
 from ..graph.cut import find_boundaries
 from ..schema import ToolSet
-from .schemas import Schema, list_alternatives, list_properties
+from .schemas import Schema, list_alternatives, list_properties, sort_properties
 from .tree import DIGITS, NOTHING, Chars, Choice, Free, Grammar, Repeat, Sequence, Text, Tree, Until, choose, join, maybe
 from .values import WORD, Values
 from .walk import END, Exits, Walk
@@ -78,11 +78,18 @@ def _get_name(tool: Mapping[str, Any]) -> str:
     return str(function.get("name")) if isinstance(function, Mapping) else str(function)
 
 
+def find_closing(format: ChatFormat) -> str:
+    """Return the text that closes reasoning; where only calls follow it, without what opens these."""
+    closing = format.reasoning.end.text if format.reasoning else ""
+    openings = [edge.text.strip() for start in format.graph.starts for edge in start.edges if edge.opens_call]
+    return closing[: min((place for text in openings if text and (place := closing.find(text)) > 0), default=len(closing))].rstrip()
+
+
 def _write_reasoning(format: ChatFormat, state: Reasoned) -> Tree:
-    reasoning = format.reasoning
-    if state == "ended" or reasoning is None or not reasoning.end.text:
+    reasoning, closing = format.reasoning, find_closing(format)
+    if state == "ended" or reasoning is None or not closing:
         return NOTHING
-    thought = join(Until((reasoning.end.text,)), Text(reasoning.end.text))
+    thought = join(Until((closing,)), Text(closing))
     return thought if state == "open" else maybe(join(Text(reasoning.start.text), thought))
 
 
@@ -124,8 +131,7 @@ class _Builder:
         Where it begins is the end of a prompt, or of reasoning, whose closing mark is cut off. The white space before the mark
         of a call is any that is seen in one of these places.
         """
-        reasoning = self.format.reasoning
-        closing = reasoning.end.text if reasoning else ""
+        closing = find_closing(self.format)
         graph = self.format.graph
         starts = [edge for start in graph.starts for edge in start.edges]
         behind = [edge for edge in graph.turn.edges if self.walk.nodes[edge.source].kind == "reasoning"]
@@ -198,7 +204,7 @@ class _Builder:
                 bare = [text[: self.walk.find_stop(text)] for text in ends]
                 size = len(commonprefix([*bare, *joints]))
                 trees.setdefault(name, []).append(join(tree, self.walk.spell((*bare, *joints)[0][:size])))
-                rests.add((tuple(text[size:] for text in ends), tuple(text[size:] for text in joints)))
+                rests.add((tuple(sorted(text[size:] for text in ends)), tuple(sorted(text[size:] for text in joints))))
         if len(rests) > 1:
             raise ConstraintError("constraining calls: what stands behind a call depends on what is in it")
         (self.ends, self.joints), *_ = rests
@@ -206,7 +212,7 @@ class _Builder:
 
     def _write_call(self, name: str, function: Mapping[str, Any]) -> list[_Arm]:
         """Return the ways to write a call, from its first field to its last."""
-        schema = make_object_schema(self._get_schema(function))
+        schema = make_object_schema(self._get_schema(function), self.format.graph.sorted_keys)
         values = Values(self.insides, self.rules, schema, self.spaces)
         arms = list(self._follow(_Arm(NOTHING, {self.first.name: ("",)}), _Writing(name, schema, values)))
         if not arms:
@@ -275,10 +281,11 @@ class _Writing:
         return kind == "key" and any(needed for _, needed in (list_properties(self.object) or {}).values())
 
 
-def make_object_schema(schema: Any) -> Schema:
-    """Return the schema of a tool's arguments as one of an object."""
+def make_object_schema(schema: Any, in_order: bool) -> Schema:
+    """Return the schema of a tool's arguments as one of an object, keys in the order in which the model writes them."""
     if not isinstance(schema, Mapping) or not schema:
         return {"type": "object"}
+    schema = sort_properties(schema) if in_order else schema
     if "type" not in schema and not any(key in schema for key in ("$ref", "anyOf", "oneOf", "allOf")):
         return {**schema, "type": "object"}
     return dict(schema)

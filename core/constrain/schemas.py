@@ -53,6 +53,18 @@ def list_properties(node: Mapping[str, Any]) -> dict[str, tuple[Any, bool]] | No
     return {name: (inner, name in needed) for name, inner in properties.items()}
 
 
+def sort_properties(schema: Any) -> Any:
+    """Return a schema with all properties in the order of the alphabet."""
+    if isinstance(schema, list):
+        return [sort_properties(inner) for inner in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    made = {key: value if key in ("enum", "const", "default") else sort_properties(value) for key, value in schema.items()}
+    if isinstance(made.get("properties"), dict):
+        made["properties"] = dict(sorted(made["properties"].items(), key=lambda item: str(item[0]).lower()))
+    return made
+
+
 def _merge(one: Mapping[str, Any], two: Mapping[str, Any]) -> Schema:
     merged: Schema = {**one, **two}
     for key in ("properties", "required"):

@@ -89,3 +89,20 @@ def write_number(whole: bool) -> Tree:
     digits, sign = Chars(_DIGIT, least=1, most=30), maybe(choose(Text("+"), Text("-")))
     exponent = join(choose(Text("e"), Text("E")), sign, Chars(_DIGIT, least=1, most=3))
     return join(integer, maybe(join(Text("."), digits)), maybe(exponent))
+
+
+def encode_text(text: str, codec: Codec) -> str:
+    """Return a text as a template writes it in a notation."""
+    table = _list_escapes(codec)
+    return "".join(table.get(char) or _encode_number(char, codec.numeral) for char in text) if table or codec.numeral else text
+
+
+def _encode_number(char: str, numeral: Numeral | None) -> str:
+    if numeral is None or char.isprintable():
+        return char
+    code = ord(char)
+    if numeral.kind in ("utf-16", "utf-8"):
+        size = 2 if numeral.kind == "utf-16" else 1
+        data = char.encode("utf-16-be" if size == 2 else "utf-8", "surrogatepass")
+        return "".join(numeral.before + data[at : at + size].hex() for at in range(0, len(data), size))
+    return numeral.before + (str(code) if numeral.kind == "decimal" else f"{code:x}") + numeral.after
