@@ -106,7 +106,7 @@ class _Builder:
     def __init__(self, format: ChatFormat, called: dict[str, Any], parallel: bool, strict: bool | None, free: bool) -> None:
         graph = format.graph
         self.format, self.called, self.strict, self.free, self.parallel = format, called, strict, free, parallel
-        self.walk = Walk(graph.turn, DIGITS, list_stops(graph))
+        self.walk = Walk(graph.turn, DIGITS, list_stops(graph), graph.starts)
         self.insides = dict(graph.insides)
         self.rules: dict[str, Tree] = {}
         openings = [edge for start in graph.starts for edge in start.edges] + list(graph.turn.edges)
@@ -229,6 +229,8 @@ class _Builder:
             yield arm
         if kind == "key":
             tree, exits = writing.values.write_entries(self.walk, arm.exits, writing.object)
+            if tree is None and END not in arm.exits:
+                raise ConstraintError(f"constraining calls: {writing.name!r} declares no parameters, and this format wants some")
             if tree is not None:
                 yield from self._follow(_Arm(join(arm.tree, tree), exits), writing, True)
             return
@@ -246,7 +248,7 @@ class _Builder:
             return writing.values.write(node, writing.schema)
         if node.again:
             raise ConstraintError("constraining calls: this format repeats the id of a call")
-        return self._write_named_id(writing.name) if node.carries_name else Chars(WORD, least=1, most=64)
+        return self._write_named_id(writing.name) if self.walk.carries_name(node) else Chars(WORD, least=1, most=64)
 
     def _write_named_id(self, name: str) -> Tree:
         """Return the tree of an id that carries the name: the template only passes it on, so its shape is any."""

@@ -24,7 +24,7 @@ def find_ends(walk: Walk, node: Node) -> tuple[str, ...]:
     texts = [text.partition(COUNTER)[0] for found in walk.list_exits(node.name).values() for text in found]
     texts = [text[: walk.find_stop(text)] or text for text in texts]
     common = cut_common_start(texts).strip() if texts else ""
-    ends = sorted({text.strip() or text for text in ([common] if common else texts) if text}, key=len)
+    ends = sorted({text.strip().partition("\n")[0].rstrip() or text for text in ([common] if common else texts) if text}, key=len)
     return tuple(end for number, end in enumerate(ends) if not end.startswith(tuple(ends[:number])))
 
 

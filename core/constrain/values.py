@@ -67,7 +67,7 @@ class Values:
             last, after = value.name, walk.list_exits(value.name)
             for again in _list_nodes(walk, after, "key", again=True):
                 if name is None:
-                    raise ConstraintError("constraining calls: the format repeats names of parameters, and a tool declares none")
+                    return  # a name that is repeated must be known
                 inner, last = join(inner, walk.spell(after[again.name][0]), written), again.name
             for text in exits[value.name]:
                 yield Field(key.name, join(written, walk.spell(text), inner), last)

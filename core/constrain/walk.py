@@ -12,7 +12,7 @@ from os.path import commonprefix
 from typing import NamedTuple, TypeAlias
 
 from ..errors import ConstraintError
-from ..graph import Edge, Graph
+from ..graph import Edge, Graph, Node, Start
 from ..graph import Text as Codec
 from .tree import DIGITS, Repeat, Text, Tree, choose, join, maybe
 
@@ -42,7 +42,7 @@ class Slot(NamedTuple):
 class Walk:
     """A graph, with its counters written as ``gap`` and each end cut at the text that stops a generation."""
 
-    def __init__(self, graph: Graph, gap: Tree = DIGITS, stops: Iterable[str] = ()) -> None:
+    def __init__(self, graph: Graph, gap: Tree = DIGITS, stops: Iterable[str] = (), starts: Iterable[Start] = ()) -> None:
         self.graph = graph
         self.nodes = {node.name: node for node in graph.nodes}
         self.rank = {node.name: number for number, node in enumerate(graph.nodes)}
@@ -50,6 +50,7 @@ class Walk:
         self.quoted = any(isinstance(node.codec, Codec) and node.codec.quoted for node in graph.nodes)
         self._gap = gap
         self._exits: dict[str, dict[str, tuple[str, ...]]] = {}
+        self._named = any(self._leads_to_name(edge) for start in starts for edge in start.edges)
 
     def spell(self, text: str) -> Tree:
         """Return a text of the graph as a tree."""
@@ -59,6 +60,14 @@ class Walk:
     def find_stop(self, text: str) -> int:
         """Return where a text has what stops a generation, its length where it has not."""
         return min((place for stop in self.stops if (place := text.find(stop)) >= 0), default=len(text))
+
+    def carries_name(self, node: Node) -> bool:
+        """Whether an id says which tool is called: where it is known to, or where no name stands in the turn."""
+        return node.carries_name or not (self._named or any(self._leads_to_name(edge) for edge in self.graph.edges))
+
+    def _leads_to_name(self, edge: Edge) -> bool:
+        target = self.nodes.get(self._find_target(edge).lstrip("+"))
+        return target is not None and target.kind == "name"
 
     def list_exits(self, name: str) -> dict[str, tuple[str, ...]]:
         """Return what may follow a field. Content that may is the end of the turn where nothing else is."""

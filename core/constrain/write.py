@@ -90,7 +90,7 @@ class _Walker:
     """Says which edges can be taken, and what is written then."""
 
     def __init__(self, graph: TurnGraph, message: Mapping[str, Any], calls: tuple[_Call, ...], exact: bool) -> None:
-        self.walk = Walk(graph.turn, stops=graph.stops)
+        self.walk = Walk(graph.turn, stops=graph.stops, starts=graph.starts)
         self.rows = _Rows(dict(graph.insides), exact, graph.sorted_keys)
         self.message, self.calls = message, calls
         repeats, ordered = graph.repeated_keys, graph.sorted_keys
@@ -142,8 +142,9 @@ class _Walker:
         if node.kind == "name":
             return (replace(state, name=True), [Piece("name", call.name)]) if state.name == node.again else None
         if node.kind == "id":
-            ident = call.id or (f"{call.name}:{state.call}" if node.carries_name else _SHAPE)
-            named = state.name or node.carries_name
+            carries = self.walk.carries_name(node)
+            ident = call.id or (f"{call.name}:{state.call}" if carries else _SHAPE)
+            named = state.name or carries
             return (replace(state, id=True, name=named), [Piece("id", ident)]) if state.id == node.again else None
         if node.kind == "arguments":
             codec = node.codec
@@ -234,11 +235,15 @@ def _search(
     leaving: dict[str, list[Edge]] = {}
     for edge in graph.edges:
         leaving.setdefault(edge.source, []).append(edge)
-    ranks = {node.name: number for number, node in enumerate(graph.nodes) if node.kind == "arguments"}
+    ranks = {node.name: number for number, node in enumerate(graph.nodes)}
+
+    def rank(edge: Edge) -> int:  # the shape that the template takes best comes first
+        return ranks[edge.target] if edge.opens_call or nodes[edge.target].kind == "arguments" else 0
+
     for found in leaving.values():
-        found.sort(key=lambda edge: ranks.get(edge.target, 0))  # in the shape that the template takes best
+        found.sort(key=rank)
     trail: list[list[Piece]] = []
-    ways = [iter([(state, edge) for edge in edges])]
+    ways = [iter([(state, edge) for edge in sorted(edges, key=rank)])]
     seen: set[tuple[str, State]] = set()
     while ways:
         for before, edge in ways[-1]:
