@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from ..errors import ConstraintError
 from ..graph import Choice, Codec, Edge, Graph, Insides, Json, Node, Number, Start, Text, TurnGraph
-from .texts import encode_text, find_ends
+from .texts import encode_text, find_ends, spell_text
 from .walk import Walk
 
 Kind = Literal["structure", "reasoning", "content", "name", "id", "key", "value"]
@@ -41,14 +41,14 @@ def write_pieces(graph: TurnGraph, message: Mapping[str, Any], start: Start | No
 
     ``message`` is an OpenAI message: ``reasoning_content``, ``content`` and ``tool_calls``, of which each may be missing. Arguments
     that are text are written as they stand where the format has them as JSON. ``start`` is the state that a prompt leaves, the first
-    of the graph by default. Raises :class:`ConstraintError` where no turn of the graph has just these fields, with the field
-    that could not be written.
+    of the graph by default. Costs time in proportion to what is written. Raises :class:`ConstraintError` where no turn of the
+    graph has just these fields.
     """
     start = start or next(iter(graph.starts), Start(""))
-    calls = tuple(_Call.read(call, number) for number, call in enumerate(message.get("tool_calls") or ()))
-    for exact in (True, False):
-        walker = _Walker(graph, message, calls, exact)
-        found = _search(start.edges, walker.walk.graph, _State(), walker.step)
+    walker = _Walker(graph, message, tuple(map(_Call.read, message.get("tool_calls") or ())))
+    others = [other for other in graph.starts if other != start and start.prompt.endswith(other.prompt)]
+    for begun in (start, *others):
+        found = _search(begun.edges, walker.walk.graph, _State(), walker.step)
         if found is not None:
             return _join(found)
     raise ConstraintError(f"writing a turn: this format has no turn with just these fields behind the prompt {start.prompt!r}")
@@ -61,7 +61,7 @@ class _Call(NamedTuple):
     text: str
 
     @classmethod
-    def read(cls, call: Mapping[str, Any], number: int) -> _Call:
+    def read(cls, call: Mapping[str, Any]) -> _Call:
         function = call.get("function", call)
         arguments = function.get("arguments") or {}
         text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
@@ -89,20 +89,20 @@ class _State:
 class _Walker:
     """Says which edges can be taken, and what is written then."""
 
-    def __init__(self, graph: TurnGraph, message: Mapping[str, Any], calls: tuple[_Call, ...], exact: bool) -> None:
+    def __init__(self, graph: TurnGraph, message: Mapping[str, Any], calls: tuple[_Call, ...]) -> None:
         self.walk = Walk(graph.turn, stops=graph.stops, starts=graph.starts)
-        self.rows = _Rows(dict(graph.insides), exact, graph.sorted_keys)
+        self.rows = _Rows(dict(graph.insides), graph.sorted_keys)
         self.message, self.calls = message, calls
         repeats, ordered = graph.repeated_keys, graph.sorted_keys
         self.pairs: list[Pairs] = [_list_pairs(call.arguments or {}, ordered, repeats) for call in calls]
 
-    def step(self, state: _State, edge: Edge, node: Node) -> tuple[_State, list[Piece]] | None:
-        """Return what is written by taking an edge, None where it cannot be taken."""
+    def step(self, state: _State, edge: Edge, node: Node) -> tuple[_State | None, list[Piece]] | None:
+        """Return the state behind an edge (None: the end) and what is written by taking it; None where it cannot be taken."""
         text = str(max(state.call + edge.opens_call, 0)).join(edge.parts)
         place = self.walk.find_stop(text)
         if node.kind == "end" or (place < len(text) and not edge.opens_call):
             stop = next((stop for stop in self.walk.stops if text.startswith(stop, place)), "")
-            return (state, [Piece("structure", text[:place] + stop)]) if self._is_done(state) else None
+            return (None, [Piece("structure", text[:place] + stop)]) if self._is_done(state) else None
         if edge.opens_call:
             if not self._is_written(state) or state.call + 1 >= len(self.calls):
                 return None
@@ -133,7 +133,7 @@ class _Walker:
             done, state = state.reasoning, replace(state, reasoning=True)
         else:
             done, state = state.content, replace(state, content=True)
-        return None if done else (state, self.rows.write(node, text, (), node.kind) or [])
+        return None if done else (state, self.rows.write(node, text, node.kind) or [])
 
     def _step_field(self, state: _State, node: Node) -> tuple[_State, list[Piece]] | None:
         if state.call < 0:
@@ -150,21 +150,21 @@ class _Walker:
             codec = node.codec
             text = encode_text(call.text, codec.within) if isinstance(codec, Json) and codec.within else call.text
             return None if state.arguments or state.keys else (replace(state, arguments=True), [Piece("value", text)])
-        found = self.rows.step((state.keys, state.values), node, pairs, find_ends(self.walk, node))
+        found = self.rows.step(self.walk, (state.keys, state.values), node, pairs)
         if found is None or state.arguments or call.arguments is None:
             return None
         return replace(state, keys=found[0][0], values=found[0][1]), found[1]
 
 
 class _Rows:
-    """Writes values, lists and objects. With ``exact``, no text holds what would end it."""
+    """Writes values, lists and objects."""
 
-    def __init__(self, insides: Mapping[str, Graph], exact: bool, ordered: bool) -> None:
+    def __init__(self, insides: Mapping[str, Graph], ordered: bool) -> None:
         self._walks = {name: Walk(graph) for name, graph in insides.items()}
-        self._exact, self._ordered = exact, ordered
+        self._ordered = ordered
 
     def step(
-        self, state: tuple[int, int], node: Node, pairs: Pairs, ends: tuple[str, ...]
+        self, walk: Walk, state: tuple[int, int], node: Node, pairs: Pairs
     ) -> tuple[tuple[int, int], list[Piece]] | None:
         """Return what is written by entering a key or a value; the state counts those that are written."""
         keys, values = state
@@ -175,28 +175,26 @@ class _Rows:
         if not _fits(node, value) and not node.again:
             return None
         if node.kind == "key":
-            return (keys + (not node.again), values), self.write(node, key, (), "key") or []
-        written = self.write(node, value, ends, "value")
+            return (keys + (not node.again), values), self.write(node, key, "key") or []
+        written = self.write(node, value, "value") if _is_best(walk, node, value) else None
         return None if written is None else ((max(keys, values + 1), values + 1), written)
 
-    def write(self, node: Node, value: Any, ends: tuple[str, ...], kind: Kind) -> list[Piece] | None:
+    def write(self, node: Node, value: Any, kind: Kind) -> list[Piece] | None:
         """Return a value as a node writes it, None where it cannot."""
         codec = node.codec
         if isinstance(codec, Insides):
             return self._write_inside(self._walks[codec.graph], value)
         text = _write_scalar(codec, value)
-        if text is None or (self._exact and isinstance(codec, Text) and any(end in text for end in ends)):
-            return None
-        return [Piece(kind, text)]
+        return None if text is None else [Piece(kind, text)]
 
     def _write_inside(self, walk: Walk, value: Any) -> list[Piece] | None:
         pairs = _list_pairs(value, self._ordered) if isinstance(value, dict) else tuple((None, item) for item in value)
 
-        def step(state: tuple[int, int], edge: Edge, node: Node) -> tuple[tuple[int, int], list[Piece]] | None:
+        def step(state: tuple[int, int], edge: Edge, node: Node) -> tuple[tuple[int, int] | None, list[Piece]] | None:
             before = Piece("structure", "0".join(edge.parts))
             if node.kind == "end":
-                return (state, [before]) if state == (len(pairs), len(pairs)) else None
-            found = self.step(state, node, pairs, find_ends(walk, node))
+                return (None, [before]) if state == (len(pairs), len(pairs)) else None
+            found = self.step(walk, state, node, pairs)
             return None if found is None else (found[0], [before, *found[1]])
 
         return _search(tuple(walk.graph.leaving("start")), walk.graph, (0, 0), step)
@@ -206,6 +204,24 @@ def _fits(node: Node, value: Any) -> bool:
     """Whether a value has the type of a node; of numbers, whole ones may stand where any may."""
     kind = _TYPES[type(value)]
     return node.type in ("", kind) or (node.type == "number" and kind == "integer")
+
+
+def _is_best(walk: Walk, node: Node, value: Any) -> bool:
+    """Whether no other way to write a string needs fewer escapes: templates choose quotes by what is between them."""
+    if not isinstance(node.codec, Text) or not isinstance(value, str):
+        return True
+    alike = [other for other in walk.graph.nodes if other.kind == "value" and other.type == node.type]
+    costs = {other.name: _count_cost(walk, other, value) for other in alike} if len(alike) > 1 else {node.name: 0}
+    return costs[node.name] == min(costs.values())
+
+
+def _count_cost(walk: Walk, node: Node, value: str) -> int:
+    """Return 0 where nothing in a text could end it, 1 where escapes prevent that, 2 where nothing does."""
+    assert isinstance(node.codec, Text)
+    ends = find_ends(walk, node)
+    if not any(end in value for end in ends):
+        return 0
+    return 2 if spell_text(value, node.codec, ends) is None else 1
 
 
 def _write_scalar(codec: Codec, value: Any) -> str | None:
@@ -228,7 +244,7 @@ def _list_pairs(value: Mapping[str, Any], ordered: bool, repeats: bool = False) 
 
 
 def _search(
-    edges: Iterable[Edge], graph: Graph, state: State, step: Callable[[State, Edge, Node], tuple[State, list[Piece]] | None]
+    edges: Iterable[Edge], graph: Graph, state: State, step: Callable[[State, Edge, Node], tuple[State | None, list[Piece]] | None]
 ) -> list[Piece] | None:
     """Return what is written on the first way to the end, None where there is none."""
     nodes = {node.name: node for node in graph.nodes}
@@ -252,7 +268,7 @@ def _search(
             if taken is None:
                 continue
             after, pieces = taken
-            if node.kind == "end" or after == before:
+            if after is None:
                 return [piece for part in (*trail, pieces) for piece in part]
             if (node.name, after) not in seen:
                 seen.add((node.name, after))
