@@ -101,7 +101,7 @@ def list_constrained_turns(source: Source, format: ChatFormat) -> Iterator[tuple
             continue
         end = find_closing(format)
         head = turn.text.partition(turn.expected["tool_calls"][0]["name"])[0]
-        if end and end in head and (turn.expected["reasoning_content"] or not format.reasoning.start.text or format.reasoning.start.text in head + turn.prompt):
+        if end in head and (turn.expected["reasoning_content"] or any(map(str.isalnum, end))):
             yield turn, turn.text[head.rindex(end) + len(end) :]
         elif not turn.expected["reasoning_content"]:
             yield turn, turn.text

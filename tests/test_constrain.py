@@ -52,7 +52,9 @@ SHAPES = (
 )
 
 
-NO_CALLS = analyze("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}")
+NO_CALLS = analyze(
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
+)
 
 
 def write_pattern(tree: Tree, grammar: Grammar, depth: int = 0) -> str:
@@ -130,7 +132,9 @@ def test_what_was_not_asked_for_does_not_pass(name: str) -> None:
     more[0]["function"]["parameters"]["required"] = ["habitat", "zone"]
     assert not accepts(format, call, wrong)
     assert not accepts(format, call, wrong, "auto", strict=True)
-    assert accepts(format, call, wrong, strict=False) or not any(node.kind == "arguments" for node in format.graph.turn.nodes)
+    assert accepts(format, call, wrong, strict=False) or not any(
+        node.kind == "arguments" for node in format.graph.turn.nodes
+    )
     assert not accepts(format, call, more)
     assert accepts(format, "Well." + call, plain, "auto", strict=True)
     assert accepts(format, PLAIN_TEXT, plain, "auto", strict=True)
@@ -163,7 +167,9 @@ def test_the_tag_of_a_template() -> None:
     texts = str(tag)
     assert "get_weather:)\\n(:with city:)" in texts
     assert {"type": "any_text", "excludes": ["(:.:)"]} in tag["format"]["elements"]
-    assert {"type": "grammar", "grammar": 'root ::= ("with unit:)" ("C" | "F") "(:.:)\\n(:")?\n'} in tag["format"]["elements"]
+    assert {"type": "grammar", "grammar": 'root ::= ("with unit:)" ("C" | "F") "(:.:)\\n(:")?\n'} in tag["format"][
+        "elements"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -8,4 +8,16 @@ from .tag import build_structural_tag
 from .text import TextGrammar, build_text_grammar
 from .write import Piece, write_pieces, write_turn
 
-__all__ = ["Example", "Piece", "Reasoned", "TextGrammar", "ToolChoice", "build_grammar", "build_structural_tag", "build_text_grammar", "make_example", "write_pieces", "write_turn"]
+__all__ = [
+    "Example",
+    "Piece",
+    "Reasoned",
+    "TextGrammar",
+    "ToolChoice",
+    "build_grammar",
+    "build_structural_tag",
+    "build_text_grammar",
+    "make_example",
+    "write_pieces",
+    "write_turn",
+]

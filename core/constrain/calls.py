@@ -1,26 +1,25 @@
 """Holding a model to calls in its own format: a grammar of the turn, made from its graph and the tools of a request.
 
-The texts between fields are taken as the template prints them, each character, so that what a model is held to is what it was
-trained to write and what the next prompt will show it again.
+The texts between fields are taken as the template prints them, each character, so that what a model is held to is what it
+was trained to write and what the next prompt will show it again.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from os.path import commonprefix
 from typing import Any, Literal, NamedTuple
 
 from ..errors import ConstraintError
-from ..graph import Json as JsonCodec
 from ..graph import Edge, Node, TurnGraph
+from ..graph import Json as JsonCodec
 from ..graph.chat_format import ChatFormat
 from ..graph.cut import find_boundaries
 from ..schema import ToolSet
 from .schemas import Schema, list_alternatives, list_properties, sort_properties
-from .tree import DIGITS, NOTHING, Chars, Choice, Free, Grammar, Repeat, Sequence, Text, Tree, Until, choose, join, maybe
+from .tree import DIGITS, NOTHING, Chars, Free, Grammar, Repeat, Sequence, Text, Tree, Until, choose, join, maybe
 from .values import WORD, Values
-from .walk import END, Exits, Walk
+from .walk import END, Exits, Walk, find_common
 
 ToolChoice = str | Mapping[str, Any]
 Reasoned = Literal["ended", "open", "possible"]
@@ -82,7 +81,9 @@ def find_closing(format: ChatFormat) -> str:
     """Return the text that closes reasoning; where only calls follow it, without what opens these."""
     closing = format.reasoning.end.text if format.reasoning else ""
     openings = [edge.text.strip() for start in format.graph.starts for edge in start.edges if edge.opens_call]
-    return closing[: min((place for text in openings if text and (place := closing.find(text)) > 0), default=len(closing))].rstrip()
+    return closing[
+        : min((place for text in openings if text and (place := closing.find(text)) > 0), default=len(closing))
+    ].rstrip()
 
 
 def _write_reasoning(format: ChatFormat, state: Reasoned) -> Tree:
@@ -112,7 +113,9 @@ class _Builder:
         openings = [edge for start in graph.starts for edge in start.edges] + list(graph.turn.edges)
         firsts = [edge.target for edge in openings if edge.opens_call]
         if not firsts:
-            raise ConstraintError("constraining calls: how this model writes calls is not known, for the template prints none")
+            raise ConstraintError(
+                "constraining calls: how this model writes calls is not known, for the template prints none"
+            )
         self.first = self.walk.nodes[min(firsts, key=self.walk.rank.__getitem__)]
         self.spaces = _count_spaces(graph)
         self.ends: tuple[str, ...] = ()
@@ -128,8 +131,8 @@ class _Builder:
     def list_openings(self) -> list[str]:
         """List what may stand between where the model begins and the first field of the first call.
 
-        Where it begins is the end of a prompt, or of reasoning, whose closing mark is cut off. The white space before the mark
-        of a call is any that is seen in one of these places.
+        Where it begins is the end of a prompt, or of reasoning, whose closing mark is cut off. The white space before the
+        mark of a call is any that is seen in one of these places.
         """
         closing = find_closing(self.format)
         graph = self.format.graph
@@ -139,9 +142,13 @@ class _Builder:
         marks = {text.lstrip() for text in found}
         found += [text for text in after if not marks or text.lstrip() in marks]
         if not found:
-            found = self._list_texts([edge for edge in graph.turn.edges if self.walk.nodes[edge.source].kind == "content"], "")
+            found = self._list_texts(
+                [edge for edge in graph.turn.edges if self.walk.nodes[edge.source].kind == "content"], ""
+            )
         if not found:
-            raise ConstraintError("constraining calls: no turn begins with a call, so what may stand before one is not known")
+            raise ConstraintError(
+                "constraining calls: no turn begins with a call, so what may stand before one is not known"
+            )
         leads = sorted({text[: len(text) - len(text.lstrip())] for text in found}, key=lambda lead: (len(lead), lead))
         return list(dict.fromkeys(lead + text.lstrip() for text in found for lead in leads))
 
@@ -202,7 +209,7 @@ class _Builder:
                 ends = exits.get(END, ())
                 joints = exits.get(f"+{self.first.name}", ()) if self.parallel else ()
                 bare = [text[: self.walk.find_stop(text)] for text in ends]
-                size = len(commonprefix([*bare, *joints]))
+                size = len(find_common([*bare, *joints]))
                 trees.setdefault(name, []).append(join(tree, self.walk.spell((*bare, *joints)[0][:size])))
                 rests.add((tuple(sorted(text[size:] for text in ends)), tuple(sorted(text[size:] for text in joints))))
         if len(rests) > 1:
@@ -230,7 +237,9 @@ class _Builder:
         if kind == "key":
             tree, exits = writing.values.write_entries(self.walk, arm.exits, writing.object)
             if tree is None and END not in arm.exits:
-                raise ConstraintError(f"constraining calls: {writing.name!r} declares no parameters, and this format wants some")
+                raise ConstraintError(
+                    f"constraining calls: {writing.name!r} declares no parameters, and this format wants some"
+                )
             if tree is not None:
                 yield from self._follow(_Arm(join(arm.tree, tree), exits), writing, True)
             return
@@ -262,9 +271,9 @@ class _Builder:
         strict = self.strict if self.strict is not None else not self.free or bool(function.get("strict"))
         if strict:
             return schema
-        if any(node.kind == "key" for node in self.walk.graph.nodes) and isinstance(schema, Mapping):
-            if isinstance(schema.get("properties"), Mapping):
-                return {"type": "object", "properties": {key: {} for key in schema["properties"]}}
+        known = schema.get("properties") if isinstance(schema, Mapping) else None
+        if isinstance(known, Mapping) and any(node.kind == "key" for node in self.walk.graph.nodes):
+            return {"type": "object", "properties": {key: {} for key in known}}
         return {"type": "object"}
 
 
@@ -328,13 +337,10 @@ def _split_head(opening: str, name: str, trees: list[Tree]) -> tuple[str, Tree]:
         parts = tree.parts if isinstance(tree, Sequence) else (tree,)
         heads.append(parts[0].text if isinstance(parts[0], Text) else "")
         rests.append(parts[1:])
-    head = commonprefix(heads)
+    head = find_common(heads)
     if "\0" in opening or not head.startswith(name):
         raise ConstraintError("constraining calls: text may come first, and what opens a call cannot be told from text")
     if opening + head == name:
         raise ConstraintError("constraining calls: text may come first, and nothing but a name opens a call")
     inner = [join(Text(whole[len(head) :]), *rest) for whole, rest in zip(heads, rests, strict=True)]
     return opening + head, choose(*inner)
-
-
-__all__ = ["Choice", "Reasoned", "ToolChoice", "build_grammar", "select_tools"]

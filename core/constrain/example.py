@@ -67,4 +67,7 @@ def _list_messages(graph: TurnGraph) -> Iterator[dict[str, Any]]:
 def make_call(number: int, named_id: bool = False) -> dict[str, Any]:
     """Return a call to show; with ``named_id`` its id carries the name, for templates that print nothing but the id."""
     name = NAMES[number]
-    return {"id": f"{name}:{number}" if named_id else IDS[number], "function": {"name": name, "arguments": ARGUMENTS[number]}}
+    return {
+        "id": f"{name}:{number}" if named_id else IDS[number],
+        "function": {"name": name, "arguments": ARGUMENTS[number]},
+    }

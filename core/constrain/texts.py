@@ -24,12 +24,14 @@ def find_ends(walk: Walk, node: Node) -> tuple[str, ...]:
     texts = [text.partition(COUNTER)[0] for found in walk.list_exits(node.name).values() for text in found]
     texts = [text[: walk.find_stop(text)] or text for text in texts]
     common = cut_common_start(texts).strip() if texts else ""
-    ends = sorted({text.strip().partition("\n")[0].rstrip() or text for text in ([common] if common else texts) if text}, key=len)
+    ends = sorted(
+        {text.strip().partition("\n")[0].rstrip() or text for text in ([common] if common else texts) if text}, key=len
+    )
     return tuple(end for number, end in enumerate(ends) if not end.startswith(tuple(ends[:number])))
 
 
 def write_text(codec: Codec, ends: tuple[str, ...]) -> Tree:
-    """Return the tree of any text in a notation; where escapes do not keep the ends out of it, the ends are kept out as they are."""
+    """Return the tree of any text in a notation that holds none of the ends."""
     table = _list_escapes(codec)
     if not table or not _is_covered(ends, table):
         return Until(ends) if ends else Chars((), negated=True, least=0, most=None)
@@ -61,10 +63,12 @@ def spell_text(word: str, codec: Codec, ends: tuple[str, ...]) -> str | None:
 
 
 def spell_key(name: str, node: Node) -> str:
-    """Return a key as a node writes it. Raises :class:`ConstraintError` for one that the format could not tell from its own signs."""
+    """Return a key as a node writes it. Raises :class:`ConstraintError` for one that could be taken for other signs."""
     codec = node.codec if isinstance(node.codec, Codec) else Codec()
     if not codec.escapes and not _KEY.fullmatch(name):
-        raise ConstraintError(f"constraining calls: the parameter {name!r} has signs in its name that this model's format may need itself")
+        raise ConstraintError(
+            f"constraining calls: the parameter {name!r} has signs in its name that this model's format may need itself"
+        )
     return spell_text(name, codec, ()) or name
 
 
@@ -94,7 +98,9 @@ def write_number(whole: bool) -> Tree:
 def encode_text(text: str, codec: Codec) -> str:
     """Return a text as a template writes it in a notation."""
     table = _list_escapes(codec)
-    return "".join(table.get(char) or _encode_number(char, codec.numeral) for char in text) if table or codec.numeral else text
+    return (
+        "".join(table.get(char) or _encode_number(char, codec.numeral) for char in text) if table or codec.numeral else text
+    )
 
 
 def _encode_number(char: str, numeral: Numeral | None) -> str:

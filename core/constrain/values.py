@@ -41,7 +41,7 @@ class Values:
     # Entries and items ---------------------------------------------------------------------------------------------------
 
     def write_entries(self, walk: Walk, exits: Exits, schema: Schema) -> tuple[Tree | None, Exits]:
-        """Return the tree of the entries of an object, at least one, behind a field with some exits; None where there are none."""
+        """Return the tree of the entries of an object, at least one, behind a field with some exits, and their exits."""
         properties = list_properties(schema)
         keys = _list_nodes(walk, exits, "key")
         if properties is None:
@@ -55,7 +55,9 @@ class Values:
         pairs = [(found, key) for found in list_alternatives(schema, self._root) for key in _find_typed(keys, found["type"])]
         fields = [field for found, key in pairs for field in self._list_fields(walk, key, name, found)]
         if not fields:
-            raise ConstraintError(f"constraining calls: this format cannot write the parameter {name!r} as its schema wants it")
+            raise ConstraintError(
+                f"constraining calls: this format cannot write the parameter {name!r} as its schema wants it"
+            )
         return fields
 
     def _list_fields(self, walk: Walk, key: Node, name: str | None, schema: Schema) -> Iterable[Field]:
@@ -74,7 +76,9 @@ class Values:
 
     def _write_inside(self, name: str, schema: Schema) -> Tree:
         """Return a reference to the inside of a list or an object that obeys a schema."""
-        kept = {key: schema[key] for key in ("type", "properties", "required", "items", "additionalProperties") if key in schema}
+        kept = {
+            key: schema[key] for key in ("type", "properties", "required", "items", "additionalProperties") if key in schema
+        }
         text = json.dumps([name, self._spaces, kept], sort_keys=True)
         text += json.dumps(self._find_definitions()) if "$ref" in text else ""
         rule = "inside-" + hashlib.sha256(text.encode()).hexdigest()[:10].translate(_LETTERS)
@@ -93,12 +97,16 @@ class Values:
         rows = [join(row, walk.spell(text)) for text in ends.get(END, ())] if row is not None else []
         rows += [] if needed else [walk.spell(text) for text in exits.get(END, ())]
         if not rows:
-            raise ConstraintError("constraining calls: how this model ends lists and objects inside of arguments is not known")
+            raise ConstraintError(
+                "constraining calls: how this model ends lists and objects inside of arguments is not known"
+            )
         return choose(*rows)
 
     def _write_items(self, walk: Walk, exits: Exits, schema: Any) -> tuple[Tree | None, Exits]:
         nodes = _list_nodes(walk, exits, "value")
-        pairs = [(found, node) for found in list_alternatives(schema, self._root) for node in _find_typed(nodes, found["type"])]
+        pairs = [
+            (found, node) for found in list_alternatives(schema, self._root) for node in _find_typed(nodes, found["type"])
+        ]
         fields = [Field(node.name, self.write(node, found, find_ends(walk, node)), node.name) for found, node in pairs]
         return walk.write_row(exits, [Slot(fields)], repeats=True) if fields else (None, {})
 
@@ -151,7 +159,12 @@ class Values:
         """Return the tree of a JSON value that obeys one of some schemas with one type, which are written out."""
         spell = self._find_walk(LIST).spell
         kinds = [(found, found["type"]) for found in schemas]
-        return choose(*(join(spell(opened(kind)), self.write(make_node(kind), found, ('"',)), spell(closed(kind))) for found, kind in kinds))
+        return choose(
+            *(
+                join(spell(opened(kind)), self.write(make_node(kind), found, ('"',)), spell(closed(kind)))
+                for found, kind in kinds
+            )
+        )
 
 
 def expand_grammar(grammar: Grammar) -> Grammar:

@@ -1,14 +1,13 @@
 """What may follow a field in a graph, as texts, and rows of fields that follow each other.
 
 What stands between two values may tell the type of either. A row is written as a tree all the same: what all texts behind a
-field have in common belongs to the field (its *close*), and what is left of them must not depend on the field. A graph in which it
-does is refused; no tree of a bearable size would hold it.
+field have in common belongs to the field (its *close*), and what is left of them must not depend on the field. A graph in which
+it does is refused; no tree of a bearable size would hold it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from os.path import commonprefix
 from typing import NamedTuple, TypeAlias
 
 from ..errors import ConstraintError
@@ -21,7 +20,15 @@ COUNTER = "\0"
 
 END = "end"
 Exits: TypeAlias = Mapping[str, tuple[str, ...]]
-"""The texts that may follow a field, by the node that they lead to: ``"end"``, or with a plus before it where a call begins."""
+"""The texts that may follow a field, by the node that they lead to; before a node with which a call begins stands a plus."""
+
+
+def find_common(texts: Iterable[str]) -> str:
+    """Return what all texts have in common at their beginning; of none, the empty text."""
+    found = list(texts)
+    first, last = min(found, default=""), max(found, default="")
+    size = next((place for place, (one, two) in enumerate(zip(first, last, strict=False)) if one != two), len(first))
+    return first[:size]
 
 
 class Field(NamedTuple):
@@ -80,16 +87,26 @@ class Walk:
         for edge in self.graph.leaving(name):
             target, text = self._find_target(edge), COUNTER.join(edge.parts)
             exits.setdefault(target, {})[text] = None
-        content = [target for target in exits if target in self.nodes and self.nodes[target].kind in ("content", "reasoning")]
+        content = [
+            target for target in exits if target in self.nodes and self.nodes[target].kind in ("content", "reasoning")
+        ]
         texts = [text for target in content for text in exits.pop(target)]
         if texts and END not in exits:
-            exits[END] = {commonprefix(texts + [text for target in exits if target[0] == "+" for text in exits[target]]): None}
+            exits[END] = {
+                find_common(texts + [text for target in exits if target[0] == "+" for text in exits[target]]): None
+            }
         return {target: tuple(found) for target, found in exits.items()}
 
     def _find_target(self, edge: Edge) -> str:
-        if self.find_stop(edge.text) < len(edge.text) and not edge.opens_call:
-            return END  # what stands there is another message
+        if self.ends(edge):
+            return END
         return f"+{edge.target}" if edge.opens_call else edge.target
+
+    def ends(self, edge: Edge) -> bool:
+        """Whether an edge leads out of the turn: a field of a call behind a stop belongs to another message."""
+        kind = self.nodes[edge.target].kind
+        within = edge.opens_call or kind in ("reasoning", "content")
+        return kind == "end" or (not within and self.find_stop(edge.text) < len(edge.text))
 
     def close(self, names: Iterable[str], wanted: Iterable[str]) -> tuple[dict[str, str], Exits]:
         """Return the close of some fields, and what may follow it; of fields that may follow, only the wanted ones count.
@@ -101,7 +118,7 @@ class Walk:
         kept = set(wanted)
         for name in names:
             exits = {target: texts for target, texts in self.list_exits(name).items() if self._counts(target, kept)}
-            closes[name] = close = commonprefix([text for texts in exits.values() for text in texts])
+            closes[name] = close = find_common([text for texts in exits.values() for text in texts])
             for target, texts in exits.items():
                 rest = tuple(sorted(text[len(close) :] for text in texts))
                 if rests.setdefault(target, rest) != rest:
@@ -119,10 +136,14 @@ class Walk:
         """
         fields = [field for slot in slots for field in slot.fields]
         following = slots if repeats else slots[1:]
-        closes, rests = self.close((field.last for field in fields), (field.first for slot in following for field in slot.fields))
+        closes, rests = self.close(
+            (field.last for field in fields), (field.first for slot in following for field in slot.fields)
+        )
 
         def write(field: Field, before: Exits) -> list[Tree]:
-            return [join(self.spell(text), field.tree, self.spell(closes[field.last])) for text in before.get(field.first, ())]
+            return [
+                join(self.spell(text), field.tree, self.spell(closes[field.last])) for text in before.get(field.first, ())
+            ]
 
         heads = [[tree for field in slot.fields for tree in write(field, exits)] for slot in slots]
         bodies = [[tree for field in slot.fields for tree in write(field, rests)] for slot in slots]
@@ -135,7 +156,9 @@ class Walk:
                 rows.append(join(choose(*head), *more))
             if slots[number].needed:
                 break
-        return (choose(*rows) if rows else None), {target: texts for target, texts in rests.items() if not self._is_entry(target)}
+        return (choose(*rows) if rows else None), {
+            target: texts for target, texts in rests.items() if not self._is_entry(target)
+        }
 
     def _is_entry(self, target: str) -> bool:
         node = self.nodes.get(target)

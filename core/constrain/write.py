@@ -1,7 +1,7 @@
 """The turn that a model writes for a message, found by walking the graph of turns.
 
-A walk takes the edges in their order, and goes back where one does not lead to the end with all fields of the message written. It
-remembers what it has tried, so that no state is entered twice.
+A walk takes the edges in their order, and goes back where one does not lead to the end with all fields of the message
+written. It remembers what it has tried, so that no state is entered twice.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def write_turn(graph: TurnGraph, message: Mapping[str, Any], start: Start | None
 def write_pieces(graph: TurnGraph, message: Mapping[str, Any], start: Start | None = None) -> tuple[Piece, ...]:
     """Return what a model writes for an assistant's message, in pieces.
 
-    ``message`` is an OpenAI message: ``reasoning_content``, ``content`` and ``tool_calls``, of which each may be missing. Arguments
-    that are text are written as they stand where the format has them as JSON. ``start`` is the state that a prompt leaves, the first
-    of the graph by default. Costs time in proportion to what is written. Raises :class:`ConstraintError` where no turn of the
-    graph has just these fields.
+    ``message`` is an OpenAI message: ``reasoning_content``, ``content`` and ``tool_calls``, of which each may be missing.
+    Arguments that are text are written as they stand where the format has them as JSON. ``start`` is the state that a prompt
+    leaves, the first of the graph by default. Costs time in proportion to what is written. Raises :class:`ConstraintError`
+    where no turn of the graph has just these fields.
     """
     start = start or next(iter(graph.starts), Start(""))
     walker = _Walker(graph, message, tuple(map(_Call.read, message.get("tool_calls") or ())))
@@ -51,7 +51,9 @@ def write_pieces(graph: TurnGraph, message: Mapping[str, Any], start: Start | No
         found = _search(begun.edges, walker.walk.graph, _State(), walker.step)
         if found is not None:
             return _join(found)
-    raise ConstraintError(f"writing a turn: this format has no turn with just these fields behind the prompt {start.prompt!r}")
+    raise ConstraintError(
+        f"writing a turn: this format has no turn with just these fields behind the prompt {start.prompt!r}"
+    )
 
 
 class _Call(NamedTuple):
@@ -97,10 +99,10 @@ class _Walker:
         self.pairs: list[Pairs] = [_list_pairs(call.arguments or {}, ordered, repeats) for call in calls]
 
     def step(self, state: _State, edge: Edge, node: Node) -> tuple[_State | None, list[Piece]] | None:
-        """Return the state behind an edge (None: the end) and what is written by taking it; None where it cannot be taken."""
+        """Return the state behind an edge (None: the end) and what is written; None where it cannot be taken."""
         text = str(max(state.call + edge.opens_call, 0)).join(edge.parts)
-        place = self.walk.find_stop(text)
-        if node.kind == "end" or (place < len(text) and not edge.opens_call):
+        if self.walk.ends(edge):
+            place = self.walk.find_stop(text)
             stop = next((stop for stop in self.walk.stops if text.startswith(stop, place)), "")
             return (None, [Piece("structure", text[:place] + stop)]) if self._is_done(state) else None
         if edge.opens_call:
@@ -129,11 +131,10 @@ class _Walker:
         fits = node.beside_calls == bool(self.calls) or len(alike) == 1
         if not text or not fits or not self._is_written(state):
             return None
-        if node.kind == "reasoning":
-            done, state = state.reasoning, replace(state, reasoning=True)
-        else:
-            done, state = state.content, replace(state, content=True)
-        return None if done else (state, self.rows.write(node, text, node.kind) or [])
+        kind: Kind = "reasoning" if node.kind == "reasoning" else "content"
+        done = state.reasoning if kind == "reasoning" else state.content
+        after = replace(state, reasoning=True) if kind == "reasoning" else replace(state, content=True)
+        return None if done else (after, self.rows.write(node, text, kind) or [])
 
     def _step_field(self, state: _State, node: Node) -> tuple[_State, list[Piece]] | None:
         if state.call < 0:
@@ -244,7 +245,10 @@ def _list_pairs(value: Mapping[str, Any], ordered: bool, repeats: bool = False) 
 
 
 def _search(
-    edges: Iterable[Edge], graph: Graph, state: State, step: Callable[[State, Edge, Node], tuple[State | None, list[Piece]] | None]
+    edges: Iterable[Edge],
+    graph: Graph,
+    state: State,
+    step: Callable[[State, Edge, Node], tuple[State | None, list[Piece]] | None],
 ) -> list[Piece] | None:
     """Return what is written on the first way to the end, None where there is none."""
     nodes = {node.name: node for node in graph.nodes}
@@ -257,7 +261,7 @@ def _search(
         return ranks[edge.target] if edge.opens_call or nodes[edge.target].kind == "arguments" else 0
 
     for found in leaving.values():
-        found.sort(key=rank)
+        found.sort(key=lambda edge: (rank(edge), len(edge.text) if edge.opens_call else 0))
     trail: list[list[Piece]] = []
     ways = [iter([(state, edge) for edge in sorted(edges, key=rank)])]
     seen: set[tuple[str, State]] = set()
