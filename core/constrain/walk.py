@@ -1,8 +1,8 @@
 """What may follow a field in a graph, as texts, and rows of fields that follow each other.
 
-What stands between two values may tell the type of either. A row is written as a tree all the same: what all texts behind a
-field have in common belongs to the field (its *close*), and what is left of them must not depend on the field. A graph in which
-it does is refused; no tree of a bearable size would hold it.
+What stands between two values may tell the type of either. A row is written as a tree all the same: what all texts behind
+a field have in common belongs to the field (its *close*), and what is left of them must not depend on the field. A graph in
+which it does is refused; no tree of a bearable size would hold it.
 """
 
 from __future__ import annotations
