@@ -145,7 +145,7 @@ class TurnGraph:
 
     The first start is that of a prompt without switches. ``stops`` are the texts that end a turn: the end of the output may stand
     anywhere in an edge that leads to the end, because servers cut it off. ``repeated_keys`` is set where a list is written as its key
-    once for each item.
+    once for each item, ``sorted_keys`` where arguments stand in the order of the alphabet.
     """
 
     turn: Graph = Graph()
@@ -153,4 +153,5 @@ class TurnGraph:
     starts: tuple[Start, ...] = ()
     stops: tuple[str, ...] = ()
     repeated_keys: bool = False
+    sorted_keys: bool = False
     notes: tuple[str, ...] = field(default=())
