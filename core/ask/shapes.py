@@ -40,7 +40,7 @@ def list_call_shapes(oracle: Oracle) -> list[Shape]:
 
 def _list_candidates(oracle: Oracle, arguments: Literal["object", "text"]) -> Iterator[Shape]:
     """List shapes for calls, the usual ones first; what only helps against a refusal is tried only after one."""
-    for named_ids, result, absent in product((False, True), (False, True), _ABSENT):
+    for result, named_ids, absent in product((False, True), (False, True), _ABSENT):
         likely = replace(oracle.shape, arguments=arguments, result=result, absent=absent, named_ids=named_ids)
         yield likely
         if _refuses(oracle, likely):
