@@ -124,7 +124,7 @@ def measure(source: Source) -> dict[str, str]:
             continue
         answer = author.answer(question)
         full = author.render([*author.build_prompt(question), answer or {}, *case.new], tools, True, ())
-        if full is None or "cut off" in case.name or not full.startswith(generation.prompt + generation.text):
+        if full is None or "cut off" in case.name or not full.startswith(generation.prompt + generation.text + generation.stop):
             found[case.name] = "kept"
         else:
             rendered = tokenizer.decode(bridged.ids)
