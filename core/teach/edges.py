@@ -8,9 +8,10 @@ same everywhere but for what ends the field before it; so the rest can be put to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import product
+from typing import Literal, NamedTuple
 
 from ..ask.pieces import Field, find_common_end, list_tokens
 from ..graph import Choice, Codec, Edge, Graph, Json, Node, Number, Start, Text, TurnGraph
@@ -19,7 +20,10 @@ from .sample import PYTHON_TEXT, RAW, Sample
 
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 
-_WORDS = {"boolean": (("true", "True"), ("false", "False")), "null": (("null", "None"),)}
+_WORDS: Mapping[str, tuple[tuple[Literal["true", "false", "null"], str], ...]] = {
+    "boolean": (("true", "True"), ("false", "False")),
+    "null": (("null", "None"),),
+}
 _START, _END = "start", "end"
 
 
@@ -310,23 +314,22 @@ class _Inside:
         if type_ in _WORDS:
             python = any(written in ("True", "False", "None") for field, _, written in self._values if field.type in _WORDS)
             python |= self._find_codec("string", quoted) == PYTHON_TEXT
-            return Choice(tuple((words[python], words[0]) for words in _WORDS[type_]))  # type: ignore[misc]
+            # Both spellings are read; the one that is shown, or JSON's, is written.
+            return Choice(tuple((word, words[0]) for words in _WORDS[type_] for word in (words[python], words[not python])))
         return Json() if type_ in ("array", "object") else Number()
 
     def _guess_joint(self, last: Field, leads: set[tuple[Field, str, bool]], rests: set[tuple[Field, _Out]]) -> Iterator[tuple[Field, str, bool]]:
         """Return what stands between two arguments where examples show only one, if a tag around the argument tells."""
         self._draft.notes.append("what stands between two arguments: no example has two")
-        for _, lead, opens in list(leads):
-            for field, out in rests:
-                closer = re.match(r"\s*(\S[^\w\s]*(\w+)?[^\w\s]*?[>\])}|])", out.text)
-                if opens or field != last or closer is None:
-                    continue
-                word = closer[2]
-                place = lead.rfind(word) if word else len(lead)
-                opener = re.search(r"\s*[^\w\s>\])}]+$", lead[:place]) if place >= 0 else None
-                if opener is not None and (word or last.again):
-                    yield last, closer[0] + lead[opener.start() :], False
-                    return
+        for (_, lead, opens), (field, out) in product(leads, rests):
+            if opens or field != last:
+                continue
+            closer = re.match(r"\s*[^\w\s]*(\w*)[^\w\s]*?[>\])}|]" if not last.again else r"()\s*[>\])}|]+", out.text)
+            place = lead.rfind(closer[1]) if closer and closer[1] else len(lead)
+            opener = re.search(r"\s*[^\w\s>\])}]+$", lead[: max(place, 0)])
+            if closer and opener and (closer[1] or last.again):
+                yield last, closer[0] + lead[opener.start() :], False
+                return
 
     def _add_empty(self, last: Field, leads: set[tuple[Field, str, bool]], rests: set[tuple[Field, _Out]]) -> None:
         """Lead past arguments that are none: what stands around all of them, without what stands around each."""
