@@ -133,18 +133,10 @@ class Search:
 
     def solve(self, leaves: list[Leaf]) -> None:
         """Find the spans of some fields: together if they can be marked together, else half by half."""
-        if not leaves:
-            return
-        found = self.locate({leaf: [0, len(leaf.value)] if isinstance(leaf.value, str) else [0] for leaf in leaves})
-        if found is not None:
-            marks, scalars = found
-            self.spans += scalars
-            shown = {span.field for span in scalars}
+        marks = self.locate({leaf: [0, len(leaf.value)] if isinstance(leaf.value, str) else [0] for leaf in leaves})
+        if marks is not None:
             for leaf in leaves:
-                if isinstance(leaf.value, str):
-                    self._take_pairs(leaf, [mark for mark in marks if mark.leaf == leaf])
-                elif leaf.field not in shown:
-                    self.absent.append(leaf)
+                self._take(leaf, [mark for mark in marks if mark.leaf == leaf])
         elif len(leaves) > 1:
             middle = len(leaves) // 2
             self.solve(leaves[:middle])
@@ -154,19 +146,19 @@ class Search:
         else:
             self.uncertain.append(leaves[0].field)
 
-    def _take_pairs(self, leaf: Leaf, marks: list[_Mark]) -> None:
+    def _take(self, leaf: Leaf, marks: list[_Mark]) -> None:
         """Take the text between a field's first and last mark as its span, for each time it is printed."""
-        gaps, end = [mark.gap for mark in marks], len(leaf.value)
+        ends = [0, len(leaf.value)] if isinstance(leaf.value, str) else [0, 0]
         if not marks:
             self.absent.append(leaf)
-        elif gaps == [0, end] * (len(gaps) // 2):
+        elif [mark.gap for mark in marks] == ends * (len(marks) // 2):
             for first, last in zip(marks[::2], marks[1::2], strict=True):
-                verbatim = self.text[first.position : last.position] == leaf.value
+                verbatim = not isinstance(leaf.value, str) or self.text[first.position : last.position] == leaf.value
                 self.spans.append(Span(first.position, last.position, leaf.field, verbatim))
         else:
             self._search_inside(leaf)
 
-    def locate(self, gaps: Mapping[Leaf, Sequence[int]]) -> tuple[list[_Mark], list[Span]] | None:
+    def locate(self, gaps: Mapping[Leaf, Sequence[int]]) -> list[_Mark] | None:
         """Mark fields in the given places and return where the marks stand; None where marks change what is rendered."""
         changes: Changes = {}
         meaning: dict[str, tuple[Leaf, int]] = {}
@@ -174,9 +166,8 @@ class Search:
         # In the order of their values, so that a template that sorts them still finds them in order.
         for leaf, places in sorted(gaps.items(), key=lambda item: str(item[0].value)):
             if not isinstance(leaf.value, str):
-                number = self._pick_number(len(meaning))
+                changes[leaf.field] = number = self._pick_number(len(meaning))
                 meaning[str(number)] = leaf, 0
-                changes[leaf.field] = number
                 continue
             marked, position = "", 0
             for place in places:
@@ -199,12 +190,10 @@ class Search:
             number += 1_000_000
         return number
 
-    def _align(self, rendered: str, meaning: Mapping[str, tuple[Leaf, int]]) -> tuple[list[_Mark], list[Span]] | None:
-        """Read marks out of a render; None where the rest of it is not the plain render."""
-        if "\\ud8" in rendered:
-            rendered = _ESCAPED_MARK.sub(_join_surrogates, rendered)
+    def _align(self, rendered: str, meaning: Mapping[str, tuple[Leaf, int]]) -> list[_Mark] | None:
+        """Read marks out of a render, two for what is no text; None where the rest of it is not the plain render."""
+        rendered = _ESCAPED_MARK.sub(_join_surrogates, rendered)
         marks: list[_Mark] = []
-        scalars: list[Span] = []
         position = 0
         for number, part in enumerate(re.split("(" + "|".join(map(re.escape, meaning)) + ")", rendered)):
             if number % 2 == 0:
@@ -213,26 +202,21 @@ class Search:
                 position += len(part)
                 continue
             leaf, gap = meaning[part]
-            if isinstance(leaf.value, str):
+            marks.append(_Mark(leaf, gap, position))
+            if not isinstance(leaf.value, str):
+                forms = (json.dumps(leaf.value), str(leaf.value))
+                position += next((len(form) for form in forms if self.text.startswith(form, position)), len(self.text) + 1)
                 marks.append(_Mark(leaf, gap, position))
-                continue
-            forms = dict.fromkeys((json.dumps(leaf.value), str(leaf.value)))
-            form = next((form for form in forms if self.text.startswith(form, position)), None)
-            if form is None:
-                return None
-            scalars.append(Span(position, position + len(form), leaf.field))
-            position += len(form)
-        return (marks, scalars) if position == len(self.text) else None
+        return marks if position == len(self.text) else None
 
     def confirm_absent(self) -> None:
         """Make sure that fields whose ends are not printed are not printed in part: change them all, then each."""
         mark = next(self._list_marks(), "")
-        texts = [leaf for leaf in self.absent if isinstance(leaf.value, str)]
-        changes: Changes = {leaf.field: mark.join(leaf.value) for leaf in texts}
+        changes: Changes = {leaf.field: mark.join(leaf.value) for leaf in self.absent if isinstance(leaf.value, str)}
         if not changes or self.ask(changes) == self.text:
             return
-        for leaf in texts:
-            if self.ask({leaf.field: mark.join(leaf.value)}) != self.text:
+        for leaf in [leaf for leaf in self.absent if leaf.field in changes]:
+            if self.ask({leaf.field: changes[leaf.field]}) != self.text:
                 self.absent.remove(leaf)
                 self._search_inside(leaf)
 
@@ -240,22 +224,14 @@ class Search:
         """Find the spans of a field that cannot be marked at its ends."""
         accepted: list[int] = []
         marks: list[_Mark] = []
-
-        def try_gaps(gaps: list[int]) -> None:
-            nonlocal accepted, marks
-            if not gaps or self.renders > _MOST_RENDERS:
-                return
-            tried = sorted({*accepted, *gaps})
-            found = self.locate({leaf: tried})
+        untried = self._group_gaps(leaf.value)
+        while untried and self.renders <= _MOST_RENDERS:
+            gaps = untried.pop(0)
+            found = self.locate({leaf: sorted({*accepted, *gaps})}) if gaps else None
             if found is not None:
-                accepted, marks = tried, found[0]
+                accepted, marks = sorted({*accepted, *gaps}), found
             elif len(gaps) > 1:
-                middle = len(gaps) // 2
-                try_gaps(gaps[:middle])
-                try_gaps(gaps[middle:])
-
-        for gaps in self._group_gaps(leaf.value):
-            try_gaps(gaps)
+                untried[:0] = [gaps[: len(gaps) // 2], gaps[len(gaps) // 2 :]]
         spans = self._read_runs(leaf, accepted, marks)
         if spans is None:
             self.uncertain.append(leaf.field)
@@ -266,13 +242,10 @@ class Search:
 
     def _group_gaps(self, value: str) -> list[list[int]]:
         """Return the places in a text where it may be marked, those that a template is likely to look at last."""
-        touchy: set[int] = set()
-        for constant in self.constants:
-            start = value.find(constant) if constant.strip() else -1
-            while start >= 0:
-                touchy.update(range(start, start + len(constant) + 1))
-                start = value.find(constant, start + 1)
-        touchy |= {gap for gap in range(len(value) + 1) if gap in (0, len(value)) or _is_beside_space(value, gap)}
+        touchy = {gap for gap in range(len(value) + 1) if gap in (0, len(value)) or not value[gap - 1 : gap + 1].strip() == value[gap - 1 : gap + 1]}
+        for constant in filter(str.strip, self.constants):
+            for found in re.finditer(f"(?={re.escape(constant)})", value):
+                touchy.update(range(found.start(), found.start() + len(constant) + 1))
         inner = [gap for gap in range(1, len(value)) if gap not in touchy]
         return [inner[:_MOST_GAPS], sorted(touchy)[:_MOST_GAPS]]
 
@@ -283,15 +256,15 @@ class Search:
         for start, end in pairwise(sorted({0, *accepted, len(leaf.value)})):
             source, replaced = leaf.value[start:end], False
             for first, second in pairwise(marks):
-                if (first.gap, second.gap) != (start, end):
-                    continue
-                printed = self.text[first.position : second.position]
-                if printed in (source, *_list_escaped(source)):
-                    spans.append(Span(first.position, second.position, leaf.field, printed == source))
-                else:
-                    replaced = True
-            known = replaced or not (start in shown and end in shown)
-            if known and (replaced or not self._is_skipped(start, end, accepted, shown)):
+                if (first.gap, second.gap) == (start, end):
+                    printed = self.text[first.position : second.position]
+                    if printed in (source, json.dumps(source)[1:-1], json.dumps(source, ensure_ascii=False)[1:-1]):
+                        spans.append(Span(first.position, second.position, leaf.field, printed == source))
+                    else:
+                        replaced = True
+            # Where the marks on both sides of a single character are not printed, neither is the character.
+            skipped = end - start == 1 and {start, end} <= set(accepted) - shown
+            if replaced or not ({start, end} <= shown or skipped):
                 found = self._exchange_run(leaf, start, end)
                 if found is None and not replaced and not self._is_cut(leaf, start, end, marks):
                     return None
@@ -303,11 +276,6 @@ class Search:
         behind = [self.text[mark.position : mark.position + 1] == leaf.value[start] for mark in marks if mark.gap == start]
         before = [self.text[: mark.position].endswith(leaf.value[end - 1]) for mark in marks if mark.gap == end]
         return bool(behind + before) and not any(behind + before)
-
-    @staticmethod
-    def _is_skipped(start: int, end: int, accepted: list[int], shown: set[int]) -> bool:
-        """Whether the marks on both sides of a single character are not printed, so that neither is the character."""
-        return end - start == 1 and {start, end} <= set(accepted) - shown
 
     def _exchange_run(self, leaf: Leaf, start: int, end: int) -> list[Span] | None:
         """Return where characters that cannot be marked are printed; None where that cannot be told."""
@@ -337,26 +305,17 @@ class Search:
 
     def _double_run(self, leaf: Leaf, start: int, end: int) -> list[Span] | None:
         """Return where characters are printed that a template looks for: where they stand twice if they are given twice."""
-        value, run = leaf.value, leaf.value[start:end]
-        answer = self.ask({leaf.field: value[:end] + run + value[end:]})
-        place = self.text.find(run)
-        while place >= 0 and answer is not None:
+        run = leaf.value[start:end]
+        answer = self.ask({leaf.field: leaf.value[:end] + run + leaf.value[end:]})
+        for found in re.finditer(f"(?={re.escape(run)})", self.text) if answer is not None else ():
+            place = found.start()
             if answer == self.text[:place] + run + self.text[place:]:
                 return [Span(place, place + len(run), leaf.field)]
-            place = self.text.find(run, place + 1)
         return None
-
-
-def _list_escaped(text: str) -> tuple[str, str]:
-    return json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def _join_surrogates(found: re.Match[str]) -> str:
     return bytes.fromhex(found[1] + found[2]).decode("utf-16-be")
-
-
-def _is_beside_space(value: str, gap: int) -> bool:
-    return value[gap - 1 : gap].isspace() or value[gap : gap + 1].isspace()
 
 
 def _join_spans(spans: list[Span]) -> list[Span]:
