@@ -8,7 +8,7 @@ say what is wrong. A message that is *dropped* is a problem too: the model never
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 

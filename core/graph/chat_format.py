@@ -31,8 +31,8 @@ class Asking:
 
     ``arguments`` are the forms in which arguments of calls are printed as the graph has them, the best first (``"object"`` or
     ``"text"``). ``absent`` is what content is where there is none. ``reasoning`` names the fields that hold reasoning, ``named_ids``
-    tells that an id must carry the name of its tool, ``results`` that calls are printed only where their results follow. The other
-    fields are those of :class:`~chat_autoparser.ask.question.Shape`.
+    tells that an id must carry the name of its tool, ``results`` that calls are printed only where their results follow.
+    ``switches`` are the template arguments (as Python writes them) without which no reasoning is printed. The other fields are those of :class:`~chat_autoparser.ask.question.Shape`.
     """
 
     parts: bool = False
@@ -45,6 +45,7 @@ class Asking:
     flat_calls: bool = False
     named_ids: bool = False
     tools: bool = True
+    switches: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

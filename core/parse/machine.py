@@ -405,6 +405,10 @@ class Machine:
         writer.settle()
         if self.spot.kind == "reasoning" and landing.spot.kind != "reasoning":
             self.ended_reasoning = True
+            if self.fresh:
+                writer.text("reasoning", self.plan.graph.blank)
+        elif self.spot.kind == "start" and self.plan.blank_end and self.plan.blank_end in landing.rule.constant.text:
+            writer.text("reasoning", self.plan.graph.blank)
         self.spot = landing.spot
         if self.unclosed and landing.spot.kind == "content":
             self.spot = self.plan.spot(TURN, landing.rule.targets, self.may_call, True)

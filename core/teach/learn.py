@@ -79,7 +79,7 @@ def _judge(format: ChatFormat, lessons: Sequence[Lesson], parts: frozenset[str],
         )
     written = list(_write_turns(format, parts)) if parts else []
     misread = [failure for turn in written if (failure := _read(format, turn))]
-    status = {part: TAUGHT if not failures and not misread else "partly proven" for part in sorted(parts)}
+    status = dict.fromkeys(sorted(parts), TAUGHT if not failures and not misread else "partly proven")
     count = len(lessons)
     notes = [f"taught by {count} example{'s' if count > 1 else ''}: {', '.join(sorted(parts))}"] if parts else []
     notes += [f"not known: {text}" for text in dict.fromkeys(unknown)]

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import chat_autoparser as ca
+from chat_autoparser import command
 from chat_autoparser.analysing import analyze
+from chat_autoparser.cache import FormatCache
 from chat_autoparser.graph.chat_format import ChatFormat, Conversation
 from chat_autoparser.teach.lesson import load_environment_lessons, load_lessons
-from chat_autoparser import command
-from chat_autoparser.cache import FormatCache
 
 SILENT = (
     "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}<|end|>\n{% endfor %}"
