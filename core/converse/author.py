@@ -53,7 +53,7 @@ class Generation:
 
 
 class Author:
-    """Writes turns as a model would, and renders conversations in the form that the template takes, which the format knows."""
+    """Writes turns as a model would, and renders conversations in the form that the template takes; the format knows it."""
 
     def __init__(self, renderer: Renderer, format: ChatFormat) -> None:
         self.format = format

@@ -252,7 +252,7 @@ class Bridger:
 
 
 def _make_calls(named: Sequence[tuple[str, str]]) -> tuple[Call, ...]:
-    """Make calls of the given names and ids, where there is no id with one that most templates take; the last has a word of its own."""
+    """Make calls of the given names and ids, or of ids that most templates take; the last has a word of its own."""
     last = len(named) - 1
     return tuple(
         Call.of(name or make_word("fn"), given or make_id(number), {_KEY: _LAST if number == last else _VALUE})

@@ -29,7 +29,7 @@ def make_format(oracle: Oracle, derivation: Derivation) -> ChatFormat:
 
 
 def _find_blank(oracle: Oracle, derivation: Derivation) -> str:
-    """Return the white space inside an empty block of reasoning, if such a block comes back for reasoning of white space alone."""
+    """Return the white space in an empty block of reasoning, if the block comes back for reasoning of white space alone."""
     found = find_reasoning(derivation.graph)
     inside = found.start.after + found.end.before if found else ""
     if found is None or not inside or not found.end.text:
@@ -58,7 +58,7 @@ def _find_following_stops(conversation: Conversation) -> tuple[str, ...]:
 
 
 def make_asking(oracle: Oracle, derivation: Derivation) -> Asking:
-    """Return the shape in which a template takes its input: that for calls where it prints calls, else that for plain turns."""
+    """Return the shape in which a template takes its input: that for calls if it prints any, else that for plain turns."""
     shape = derivation.calling[0] if derivation.calling else derivation.shape
     return Asking(
         parts=shape.parts,

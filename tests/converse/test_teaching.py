@@ -89,8 +89,11 @@ ONE_ARGUMENT = {
         "\n<fn=find>\n<p=town>Bonn & <b></p>\n<p=land>x</p>\n</fn>",
     ),
     "tags, none": ("Wait.\n<fn=look>\n<p=city>Oslo</p>\n</fn>", "\n<fn=find>\n</fn>"),
-    "tags named like the key": ("Wait.<fn:look><city>Oslo</city></fn:look>", "<fn:find><town>Bonn & <b></town><land>x</land></fn:find>"),
-    "keywords": ("Wait. [look(city=\"Oslo\")]", " [find(town=\"Bonn & <b>\")]"),
+    "tags named like the key": (
+        "Wait.<fn:look><city>Oslo</city></fn:look>",
+        "<fn:find><town>Bonn & <b></town><land>x</land></fn:find>",
+    ),
+    "keywords": ('Wait. [look(city="Oslo")]', ' [find(town="Bonn & <b>")]'),
     "lines": ("Wait.\n%call look\n%city=Oslo%\n%%", "\n%call find\n%town=Bonn & <b>%\n%%"),
 }
 
