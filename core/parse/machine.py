@@ -400,15 +400,13 @@ class Machine:
             writer.close_container()
             self.schema = self.frames.pop().schema
         self.behind, self.lexer, self.holding = False, None, False
+        if self._leaves_blank(landing):
+            writer.text("reasoning", self.plan.graph.blank)
         for step in landing.steps:
             self._take_step(step, start)
         writer.settle()
         if self.spot.kind == "reasoning" and landing.spot.kind != "reasoning":
             self.ended_reasoning = True
-            if self.fresh:
-                writer.text("reasoning", self.plan.graph.blank)
-        elif self.spot.kind == "start" and self.plan.blank_end and self.plan.blank_end in landing.rule.constant.text:
-            writer.text("reasoning", self.plan.graph.blank)
         self.spot = landing.spot
         if self.unclosed and landing.spot.kind == "content":
             self.spot = self.plan.spot(TURN, landing.rule.targets, self.may_call, True)
@@ -417,6 +415,12 @@ class Machine:
         self.fresh = True
         if landing.spot.kind == "value":
             self._begin_value(landing)
+
+    def _leaves_blank(self, landing: Landing) -> bool:
+        """Whether reasoning ends here that has nothing in it."""
+        if self.spot.kind == "reasoning":
+            return self.fresh and landing.spot.kind != "reasoning"
+        return self.spot.kind == "start" and self.plan.blank_end != "" and self.plan.blank_end in landing.rule.constant.text
 
     def _take_step(self, step: Step, start: int) -> None:
         writer = self.writer
