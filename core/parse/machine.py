@@ -403,6 +403,8 @@ class Machine:
             writer.close_container()
             self.schema = self.frames.pop().schema
         self.behind, self.lexer, self.holding = False, None, False
+        if self._leaves_blank(landing):
+            writer.text("reasoning", self.plan.graph.blank)
         for step in landing.steps:
             self._take_step(step, start)
         writer.settle()
@@ -416,6 +418,12 @@ class Machine:
         self.fresh = True
         if landing.spot.kind == "value":
             self._begin_value(landing)
+
+    def _leaves_blank(self, landing: Landing) -> bool:
+        """Whether reasoning ends here that has nothing in it."""
+        if self.spot.kind == "reasoning":
+            return self.fresh and landing.spot.kind != "reasoning"
+        return self.spot.kind == "start" and self.plan.blank_end != "" and self.plan.blank_end in landing.rule.constant.text
 
     def _take_step(self, step: Step, start: int) -> None:
         writer = self.writer

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Literal
 
 from ..graph import Edge, Graph, Json, Kind, Node, Start, Text, TurnGraph
+from ..graph.view import find_reasoning
 from ..graph.cut import cut_common_end, cut_common_start, find_boundaries
 from .constants import Constant, is_firm, is_marked
 
@@ -114,6 +115,8 @@ class Plan:
         self.graphs: dict[str, Graph] = {TURN: graph.turn, **dict(graph.insides)}
         self.nodes = {(name, node.name): node for name, inner in self.graphs.items() for node in inner.nodes}
         self.stops = sorted(filter(None, graph.stops), key=len, reverse=True)
+        thinking = find_reasoning(graph) if graph.blank else None
+        self.blank_end = thinking.end.text if thinking else ""
         self.turn_end = self._find_turn_end()
         self._spots: dict[tuple[str, tuple[Node, ...], bool, bool], Spot] = {}
         self.calls = any(node.kind in ("name", "id") for node in graph.turn.nodes)
