@@ -187,7 +187,7 @@ class ChatFormat:
     @property
     def stops(self) -> tuple[str, ...]:
         """The strings on which generation should stop."""
-        return self.graph.stops
+        return view.find_ends(self.graph)
 
     @property
     def reasoning(self) -> Reasoning | None:
