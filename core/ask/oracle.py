@@ -62,9 +62,10 @@ class Oracle:
             text = text[: len(text) - len(usual.added)]
         turn = usual and _split(text, usual)
         if turn is None or not turn.exact:
-            # The tools of the question may stand behind the user's words; then its own prompt tells.
-            own = self.ask_prompt(question, shape)
-            turn = (own and _split(text, own)) or turn
+            # The tools of the question may stand behind the user's words, and history may be printed as if no switch was set.
+            for other in (question, replace(question, switches=()), replace(question, switches=(), tools=False)):
+                own = self.ask_prompt(other, shape) if turn is None or not turn.exact else None
+                turn = (own and _split(text, own)) or turn
         return turn and turn._replace(text=_cut_following(turn.text))
 
     def ask_prompt(self, question: Question, shape: Shape | None = None) -> Prompt | None:

@@ -15,6 +15,7 @@ from ..renderer import Renderer
 from .draft import Draft
 from .finish import finish
 from .starts import learn_starts
+from .stops import find_stops
 from .turns import Caller, learn_plain_turns, learn_prose, learn_resumed_turns
 
 
@@ -57,6 +58,7 @@ def derive(oracle: Oracle) -> Derivation:
     if callers:
         learn_resumed_turns(draft, oracle, callers[0], ())
     learn_starts(draft, oracle, settings)
+    draft.stops = find_stops(draft)
     return Derivation(finish(draft), oracle.shape, tuple(callers), tuple(settings), oracle.renders)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..ask.oracle import Oracle
-from ..ask.pieces import Field
+from ..ask.pieces import Field, find_shared_header
 from ..ask.question import Question, Switches
 from .draft import TURN, Draft, Link, Links
 from .hidden import Hidden, add_hidden, find_hidden
@@ -54,10 +54,24 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | 
     links = shown.get(header, {})
     beyond = prompt.rpartition(header)[2] if header else prompt
     ends = hidden.ends if hidden else _list_reasoning_ends(draft)
+    links = _give_back(links, header, beyond, ends)
     closed = {link: None for link in links if link.target.kind != "reasoning"}
     if not ends or any(end in beyond for end in ends) or not beyond.strip():
         return closed or dict(links)
     return {Link("", _REASONING): None, Link("", _REASONING._replace(beside_calls=True)): None}
+
+
+def _give_back(links: Links, header: str, beyond: str, ends: Iterable[str]) -> Links:
+    """Give what a header took from the first mark back to it.
+
+    All marks may begin alike, and then the header seems to have that beginning, too. What ends reasoning shows it.
+    """
+    for end in ends:
+        lead = end[: next((place for place, char in enumerate(end) if char.isalnum() or char == "/"), 0)]
+        for length in range(len(lead), 0, -1):
+            if header.endswith(lead[:length]) and (lead[:length] + beyond).startswith(lead):
+                return {link._replace(text=lead[:length] + link.text): None for link in links}
+    return links
 
 
 def find_header(prompt: str, shown: Iterable[str]) -> str:
@@ -66,11 +80,15 @@ def find_header(prompt: str, shown: Iterable[str]) -> str:
 
 
 def _list_reasoning_ends(draft: Draft) -> list[str]:
-    """Return what ends reasoning, without the layout around it."""
+    """Return what ends reasoning, whatever follows it, without the layout around it."""
     ends: dict[str, None] = {}
     for field, links in draft.edges[TURN].items():
-        texts = [link.text for link in links if link.target.kind == "content"] if field.kind == "reasoning" else []
-        ends.update(dict.fromkeys(text.strip() for text in texts if text.strip()))
+        if field.kind == "reasoning" and links:
+            texts = [link.text for link in links]
+            shared = texts[0]
+            for text in texts[1:]:
+                shared = find_shared_header(shared, text)
+            ends.update(dict.fromkeys(end for end in (shared.strip(), *map(str.strip, texts)) if end))
     return list(ends)
 
 

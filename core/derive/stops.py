@@ -1,0 +1,43 @@
+"""The texts that end a turn, on which a server may stop generation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..ask.pieces import END, find_shared_header, list_tokens
+from .draft import TURN, Draft, Links
+
+
+def find_stops(draft: Draft) -> list[str]:
+    """Return what ends turns: behind content, and behind calls where it is something else there.
+
+    What also stands before a further field closes the field and not the turn.
+    """
+    content, others = [], []
+    for field, links in draft.edges[TURN].items():
+        ends = content if field.kind == "content" else others if field.kind != "reasoning" else []
+        ends += _cut_closers(links)
+    stops = dict.fromkeys(end for end in content if _is_marker(end))
+    for end in sorted(others, key=len):
+        if _is_marker(end) and not any(end.endswith(stop) for stop in stops):
+            stops[_take_last(end)] = None
+    return list(stops)
+
+
+def _cut_closers(links: Links) -> Iterable[str]:
+    """Return the ends of turns behind a field, less what is common with what leads to other fields."""
+    others = [link.text for link in links if link.target != END]
+    for link in links:
+        if link.target == END:
+            closer = max((find_shared_header(link.text, other) for other in others), key=len, default="")
+            yield link.text[len(closer) :].strip()
+
+
+def _is_marker(text: str) -> bool:
+    return any(map(str.isalnum, text)) or len(text) > 1
+
+
+def _take_last(text: str) -> str:
+    """Return the last mark of several: those before it may close calls."""
+    tokens = list_tokens(text)
+    return tokens[-1] if len(tokens[-1]) > 2 and not tokens[-1].isalnum() else text
