@@ -207,8 +207,15 @@ class ChatFormat:
     @property
     def states(self) -> tuple[tuple[tuple[tuple[str, str], ...], str, State], ...]:
         """For each setting of switches: what the generation prompt adds behind the header, and what the model continues."""
-        size = len(self.header)
-        return tuple((start.switches, start.prompt[size:], view.find_state(start, self.graph)) for start in self.graph.starts)
+        header = self.header
+        starts = self.graph.starts
+        return tuple((start.switches, start.prompt.removeprefix(header), view.find_state(start, self.graph)) for start in starts)
+
+    def __str__(self) -> str:
+        """The format in words."""
+        from ..show.describe import describe
+
+        return describe(self)
 
     # Reading ---------------------------------------------------------------------------------------------------------------
 

@@ -123,7 +123,9 @@ def find_reasoning(graph: TurnGraph) -> Reasoning | None:
     if not nodes:
         return None
     header = _find_common_prompt(graph)
-    behind = [edge.text for edge in _list_edges(graph, ("reasoning",), ("content", *_FIELDS))]
+    opening = find_call_opening(graph, ("content",)) or ""
+    leaving = _list_edges(graph, ("reasoning",), ("content", *_FIELDS))
+    behind = [edge.text.removesuffix(opening.lstrip()) if edge.opens_call else edge.text for edge in leaving]
     behind = behind or [_cut_end(edge.text, graph) for edge in _list_edges(graph, ("reasoning",), ("end",))]
     end = cut_common_start(behind) if behind else ""
     end = end.rstrip().removesuffix(header.rstrip()) if header.strip() and end.rstrip().endswith(header.rstrip()) else end
@@ -195,9 +197,9 @@ def find_tools(graph: TurnGraph) -> Tools | None:
     return Tools(*marks, separator=separator, parallel=bool(between))
 
 
-def find_call_opening(graph: TurnGraph) -> str | None:
-    """Return what opens the first call of a turn: behind content, or else where the turn begins; None where there are no calls."""
-    behind = [edge.text for edge in graph.turn.edges if edge.opens_call and kind_of(graph, edge.source) in ("content", "reasoning")]
+def find_call_opening(graph: TurnGraph, sources: tuple[Kind, ...] = ("content", "reasoning")) -> str | None:
+    """Return the shortest text that opens the first call of a turn, behind fields of these kinds or where the turn begins."""
+    behind = [edge.text for edge in graph.turn.edges if edge.opens_call and kind_of(graph, edge.source) in sources]
     direct = [edge.text for start in graph.starts for edge in start.edges if edge.opens_call]
     return min([*direct, *behind], key=len, default=None)
 
@@ -209,14 +211,13 @@ def walk_call(graph: TurnGraph) -> tuple[Edge, ...]:
     while at and at not in seen:
         seen.add(at)
         edges = [edge for edge in graph.turn.leaving(at) if not edge.opens_call]
-        wanted = [edge for edge in edges if _is_inner(graph, edge) and edge.target not in seen]
+        last = kind_of(graph, at) == "value"
+        wanted = [edge for edge in edges if _is_inner(graph, edge) and edge.target not in seen and not last]
         nearest = min(wanted or [edge for edge in edges if kind_of(graph, edge.target) == "end"], key=_is_odd, default=None)
         if nearest is None:
             break
         path.append(nearest)
         at = "" if kind_of(graph, nearest.target) == "end" else nearest.target
-        if at and any(kind_of(graph, edge.source) == "value" for edge in path):
-            break
     return tuple(path)
 
 
