@@ -14,7 +14,7 @@ from ..graph.view import Marker, State, kind_of, walk_call
 from .spans import Line, Span, make_visible, measure, show_text
 from .verdict import lay_out_counterexample, lay_out_doubts, rate, rate_status, summarise
 
-_WIDEST_LABEL = 26
+_WIDEST_LABEL = 32
 _WIDEST_VALUE = 56
 
 _WORDS = {"name": "NAME", "id": "ID", "key": "KEY", "value": "VALUE", "arguments": "ARGUMENTS"}
@@ -118,9 +118,10 @@ def _list_reasoning(format: ChatFormat) -> Iterator[Row]:
 def _find_opener(format: ChatFormat) -> str:
     """Say who writes what opens reasoning."""
     inside = [switches for switches, _, state in format.states if state == "reasoning"]
-    if not inside:
-        return "by the model"
-    return "by the prompt" + (f" with {name_switches(inside[0])}" if inside[0] else "")
+    if format.states and format.states[0][2] == "reasoning":
+        return "by the prompt"
+    switched = next(filter(None, inside), ())
+    return f"by the prompt with {name_switches(switched)}, else by the model" if switched else "by the model"
 
 
 def _list_content(format: ChatFormat) -> Iterator[Row]:
