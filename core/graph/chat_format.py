@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import view
 from .codec import dump, load
+from .conversation import Conversation, Problem, Role, Step
 from .model import TurnGraph
 from .view import Content, Marker, Reasoning, State, Tools
 
@@ -61,68 +62,6 @@ class Capabilities:
     system_role: bool = False
     tool_role: bool = False
     switches: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Role:
-    """What a template prints around the messages of one role, layout included.
-
-    ``within`` names the role in whose next message this one stands, as a system prompt does in some templates. ``NAME``
-    and ``ID`` stand for the call that a tool's message answers.
-    """
-
-    name: str
-    start: str = ""
-    end: str = ""
-    within: str = ""
-
-
-@dataclass(frozen=True)
-class Step:
-    """What becomes of a message (``kind``) behind another (``before``).
-
-    A kind is a role, ``"assistant with calls"`` or ``"any other role"``. An empty ``before`` is the beginning of the
-    conversation and ``"*"`` any place, an empty ``kind`` the generation prompt at its end. A message that is
-    ``"dropped"`` is left out without a word; one that ``"replaces"`` the message before it makes the template drop that
-    one. ``reason`` is what the template says where it refuses.
-    """
-
-    before: str
-    kind: str
-    outcome: Literal["printed", "replaces", "dropped", "refused"]
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class Conversation:
-    """How messages are laid out, and which conversations the template takes.
-
-    ``opening`` stands before the first message, ``preset`` in place of a system message where none is given. ``steps``
-    tell for each pair of messages whether the second may follow the first, ``needed`` the roles that each conversation
-    must have, ``single`` those of which only the last message is printed. ``proven`` is set where renders are exactly
-    what the layout says.
-    """
-
-    opening: str = ""
-    preset: str = ""
-    roles: tuple[Role, ...] = ()
-    steps: tuple[Step, ...] = ()
-    needed: tuple[str, ...] = ()
-    single: tuple[str, ...] = ()
-    proven: bool = False
-
-    def compose(self, messages: Iterable[tuple[str, str]]) -> str:
-        """Write messages, given as role and content, as the layout says; raises KeyError for a role without layout."""
-        roles = {role.name: role for role in self.roles}
-        parts, held = [self.opening], ""
-        for number, (name, content) in enumerate(messages):
-            role = roles[name]
-            written = role.start + held + content + role.end
-            held = role.start + content + role.end if role.within else ""
-            if not number and name != "system":
-                parts.append(self.preset)
-            parts.append("" if role.within else written)
-        return "".join(parts)
 
 
 @dataclass(frozen=True)
@@ -241,6 +180,10 @@ class ChatFormat:
         parser = self.parser(tools, prompt)
         return fold_deltas([*parser.feed(text), *parser.finish()])
 
+    def validate(self, messages: Sequence[Mapping[str, Any]], add_generation_prompt: bool = True) -> list[Problem]:
+        """Return the rules of the template that a conversation breaks; see :meth:`Conversation.validate`."""
+        return self.conversation.validate(messages, add_generation_prompt)
+
     # Storing ---------------------------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
@@ -262,11 +205,10 @@ __all__ = [
     "Conversation",
     "Counterexample",
     "Marker",
+    "Problem",
     "Reasoning",
     "Role",
     "Step",
     "Tools",
     "Verdict",
 ]
-
-_Messages = Sequence[Mapping[str, Any]]
