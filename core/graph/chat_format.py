@@ -17,6 +17,7 @@ from .model import TurnGraph
 from .view import Content, Marker, Reasoning, State, Tools
 
 if TYPE_CHECKING:
+    from ..export.response import ResponseTemplate
     from ..parse import StreamParser
 
 VERSION = 2
@@ -189,6 +190,12 @@ class ChatFormat:
     def to_dict(self) -> dict[str, Any]:
         """Return the format as JSON-serialisable data, with the version of the layout."""
         return {"version": VERSION, **dump(self)}
+
+    def to_response_template(self) -> ResponseTemplate:
+        """Return the format as a response template of transformers, with what that cannot say of it."""
+        from ..export.response import write_response_template
+
+        return write_response_template(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ChatFormat:
