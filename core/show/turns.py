@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from ..ask.oracle import Oracle
-from ..ask.question import Call, Question, Shape, Switches, build_history, build_tools
+from ..ask.question import Call, Question, Shape, Switches, build_history, build_tools, build_turn
 from ..ask.shapes import find_reasoning_shape, find_shape, list_call_shapes
 from ..ask.switches import list_settings
 from ..budget import Budget
@@ -37,7 +37,7 @@ class KnownTurn:
 
     ``added`` is what the generation prompt adds, ``text`` what the model writes behind it, the end of the turn included.
     ``reasoning``, ``content`` and ``calls`` are None or empty where the template does not print them. ``messages``, ``tools`` and
-    ``switches`` are what a request says that leads to ``prompt``.
+    ``switches`` are what a request says that leads to ``prompt``, ``message`` is the turn as it is handed back.
     """
 
     prompt: str
@@ -47,6 +47,7 @@ class KnownTurn:
     content: str | None
     calls: tuple[Call, ...]
     messages: tuple[dict[str, Any], ...]
+    message: dict[str, Any]
     tools: tuple[dict[str, Any], ...]
     switches: Switches
 
@@ -66,6 +67,17 @@ class KnownTurn:
         """Return the text as a server hands it on, without what ends the turn."""
         ends = [place for stop in stops if (place := self.text.rfind(stop)) >= 0]
         return self.text[: min(ends)] if ends else self.text
+
+    def words(self) -> dict[str, str]:
+        """Return what stands in the fields, each text with its kind."""
+        words: dict[str, str] = {}
+        for kind, text in (("reasoning", self.reasoning), ("content", self.content)):
+            words.update({text: kind} if text else {})
+        for call in self.calls:
+            words.update({call.name: "name", call.id: "id"})
+            for key, value in call.object.items():
+                words.update({key: "key", value if isinstance(value, str) else json.dumps(value): "value"})
+        return words
 
     @property
     def expected(self) -> dict[str, Any]:
@@ -122,6 +134,7 @@ def _ask(oracle: Oracle, question: Question, shape: Shape) -> KnownTurn | None:
         question.content if question.content and question.content in turn.text else None,
         question.calls,
         tuple(build_history(question, shape)),
+        build_turn(question, shape),
         tuple(build_tools(question.calls, shape)) if question.calls else (),
         question.switches,
     )
@@ -134,13 +147,7 @@ def pick_example(turns: Sequence[KnownTurn]) -> KnownTurn | None:
 
 def cut_pieces(turn: KnownTurn) -> Iterator[Piece]:
     """Return a turn in pieces, each field told from the texts around it."""
-    words: dict[str, str] = {}
-    for kind, text in (("reasoning", turn.reasoning), ("content", turn.content)):
-        words.update({text: kind} if text else {})
-    for call in turn.calls:
-        words.update({call.name: "name", call.id: "id"})
-        for key, value in call.object.items():
-            words.update({key: "key", value if isinstance(value, str) else json.dumps(value): "value"})
+    words = turn.words()
     pattern = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in sorted(words, key=len, reverse=True))
     at = 0
     for match in re.finditer(pattern, turn.text):
