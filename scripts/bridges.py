@@ -20,12 +20,13 @@ from typing import Any, NamedTuple
 from corpus import Source, load_corpus
 from rendering import BOS, EOS
 
-from chat_autoparser import ChatFormat, Renderer, analyze, load_renderer
-from chat_autoparser.bridge import Bridger
+from chat_autoparser import Renderer, load_renderer
+from chat_autoparser.analysing import analyze
+from chat_autoparser.ask.question import Question
+from chat_autoparser.converse.author import CONTENT, REASONING, Author, Generation, make_calls
+from chat_autoparser.converse.bridge import Bridger
 from chat_autoparser.errors import AutoparserError
-from chat_autoparser.example import CONTENT, REASONING, make_calls
-from chat_autoparser.generation import Author, Generation
-from chat_autoparser.probes import Question
+from chat_autoparser.graph.chat_format import ChatFormat
 
 MARKERS = re.compile(r"</?[|｜]?[^<>\s{}'\"=/\\]+[|｜]?>|\[/?[A-Z_]+\]")
 
@@ -72,8 +73,8 @@ def list_cases(author: Author) -> Iterator[Case]:
     thought = REASONING if author.format.reasoning else None
     asked = [{"role": "user", "content": "And tomorrow?"}]
     for name, question in (
-        ("content", Question(content=CONTENT)),
-        ("reasoning, content", Question(content=CONTENT, reasoning=thought)),
+        ("content", Question(content=CONTENT, tools=False)),
+        ("reasoning, content", Question(content=CONTENT, reasoning=thought, tools=False)),
         ("call", Question(content=None, calls=make_calls(1, author.named_ids))),
         ("reasoning, call", Question(content=None, reasoning=thought, calls=make_calls(1, author.named_ids))),
         ("two calls", Question(content=None, calls=make_calls(2, author.named_ids))),
@@ -105,7 +106,7 @@ def load(source: Source) -> tuple[Renderer, ChatFormat, Author]:
 def measure(source: Source) -> dict[str, str]:
     """What became of each case: "equal" to a full render, "kept" where there is none to compare with, or why not."""
     renderer, format, author = load(source)
-    markers = [*MARKERS.findall(source.text), *format.turn.stops, BOS, EOS]
+    markers = [*MARKERS.findall(source.text), *format.stops, BOS, EOS]
     tokenizer = Plain(make_tokenizer(source.text, markers))
     bridger = Bridger(renderer, format, tokenizer)
     found = {}
@@ -123,7 +124,7 @@ def measure(source: Source) -> dict[str, str]:
             continue
         answer = author.answer(question)
         full = author.render([*author.build_prompt(question), answer or {}, *case.new], tools, True, ())
-        if full is None or "cut off" in case.name or not full.startswith(generation.prompt + generation.text):
+        if full is None or "cut off" in case.name or not full.startswith(generation.prompt + generation.text + generation.stop):
             found[case.name] = "kept"
         else:
             rendered = tokenizer.decode(bridged.ids)
@@ -187,7 +188,7 @@ def compare(model: str, source: Source, *, everything: bool) -> Iterator[tuple[s
         prompt = tokenizer.encode(generation.prompt)
         bare = bridger.extend(prompt, tokenizer.encode(generation.text), case.new, tools, faithful=not everything).text
         # Where a turn has no end of its own, generation stops at what begins the next message.
-        stop = generation.stop or next((stop for stop in format.turn.stops if bare.startswith(stop)), "")
+        stop = generation.stop or next((stop for stop in format.stops if bare.startswith(stop)), "")
         for ending in ("",) if "cut off" in case.name else dict.fromkeys((stop, "")):
             completion = tokenizer.encode(generation.text + ending)
             ours = bridger.extend(prompt, completion, case.new, tools, faithful=not everything)

@@ -22,6 +22,8 @@ from corpus import Source, load_corpus
 from rendering import BOS, EOS
 
 import chat_autoparser as ca
+from chat_autoparser.analysing import analyze
+from chat_autoparser.graph.chat_format import ChatFormat
 
 ROLES = ("system", "user", "assistant")
 WORDS = ("zorvim", "quelta", "brasno", "himduk", "wexolf", "jupati")
@@ -59,7 +61,7 @@ def measure(source: Source) -> dict[str, Any] | None:
     parts = takes_parts(render)
     if parts is None:
         return None
-    format = ca.analyze(render)
+    format = analyze(render)
     counts: Counter[tuple[str, str]] = Counter()
     examples: dict[tuple[str, str], tuple[str, ...]] = {}
     for count in range(1, 5):
@@ -74,13 +76,13 @@ def measure(source: Source) -> dict[str, Any] | None:
     return {"name": source.name, "counts": counts, "examples": examples, "layout": layout}
 
 
-def list_layouts(format: ca.ChatFormat) -> list[tuple[str, ...]]:
+def list_layouts(format: ChatFormat) -> list[tuple[str, ...]]:
     turns = ("user", "assistant", "user", "assistant", "user")
     known = [role.name for role in format.conversation.roles]
     return [turns[:1], turns[:3], turns, *([("system", *turns)] if "system" in known else [])]
 
 
-def compare_layout(format: ca.ChatFormat, render: ca.Renderer, roles: tuple[str, ...], parts: bool) -> bool:
+def compare_layout(format: ChatFormat, render: ca.Renderer, roles: tuple[str, ...], parts: bool) -> bool:
     """Whether the glued text is what the template renders; what follows it depends on the prompt, and is not looked at."""
     if not format.conversation.roles:
         return False

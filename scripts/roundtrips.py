@@ -1,7 +1,7 @@
 """Whether what a model writes comes back unchanged with the next turn, over all templates.
 
 For each template, each shape of turn is written as the template prints it, parsed, put back into the conversation and
-rendered with the next turn (`chat_autoparser.roundtrip`). The table counts turns that come back, those that the template
+rendered with the next turn (`chat_autoparser.converse.roundtrip`). The table counts turns that come back, those that the template
 breaks whatever a parser does, with the share that one of its switches repairs, those that would need white space alone to
 be reasoning or content (which no parser here takes it for), and those that the parse breaks although another reading of the
 text would have come back: that must be none.
@@ -28,9 +28,10 @@ from conversations import JsonObject
 from corpus import Source, load_corpus
 from rendering import BOS, EOS
 
-from chat_autoparser import analyze, load_renderer
+from chat_autoparser import load_renderer
+from chat_autoparser.analysing import analyze
+from chat_autoparser.converse.roundtrip import check_roundtrips
 from chat_autoparser.errors import AutoparserError
-from chat_autoparser.roundtrip import check_roundtrips
 
 KINDS = ("content", "truncated", "reasoning, content", "call", "reasoning, call", "line break", "other spaces")
 

@@ -16,12 +16,15 @@ class Turn(NamedTuple):
     """A rendered turn.
 
     ``prompt`` is what the generation prompt adds, ``text`` what follows it. Where the history is not printed as the prompt
-    begins it, ``exact`` is False, and ``prompt`` is what both have in common, whole words and brackets.
+    begins it, ``exact`` is False, and ``prompt`` is what both have in common, whole words and brackets. Where only the end of
+    the prompt is printed alike, ``header`` is what is common at its beginning, and ``between`` what stands between both.
     """
 
     prompt: str
     text: str
     exact: bool = True
+    header: str = ""
+    between: str = ""
 
 
 class Prompt(NamedTuple):
@@ -60,12 +63,12 @@ class Oracle:
         usual = self.ask_prompt(replace(question, calls=()), shape)
         if usual and usual.always and usual.added and text.endswith(usual.added):
             text = text[: len(text) - len(usual.added)]
-        turn = usual and _split(text, usual)
+        turn = usual and _split(text, usual, question)
         if turn is None or not turn.exact:
             # The tools of the question may stand behind the user's words, and history may be printed as if no switch was set.
             for other in (question, replace(question, switches=()), replace(question, switches=(), tools=False)):
                 own = self.ask_prompt(other, shape) if turn is None or not turn.exact else None
-                turn = (own and _split(text, own)) or turn
+                turn = (own and _split(text, own, question)) or turn
         return turn and turn._replace(text=_cut_following(turn.text))
 
     def ask_prompt(self, question: Question, shape: Shape | None = None) -> Prompt | None:
@@ -114,22 +117,66 @@ def _find_added(whole: str, bare: str | None) -> str:
     return whole.rpartition(asked)[2]
 
 
-def _split(text: str, prompt: Prompt) -> Turn | None:
-    """Tell the turn from the prompt before it; tools that stand before the user's words may differ."""
-    asked = max(RESULT, USER, key=prompt.whole.rfind)
-    place = prompt.whole.rfind(asked)
-    tail = prompt.whole[place:] if place >= 0 else prompt.whole
-    start = (text.find(asked) if asked == RESULT else text.rfind(asked)) if place >= 0 else 0
-    if start < 0:
-        return None
-    rest = text[start:]
+def _split(text: str, prompt: Prompt, question: Question) -> Turn | None:
+    """Tell the turn from the prompt before it; None where no beginning of a turn can be made out.
+
+    A history may print the header of a turn in another way than a prompt does. Then, in this order: the prompt's addition stands
+    somewhere before the first field; its end does, and that is no mark that it has elsewhere, too; its beginning does; or the
+    history prints no header at all.
+    """
+    rest, tail = _cut_asked(text, prompt.whole)
     if rest.startswith(tail):
         return Turn(prompt.added, rest[len(tail) :])
-    before = tail[: len(tail) - len(prompt.added)]
-    if not rest.startswith(before) or not prompt.added:
-        return None
-    shared = _find_header(prompt.added, rest[len(before) :])
-    return Turn(shared, rest[len(before) + len(shared) :], False)
+    added = prompt.added
+    region = rest[: _find_first_field(rest, question)]
+    place = region.rfind(added)
+    if place >= 0 and added.strip():
+        return Turn(added, rest[place + len(added) :])
+    tokens = list_tokens(added)
+    end = _find_end(tokens, region)
+    before = tail[: len(tail) - len(added)]
+    followed = rest[len(before) :] if rest.startswith(before) else ""
+    header = _find_header(added, followed) if followed else ""
+    if end:
+        turn = rest[region.rfind(end) + len(end) :]
+        between = followed[len(header) : len(followed) - len(turn)]
+        return Turn(added, turn, True, header.strip() and header, between)
+    if header.strip():
+        return Turn(header, followed[len(header) :], False)
+    header = _find_beginning(tokens, region)
+    if header:
+        return Turn(header, rest[region.rfind(header) + len(header) :], False)
+    return Turn(added, followed, False) if followed else None
+
+
+def _cut_asked(text: str, prompt: str) -> tuple[str, str]:
+    """Return a render and a prompt from what is answered on; tools that stand before may differ."""
+    asked = max(RESULT, USER, key=prompt.rfind)
+    place = prompt.rfind(asked)
+    start = text.find(asked) if asked == RESULT else text.rfind(asked)
+    return (text[start:], prompt[place:]) if place >= 0 and start >= 0 else (text, prompt)
+
+
+def _find_first_field(rest: str, question: Question) -> int:
+    """Return where the first word of the turn stands."""
+    words = [question.reasoning, question.content, *(word for call in question.calls for word in (call.name, call.id))]
+    places = [place for word in words if word and (place := rest.find(word)) >= 0]
+    return min(places, default=len(rest))
+
+
+def _find_end(tokens: list[str], region: str) -> str:
+    """Return the longest end of a prompt that stands in a region, if its last mark is one that the prompt has only once."""
+    marks = [token for token in tokens if any(map(str.isalnum, token))]
+    if not marks or marks.count(marks[-1]) > 1:
+        return ""
+    ends = ("".join(tokens[place:]) for place in range(len(tokens)))
+    return next((end for end in ends if marks[-1] in end and end in region), "")
+
+
+def _find_beginning(tokens: list[str], region: str) -> str:
+    """Return the longest beginning of a prompt that stands in a region, if a mark is in it."""
+    beginnings = ("".join(tokens[:place]) for place in range(len(tokens), 0, -1))
+    return next((each for each in beginnings if each in region and any(map(str.isalnum, each))), "")
 
 
 def _find_header(added: str, rest: str) -> str:

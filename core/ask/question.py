@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .words import LATER, RESULT, SYSTEM, USER, make_word
+from .words import LATER, RESULT, SYSTEM, UNREAD, USER, make_word
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking")
 """The names under which a message's reasoning is known to vLLM, SGLang and transformers (their message schemas)."""
@@ -115,7 +115,7 @@ def _add_reasoning(message: dict[str, Any], question: Question, shape: Shape) ->
         if name != "parts":
             message[name] = question.reasoning
             continue
-        parts = [{"type": "thinking", "thinking": question.reasoning}]
+        parts = [{"type": "thinking", "thinking": question.reasoning, "unread": UNREAD}]
         if question.content is not None:
             parts.append({"type": "text", "text": question.content})
         message["content"] = parts

@@ -9,7 +9,7 @@ from typing import Literal
 
 from .oracle import Oracle
 from .question import REASONING_FIELDS, Call, Question, Shape, Switches
-from .words import USER, make_id, make_named_id, make_word
+from .words import UNREAD, USER, make_id, make_named_id, make_word
 
 _CONTENT, _REASONING, _NAME, _KEY, _VALUE = (make_word(kind) for kind in ("c", "r", "fn", "k", "v"))
 _FORMS: tuple[Literal["object", "text"], ...] = ("object", "text")
@@ -40,7 +40,7 @@ def list_call_shapes(oracle: Oracle) -> list[Shape]:
 
 def _list_candidates(oracle: Oracle, arguments: Literal["object", "text"]) -> Iterator[Shape]:
     """List shapes for calls, the usual ones first; what only helps against a refusal is tried only after one."""
-    for named_ids, result, absent in product((False, True), (False, True), _ABSENT):
+    for result, named_ids, absent in product((False, True), (False, True), _ABSENT):
         likely = replace(oracle.shape, arguments=arguments, result=result, absent=absent, named_ids=named_ids)
         yield likely
         if _refuses(oracle, likely):
@@ -94,4 +94,5 @@ def _count_reasoning(oracle: Oracle, shape: Shape, calling: Shape | None, switch
             text = oracle.render(Question(_REASONING, content, (make_test_call(shape),), switches), shape) or ""
             if _REASONING in text:
                 break
-    return text.count(_REASONING)
+    # A whole part that is dumped is no way of printing reasoning.
+    return 0 if UNREAD in text else text.count(_REASONING)

@@ -38,7 +38,7 @@ def find_switches(oracle: Oracle) -> list[Switches]:
         prompt = oracle.ask_prompt(Question(switches=setting))
         turns = [oracle.ask_turn(Question(each, content, switches=setting)) for each in (reasoning, None)]
         look = (prompt and prompt.added, turns)
-        if look in looks or not any(turns) or _is_echo(setting, look):
+        if look in looks or not any(turns) or (looks and _is_echo(setting, look, looks[0])):
             continue
         looks.append(look)
         kept.append(setting)
@@ -47,6 +47,12 @@ def find_switches(oracle: Oracle) -> list[Switches]:
     return kept
 
 
-def _is_echo(setting: Switches, look: Any) -> bool:
+def _is_echo(setting: Switches, look: Any, usual: Any) -> bool:
     """Whether a value is printed as it is: that is text, and no switch."""
-    return any(isinstance(value, str) and len(value) > 3 and value in repr(look) for _, value in setting)
+    counts = [_join_texts(each).count(str(value)) for each in (usual, look) for _, value in setting]
+    return counts[len(setting) :] > counts[: len(setting)]
+
+
+def _join_texts(look: Any) -> str:
+    prompt, turns = look
+    return "\n".join([prompt or "", *(turn.text for turn in turns if turn)])

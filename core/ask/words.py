@@ -20,6 +20,9 @@ RESULT = "tzqdonex"
 SYSTEM = "szqrulex"
 """What the system's message says."""
 
+UNREAD = "szqlostx"
+"""Stands in a field that no template reads: where it is printed, a whole object was dumped."""
+
 
 def make_word(kind: str, number: int = 0) -> str:
     """Return the word of a kind (a few letters) and a number."""
@@ -34,7 +37,7 @@ def make_id(number: int) -> str:
 
 def holds_word(text: str) -> bool:
     """Whether a word that was made for a question stands in a text."""
-    return _SHAPE.search(text) is not None or any(word in text for word in (USER, LATER, RESULT, SYSTEM))
+    return _SHAPE.search(text) is not None or any(word in text for word in (USER, LATER, RESULT, SYSTEM, UNREAD))
 
 
 def make_named_id(name: str, number: int) -> str:

@@ -38,6 +38,7 @@ class Draft:
         self.guessed: set[str] = set()
         self.stops: list[str] = []
         self.named_ids = False
+        self.hidden = False
         self.repeated_keys = False
         self.notes: list[str] = []
 
@@ -57,6 +58,8 @@ class Draft:
             link = Link(piece.text, piece.field, opens)
             if source == START:
                 self.starts[turn.prompt][link] = None
+                if turn.header:
+                    self.starts[turn.header][link._replace(text=turn.between + link.text)] = None
             else:
                 self.edges[TURN][source][link] = None
             source = piece.field

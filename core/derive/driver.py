@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..ask.oracle import Oracle
-from ..ask.question import Shape, Switches
+from ..ask.question import Question, Shape, Switches
 from ..ask.shapes import find_reasoning_shape, find_shape, list_call_shapes
 from ..ask.switches import find_switches, list_settings
 from ..budget import Budget
@@ -24,13 +24,18 @@ class Derivation:
     """The graph of a turn, and what was found out on the way.
 
     ``shape`` is the shape for turns without calls, ``calling`` those for turns with calls (one for each form of arguments that
-    is printed in a way of its own), ``settings`` the switches that change something.
+    is printed in a way of its own), ``settings`` the switches that change something. ``hidden`` is set where reasoning is never
+    printed and its marks were inferred, ``offers_tools`` where tools are shown to the model, ``from_instructions`` where calls were
+    read from an example in the instructions.
     """
 
     graph: TurnGraph
     shape: Shape
     calling: tuple[Shape, ...]
     settings: tuple[Switches, ...]
+    hidden: bool = False
+    offers_tools: bool = False
+    from_instructions: bool = False
     renders: int = 0
 
 
@@ -59,7 +64,21 @@ def derive(oracle: Oracle) -> Derivation:
         learn_resumed_turns(draft, oracle, callers[0], ())
     learn_starts(draft, oracle, settings)
     draft.stops = find_stops(draft)
-    return Derivation(finish(draft), oracle.shape, tuple(callers), tuple(settings), oracle.renders)
+    return Derivation(
+        finish(draft),
+        oracle.shape,
+        tuple(callers),
+        tuple(settings),
+        hidden=draft.hidden,
+        offers_tools=_offers_tools(oracle),
+        renders=oracle.renders,
+    )
+
+
+def _offers_tools(oracle: Oracle) -> bool:
+    """Whether a template shows tools to the model."""
+    prompts = [oracle.ask_prompt(Question(tools=tools)) for tools in (True, False)]
+    return prompts[0] is not None and (prompts[1] is None or prompts[0].whole != prompts[1].whole)
 
 
 def _learn_calls(draft: Draft, oracle: Oracle, shapes: list[Shape], settings: list[Switches]) -> list[Shape]:
@@ -77,8 +96,6 @@ def _learn_calls(draft: Draft, oracle: Oracle, shapes: list[Shape], settings: li
 
 def _is_alike(oracle: Oracle, caller: Caller, learnt: list[Shape]) -> bool:
     """Whether calls are printed as in a shape that was learnt already."""
-    from ..ask.question import Question
-
     for counts in ((2,), (0, 1)):
         question = Question(calls=caller.make_calls(counts))
         text = oracle.render(question, caller.shape)

@@ -75,14 +75,20 @@ def _split_parts(text: str, slots: Slots) -> tuple[str, ...]:
     return (*parts, text[at:])
 
 
-def _make_edges(source: Field, links: Links, slots: Slots) -> list[Edge]:
+def _make_edges(source: Field, links: Links, slots: Slots, lengths: Mapping[Field, int]) -> list[Edge]:
+    """Make the edges of a source: the longest text first, then the key that the longest text follows, then what is plain."""
     edges = {}
     for link in links:
         if holds_word(link.text):
             continue  # the template prints a part of a field that it changed; nothing general can be said
         edge = Edge(source.name, _split_parts(link.text, slots), link.target.name, link.opens_call)
-        edges.setdefault(edge, (-len(link.text), not _is_plain(link.target), link.target.kind == "content", not link.target.beside_calls))
+        edges.setdefault(edge, (-len(link.text), -lengths.get(link.target, 0), not _is_plain(link.target), link.target.kind == "content", not link.target.beside_calls))
     return sorted(edges, key=lambda edge: edges[edge])
+
+
+def _measure_keys(sources: Mapping[Field, Links]) -> dict[Field, int]:
+    """Return the length of the longest text behind each key."""
+    return {field: max(map(len, (link.text for link in links)), default=0) for field, links in sources.items() if field.kind == "key"}
 
 
 def _is_plain(field: Field) -> bool:
@@ -95,7 +101,8 @@ def _make_graph(draft: Draft, name: str, slots: Slots) -> Graph:
     fields = dict.fromkeys([START, *sources, *(link.target for links in (*sources.values(), *starts) for link in links)])
     fields.pop(END, None)
     nodes = tuple(_make_node(draft, name, field) for field in (*fields, END))
-    edges = [edge for source, links in sources.items() for edge in _make_edges(source, links, slots)]
+    lengths = _measure_keys(sources)
+    edges = [edge for source, links in sources.items() for edge in _make_edges(source, links, slots, lengths)]
     return Graph(nodes, tuple(edges))
 
 
@@ -114,8 +121,9 @@ def _make_node(draft: Draft, graph: str, field: Field) -> Node:
 
 def _make_starts(draft: Draft, slots: Slots) -> tuple[Start, ...]:
     starts = []
+    lengths = _measure_keys(draft.edges[TURN])
     for prompt, links in draft.starts.items():
         settings = tuple((name, repr(value)) for name, value in draft.switches.get(prompt, ()))
-        edges = tuple(_make_edges(START, links, slots))
+        edges = tuple(_make_edges(START, links, slots, lengths))
         starts.append(Start(prompt, settings, edges, prompt not in draft.guessed))
     return tuple(starts)

@@ -121,4 +121,5 @@ def add_hidden(draft: Draft, hidden: Hidden) -> None:
                 for end in hidden.ends:
                     for space in ("\n\n", "\n", ""):
                         draft.add(TURN, reasoning, end + space + link.text, link.target, link.opens_call)
+    draft.hidden = True
     draft.notes.append(f"reasoning is never printed; its end was taken for one because {hidden.source}")

@@ -9,6 +9,7 @@ from ..ask.question import Question, Shape
 from ..ask.shapes import make_test_call
 from ..ask.words import SYSTEM
 from ..graph.chat_format import Asking, Capabilities, ChatFormat
+from ..graph.conversation import ASSISTANT, NAME, TOOL, USER, Conversation
 from ..graph.view import find_tools
 from .driver import Derivation, derive
 from .roles import find_conversation
@@ -22,7 +23,18 @@ def derive_format(oracle: Oracle) -> ChatFormat:
     derivation = derive(oracle)
     asking, calling = make_asking(derivation), bool(derivation.calling)
     conversation = find_conversation(oracle, make_shape(asking), calling)
-    return ChatFormat(derivation.graph, asking, find_capabilities(oracle, derivation), conversation)
+    graph = derivation.graph if derivation.graph.stops else replace(derivation.graph, stops=_find_following_stops(conversation))
+    return ChatFormat(graph, asking, find_capabilities(oracle, derivation), conversation)
+
+
+def _find_following_stops(conversation: Conversation) -> tuple[str, ...]:
+    """Return what begins the next message, where a turn has no end of its own: models write that, and servers stop on it."""
+    end = next((role.end for role in conversation.roles if role.name == ASSISTANT), "x")
+    if end.strip():
+        return ()
+    starts = [role.start.strip() for role in conversation.roles if role.name in (USER, TOOL) and not role.within]
+    # A word at the beginning of a line is told from the same word in an answer.
+    return tuple(dict.fromkeys("\n" * end.endswith("\n") + start for start in starts if start and NAME not in start))
 
 
 def make_asking(derivation: Derivation) -> Asking:

@@ -50,15 +50,17 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | 
 
     If what it has beyond the header ends reasoning, it is as if the header had been printed; if it does not, reasoning is open.
     """
-    header = find_header(prompt, shown)
-    links = shown.get(header, {})
-    beyond = prompt.rpartition(header)[2] if header else prompt
+    headers = sorted((each for each in shown if each.strip() and each in prompt), key=len, reverse=True)
+    beyond = {header: prompt.rpartition(header)[2] for header in headers}
     ends = hidden.ends if hidden else _list_reasoning_ends(draft)
-    links = _give_back(links, header, beyond, ends)
-    closed = {link: None for link in links if link.target.kind != "reasoning"}
-    if not ends or any(end in beyond for end in ends) or not beyond.strip():
-        return closed or dict(links)
-    return {Link("", _REASONING): None, Link("", _REASONING._replace(beside_calls=True)): None}
+    opened = any(rest.strip() for rest in beyond.values()) or not headers
+    if opened and ends and not any(end in rest for end in ends for rest in beyond.values()):
+        return {Link("", _REASONING): None, Link("", _REASONING._replace(beside_calls=True)): None}
+    found: Links = {}
+    for header in headers:
+        links = {link: None for link in shown[header] if link.target.kind != "reasoning"}
+        found |= _give_back(links, header, beyond[header], ends)
+    return found or {link: None for links in shown.values() for link in links}
 
 
 def _give_back(links: Links, header: str, beyond: str, ends: Iterable[str]) -> Links:
@@ -72,11 +74,6 @@ def _give_back(links: Links, header: str, beyond: str, ends: Iterable[str]) -> L
             if header.endswith(lead[:length]) and (lead[:length] + beyond).startswith(lead):
                 return {link._replace(text=lead[:length] + link.text): None for link in links}
     return links
-
-
-def find_header(prompt: str, shown: Iterable[str]) -> str:
-    """Return the longest header of the history that stands in a prompt."""
-    return max((each for each in shown if each.strip() and each in prompt), key=len, default="")
 
 
 def _list_reasoning_ends(draft: Draft) -> list[str]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 NO, MORE = -1, -2
 """What a match answers instead of the place behind it: the text is not there, or may be there when more has come."""
 
-_TOKEN = re.compile(r"</?[^<>\s\"'=]+>|<[^<>\n]*>|\[/?\w+\]|\w+|\s+|.", re.DOTALL)
+_TOKEN = re.compile(r"</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[/?\w+\]|\w+|\s+|.", re.DOTALL)
 _MARK = re.compile(r"\S*[^\w\s]\S*")
 _BLANK = re.compile(r"\s*")
 _DIGITS = re.compile(r"\d*")
@@ -35,9 +35,15 @@ def skip_blank(text: str, at: int) -> int:
 
 
 def is_firm(text: str) -> bool:
-    """Whether a text holds something that nobody writes by chance: three signs without white space, one of them no letter, and
-    not the brackets, quotes and commas of data alone."""
-    return any(len(found[0]) >= 3 and not _JSON.issuperset(found[0]) for found in _MARK.finditer(text))
+    """Whether a text holds something that nobody writes by chance.
+
+    That is three signs without white space, one of them no letter, or two signs around words; the brackets, quotes and commas of
+    data alone are not.
+    """
+    if any(len(found[0]) >= 3 and not _JSON.issuperset(found[0]) for found in _MARK.finditer(text)):
+        return True
+    signs = [sign for sign in text if not (sign.isalnum() or sign in _JSON)]
+    return len(signs) >= 2 and len("".join(text.split())) >= 4
 
 
 class Constant:

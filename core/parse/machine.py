@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..delta import Delta
 from ..errors import AutoparserError
@@ -37,18 +37,31 @@ class ClosedParserError(AutoparserError):
     """A parser was fed after its end."""
 
 
+class Step(NamedTuple):
+    """Something that is read on the way to a field that is streamed."""
+
+    kind: Literal["open", "close", "name", "id", "key"]
+    text: str = ""
+
+
 class Landing(NamedTuple):
-    """Where a rule leads: the place behind it and the fields that were read on the way."""
+    """Where a rule leads: the place behind it, and what was read on the way: calls that end and begin, names, ids and keys."""
 
     end: int
     spot: Spot
     rule: Rule
     trail: str = ""
-    name: str | None = None
-    id: str | None = None
-    keys: tuple[str, ...] = ()
-    opens: bool = False
+    steps: tuple[Step, ...] = ()
     pops: int = 0
+
+    def find(self, kind: str) -> str | None:
+        """Return the last field of a kind that was read on the way in the call that is open at its end."""
+        for step in reversed(self.steps):
+            if step.kind == kind:
+                return step.text
+            if step.kind == "open":
+                return None
+        return None
 
 
 class Frame(NamedTuple):
@@ -180,35 +193,19 @@ class Machine:
             return None
         if rule.kind == "end":
             return self._try_pop(rule, end, final)
-        return self._land(rule, end, trail, final)
+        return self._land(rule, end, trail, final, spot.graph)
 
-    def _try_end(self, rule: Rule, at: int, final: bool) -> Landing | object | None:
-        """Match the end of the turn, which is one only at the end of the output, where a server may have cut it."""
-        constant = rule.constant
-        end = constant.match_core(self.buffer, at, False)
-        if end == MORE:
-            if not final:
-                return _MORE
-            return self._make_landing(rule, len(self.buffer)) if self._is_whole(rule, at) else None
-        if end == NO or skip_blank(self.buffer, end) < len(self.buffer):
+    def _try_end(self, rule: Rule, at: int, final: bool, found: Landing | None = None) -> Landing | object | None:
+        """Match the end of the turn, which is one only at the end of the output."""
+        end = rule.constant.match_core(self.buffer, at, final)
+        if end < 0:
+            return _MORE if end == MORE else None
+        if skip_blank(self.buffer, end) < len(self.buffer):
             return None
-        return self._make_landing(rule, len(self.buffer)) if final else _MORE
-
-    def _is_whole(self, rule: Rule, at: int) -> bool:
-        """Whether what is left of the output is a beginning of a rule that ends with a whole mark."""
-        for atom in rule.constant.atoms:
-            if at >= len(self.buffer):
-                return True
-            if atom.kind == "solid":
-                if not self.buffer.startswith(atom.text, at):
-                    return False
-                at += len(atom.text)
-            elif atom.kind == "blank":
-                at = skip_blank(self.buffer, at)
-        return True
-
-    def _make_landing(self, rule: Rule, end: int) -> Landing:
-        return Landing(end, Spot(TURN, rule.targets, ()), rule)
+        if not final:
+            return _MORE
+        steps = (*(found.steps if found else ()), Step("close"))
+        return Landing(len(self.buffer), Spot(TURN, rule.targets, ()), found.rule if found else rule, steps=steps)
 
     def _try_pop(self, rule: Rule, end: int, final: bool) -> Landing | object | None:
         """Leave a list or an object: what is behind it must follow."""
@@ -223,24 +220,29 @@ class Machine:
             return landing._replace(pops=landing.pops + 1)
         return landing
 
-    def _land(self, rule: Rule, end: int, trail: str, final: bool, found: Landing | None = None) -> Landing | object | None:
+    def _land(
+        self, rule: Rule, end: int, trail: str, final: bool, graph: str, found: Landing | None = None
+    ) -> Landing | object | None:
         """Read the short fields behind a rule, down to one that is streamed."""
-        opens = rule.opens or (found is not None and found.opens)
         if rule.opens and not self.may_call:
             return None
-        spot = self.plan.spot(self.spot.graph if rule.targets[0] not in (GAP, AFTER) else TURN, rule.targets, self.may_call)
-        here = Landing(end, spot, found.rule if found else rule, trail, opens=opens)
-        if found is not None:
-            here = here._replace(name=found.name, id=found.id, keys=found.keys)
+        graph = TURN if rule.targets[0] in (GAP, AFTER) else graph
+        steps = found.steps if found else ()
+        if rule.closes or rule.opens:
+            steps += (Step("close"),)
+        if rule.opens:
+            steps += (Step("open"),)
+        spot = self.plan.spot(graph, rule.targets, self.may_call)
+        here = Landing(end, spot, found.rule if found else rule, trail, steps)
         kind = rule.kind
         if kind in ("name", "id", "key"):
             return self._land_short(here, kind, final)
         if rule.guard == "structure" and not self._structure_follows(end, final):
             return None
-        if rule.guard == "tool" and here.name is not None and self.tools is not None and here.name not in self.tools:
-            return None
-        if rule.guard == "tool" and here.name is None:
-            return None
+        if here.rule.guard == "tool":
+            name = here.find("name")
+            if name is None or (self.tools is not None and name not in self.tools):
+                return None
         if kind == "arguments":
             return self._check_arguments(here, final)
         return here
@@ -285,7 +287,9 @@ class Machine:
 
     def _land_again(self, here: Landing, node: Node, kind: str, final: bool) -> Landing | object | None:
         call = self.writer.call
-        first = {"name": here.name or (call and call.name), "id": here.id or (call and call.id), "key": (here.keys or ("",))[-1]}[kind]
+        first = here.find(kind)
+        if first is None and call is not None and Step("open") not in here.steps:
+            first = {"name": call.name, "id": call.id, "key": call.key}[kind]
         if not first:
             return None
         if not self.buffer.startswith(first, here.end):
@@ -322,14 +326,21 @@ class Machine:
             text = get_units(here.spot.codec).decode(text)
             if not text or not self._takes_key(here, text):
                 return None
-            here = here._replace(keys=(*here.keys, text))
+            here = here._replace(steps=(*here.steps, Step("key", text)))
         elif kind == "name":
-            here = here._replace(name=text)
+            here = here._replace(steps=(*here.steps, Step("name", text)))
         elif kind == "id":
             here = self._read_id(here, text)
         more = False
         for rule in here.spot.rules:
             constant, trail = rule.constant, ""
+            if rule.kind == "end" and here.spot.graph == TURN:
+                landing = self._try_end(rule, skip_blank(self.buffer, at), final, here)
+                if landing is _MORE:
+                    more = True
+                elif landing is not None:
+                    return _MORE if more else landing
+                continue
             end = constant.match_exactly(self.buffer, at, final)
             if end == NO and constant.core:
                 core = skip_blank(self.buffer, at) if constant.lead else at
@@ -338,7 +349,7 @@ class Machine:
                 more = True
             if end < 0:
                 continue
-            landing = self._land(rule, end, trail, final, here)
+            landing = self._land(rule, end, trail, final, here.spot.graph, here)
             if landing is _MORE:
                 more = True
             elif landing is not None:
@@ -347,10 +358,10 @@ class Machine:
 
     def _read_id(self, here: Landing, text: str) -> Landing:
         if not here.spot.nodes[0].carries_name:
-            return here._replace(id=text)
+            return here._replace(steps=(*here.steps, Step("id", text)))
         known = [name for name in self.names if re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", text)]
         name = known[0] if known else re.sub(r"[^\w]\d+$", "", text).rpartition(".")[2] or text
-        return here._replace(id=text, name=name)
+        return here._replace(steps=(*here.steps, Step("id", text), Step("name", name)))
 
     def _takes_key(self, here: Landing, key: str) -> bool:
         """Whether a text may be the key of an entry here."""
@@ -359,7 +370,9 @@ class Machine:
         if here.rule.constant.firm or self.frames:
             return True
         call = self.writer.call
-        name = here.name or (call.name if call else None)
+        name = here.find("name")
+        if name is None and call is not None and Step("open") not in here.steps:
+            name = call.name
         if self.tools is None or name is None or name not in self.tools:
             return True
         properties = self.tools.get_parameters(name).list_properties()
@@ -376,13 +389,9 @@ class Machine:
             writer.close_container()
             self.schema = self.frames.pop().schema
         self.behind, self.lexer, self.holding = False, None, False
-        if landing.rule.closes or (landing.opens and writer.call):
-            self._close_call()
-        if landing.opens:
-            self._open_call(landing, start)
-        self._take_fields(landing)
-        if landing.spot.kind == "end":
-            self._close_call()
+        for step in landing.steps:
+            self._take_step(step, start)
+        writer.settle()
         if self.spot.kind == "reasoning" and landing.spot.kind != "reasoning":
             self.ended_reasoning = True
         self.spot = landing.spot
@@ -392,22 +401,22 @@ class Machine:
         if landing.spot.kind == "value":
             self._begin_value(landing)
 
-    def _open_call(self, landing: Landing, start: int) -> None:
-        self.writer.open_call(self.plan.id_behind)
-        if landing.name is None:
+    def _take_step(self, step: Step, start: int) -> None:
+        writer = self.writer
+        if step.kind == "close":
+            self._close_call()
+        elif step.kind == "open":
+            writer.open_call(self.plan.id_behind)
             self.anchor, self.origin = start, self.spot
-
-    def _take_fields(self, landing: Landing) -> None:
-        call = self.writer.call
-        if call is None:
+        elif writer.call is None:
             return
-        if landing.id is not None and call.id is None:
-            call.id = landing.id
-        if landing.name is not None and call.name is None:
-            call.name = landing.name
+        elif step.kind == "key":
+            writer.call.keys.append(step.text)
+        elif step.kind == "id" and writer.call.id is None:
+            writer.call.id = step.text
+        elif step.kind == "name" and writer.call.name is None:
+            writer.call.name = step.text
             self.anchor = -1
-        self.writer.settle()
-        call.keys += landing.keys
 
     def _close_call(self, complete: bool = True) -> None:
         call = self.writer.call
@@ -435,7 +444,7 @@ class Machine:
         if not self.frames and not call.levels:
             writer.open_container("{}")
         if call.keys:
-            key = call.keys.pop(0)
+            call.key = key = call.keys.pop(0)
             parent = self.schema if self.frames else self._get_parameters()
             writer.key(key)
             value = parent.get_property(key)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Literal
 
 from ..graph import Edge, Graph, Json, Kind, Node, Text, TurnGraph
-from ..graph.cut import cut_common_start, find_boundaries
+from ..graph.cut import cut_common_end, cut_common_start, find_boundaries
 from .constants import Constant, is_firm
 
 COUNTER = "\0"
@@ -105,6 +105,7 @@ class Plan:
         self.graphs: dict[str, Graph] = {TURN: graph.turn, **dict(graph.insides)}
         self.nodes = {(name, node.name): node for name, inner in self.graphs.items() for node in inner.nodes}
         self.stops = sorted(filter(None, graph.stops), key=len, reverse=True)
+        self.turn_end = self._find_turn_end()
         self._spots: dict[tuple[str, tuple[Node, ...], bool], Spot] = {}
         self.calls = any(node.kind in ("name", "id") for node in graph.turn.nodes)
         self._edges: dict[str, dict[str, list[Edge]]] = {}
@@ -124,8 +125,15 @@ class Plan:
         """Whether an edge leaves a call."""
         return edge.opens_call or self.nodes[TURN, edge.target].kind in ("content", "reasoning", "end")
 
+    def _find_turn_end(self) -> str:
+        """Return what all turns end with."""
+        texts = [write_parts(edge) for edge in self.graph.turn.edges if self.nodes[TURN, edge.target].kind == "end"]
+        return cut_common_end(texts) if texts else ""
+
     def strip_stop(self, text: str) -> str:
         """Return what of a text at the end of a turn the model writes before the end of turn."""
+        if self.turn_end.strip():
+            return text.removesuffix(self.turn_end)
         places = [text.find(stop) for stop in self.stops if stop in text]
         return text[: min(places)] if places else text
 
@@ -213,11 +221,13 @@ class Plan:
         if node in (GAP, AFTER):
             return self._list_rules_behind(node)
         edges = self._edges[graph].get(node.name, ())
-        rules = [self._make_rule(graph, edge) for edge in edges]
         if graph != TURN:
-            return rules
+            return [self._make_rule(graph, edge) for edge in edges]
         if node.kind in _FIELDS:
             return self._close_call(node, edges)
+        ends = [edge for edge in edges if self.nodes[TURN, edge.target].kind == "end"]
+        rules = [rule for edge in ends for rule in self._list_cut_ends(write_parts(edge))]
+        rules += [self._make_rule(graph, edge) for edge in edges if edge not in ends]
         if node.kind in ("content", "reasoning"):
             rules += self._list_end_rules()
             rules += self._list_loose_openers("" if node.kind == "content" else "call in open reasoning")
@@ -230,8 +240,14 @@ class Plan:
         close = self.closes[node.name]
         rules = [self._make_rule(TURN, edge) for edge in edges if not self._is_leaving(edge)]
         if close is None:
-            leaving = [self._make_rule(TURN, edge) for edge in edges if self._is_leaving(edge)]
-            return rules + [replace(rule, closes=True) for rule in leaving]
+            for edge in edges:
+                if not self._is_leaving(edge):
+                    continue
+                if self.nodes[TURN, edge.target].kind == "end":
+                    rules += self._list_cut_ends(write_parts(edge), True)
+                else:
+                    rules.append(replace(self._make_rule(TURN, edge), closes=True))
+            return rules
         rules.append(Rule(read_parts(close), (GAP,), closes=True))
         rules += self._list_short_closes(close)
         return rules
@@ -249,8 +265,13 @@ class Plan:
             for source, close in self.closes.items():
                 for edge in self._edges[TURN].get(source, ()) if close is not None else ():
                     target = self.nodes[TURN, edge.target]
-                    if self._is_leaving(edge) and target.kind != "end" and close is not None:
-                        rules.append(Rule(read_parts(write_parts(edge)[len(close) :]), (target,), edge.opens_call))
+                    if not self._is_leaving(edge) or close is None:
+                        continue
+                    rest = write_parts(edge)[len(close) :]
+                    if target.kind == "end":
+                        rules += self._list_cut_ends(rest, True)
+                    else:
+                        rules.append(Rule(read_parts(rest), (target,), edge.opens_call))
             if self.section_close.strip():
                 rules.append(Rule(read_parts(self.section_close), (AFTER,)))
         rules += self._list_loose_openers("")
@@ -271,9 +292,20 @@ class Plan:
 
     def _list_end_rules(self) -> list[Rule]:
         """Return what ends a turn, wherever text may stand."""
-        end = Node("end", "end")
         texts = {write_parts(edge) for edge in self.graph.turn.edges if self._ends_text(edge)}
-        return [Rule(read_parts(text), (end,)) for text in sorted(texts | set(self.stops)) if text.strip()]
+        return [rule for text in sorted(texts | set(self.stops)) for rule in self._list_cut_ends(text)]
+
+    def _list_cut_ends(self, text: str, anywhere: bool = False) -> list[Rule]:
+        """Return a text that ends a turn, and each beginning of it that a server may leave of it when it cuts the end off.
+
+        With ``anywhere`` a beginning need not be a mark: behind a call nothing else is expected.
+        """
+        shared = len(self.turn_end) if self.turn_end and text.endswith(self.turn_end) else len(text)
+        places = [place for place in find_boundaries(text) if len(text) - shared <= place < len(text)]
+        cut = [beginning for place in places if is_firm(beginning := text[:place].rstrip()) or anywhere]
+        cut += [text[: text.index(stop)].rstrip() for stop in self.stops if stop in text]
+        end = Node("end", "end")
+        return [Rule(read_parts(beginning), (end,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
 
     def _ends_text(self, edge: Edge) -> bool:
         return self.nodes[TURN, edge.target].kind == "end" and self.nodes[TURN, edge.source].kind == "content"

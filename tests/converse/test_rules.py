@@ -127,8 +127,12 @@ def test_classic_layouts(name: str) -> None:
     assert {role.name: (role.start, role.end) for role in talk.roles if role.name != "tool"} == layout.roles
     assert talk.opening == layout.opening
     assert [role.name for role in talk.roles if role.within] == (["system"] if layout.inside else [])
-    assert format.stops == (layout.stop,)
     assert talk.proven
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_stops_of_classic_layouts(name: str) -> None:
+    assert analyze(LAYOUTS[name].template).stops == (LAYOUTS[name].stop,)
 
 
 def test_composing_writes_what_the_vendor_documents() -> None:
@@ -217,8 +221,7 @@ def test_stop_strings_in_plain_words_stop_no_answer_that_has_the_word() -> None:
 def test_rules_survive_storing() -> None:
     format = analyze("google-gemma-2-2b-it")
     assert ChatFormat.from_dict(format.to_dict()) == format
-    assert "roles must alternate" in str(format)
-    assert "takes no message of the kind 'system'" in str(format)
+    assert [str(problem) for problem in ChatFormat.from_dict(format.to_dict()).validate([SYSTEM, USER])]
 
 
 def test_results_of_tools_name_the_call_that_they_answer() -> None:

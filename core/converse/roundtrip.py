@@ -1,0 +1,349 @@
+"""Round trips: does what a model wrote come back unchanged when its parsed message is rendered with the next turn?
+
+Agents send the whole conversation again for every turn, and engines keep the work of an earlier one only as far as its
+text comes back. For each shape of a turn, the text that a model writes is parsed, the message is put back into the
+conversation, and the next turn is rendered: then prompt and text should be how it begins.
+
+Where they are not, the fault is the parse's if some reading of the text (the known fields, with or without the white
+space around them) would have come back, and else the template's. White space alone is no field to any reader here; where a
+turn would come back if it were one, that is said. Then each switch that the template reads is tried: one with which the
+turn comes back repairs it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from ast import literal_eval
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
+from itertools import product
+from typing import Any, Literal
+
+from ..ask.pieces import find_common_start
+from ..ask.question import Question, Switches
+from ..ask.words import LATER, RESULT
+from ..errors import TemplateError
+from ..graph.chat_format import ChatFormat
+from ..graph.cut import cut_common_start
+from ..renderer import Renderer
+from .author import (
+    CONTENT,
+    REASONING,
+    Author,
+    Form,
+    Generation,
+    find_written_json,
+    make_calls,
+    read_arguments,
+    read_message,
+)
+
+Parse = Callable[[str, "list[dict[str, Any]] | None", str], Mapping[str, Any]]
+"""Reads a text with the request's tools and the prompt: ``parse(text, tools, prompt)`` returns an OpenAI message."""
+
+Encode = Callable[[str], Sequence[int]]
+After = Literal["user", "tool", "later"]
+Fault = Literal["", "template", "parse", "white space"]
+
+ANSWER = "So it is done."
+_SHOWN = 60
+_VALUES: tuple[Any, ...] = (True, False, "none", "low", "high")
+
+
+@dataclass(frozen=True)
+class RoundTrip:
+    """What became of one turn.
+
+    ``turn`` says in words what it holds and ``after`` what follows it: a question of the user's, the results of its calls,
+    or those with an answer and a further question. ``arguments`` is the form in which they were handed back. ``kept`` tells
+    whether prompt and text are how the next prompt begins, ``read`` whether the fields are the known ones, white space apart
+    (what was not taken apart at all may come back, too), and ``tokens`` tells of tokens what ``kept`` does of text (None
+    without a tokenizer). Otherwise ``earlier`` and ``later`` are what the two have from the first difference on, ``fault``
+    says whose it is, and ``repair`` are the switches with which the turn is kept.
+    """
+
+    turn: str
+    after: After
+    switches: Switches
+    arguments: Form
+    text: str
+    kept: bool
+    read: bool = True
+    tokens: bool | None = None
+    fault: Fault = ""
+    earlier: str = ""
+    later: str = ""
+    repair: Switches = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-serialisable data."""
+        return {**asdict(self), "switches": dict(self.switches), "repair": dict(self.repair)}
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A turn to be tried: its name, its fields, and how the text departs from what the template prints."""
+
+    turn: str
+    question: Question
+    vary: Callable[[Generation, ChatFormat], str | None] | None = None
+
+
+def check_roundtrips(
+    renderer: Renderer,
+    format: ChatFormat,
+    *,
+    parse: Parse | None = None,
+    encode: Encode | None = None,
+    switches: Sequence[Switches] | None = None,
+) -> tuple[RoundTrip, ...]:
+    """Try each shape of turn that the template prints, under each switch that changes its generation prompt.
+
+    ``switches`` are other settings to try instead. ``parse`` reads the texts (that of the format by default), and ``encode``
+    turns text into tokens. Raises :class:`TemplateError` where the template renders no plain conversation and
+    :class:`BudgetError` where it takes too long. Costs some hundred renders.
+    """
+    checker = _Checker(Author(renderer, format), parse or format.parse, encode)
+    results: list[RoundTrip] = []
+    for setting in _list_switches(format) if switches is None else switches:
+        for case in _list_cases(checker.author):
+            question = replace(case.question, switches=setting)
+            results += checker.check_case(replace(case, question=question))
+    return tuple(results)
+
+
+def check_output(
+    renderer: Renderer, format: ChatFormat, text: str, *, parse: Parse | None = None, encode: Encode | None = None
+) -> tuple[RoundTrip, ...]:
+    """Try a text that a model wrote behind the generation prompt; see :func:`check_roundtrips`."""
+    checker = _Checker(Author(renderer, format), parse or format.parse, encode)
+    for stop in format.stops:
+        text = text.rstrip("\n").removesuffix(stop)
+    read = read_message(checker.parse(text, None, checker.author.write_prompt(Question(tools=False)) or ""))
+    prompt = checker.author.write_prompt(read)
+    if prompt is None:
+        raise TemplateError("checking a round trip: the template refuses a prompt; is it a chat template?")
+
+    def write(switches: Switches) -> Generation | None:
+        question = replace(read, switches=switches)
+        return Generation(question, prompt, text) if checker.author.write_prompt(question) == prompt else None
+
+    results = checker.check_generation("the given output", Generation(read, prompt, text))
+    return tuple(checker.repair(result, write) for result in results)
+
+
+def _list_switches(format: ChatFormat) -> list[Switches]:
+    """Return the switches that change what the generation prompt ends with, none first."""
+    found = [tuple((name, literal_eval(value)) for name, value in start.switches) for start in format.graph.starts]
+    return list(dict.fromkeys([(), *found]))
+
+
+def _list_cases(author: Author) -> Iterator[_Case]:
+    """List the shapes of a turn."""
+    one, two = make_calls(1, author.named_ids), make_calls(2, author.named_ids)
+    thinks = author.format.reasoning is not None
+    plain = Question(content=CONTENT, tools=False)
+    yield _Case("content", plain)
+    yield _Case("content, line break behind", plain, _end_line)
+    if author.format.capabilities.tools:
+        yield _Case("content; tools given", replace(plain, tools=True))
+    if thinks:
+        thought = replace(plain, reasoning=REASONING)
+        yield _Case("reasoning, content", thought)
+        if author.format.capabilities.tools:
+            yield _Case("reasoning, content; tools given", replace(thought, tools=True))
+        yield _Case("reasoning, line break, content", thought, _break_line)
+        yield _Case("truncated reasoning", thought, _cut_reasoning)
+    if not author.calls:
+        return
+    called = Question(content=None, calls=one)
+    yield _Case("call", called)
+    yield _Case("call, other spaces in JSON", called, _change_spaces)
+    yield _Case("content, call", replace(called, content=CONTENT))
+    if author.format.capabilities.parallel_calls:
+        yield _Case("two calls", replace(called, calls=two))
+    if thinks:
+        yield _Case("reasoning, call", replace(called, reasoning=REASONING))
+        yield _Case("reasoning, line break, call", replace(called, reasoning=REASONING), _break_line)
+        yield _Case("reasoning, content, call", replace(called, content=CONTENT, reasoning=REASONING))
+
+
+def _end_line(generation: Generation, format: ChatFormat) -> str | None:
+    """Write a line break at the end of content, where the template prints none."""
+    return generation.text + "\n" if generation.text.endswith(CONTENT) else None
+
+
+def _break_line(generation: Generation, format: ChatFormat) -> str | None:
+    """Write one more line break behind the end of reasoning: what models do, and templates seldom print."""
+    assert format.reasoning is not None, "the turn has reasoning"
+    head, end, tail = generation.text.partition(format.reasoning.end.text)
+    return f"{head}{end}\n{tail}" if end and REASONING in head else None
+
+
+def _cut_reasoning(generation: Generation, format: ChatFormat) -> str | None:
+    """End the output in the middle of the reasoning."""
+    return generation.text[: generation.text.index(REASONING)] + REASONING[: len(REASONING) // 2].rstrip()
+
+
+def _change_spaces(generation: Generation, format: ChatFormat) -> str | None:
+    """Write JSON arguments with spaces where the template has none, and the other way round."""
+    for call in generation.question.calls:
+        spaced = json.dumps(json.loads(call.arguments))
+        dense = json.dumps(json.loads(call.arguments), separators=(",", ":"))
+        for printed, other in ((spaced, dense), (dense, spaced)):
+            if printed in generation.text:
+                return generation.text.replace(printed, other)
+    return None
+
+
+@dataclass
+class _Checker:
+    """Checks turns of one template."""
+
+    author: Author
+    parse: Parse
+    encode: Encode | None
+
+    def check_case(self, case: _Case) -> Iterator[RoundTrip]:
+        """Check a shape of turn with all that may follow it, the arguments in both forms."""
+        generation = self._write(case, case.question.switches)
+        if generation is None:
+            return
+        write = cache(partial(self._write, case))
+        for result in self.check_generation(case.turn, generation):
+            yield self.repair(result, write)
+
+    def _write(self, case: _Case, switches: Switches) -> Generation | None:
+        generation = self.author.write(replace(case.question, switches=switches))
+        if generation is None or case.vary is None:
+            return generation
+        text = case.vary(generation, self.author.format)
+        return None if text is None else replace(generation, text=text)
+
+    def check_generation(self, turn: str, generation: Generation) -> Iterator[RoundTrip]:
+        """Check a text behind its prompt."""
+        question = generation.question
+        tools = self.author.choose_tools(question)
+        read = read_message(self.parse(generation.text, tools, generation.prompt))
+        forms: tuple[Form, ...] = ("object", "string") if question.calls else ("",)
+        afters: tuple[After, ...] = ("tool", "later") if question.calls else ("user",)
+        for after, form in product(afters, forms):
+            following = self._render_next(generation, read, after, form)
+            earlier = generation.prompt + generation.text
+            kept = following is not None and following.startswith(earlier)
+            result = RoundTrip(turn, after, question.switches, form, generation.text, kept, _is_read(question, read))
+            if kept and following is not None:
+                yield replace(result, tokens=self._keeps_tokens(generation, following))
+                continue
+            shown = _show_difference(earlier, following)
+            yield replace(result, fault=self._find_fault(generation, after, form), earlier=shown[0], later=shown[1])
+
+    def _render_next(self, generation: Generation, read: Question, after: After, form: Form) -> str | None:
+        """Render the next prompt with a reading of the turn in the conversation."""
+        answer = self.author.answer(read, form)
+        if answer is None:
+            return None
+        question = generation.question
+        messages = [*self.author.build_prompt(question), answer, *self._list_following(read, after)]
+        return self.author.render(messages, self.author.choose_tools(question), True, question.switches)
+
+    def _list_following(self, read: Question, after: After) -> Iterator[dict[str, Any]]:
+        shape = self.author.shape
+        if after != "user":
+            for number, call in enumerate(read.calls):
+                result = f"{RESULT}{number}"
+                yield {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": result}
+        if after == "later":
+            yield self.author.answer(Question(content=ANSWER)) or {}
+        if after != "tool":
+            yield {"role": "user", "content": [{"type": "text", "text": LATER}] if shape.parts else LATER}
+
+    def _find_fault(self, generation: Generation, after: After, form: Form) -> Fault:
+        """Say why a turn does not come back, by trying readings of its text."""
+        for blank in (False, True):
+            readings = _list_readings(generation, self.author.format, blank)
+            if any(self._is_kept(generation, reading, after, form) for reading in readings):
+                return "white space" if blank else "parse"
+        return "template"
+
+    def _is_kept(self, generation: Generation, read: Question, after: After, form: Form) -> bool:
+        following = self._render_next(generation, read, after, form)
+        return following is not None and following.startswith(generation.prompt + generation.text)
+
+    def _keeps_tokens(self, generation: Generation, following: str) -> bool | None:
+        """Whether the tokens of prompt and text, each on its own, are how those of the next prompt begin."""
+        if self.encode is None:
+            return None
+        behind = following[len(generation.prompt) + len(generation.text) :]
+        stop = generation.stop if generation.stop and behind.startswith(generation.stop) else ""
+        tokens = [*self.encode(generation.prompt), *self.encode(generation.text + stop)]
+        return list(self.encode(following)[: len(tokens)]) == tokens
+
+    def repair(self, result: RoundTrip, write: Callable[[Switches], Generation | None]) -> RoundTrip:
+        """Add the first switch, in the order of names, with which the same text is written and kept."""
+        if result.fault in ("", "parse"):
+            return result
+        for name, value in product(sorted(self.author.renderer.switches - set(dict(result.switches))), _VALUES):
+            generation = write((*result.switches, (name, value)))
+            if generation is None or generation.text != result.text:
+                continue
+            tools = self.author.choose_tools(generation.question)
+            read = read_message(self.parse(generation.text, tools, generation.prompt))
+            if self._is_kept(generation, read, result.after, result.arguments):
+                return replace(result, repair=((name, value),))
+        return result
+
+
+def _is_read(known: Question, read: Question) -> bool:
+    """Whether fields are the known ones, white space and ids apart; reasoning may be cut off."""
+    texts = [(fields.content or "").strip() for fields in (known, read)]
+    thoughts = [(fields.reasoning or "").strip() for fields in (known, read)]
+    cut = thoughts[0].startswith(thoughts[1]) and bool(thoughts[1]) and not texts[1]
+    calls = [[(call.name, read_arguments(call.arguments)) for call in fields.calls] for fields in (known, read)]
+    return (cut or texts[0] == texts[1]) and (cut or thoughts[0] == thoughts[1]) and calls[0] == calls[1]
+
+
+def _list_readings(generation: Generation, format: ChatFormat, blank: bool) -> Iterator[Question]:
+    """List readings of a text: its fields as they are known, with and without the white space that stands around them.
+
+    Arguments are read as they are known and as they are written, and an empty block of reasoning as the white space in it.
+    With ``blank`` white space alone may be content, too.
+    """
+    question, text = generation.question, generation.text
+    thoughts = _list_spaced(question.reasoning, text) or [None, *_list_empty(text, format)]
+    contents = _list_spaced(question.content, text) or [question.content, *(re.findall(r"\s+", text) if blank else ())]
+    written = tuple(replace(call, arguments=find_written_json(call, text)) for call in question.calls)
+    for calls in dict.fromkeys((question.calls, written)):
+        for reasoning, content in product(dict.fromkeys(thoughts), dict.fromkeys(contents)):
+            yield replace(question, reasoning=reasoning, content=content, calls=calls)
+
+
+def _list_empty(text: str, format: ChatFormat) -> list[str]:
+    """Return the white space of an empty block of reasoning that a text begins with."""
+    if format.reasoning is None or format.reasoning.end.text not in text:
+        return []
+    inside = text[: text.index(format.reasoning.end.text)].lstrip().removeprefix(format.reasoning.start.text)
+    return [inside] if inside.isspace() else []
+
+
+def _list_spaced(field: str | None, text: str) -> list[str | None]:
+    """Return a field with as much of the white space around it as there may be; nothing for a field that is empty."""
+    core = (field or "").strip()
+    if not core:
+        return []
+    if core not in text:  # it was cut off
+        core = core[: find_common_start(core, text[text.find(core[:1]) :])]
+        return [core, None]
+    start, end = text.index(core), text.index(core) + len(core)
+    before, behind = text[len(text[:start].rstrip()) : start], text[end : len(text) - len(text[end:].lstrip())]
+    befores, behinds = range(len(before), -1, -1), range(len(behind) + 1)
+    return [field, *(before[first:] + core + behind[:last] for first, last in product(befores, behinds))]
+
+
+def _show_difference(earlier: str, later: str | None) -> tuple[str, str]:
+    if later is None:
+        return earlier[-_SHOWN:], "(the template refuses the conversation)"
+    place = len(cut_common_start([earlier, later]))
+    return earlier[place : place + _SHOWN], later[place : place + _SHOWN]

@@ -1,0 +1,164 @@
+"""Conversations for the proof, drawn afresh: no word, length or shape of them was used when the format was derived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from ..ask.question import Call, Question, Shape, Switches
+
+_WORDS = (
+    "amber bridge canal dune ember fjord grove hollow island jetty kiln lantern meadow nettle orchard pebble quarry river "
+    "summit thicket upland valley willow yarrow"
+).split()
+_NAMES = ("find_{}", "{}", "get-{}", "{}_now", "lookup{}", "a_{}_of_the_day")
+_KEYS = ("{}", "max_{}", "{}Code", "is_{}", "{}2", "the_{}_name")
+_ID_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"
+
+STRINGS: tuple[tuple[str, ...], ...] = (
+    ("plain", "two words", "A longer sentence, with a comma; and more."),
+    ('He said "no".', "it's", "both \" and '", '"'),
+    ("C:\\new\\table", "\\", "ends with \\"),
+    ("first\nsecond", "a\n\n  b\tc", "line\r\nline"),
+    ("<b>bold</b> & <i/>", "&amp; [x] {y}", "100% #1 @home $5 `code` ~ ^ |"),
+    ("007", "true", "null", "-3.5", "[1, 2]", '{"a": 1}'),
+    ("naïve", "日本語", "🦓 ok", "Ω≈ç"),
+)
+"""Strings by class; those of one class stand in one call."""
+ODD_STRINGS = (("",), ("  indented", "trailing ", "\n"))
+"""Strings that some templates trim or leave out."""
+TYPED: tuple[dict[str, Any], ...] = (
+    {"a": -17, "b": 2.25, "c": True},
+    {"a": False, "b": ["x", "y z"], "c": {"deep": "er"}},
+    {"a": [], "b": {}, "c": 0},
+    {"a": [1, [2.5, "q"], {"z": [True, False]}], "b": {"m": {"n": "it's \"so\""}, "o": 3}},
+    {"a": 12345678, "b": 1e-05, "c": "last"},
+    {"a": {"k1": "v 1", "k2": ["w", 7], "k3": False}, "b": ["only"]},
+)
+"""Arguments of other types; the keys are exchanged for drawn ones."""
+NULLS: tuple[dict[str, Any], ...] = ({"a": None, "b": "x"}, {"a": [None, "x"], "b": {"n": None}})
+
+PLAIN_TEXTS = ("Fine.", "The {} is open until noon.", "One {}\nand another {}.")
+HARD_TEXTS = (
+    'First: {{"stripes": [4, "two"]}}, <i>not</i> a call.\n\n- a \'quoted\' {}\n- C:\\dir & 3 < 4\n\nDone – ünï ✓?',
+    "Let me see … \"{}\" isn't [1, 2]; `f(x=1)`\n\n```\ncode\n```\n* or else {{}}",
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A turn to be read back, in a shape, and the part of the format that it tests."""
+
+    aspect: str
+    question: Question
+    shape: Shape
+
+
+class Drawer:
+    """Draws fresh fields."""
+
+    def __init__(self, seed: str) -> None:
+        self.choose = Random(seed)
+
+    def word(self) -> str:
+        """Return a word."""
+        return self.choose.choice(_WORDS) + self.choose.choice(("", "", "s", "side"))
+
+    def text(self, patterns: Sequence[str]) -> str:
+        """Return prose of one of the given patterns."""
+        pattern = self.choose.choice(patterns)
+        return pattern.format(*(self.word() for _ in range(pattern.count("{}"))))
+
+    def names(self, patterns: Sequence[str], count: int) -> list[str]:
+        """Return different names, none of which begins another."""
+        found: list[str] = []
+        while len(found) < count:
+            name = self.choose.choice(patterns).format(self.word())
+            if not any(name.startswith(other) or other.startswith(name) for other in found):
+                found.append(name)
+        return found
+
+    def id(self) -> str:
+        """Return an id of nine letters and digits."""
+        return "".join(self.choose.choice(_ID_LETTERS) for _ in range(9))
+
+    def rename(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return arguments with drawn keys."""
+        return dict(zip(self.names(_KEYS, len(arguments)), arguments.values(), strict=True))
+
+    def strings(self, values: Sequence[str]) -> dict[str, Any]:
+        """Return arguments with the given strings."""
+        return dict(zip(self.names(_KEYS, len(values)), values, strict=True))
+
+    def simple(self) -> dict[str, Any]:
+        """Return a few plain arguments."""
+        values = [self.word(), self.choose.randrange(2, 900), self.text(PLAIN_TEXTS), self.choose.random() < 0.5]
+        return self.strings(values[: self.choose.randrange(1, 4)])
+
+    def calls(self, shape: Shape, arguments: Sequence[dict[str, Any]]) -> tuple[Call, ...]:
+        """Return a call for each object of arguments."""
+        names = self.names(_NAMES, len(arguments))
+        if len(names) > 2 and self.choose.random() < 0.5:
+            names[1] = names[0]
+            arguments = [*arguments[:1], {**arguments[0]}, *arguments[2:]]
+        ids = [f"functions.{name}:{n}" if shape.named_ids else self.id() for n, name in enumerate(names)]
+        return tuple(Call.of(name, ident, one) for name, ident, one in zip(names, ids, arguments, strict=True))
+
+
+def draw_cases(seed: str, shape: Shape, calling: Sequence[Shape], settings: Sequence[Switches]) -> Iterator[Case]:
+    """Draw the cases of a proof, those first that fail the soonest."""
+    drawer = Drawer(seed)
+    for switches in settings:
+        yield from _draw_plain(drawer, shape, switches)
+        for number, each in enumerate(calling):
+            each = replace(each, reasoning=shape.reasoning)
+            if not switches:
+                yield from _draw_calls(drawer, each, thorough=not number)
+                yield from _draw_resumed(drawer, each)
+            yield from _draw_mixed(drawer, each, switches)
+
+
+def _draw_plain(drawer: Drawer, shape: Shape, switches: Switches) -> Iterator[Case]:
+    texts = drawer.text
+    for tools in (True, False) if not switches else (True,):
+        yield Case("content", Question(None, texts(PLAIN_TEXTS), switches=switches, tools=tools), shape)
+        question = Question(texts(PLAIN_TEXTS), texts(PLAIN_TEXTS), switches=switches, tools=tools)
+        yield Case("reasoning", question, shape)
+    yield Case("content", Question(None, texts(HARD_TEXTS), switches=switches), shape)
+    yield Case("reasoning", Question(texts(HARD_TEXTS), texts(HARD_TEXTS), switches=switches), shape)
+    yield Case("reasoning", Question(texts(PLAIN_TEXTS), None, switches=switches), shape)
+
+
+def _draw_calls(drawer: Drawer, shape: Shape, thorough: bool) -> Iterator[Case]:
+    groups: list[list[dict[str, Any]]] = [[drawer.simple()], [{}], [drawer.simple(), drawer.simple()]]
+    groups += [[drawer.strings(values)] for values in STRINGS]
+    groups += [[drawer.rename(arguments)] for arguments in TYPED]
+    if thorough:
+        groups += [[drawer.strings(values)] for values in ODD_STRINGS]
+        groups += [[drawer.rename(arguments)] for arguments in NULLS]
+        groups += [[drawer.simple(), {}, drawer.rename(TYPED[3])], [{}, {}], [{}, drawer.simple(), drawer.simple(), {}]]
+    for arguments in groups:
+        yield Case("tools", Question(None, None, drawer.calls(shape, arguments)), shape)
+
+
+def _draw_mixed(drawer: Drawer, shape: Shape, switches: Switches) -> Iterator[Case]:
+    """Draw calls beside reasoning and content."""
+    texts = drawer.text
+    for reasoning, content, count in ((0, 1, 1), (1, 0, 1), (1, 1, 2), (1, 0, 3), (0, 1, 2), (0, 0, 1))[: 3 if switches else 6]:
+        question = Question(
+            texts(PLAIN_TEXTS) if reasoning else None,
+            texts(HARD_TEXTS if count == 2 else PLAIN_TEXTS) if content else None,
+            drawer.calls(shape, [drawer.simple() for _ in range(count)]),
+            switches,
+        )
+        yield Case("reasoning" if reasoning else "tools", question, shape)
+
+
+def _draw_resumed(drawer: Drawer, shape: Shape) -> Iterator[Case]:
+    """Draw answers to the result of a tool."""
+    texts = drawer.text
+    yield Case("content", Question(None, texts(PLAIN_TEXTS), resumed=True), shape)
+    yield Case("tools", Question(None, None, drawer.calls(shape, [drawer.simple()]), resumed=True), shape)
+    yield Case("reasoning", Question(texts(PLAIN_TEXTS), texts(PLAIN_TEXTS), resumed=True), shape)

@@ -1,0 +1,75 @@
+"""What a turn must be read as, and whether what was read is that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ..ask.question import Call, Question
+
+Message = dict[str, Any]
+
+
+def find_expected(question: Question, text: str) -> Message:
+    """Return the fields of a question that its render shows; templates trim and fold white space."""
+    shown = _squash(text)
+    expected: Message = {}
+    for name, value in (("reasoning_content", question.reasoning), ("content", question.content)):
+        expected[name] = value if value is not None and _squash(value) in shown else None
+    expected["tool_calls"] = [_expect_call(call, text) for call in question.calls if call.name in text]
+    return expected
+
+
+def _expect_call(call: Call, text: str) -> Message:
+    """Return a call less those of its arguments that are null and not printed."""
+    arguments = {key: value for key, value in call.object.items() if value is not None or key in text}
+    return {"name": call.name, "id": call.id if call.id in text else None, "arguments": arguments}
+
+
+def _squash(text: str | None) -> str:
+    return "".join((text or "").split())
+
+
+def compare(expected: Message, message: Mapping[str, Any]) -> bool:
+    """Whether a message that was read is the expected one: texts but for white space around them, arguments with their types."""
+    for name in ("reasoning_content", "content"):
+        if (expected[name] or "").strip() != (message.get(name) or "").strip():
+            return False
+    calls = message.get("tool_calls") or []
+    if len(calls) != len(expected["tool_calls"]):
+        return False
+    return all(_is_same_call(wanted, call) for wanted, call in zip(expected["tool_calls"], calls, strict=True))
+
+
+def _is_same_call(wanted: Message, call: Mapping[str, Any]) -> bool:
+    if call["function"]["name"] != wanted["name"] or (wanted["id"] and call.get("id") != wanted["id"]):
+        return False
+    try:
+        arguments = json.loads(call["function"]["arguments"])
+    except ValueError:
+        return False
+    return bool(_mark_types(arguments) == _mark_types(wanted["arguments"]))
+
+
+def _mark_types(value: Any) -> Any:
+    """Return a value that equals another only if their types do, too: true is not 1, but 5 and 5.0 are one number."""
+    if isinstance(value, bool):
+        return ("boolean", value)
+    if isinstance(value, dict):
+        return {key: _mark_types(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_mark_types(inner) for inner in value]
+    return value
+
+
+def write_message(message: Mapping[str, Any]) -> Message:
+    """Return what was read in the form of what was expected."""
+    return {
+        "reasoning_content": message.get("reasoning_content"),
+        "content": message.get("content"),
+        "tool_calls": [
+            {"name": call["function"]["name"], "id": call.get("id"), "arguments": call["function"]["arguments"]}
+            for call in message.get("tool_calls") or []
+        ],
+    }

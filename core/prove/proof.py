@@ -1,0 +1,214 @@
+"""The proof of a graph: turns with fresh fields are rendered, and what is read of them must be those fields.
+
+A field that the template does not print is not expected back, and white space around a text may differ. A turn that is misread counts
+as *alike* if the message that was read renders to the same text: then nobody can tell the two apart. All else is a counterexample.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..ask.oracle import Oracle, Turn
+from ..ask.question import Call, Question, build_tools
+from ..derive.driver import Derivation
+from ..graph import Start, TurnGraph
+from ..graph.chat_format import Counterexample, Verdict
+from .cases import Case, draw_cases
+from .message import Message, compare, find_expected, write_message
+
+Tools = Sequence[Mapping[str, Any]]
+Read = Callable[[str, "Tools | None", str], Mapping[str, Any]]
+"""Reads a text with the request's tools behind a prompt, and returns an OpenAI message."""
+
+PARTS = ("reasoning", "content", "tools")
+
+
+@dataclass
+class _Tally:
+    """What came of the cases."""
+
+    results: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
+    failures: list[Counterexample] = field(default_factory=list)
+    shown: set[str] = field(default_factory=set)
+    alike: int = 0
+    stopped: bool = False
+
+
+def prove(derivation: Derivation, oracle: Oracle, reads: Mapping[str, Read], seed: str = "proof", patience: int = 3) -> Verdict:
+    """Prove a derived graph with parsers given by the caller: one for each way of feeding a text, the whole text first.
+
+    Costs some fifty renders and readings of each; it ends early at ``patience`` counterexamples. Raises :class:`BudgetError` as the
+    oracle does.
+    """
+    tally = _Tally()
+    graph = derivation.graph
+    cases = draw_cases(seed, derivation.shape, derivation.calling, derivation.settings or ((),))
+    for case in cases:
+        for turn, prompt in _render(oracle, graph, case):
+            _check(case, turn, prompt, oracle, reads, tally)
+        tally.stopped = len(tally.failures) >= patience
+        if tally.stopped:
+            break
+    parts = tuple((part, _judge(part, derivation, tally)) for part in PARTS)
+    results = [result for each in tally.results.values() for result in each]
+    return Verdict(
+        parts=parts,
+        checked=len(results),
+        passed=sum(results),
+        counterexample=min(tally.failures, key=lambda failure: len(failure.text), default=None),
+        notes=_list_notes(derivation, tally, dict(parts)),
+    )
+
+
+def _render(oracle: Oracle, graph: TurnGraph, case: Case) -> Iterator[tuple[Turn, str]]:
+    """Render a case; return the turn with each prompt behind which a model may write it, with the end of the turn and without."""
+    turn = oracle.ask_turn(case.question, case.shape)
+    if turn is None:
+        return
+    texts = dict.fromkeys([_cut_end(turn.text, graph, case.question), _cut_behind(turn.text, graph, case.question)])
+    asked = oracle.ask_prompt(case.question, case.shape)
+    before = asked.before if asked else ""
+    for text in texts:
+        yield turn._replace(text=text), before + turn.prompt
+    start = asked and next((start for start in graph.starts if start.prompt == asked.added), None)
+    if asked and start and not turn.exact and not start.shown and case.question.reasoning is None and _is_closed(start, graph):
+        yield turn._replace(text=next(iter(texts))), asked.whole
+
+
+def _is_closed(start: Start, graph: TurnGraph) -> bool:
+    """Whether nothing but content and calls may follow a prompt."""
+    return bool(start.edges) and all(graph.turn.node(edge.target).kind != "reasoning" for edge in start.edges)
+
+
+def _find_last_field(text: str, question: Question) -> int:
+    """Return where the last known piece of a field ends."""
+    pieces = [question.content, question.reasoning, *(word for call in question.calls for word in (call.name, call.id))]
+    pieces += [text for call in question.calls for text in _list_strings(call.object)]
+    return max((text.rfind(piece) + len(piece) for piece in pieces if piece and piece in text), default=0)
+
+
+def _list_strings(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from _list_strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _list_strings(inner)
+    elif value is not None:
+        yield json.dumps(value)[1:-1] if isinstance(value, str) else json.dumps(value)
+
+
+def _find_stop(text: str, graph: TurnGraph, question: Question) -> tuple[int, int] | None:
+    """Return where the text stands that ends the turn, behind the last field."""
+    at = _find_last_field(text, question)
+    found = [(place, place + len(stop)) for stop in graph.stops if (place := text.find(stop, at)) >= 0]
+    return min(found, default=None)
+
+
+def _cut_end(text: str, graph: TurnGraph, question: Question) -> str:
+    """Return a turn without what ends it, as a server hands it on."""
+    stop = _find_stop(text, graph, question)
+    return text[: stop[0]] if stop else text
+
+
+def _cut_behind(text: str, graph: TurnGraph, question: Question) -> str:
+    """Return a turn with what ends it, and nothing behind that."""
+    stop = _find_stop(text, graph, question)
+    return text[: stop[1]] if stop else text
+
+
+def _check(case: Case, turn: Turn, prompt: str, oracle: Oracle, reads: Mapping[str, Read], tally: _Tally) -> None:
+    expected = find_expected(case.question, turn.text)
+    if not any(expected.values()):
+        return
+    tally.shown |= {part for part, shown in zip(PARTS, expected.values(), strict=True) if shown}
+    tools = build_tools(case.question.calls, replace(case.shape, bare_tools=False)) if case.question.calls else None
+    for way, read in reads.items():
+        message = read(turn.text, tools, prompt)
+        good = compare(expected, message)
+        if not good and _is_excusable(expected, message) and _is_alike(case, turn, message, oracle):
+            good = True
+            tally.alike += 1
+        if not good:
+            tally.failures.append(_make_counterexample(case, way, turn, prompt, expected, message))
+        tally.results[case.aspect].append(good)
+        if not good:
+            return
+
+
+def _is_excusable(expected: Message, message: Mapping[str, Any]) -> bool:
+    """Whether no structure was taken for text: a whole turn that is read as content always renders as it stood."""
+    calls = message.get("tool_calls") or []
+    names = [call["function"]["name"] for call in calls] == [call["name"] for call in expected["tool_calls"]]
+    read, wanted = (sum(len(each.get(key) or "") for key in ("reasoning_content", "content")) for each in (message, expected))
+    return names and read <= wanted
+
+
+def _is_alike(case: Case, turn: Turn, message: Mapping[str, Any], oracle: Oracle) -> bool:
+    """Whether the message that was read renders to the same text."""
+    given = case.question.calls
+    calls = []
+    for number, call in enumerate(message.get("tool_calls") or []):
+        own = given[number].id if number < len(given) else "AAAAAAAA1"
+        try:
+            arguments = json.loads(call["function"]["arguments"])
+        except ValueError:
+            return False
+        if not isinstance(arguments, dict):
+            return False
+        ident = call.get("id") if call.get("id") and call["id"] in turn.text else own
+        calls.append(Call.of(call["function"]["name"], ident, arguments))
+    question = replace(
+        case.question,
+        reasoning=message.get("reasoning_content") or None,
+        content=message.get("content") or None,
+        calls=tuple(calls),
+    )
+    again = oracle.ask_turn(question, case.shape)
+    return again is not None and (again.prompt, again.text[: len(turn.text)].rstrip()) == (turn.prompt, turn.text.rstrip())
+
+
+def _make_counterexample(
+    case: Case, way: str, turn: Turn, prompt: str, expected: Message, message: Mapping[str, Any]
+) -> Counterexample:
+    return Counterexample(
+        aspect=case.aspect if way == "whole" else f"{case.aspect}, read {way}",
+        prompt=prompt[-200:],
+        text=turn.text,
+        expected=json.dumps(expected, ensure_ascii=False),
+        got=json.dumps(write_message(message), ensure_ascii=False),
+    )
+
+
+def _judge(part: str, derivation: Derivation, tally: _Tally) -> str:
+    """Return the status of a part."""
+    failed = any(failure.aspect.startswith(part) for failure in tally.failures)
+    results = tally.results[part]
+    if part == "tools" and derivation.from_instructions:
+        return "read from the instructions, not proven"
+    if part == "reasoning" and derivation.hidden:
+        return "not established"
+    if part not in tally.shown:
+        return "not established" if tally.stopped or (part == "tools" and derivation.offers_tools) else "absent"
+    if failed:
+        return "partly proven" if any(results) else "not established"
+    return "proven"
+
+
+def _list_notes(derivation: Derivation, tally: _Tally, parts: Mapping[str, str]) -> tuple[str, ...]:
+    """Say what could not be established, and what to do."""
+    notes = list(derivation.graph.notes)
+    if tally.alike:
+        notes.append("some messages are rendered alike; of those, one that renders to the same text is read")
+    if parts["tools"] == "not established" and not derivation.calling:
+        notes.append("tools are shown to the model, and no call is ever printed: teach the format by example outputs")
+    for start in derivation.graph.starts:
+        if not start.shown and start.switches:
+            setting = ", ".join(f"{name}={value}" for name, value in start.switches)
+            notes.append(f"no turn is printed behind the prompt under {setting}; what follows it was inferred")
+    return tuple(dict.fromkeys(notes))

@@ -1,0 +1,1 @@
+"""Formats taught by example: edges of the graph that are learnt from outputs instead of renders."""

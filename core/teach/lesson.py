@@ -1,0 +1,118 @@
+"""Lessons: raw outputs of a model, each with the message that it means, by which a format is taught.
+
+A lesson is JSON: ``text`` is what the model wrote, ``message`` the OpenAI message that it stands for (``content``,
+``reasoning_content``, ``tool_calls``). ``prompt``, which may be left out, is the rendered prompt or its end: what stands
+right before the text. A file holds one lesson or a list of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..ask.question import REASONING_FIELDS
+from ..converse.author import read_arguments
+from ..errors import LessonError
+
+VARIABLE = "CHAT_AUTOPARSER_EXAMPLES"
+"""The environment variable that names a file of lessons."""
+
+_KEYS = {"text", "message", "prompt"}
+
+
+@dataclass(frozen=True)
+class LessonCall:
+    """A tool call of a lesson; ``id`` is empty where none is given."""
+
+    name: str
+    arguments: dict[str, Any]
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a model wrote, and what it means; fields that are absent are empty."""
+
+    text: str
+    reasoning: str = ""
+    content: str = ""
+    calls: tuple[LessonCall, ...] = ()
+    prompt: str = ""
+
+
+def load_lessons(source: Any) -> tuple[Lesson, ...]:
+    """Return lessons from a file (a :class:`~pathlib.Path`), or from data as such a file holds it.
+
+    Raises :class:`LessonError` where that cannot be read or is no lesson.
+    """
+    where = "the examples"
+    if isinstance(source, Path):
+        where, source = str(source), _read_file(source)
+    if isinstance(source, Mapping) and "examples" in source:
+        source = source["examples"]
+    if isinstance(source, Mapping):
+        source = [source]
+    if not isinstance(source, Iterable) or isinstance(source, (str, bytes)):
+        raise LessonError(f"Reading {where} found {type(source).__name__} and no list. Pass a list of {_SHAPE}.")
+    lessons = tuple(
+        item if isinstance(item, Lesson) else _read_lesson(item, f"example {number} of {where}")
+        for number, item in enumerate(source)
+    )
+    if not lessons:
+        raise LessonError(f"Reading {where} found no example in it. Pass a list of {_SHAPE}.")
+    return lessons
+
+
+def load_environment_lessons() -> tuple[Lesson, ...]:
+    """Return the lessons in the file that ``CHAT_AUTOPARSER_EXAMPLES`` names, or none where it is not set.
+
+    Raises :class:`LessonError` where that file cannot be used.
+    """
+    named = os.environ.get(VARIABLE, "")
+    return load_lessons(Path(named)) if named else ()
+
+
+_SHAPE = '{"text": RAW OUTPUT, "message": {"content": …, "reasoning_content": …, "tool_calls": […]}}'
+
+
+def _read_file(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise LessonError(f"Reading the examples in {path}: {error.strerror or error}. Check the path.") from None
+    except (ValueError, RecursionError) as error:
+        raise LessonError(f"Reading the examples in {path}: it is not valid JSON ({error}). Correct the file.") from None
+
+
+def _read_lesson(data: Any, where: str) -> Lesson:
+    kinds = {"text": str, "message": Mapping}
+    if not isinstance(data, Mapping) or not all(isinstance(data.get(key), kind) for key, kind in kinds.items()):
+        raise LessonError(f"Reading {where}: it is not of the form {_SHAPE}.")
+    unknown = sorted(set(data) - _KEYS)
+    if unknown:
+        raise LessonError(f"Reading {where}: the key {unknown[0]!r} is not known; known are {', '.join(sorted(_KEYS))}.")
+    message, prompt = data["message"], data.get("prompt") or ""
+    reasoning = next((message[name] for name in REASONING_FIELDS if message.get(name)), "")
+    content = message.get("content") or ""
+    if isinstance(content, list):
+        content = "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    if not all(isinstance(text, str) for text in (reasoning, content, prompt)):
+        raise LessonError(f"Reading {where}: prompt, reasoning and content are texts or left out.")
+    calls = tuple(_read_call(call, where) for call in message.get("tool_calls") or [])
+    if not reasoning and not content and not calls:
+        raise LessonError(f"Reading {where}: its message has neither reasoning nor content nor tool calls.")
+    return Lesson(data["text"], reasoning, content, calls, prompt)
+
+
+def _read_call(data: Any, where: str) -> LessonCall:
+    function = data.get("function", data) if isinstance(data, Mapping) else None
+    arguments = function.get("arguments", {}) if isinstance(function, Mapping) else None
+    if isinstance(arguments, str):
+        arguments = read_arguments(arguments or "{}")
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str) or not isinstance(arguments, dict):
+        raise LessonError(f"Reading {where}: a tool call has a function with a name, and arguments that are a JSON object.")
+    return LessonCall(function["name"], arguments, str(data.get("id") or ""))

@@ -1,0 +1,220 @@
+"""Formats taught by example: what an author writes down by hand is learnt, proven, and read in texts that were not shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chat_autoparser as ca
+from chat_autoparser.analysing import analyze
+from chat_autoparser.graph.chat_format import ChatFormat, Conversation
+from chat_autoparser.teach.lesson import load_environment_lessons, load_lessons
+from chat_autoparser import command
+from chat_autoparser.cache import FormatCache
+
+SILENT = (
+    "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}<|end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+)
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"id": "call_7", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+
+
+def lesson(text: str, *calls: dict[str, Any], content: str = "", reasoning: str = "", **more: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": content, "reasoning_content": reasoning, "tool_calls": list(calls)}
+    return {"text": text, "message": message, **more}
+
+
+def read(format: ChatFormat, text: str) -> tuple[Any, Any, list[Any]]:
+    message = format.parse(text)
+    calls = [[call["function"]["name"], json.loads(call["function"]["arguments"])] for call in message.get("tool_calls", [])]
+    return message["reasoning_content"], message["content"], calls
+
+
+NOTATIONS = {
+    "JSON in tags": (
+        'Wait.\n<use>{"tool": "look", "with": {"city": "Oslo", "days": 3}}</use>',
+        '<use>{"tool": "look", "with": {"city": "a \\"b\\"", "days": [1, {"x": null}], "more": true}}</use>',
+        {"city": 'a "b"', "days": [1, {"x": None}], "more": True},
+    ),
+    "name, then JSON": (
+        'Wait.[CALL]look[ARGS]{"city": "Oslo", "days": 3}',
+        '[CALL]look[ARGS]{"city": "}", "days": {}}',
+        {"city": "}", "days": {}},
+    ),
+    "tags with raw values": (
+        "Wait.\n<fn=look>\n<p=city>Oslo</p>\n<p=days>3</p>\n</fn>",
+        '\n<fn=look>\n<p=days>4</p>\n<p=city>"a" & {b}\nc</p>\n</fn>',
+        {"days": 4, "city": '"a" & {b}\nc'},
+    ),
+    "keywords": (
+        'Wait. [look(city="Oslo", days=3)]',
+        ' [look(days=4.5, city="a, b) c", more=[1, 2])]',
+        {"days": 4.5, "city": "a, b) c", "more": [1, 2]},
+    ),
+    "odd quotes": (
+        "Wait.<|call>look{city:<|q|>Oslo<|q|>,days:3}<call|>",
+        '<|call>look{days:4,city:<|q|>a, "b"} c<|q|>}<call|>',
+        {"days": 4, "city": 'a, "b"} c'},
+    ),
+    "words of another language": (
+        "Wait.\n<fn=look>\n<p=city>Oslo</p>\n<p=wet>True</p>\n</fn>",
+        "\n<fn=look>\n<p=city>Rome</p>\n<p=wet>False</p>\n</fn>",
+        {"city": "Rome", "wet": "False"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOTATIONS)
+def test_one_example_teaches_a_notation(name: str) -> None:
+    shown, text, expected = NOTATIONS[name]
+    arguments = {"city": "Oslo", "wet": True} if "wet" in shown else {"city": "Oslo", "days": 3}
+    format = analyze(SILENT, examples=[lesson(shown, call("look", **arguments), content="Wait.")])
+    assert format.verdict.of("tools") == "taught by example"
+
+    assert format.tools is not None
+    assert format.tools.provenance == "examples"
+    tools = [{"name": "look", "parameters": {"type": "object", "properties": {"wet": {"type": "string"}}}}]
+    message = format.parse("So:" + text, tools=tools)
+    assert message["content"] == "So:"
+    assert json.loads(message["tool_calls"][0]["function"]["arguments"]) == expected
+
+
+ONE = lesson('Wait.\n<use>{"f": "look", "a": {"city": "Oslo"}}</use>', call("look", city="Oslo"), content="Wait.")
+TWO = lesson(
+    '<use>{"f": "look", "a": {"city": "Oslo"}}; {"f": "find", "a": {"city": "Bonn"}}</use>',
+    call("look", city="Oslo"),
+    call("find", city="Bonn"),
+)
+
+
+def test_a_second_example_tells_what_stands_between_calls() -> None:
+    once = analyze(SILENT, examples=[ONE])
+    assert "not known: how several calls are written: no example has two" in once.verdict.notes
+    assert once.tools is not None
+    assert not once.tools.parallel
+    twice = analyze(SILENT, examples=[ONE, TWO])
+    assert twice.tools is not None
+    assert twice.tools.parallel
+    assert not any("not known" in note for note in twice.verdict.notes)
+    text = '<use>{"f": "a", "a": {}}; {"f": "b", "a": {"x": 1}}; {"f": "c", "a": {}}</use>'
+    assert read(twice, text)[2] == [["a", {}], ["b", {"x": 1}], ["c", {}]]
+
+
+def test_what_no_example_shows_is_named() -> None:
+    arguments = {"city": "Oslo", "land": "Norway"}
+    text = "Wait.\n<fn=look>\n<p=city>Oslo</p>\n<p=land>Norway</p>\n</fn>"
+    notes = analyze(SILENT, examples=[lesson(text, call("look", **arguments), content="Wait.")]).verdict.notes
+    assert any("values other than strings" in note for note in notes)
+    assert any("quotes, brackets or line breaks" in note for note in notes)
+    arguments["land"] = "<b>"
+    shown = lesson(text.replace("Norway", "<b>"), call("look", **arguments), content="Wait.")
+    assert not any("quotes, brackets" in note for note in analyze(SILENT, examples=[shown]).verdict.notes)
+
+
+def test_examples_teach_reasoning_too() -> None:
+    shown = lesson("(hm)Let me see.(/hm)\n\nHi.", content="Hi.", reasoning="Let me see.")
+    format = analyze(SILENT, examples=[shown, ONE])
+    assert format.verdict.proven
+    assert format.verdict.of("reasoning") == "taught by example"
+    text = '(hm)One.\nTwo.(/hm)\n\n<use>{"f": "a", "a": {}}</use>'
+    assert read(format, text) == ("One.\nTwo.", None, [["a", {}]])
+
+
+def test_examples_stand_in_for_a_template() -> None:
+    prompt = "<|user|>Where?<|end|><|bot|>"
+    spoken = lesson("Hello.<|end|>", content="Hello.", prompt=prompt)
+    both = lesson(
+        '(hm)Oslo?(/hm)Wait.<use>{"f": "look", "a": {"city": "Oslo"}}</use><|end|>',
+        call("look", city="Oslo"),
+        content="Wait.",
+        reasoning="Oslo?",
+        prompt=prompt,
+    )
+    format = analyze(examples=[spoken, both])
+    assert format.verdict.proven
+    assert format.stops == ("<|end|>",)
+    assert read(format, '(hm)x(/hm)y<use>{"f": "z", "a": {"k": [1]}}</use><|end|>') == ("x", "y", [["z", {"k": [1]}]])
+    assert format.conversation == Conversation()
+
+
+def test_a_tokenizer_without_a_template_is_taught(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer_config.json").write_text("{}")
+    with pytest.raises(ca.TemplateError, match="teach the format by example"):
+        analyze(tmp_path)
+    assert analyze(tmp_path, examples=[ONE]).verdict.of("tools") == "taught by example"
+    with pytest.raises(ca.TemplateError, match="teach the format by example"):
+        analyze()
+
+
+def test_what_the_template_prints_is_not_overruled() -> None:
+    path = Path(__file__).parent.parent.parent / "scripts" / "demo.jinja"
+    known = analyze(path)
+    taught = analyze(path, examples=[ONE])
+    assert taught.tools == known.tools
+    assert not taught.verdict.of("tools").startswith("taught")
+    assert "1 of the examples are not read back as they say" in taught.verdict.notes
+
+
+def test_examples_that_do_not_show_what_they_mean() -> None:
+    with pytest.raises(ca.LessonError, match="example 0: its content does not stand in its text"):
+        analyze(SILENT, examples=[lesson("Hello.", content="Goodbye.")])
+    with pytest.raises(ca.LessonError, match="its calls do not all stand in its text"):
+        analyze(SILENT, examples=[lesson('<use>{"f": "look", "a": {}}</use>', call("look", city="Oslo"))])
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        ([], "no example"),
+        ("text", "no list"),
+        ([{"text": "x"}], "not of the form"),
+        ([{"text": "x", "message": {}}], "neither reasoning nor content nor tool calls"),
+        ([{"text": "x", "message": {"content": "x"}, "promt": ""}], "'promt' is not known"),
+        ([{"text": "x", "message": {"tool_calls": [{"function": {"name": "f", "arguments": "["}}]}}], "a JSON object"),
+    ],
+)
+def test_unreadable_examples(data: Any, reason: str) -> None:
+    with pytest.raises(ca.LessonError, match=reason):
+        load_lessons(data)
+
+
+def test_examples_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CHAT_AUTOPARSER_EXAMPLES", raising=False)
+    assert load_environment_lessons() == ()
+    monkeypatch.setenv("CHAT_AUTOPARSER_EXAMPLES", str(tmp_path / "examples.json"))
+    with pytest.raises(ca.LessonError, match="No such file"):
+        load_environment_lessons()
+    (tmp_path / "examples.json").write_text(json.dumps({"examples": [ONE, TWO]}))
+    assert analyze(SILENT, examples=load_environment_lessons()) == analyze(SILENT, examples=[ONE, TWO])
+
+
+def test_engines_take_examples_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both plugins ask the cache."""
+    (tmp_path / "examples.json").write_text(json.dumps([ONE, TWO]))
+    monkeypatch.setenv("CHAT_AUTOPARSER_EXAMPLES", str(tmp_path / "examples.json"))
+    assert FormatCache().get(SILENT).verdict.of("tools") == "taught by example"
+    monkeypatch.setenv("CHAT_AUTOPARSER_EXAMPLES", str(tmp_path / "missing.json"))
+    with pytest.raises(ca.LessonError):
+        FormatCache().get(SILENT)
+
+
+def test_the_command_takes_examples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    template, examples = tmp_path / "silent.jinja", tmp_path / "examples.json"
+    template.write_text(SILENT)
+    examples.write_text(json.dumps([ONE, TWO]))
+    assert command.main(["check", str(template)]) == 0
+    assert command.main(["inspect", str(template), "--examples", str(examples)]) == 0
+    out = capsys.readouterr().out
+    assert "taught by example" in out
+    assert '<use>{"f": "get_weather", "a": {"city": "Oslo", "days": 3}};{"f": "find_train"' in out
+    assert command.main(["inspect", "--examples", str(examples)]) == 0
+    assert command.main(["inspect"]) == 2
+    assert "--examples FILE" in capsys.readouterr().err
+    assert command.main(["inspect", str(template), "--examples", str(template)]) == 2
+    assert "is not valid JSON" in capsys.readouterr().err
