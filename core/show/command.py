@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 import partial_json_parser
 
 from ..analysing import analyze
+from ..converse.roundtrip import check_output, check_roundtrips
 from ..delta import Delta
 from ..errors import AutoparserError, MissingTemplateError
 from ..export.certificate import FILE_NAME, load_certificate, make_certificate
@@ -33,6 +34,7 @@ from .display import Display
 from .options import BAD_INPUT, FOUND, INTERRUPTED, OK, PIPE_CLOSED, make_argument_parser
 from .overview import check_template, choose_width, lay_out_result, lay_out_summary, make_heading, make_report
 from .page import make_page
+from .roundtrips import lay_out_roundtrips
 from .sources import InputError, find_path, find_templates, list_placeholders, list_templates, load_template
 from .sources import read_text, read_tools, write_text
 from .spans import Line, Span, make_visible, split_lines
@@ -128,9 +130,9 @@ def _write_page(arguments: argparse.Namespace, renderer: Renderer | None, format
     prompt = read_text(arguments.prompt) if arguments.prompt else None
     name = str(arguments.template or arguments.examples)
     notes = list(_list_notes(arguments, renderer, format))
-    page = make_page(
-        name, format, renderer, turns, output=output, tools=read_tools(arguments.tools), prompt=prompt, notes=notes
-    )
+    trips = check_roundtrips(renderer, format) if renderer and not arguments.examples else None
+    given = {"output": output, "tools": read_tools(arguments.tools), "prompt": prompt}
+    page = make_page(name, format, renderer, turns, **given, notes=notes, trips=trips)
     write_text(arguments.html, page)
     print(f"wrote {make_visible(str(arguments.html))}")
     return OK
@@ -280,9 +282,6 @@ def certify(arguments: argparse.Namespace) -> int:
 
 def check_round_trips(arguments: argparse.Namespace) -> int:
     """Say which turns come back unchanged when their message is rendered with the next turn."""
-    from ..converse.roundtrip import check_output, check_roundtrips
-    from .roundtrips import lay_out_roundtrips
-
     renderer = _load(arguments)
     if renderer is None:
         raise InputError("round trips need a template: name one")

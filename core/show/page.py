@@ -83,7 +83,7 @@ def make_page(
     """
     turn = pick_example(turns)
     if output is None and turn is not None:
-        output, tools, prompt, about = turn.cut(format.stops), turn.tools or None, turn.prompt, "This is the turn from above."
+        output, tools, prompt, about = turn.text, turn.tools or None, turn.prompt, "This is the turn from above."
     else:
         about = "This is the output that was given." if output else "There is nothing to show."
     deltas = _list_deltas(format, output or "", tools, prompt)
