@@ -1,4 +1,5 @@
-"""SGLang's built-in parsers, read with as its chat endpoint does, without a server: what ``chat-autoparser doctor`` compares.
+"""SGLang's built-in parsers, read with as its chat endpoint does, without a server: what ``chat-autoparser doctor``
+compares.
 
 Knowledge of the order comes from SGLang 0.5.23, ``srt/entrypoints/openai/serving_chat.py``.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,9 @@ _OWN = ("auto", "chat_template")
 
 
 def open_engine(folder: Path) -> BuiltIn:
-    """Return the parsers of the installed SGLang with the tokenizer in a folder. Raises what transformers raises for such a tokenizer."""
+    """Return the parsers of the installed SGLang with the tokenizer in a folder. Raises what transformers raises for
+    such a tokenizer.
+    """
     logging.getLogger("sglang").setLevel(logging.CRITICAL)
     return BuiltIn(AutoTokenizer.from_pretrained(str(folder)))
 
@@ -56,7 +60,7 @@ class BuiltIn:
         ends = [len(self._tokenizer.decode(ids[:count])) for count in range(1, len(ids))]
         places = [0, *(end for end in ends if end <= len(text)), len(text)]
         thoughts, texts, items = [], [], []
-        for start, end in zip(places, places[1:], strict=False):
+        for start, end in pairwise(places):
             thought, rest = first.parse_stream_chunk(text[start:end]) if first else ("", text[start:end])
             if first and end == len(text):
                 more = first.parse_stream_end()

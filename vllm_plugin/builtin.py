@@ -1,6 +1,7 @@
 """vLLM's built-in parsers, read with as its chat endpoint does, without a server: what ``chat-autoparser doctor`` compares.
 
-Knowledge of the calls comes from vLLM 0.32.0, ``entrypoints/openai/chat_completion/serving.py`` and ``parser/abstract_parser.py``.
+Knowledge of the calls comes from vLLM 0.32.0, ``entrypoints/openai/chat_completion/serving.py`` and
+``parser/abstract_parser.py``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ _Pair = tuple["str | None", "str | None"]
 
 
 def open_engine(folder: Path) -> BuiltIn:
-    """Return the parsers of the installed vLLM with the tokenizer in a folder. Raises what vLLM raises for such a tokenizer."""
+    """Return the parsers of the installed vLLM with the tokenizer in a folder. Raises what vLLM raises for such a
+    tokenizer.
+    """
     logging.getLogger("vllm").setLevel(logging.CRITICAL)
     return BuiltIn(get_tokenizer(str(folder)))
 
@@ -82,7 +85,10 @@ class BuiltIn:
             )
         switches = dict(turn.switches)
         request = ChatCompletionRequest(
-            model="model", messages=list(turn.messages), tools=list(turn.tools) or None, chat_template_kwargs=switches or None
+            model="model",
+            messages=list(turn.messages),
+            tools=list(turn.tools) or None,
+            chat_template_kwargs=switches or None,
         )
         make = self._classes[pair]
         request = make(self._tokenizer, request.tools, chat_template_kwargs=switches).adjust_request(request)

@@ -1,7 +1,8 @@
 """A format with its proof, kept beside a model: checked in milliseconds where an analysis would take hundreds.
 
-A certificate is one JSON object. It fits a template if the hash of what decides a render is the same: the Jinja source and the special
-tokens and switches that it names. Whoever takes one trusts the file as much as the template that lies beside it.
+A certificate is one JSON object. It fits a template if the hash of what decides a render is the same: the Jinja source
+and the special tokens and switches that it names. Whoever takes one trusts the file as much as the template that lies
+beside it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def find_version() -> str:
 
 
 def hash_template(renderer: Renderer) -> str:
-    """Return the hash of what decides how a renderer renders. Raises :class:`FormatError` for one that has no Jinja source."""
+    """Return the hash of what decides how a renderer renders. Raises :class:`FormatError` for one that has no Jinja
+    source.
+    """
     if isinstance(renderer, NamedRenderer):
         parts = [renderer._default, renderer._tool_use]
     elif isinstance(renderer, JinjaRenderer):
@@ -46,7 +49,9 @@ def hash_template(renderer: Renderer) -> str:
 
 
 def make_certificate(renderer: Renderer, format: ChatFormat) -> dict[str, Any]:
-    """Return a format with its proof and the hash of its template, as JSON-serialisable data. Raises :class:`FormatError`."""
+    """Return a format with its proof and the hash of its template, as JSON-serialisable data. Raises
+    :class:`FormatError`.
+    """
     verdict = format.verdict
     proof = {"proven": verdict.proven, "checked": verdict.checked, "passed": verdict.passed, "parts": dict(verdict.parts)}
     return {
@@ -59,12 +64,17 @@ def make_certificate(renderer: Renderer, format: ChatFormat) -> dict[str, Any]:
 
 
 def read_certificate(data: Any, renderer: Renderer) -> ChatFormat:
-    """Return the format of a certificate. Raises :class:`FormatError` where it is none, or one of another template or version."""
+    """Return the format of a certificate. Raises :class:`FormatError` where it is none, or one of another template or
+    version.
+    """
     if not isinstance(data, dict) or data.get("certificate") != _LAYOUT or not isinstance(data.get("format"), dict):
-        raise FormatError("reading a certificate: this is none that this release reads; make it anew with chat-autoparser certify")
+        raise FormatError(
+            "reading a certificate: this is none that this release reads; make it anew with chat-autoparser certify"
+        )
     if data.get("template_sha256") != hash_template(renderer):
         raise FormatError(
-            "reading a certificate: it belongs to another template, or to other special tokens; make it anew with chat-autoparser certify"
+            "reading a certificate: it belongs to another template, or to other special tokens; "
+            "make it anew with chat-autoparser certify"
         )
     return ChatFormat.from_dict(data["format"])
 

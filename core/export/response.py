@@ -50,7 +50,9 @@ def write_response_template(format: ChatFormat) -> ResponseTemplate:
             fields.update({name: field} if field else {})
         except _Inexpressible as reason:
             lost.append(f"{name}: {reason}")
-    return ResponseTemplate({"defaults": {"role": "assistant"}, "start_anchor": _list_anchors(format), "fields": fields}, tuple(lost))
+    return ResponseTemplate(
+        {"defaults": {"role": "assistant"}, "start_anchor": _list_anchors(format), "fields": fields}, tuple(lost)
+    )
 
 
 def _list_anchors(format: ChatFormat) -> list[str]:
@@ -110,7 +112,9 @@ def _write_calls(format: ChatFormat, lost: list[str]) -> dict[str, Any] | None:
 
 
 class _Envelope(NamedTuple):
-    """A JSON object that holds a call: what stands before and behind it, whether it is in an array, and where its parts are."""
+    """A JSON object that holds a call: what stands before and behind it, whether it is in an array, and where its parts
+    are.
+    """
 
     opener: str
     closer: str
@@ -263,11 +267,11 @@ def _write_entries(graph: TurnGraph) -> tuple[dict[str, Any], str]:
         if any(isinstance(node.codec, Insides) for node in values):
             raise _Inexpressible("values in tags hold tags of their own")
         return {"content": "xml-inline", "content_args": {"tag_pattern": _write_tag_pattern(begin, slots)}}, begin
-    texts = [node for node in values if isinstance(node.codec, Text)]
+    texts = [(node, node.codec) for node in values if isinstance(node.codec, Text)]
     starts = sorted({slot.start.strip() for slot in slots}, key=len)
     signs = {text.strip()[-1:] for text in first}, {text.strip()[-1:] for text in later}
-    if starts[:1] == [":"] and signs == ({"{"}, {","}) and quoted and not any(node.codec.escapes for node in texts):
-        quotes = {slot.start.strip()[1:] for node in texts for slot in _list_slots(graph, node, begin)} - {"", '"'}
+    if starts[:1] == [":"] and signs == ({"{"}, {","}) and quoted and not any(codec.escapes for _, codec in texts):
+        quotes = {slot.start.strip()[1:] for node, _ in texts for slot in _list_slots(graph, node, begin)} - {"", '"'}
         delims = [[quote, quote] for quote in sorted(quotes)]
         return {"content": "json", "content_args": {"unquoted_keys": True, "string_delims": delims}}, "{"
     raise _Inexpressible("arguments are written in a language that is neither JSON nor tags")

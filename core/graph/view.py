@@ -1,7 +1,8 @@
 """What a graph says in the words of people: the marks around reasoning, content and calls.
 
-A graph has no openers and closers; these are cut out of its edges by looks (brackets, words, white space). They serve descriptions,
-engines that want to know a mark by name, and the reading of what no template shows. Nothing that a template renders is read by them.
+A graph has no openers and closers; these are cut out of its edges by looks (brackets, words, white space). They serve
+descriptions, engines that want to know a mark by name, and the reading of what no template shows. Nothing that a
+template renders is read by them.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ class Marker:
 
 @dataclass(frozen=True)
 class Reasoning:
-    """The marks around reasoning. ``start`` is empty where reasoning begins where the turn begins; ``beside_calls_only`` is set
-    where the template prints it in turns with calls alone."""
+    """The marks around reasoning. ``start`` is empty where reasoning begins where the turn begins;
+    ``beside_calls_only`` is set where the template prints it in turns with calls alone."""
 
     start: Marker
     end: Marker
@@ -59,8 +60,8 @@ class Content:
 
 @dataclass(frozen=True)
 class Tools:
-    """The marks around calls: ``section_start`` and ``section_end`` around all of them, ``call_start`` before the first field of
-    each, ``call_end`` behind its last one, and ``separator`` between two."""
+    """The marks around calls: ``section_start`` and ``section_end`` around all of them, ``call_start`` before the first
+    field of each, ``call_end`` behind its last one, and ``separator`` between two."""
 
     section_start: Marker
     section_end: Marker
@@ -157,7 +158,7 @@ def _strip_signs(text: str) -> str:
 
 def find_content(graph: TurnGraph) -> Content:
     """Find the marks around content; an empty reasoning before it is not among them."""
-    before = {True: [], False: []}  # type: dict[bool, list[str]]
+    before: dict[bool, list[str]] = {True: [], False: []}
     reasoning = find_reasoning(graph)
     cut = reasoning.end.text if reasoning else ""
     entering = [edge for start in graph.starts for edge in start.edges if kind_of(graph, edge.target) == "content"]
@@ -193,21 +194,29 @@ def find_tools(graph: TurnGraph) -> Tools | None:
     separator = rest[: len(rest) - len(call_start)] if rest.strip() else rest
     if header.strip() and header.strip() in call_start:
         call_start = call_start[call_start.rindex(header.strip()) + len(header.strip()) :]
-    marks = (Marker.of(text) for text in (section_start, section_end, call_start, call_end))
-    return Tools(*marks, separator=separator, parallel=bool(between))
+    marks = [Marker.of(text) for text in (section_start, section_end, call_start, call_end)]
+    return Tools(marks[0], marks[1], marks[2], marks[3], separator, parallel=bool(between))
 
 
 def find_call_opening(graph: TurnGraph, sources: tuple[Kind, ...] = ("content", "reasoning")) -> str | None:
-    """Return the shortest text that opens the first call of a turn, behind fields of these kinds or where the turn begins."""
+    """Return the shortest text that opens the first call of a turn, behind fields of these kinds or where the turn
+    begins.
+    """
     behind = [edge.text for edge in graph.turn.edges if edge.opens_call and kind_of(graph, edge.source) in sources]
     direct = [edge.text for start in graph.starts for edge in start.edges if edge.opens_call]
     return min([*direct, *behind], key=len, default=None)
 
 
 def walk_call(graph: TurnGraph) -> tuple[Edge, ...]:
-    """Return the edges of one call, from its first field to the end of the turn, with one argument where those are fields."""
-    entering = [edge for edge in (*graph.turn.edges, *(edge for start in graph.starts for edge in start.edges)) if edge.opens_call]
-    at, path, seen = (entering[0].target if entering else ""), [], set[str]()  # type: str, list[Edge], set[str]
+    """Return the edges of one call, from its first field to the end of the turn, with one argument where those are
+    fields.
+    """
+    entering = [
+        edge for edge in (*graph.turn.edges, *(edge for start in graph.starts for edge in start.edges)) if edge.opens_call
+    ]
+    at = entering[0].target if entering else ""
+    path: list[Edge] = []
+    seen: set[str] = set()
     while at and at not in seen:
         seen.add(at)
         edges = [edge for edge in graph.turn.leaving(at) if not edge.opens_call]

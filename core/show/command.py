@@ -1,7 +1,7 @@
 """The command ``chat-autoparser``: look at a format, parse with it, compare, certify, and check many templates.
 
-Exit status: 0, or 1 where something was found that each command's help names, or 2 for input that cannot be used, which one line on
-standard error names.
+Exit status: 0, or 1 where something was found that each command's help names, or 2 for input that cannot be used, which
+one line on standard error names.
 """
 
 from __future__ import annotations
@@ -35,8 +35,17 @@ from .options import BAD_INPUT, FOUND, INTERRUPTED, OK, PIPE_CLOSED, make_argume
 from .overview import check_template, choose_width, lay_out_result, lay_out_summary, make_heading, make_report
 from .page import make_page
 from .roundtrips import lay_out_roundtrips
-from .sources import InputError, find_path, find_templates, list_placeholders, list_templates, load_template
-from .sources import read_text, read_tools, write_text
+from .sources import (
+    InputError,
+    find_path,
+    find_templates,
+    list_placeholders,
+    list_templates,
+    load_template,
+    read_text,
+    read_tools,
+    write_text,
+)
 from .spans import Line, Span, make_visible, split_lines
 from .turns import KnownTurn, cut_pieces, list_turns, pick_example, say_switches
 from .verdict import rate, summarise
@@ -131,8 +140,8 @@ def _write_page(arguments: argparse.Namespace, renderer: Renderer | None, format
     name = str(arguments.template or arguments.examples)
     notes = list(_list_notes(arguments, renderer, format))
     trips = check_roundtrips(renderer, format) if renderer and not arguments.examples else None
-    given = {"output": output, "tools": read_tools(arguments.tools), "prompt": prompt}
-    page = make_page(name, format, renderer, turns, **given, notes=notes, trips=trips)
+    tools = read_tools(arguments.tools)
+    page = make_page(name, format, renderer, turns, output=output, tools=tools, prompt=prompt, notes=notes, trips=trips)
     write_text(arguments.html, page)
     print(f"wrote {make_visible(str(arguments.html))}")
     return OK

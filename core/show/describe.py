@@ -18,7 +18,11 @@ _WIDEST_LABEL = 32
 _WIDEST_VALUE = 56
 
 _WORDS = {"name": "NAME", "id": "ID", "key": "KEY", "value": "VALUE", "arguments": "ARGUMENTS"}
-_STATES: dict[State, str] = {"reasoning": "inside reasoning", "content": "behind reasoning", "open": "with reasoning, content or calls"}
+_STATES: dict[State, str] = {
+    "reasoning": "inside reasoning",
+    "content": "behind reasoning",
+    "open": "with reasoning, content or calls",
+}
 
 
 class Row(NamedTuple):
@@ -112,7 +116,9 @@ def _list_reasoning(format: ChatFormat) -> Iterator[Row]:
     else:
         yield _row("opened by", "nothing: it begins where the turn begins")
     yield _row("closed by", show_text(reasoning.end.written) if reasoning.end else "nothing that is known")
-    yield _row("shown in prompts", "only in turns with tool calls" if reasoning.beside_calls_only else "as the messages have it")
+    yield _row(
+        "shown in prompts", "only in turns with tool calls" if reasoning.beside_calls_only else "as the messages have it"
+    )
 
 
 def _find_opener(format: ChatFormat) -> str:
@@ -165,7 +171,10 @@ def show_call(format: ChatFormat) -> list[Span]:
     spans = show_text(tools.call_start.written)
     for edge in path:
         kind = kind_of(graph, edge.source)
-        spans += [Span("value" if kind == "arguments" else kind, _WORDS[kind]), *_show_edge(edge, path, tools.call_end, format)]
+        spans += [
+            Span("value" if kind == "arguments" else kind, _WORDS[kind]),
+            *_show_edge(edge, path, tools.call_end, format),
+        ]
     return spans
 
 
@@ -174,7 +183,11 @@ def _show_edge(edge: Edge, path: tuple[Edge, ...], end: Marker, format: ChatForm
     text = edge.text
     if edge is path[-1]:
         place = text.find(end.written) if end else -1
-        place = place + len(end.written) if place >= 0 else min((p for s in format.stops if (p := text.find(s)) >= 0), default=len(text))
+        place = (
+            place + len(end.written)
+            if place >= 0
+            else min((p for s in format.stops if (p := text.find(s)) >= 0), default=len(text))
+        )
         text = text[:place]
     return show_text(text)
 
@@ -200,7 +213,10 @@ def _say_codec(node: Node) -> str:
     """Say how a value is written."""
     codec = node.codec
     if isinstance(codec, Choice):
-        return ", ".join(f"{make_visible(written)} for {value}" for written, value in codec.words if written != value) or "as in JSON"
+        return (
+            ", ".join(f"{make_visible(written)} for {value}" for written, value in codec.words if written != value)
+            or "as in JSON"
+        )
     if isinstance(codec, (Number, Json)):
         return "as in JSON"
     if isinstance(codec, Insides):

@@ -112,5 +112,7 @@ def lay_out_changes(changes: Sequence[Change], crossings: Sequence[Crossing]) ->
     for which, other, crossing in zip(("first", "second"), ("second", "first"), crossings, strict=False):
         read = crossing.turns - len(crossing.missed)
         text = f"Turns of the {which} that the format of the {other} reads: {read} of {crossing.turns}"
-        missed = f" (not: {'; '.join(crossing.missed[:3])}{'; …' if len(crossing.missed) > 3 else ''})" if crossing.missed else ""
+        missed = (
+            f" (not: {'; '.join(crossing.missed[:3])}{'; …' if len(crossing.missed) > 3 else ''})" if crossing.missed else ""
+        )
         yield Line.of(("fair" if crossing.missed else "good", text), ("note", missed))

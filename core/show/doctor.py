@@ -1,8 +1,10 @@
-"""Which built-in parsers of the installed engines read a model's turns: how many, how the others differ, and the flags to use.
+"""Which built-in parsers of the installed engines read a model's turns: how many, how the others differ, and the flags
+to use.
 
-Each engine's own plugin knows how that engine reads an output (``chat_autoparser.ENGINE_plugin.builtin``); here turns are made, readings are
-judged by what stands in the turns, and parsers are picked. Parsers of calls are judged on turns without reasoning and those of
-reasoning on turns without calls, so that each counts for itself; then the best of both are tried together.
+Each engine's own plugin knows how that engine reads an output (``chat_autoparser.ENGINE_plugin.builtin``); here turns
+are made, readings are judged by what stands in the turns, and parsers are picked. Parsers of calls are judged on turns
+without reasoning and those of reasoning on turns without calls, so that each counts for itself; then the best of both
+are tried together.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ class Engine(Protocol):
     reasoning: Sequence[str]
 
     def read(self, turn: KnownTurn, calls: str | None, reasoning: str | None, stream: bool) -> Mapping[str, Any]:
-        """Read a turn by the parsers of these names, whole or token by token, into an OpenAI message. Raises what they raise."""
+        """Read a turn by the parsers of these names, whole or token by token, into an OpenAI message. Raises what they
+        raise.
+        """
 
     def say_flags(self, calls: str | None, reasoning: str | None) -> str:
         """Return the flags that make a server use these parsers."""
@@ -84,10 +88,14 @@ def examine(folder: Path, renderer: Renderer, format: ChatFormat, progress: Disp
     """
     installed = [name for name in _ENGINES if find_spec(name)]
     if not installed:
-        raise TemplateError("Looking for engines found neither vLLM nor SGLang in this environment. Run doctor in the one that serves.")
+        raise TemplateError(
+            "Looking for engines found neither vLLM nor SGLang in this environment. Run doctor in the one that serves."
+        )
     turns = list_turns(renderer, format)
     if not turns:
-        raise TemplateError("Looking for turns found none that the template renders. Run chat-autoparser inspect to see why.")
+        raise TemplateError(
+            "Looking for turns found none that the template renders. Run chat-autoparser inspect to see why."
+        )
     return [_examine_engine(name, folder, turns, progress) for name in installed]
 
 
@@ -115,7 +123,7 @@ def _try_pairs(
     engine: Engine, turns: Sequence[KnownTurn], calls: Sequence[Reading], reasoning: Sequence[Reading]
 ) -> tuple[Reading, ...]:
     names = [[reading.calls for reading in calls[:_MOST_TRIED]], [reading.reasoning for reading in reasoning[:_MOST_TRIED]]]
-    return _rank(_judge(engine, turns, *pair) for pair in product(*(some or [None] for some in names)))
+    return _rank(_judge(engine, turns, one, other) for one, other in product(*(some or [None] for some in names)))
 
 
 def _judge(

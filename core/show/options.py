@@ -28,8 +28,9 @@ exit status:
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong with the arguments in one line, as for every other bad input."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **kwargs)
+    def __init__(self, **given: Any) -> None:
+        settings = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
+        super().__init__(**{**settings, **given})
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: {message} (see {self.prog} --help)\n")
@@ -138,10 +139,14 @@ the format of the other."""
 def _add_doctor(commands: _Commands) -> None:
     text = """\
 Say which built-in parsers of the vLLM or SGLang that is installed here read the turns that this model's template renders,
-how many, and how each of the others differs; then the flags to use. The parsers run in this process, without a server or a model."""
+how many, and how each of the others differs; then the flags to use. The parsers run in this process, without a server
+or a model.
+"""
     found = "no built-in parser reads all turns"
     command = commands.add("doctor", "say which parser of an engine a model needs", text, found)
-    command.add_argument("model", metavar="MODEL_DIR", help="a model folder with its tokenizer, or the name of one in the hub's cache")
+    command.add_argument(
+        "model", metavar="MODEL_DIR", help="a model folder with its tokenizer, or the name of one in the hub's cache"
+    )
     _add_set(command)
     command.add_argument("--json", action="store_true", help="print the results as JSON")
 
@@ -154,7 +159,9 @@ say instead whether a file still fits the template: that takes milliseconds, as 
     command = commands.add("certify", "store a format and its proof beside a model", text, found)
     _add_template(command)
     target = command.add_mutually_exclusive_group()
-    target.add_argument("--to", type=Path, metavar="FILE", help="the file to write (default: chat_autoparser.json in the model's folder)")
+    target.add_argument(
+        "--to", type=Path, metavar="FILE", help="the file to write (default: chat_autoparser.json in the model's folder)"
+    )
     target.add_argument("--verify", type=Path, metavar="FILE", help="the file to hold against the template")
 
 
@@ -163,8 +170,8 @@ def _add_template(parser: argparse.ArgumentParser) -> None:
         "template",
         nargs="?",
         metavar="TEMPLATE|MODEL_DIR",
-        help="a file with the Jinja source, a tokenizer_config.json, a model folder, or the name of a model in the hub's cache on this "
-        "machine; may be left out where --examples teach the whole format",
+        help="a file with the Jinja source, a tokenizer_config.json, a model folder, or the name of a model in the hub's cache "
+        "on this machine; may be left out where --examples teach the whole format",
     )
     _add_reading(parser)
     _add_examples(parser)

@@ -1,4 +1,5 @@
-"""One page of HTML that shows a format: the verdict, the format, a turn and a conversation in colours, and an output as it streams in.
+"""One page of HTML that shows a format: the verdict, the format, a turn and a conversation in colours, and an output as
+it streams in.
 
 What the page shows comes from strangers: templates, models, names of files. Jinja's autoescape writes every text, the data
 for the script has no character that HTML knows, the script puts text into the page as text only, and the page's own policy
@@ -79,7 +80,8 @@ def make_page(
     """Return the page as HTML.
 
     ``name`` is what the template was called by, ``turns`` are turns that it renders. ``output`` is what a model wrote behind
-    ``prompt`` with the request's ``tools``; an example stands in for it. ``trips`` are round trips, or None where they were not tried.
+    ``prompt`` with the request's ``tools``; an example stands in for it. ``trips`` are round trips, or None where they
+    were not tried.
     """
     turn = pick_example(turns)
     if output is None and turn is not None:
@@ -120,7 +122,9 @@ def _list_words(name: str, format: ChatFormat, notes: Sequence[str]) -> dict[str
         "rating": rate(verdict),
         "summary": summarise(verdict),
         "parts": [(part, status, rate_status(status)) for part, status in verdict.parts],
-        "doubts": [doubt._replace(reason=make_visible(doubt.reason), step=make_visible(doubt.step)) for doubt in list_doubts(format)],
+        "doubts": [
+            doubt._replace(reason=make_visible(doubt.reason), step=make_visible(doubt.step)) for doubt in list_doubts(format)
+        ],
         "notes": [make_visible(note) for note in (*verdict.notes, *notes)],
         "counterexample": [_show(line) for line in example],
         "sections": {title: [(row.label, row.value, row.note) for row in rows] for title, rows in sections.items()},
@@ -138,7 +142,9 @@ def _list_talk(renderer: Renderer | None, turn: KnownTurn | None) -> dict[str, A
     under = f" ({say_switches(turn.switches)})" if turn and turn.switches else ""
     return {
         "under": under,
-        "assumed": f"Examples are rendered with {say_switches(turn.switches)}." if turn and under else "No switch is set in examples.",
+        "assumed": f"Examples are rendered with {say_switches(turn.switches)}."
+        if turn and under
+        else "No switch is set in examples.",
         "turn": pieces,
         "added": make_visible(turn.added) if turn else "",
         "turn_kinds": list(dict.fromkeys(kind for kind, _ in pieces)),
@@ -215,7 +221,9 @@ def _merge_trips(trips: Sequence[Trip]) -> Iterator[dict[str, Any]]:
 
 def _make_talk(renderer: Renderer, turn: KnownTurn) -> Iterator[Piece]:
     """Render a conversation with the turn in it, and tell which of its words come from which message."""
-    history = [{**message, "content": _say(message["content"], _USER)} for message in turn.messages if message["role"] == "user"]
+    history = [
+        {**message, "content": _say(message["content"], _USER)} for message in turn.messages if message["role"] == "user"
+    ]
     results = [
         {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": _RESULT + str(number)}
         for number, call in enumerate(turn.calls)

@@ -29,7 +29,9 @@ def warn_of_doubts(format: ChatFormat) -> list[str]:
 
 
 def name_start(format: ChatFormat) -> str:
-    """Say how the prompt without switches leaves reasoning: ``"opened by the prompt"``, ``"closed by the prompt"`` or nothing."""
+    """Say how the prompt without switches leaves reasoning: ``"opened by the prompt"``, ``"closed by the prompt"`` or
+    nothing.
+    """
     state = format.states[0][2] if format.states else "open"
     return {"reasoning": "opened by the prompt", "content": "closed by the prompt"}.get(state, "")
 

@@ -1,4 +1,6 @@
-"""What the command is given, and what it reads of it: templates, folders, names on a model hub, tools, prompts and switches."""
+"""What the command is given, and what it reads of it: templates, folders, names on a model hub, tools, prompts and
+switches.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ class InputError(Exception):
 def load_template(given: str, name: str | None = None, switches: Mapping[str, Any] | None = None, **tokens: str) -> Renderer:
     """Make the renderer of a template: a file, a model folder or the name of a model in the hub's cache on this machine.
 
-    ``name`` chooses among several templates. ``switches`` are the template arguments that hold unless a request sets others. Raises
-    :class:`TemplateError` and :class:`InputError`.
+    ``name`` chooses among several templates. ``switches`` are the template arguments that hold unless a request sets
+    others. Raises :class:`TemplateError` and :class:`InputError`.
     """
     path = find_path(given)
     variables = choose_tokens(path, tokens)
@@ -40,22 +42,26 @@ def load_template(given: str, name: str | None = None, switches: Mapping[str, An
 
 
 def find_path(given: str) -> Path:
-    """Return the file or folder that is meant. Raises :class:`InputError` for the name of a model that is not on this machine."""
+    """Return the file or folder that is meant. Raises :class:`InputError` for the name of a model that is not on this
+    machine.
+    """
     path = Path(given)
     if path.exists() or not _HUB_NAME.fullmatch(given) or path.suffix in (".jinja", ".json"):
         return path
     folder = _find_cached(given)
     if folder is None:
         raise InputError(
-            f"{given} is no file or folder here. It looks like the name of a model on a hub: nothing is downloaded, and it is not in "
-            f"the cache of huggingface_hub on this machine. Fetch it first (hf download {given} --include '*.json' '*.jinja'), or pass "
-            "the model's folder"
+            f"{given} is no file or folder here. It looks like the name of a model on a hub: nothing is downloaded, and it "
+            "is not in the cache of huggingface_hub on this machine. Fetch it first "
+            f"(hf download {given} --include '*.json' '*.jinja'), or pass the model's folder"
         )
     return folder
 
 
 def _find_cached(name: str) -> Path | None:
-    """Return the folder of a model in the cache that transformers shares with huggingface_hub; None where there is neither."""
+    """Return the folder of a model in the cache that transformers shares with huggingface_hub; None where there is
+    neither.
+    """
     try:
         from huggingface_hub import try_to_load_from_cache
         from huggingface_hub.errors import HFValidationError

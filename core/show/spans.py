@@ -1,7 +1,7 @@
 """Lines of pieces, each with its kind, which a terminal or a page can colour.
 
-White space at the edge of a marker is shown by signs (``⏎`` a line break, ``·`` a space, ``⇥`` a tab), and a character that would act
-on a terminal by its escape.
+White space at the edge of a marker is shown by signs (``⏎`` a line break, ``·`` a space, ``⇥`` a tab), and a character
+that would act on a terminal by its escape.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 class Span(NamedTuple):
     """A part of a line and its kind.
 
-    Kinds are the fields of a turn (``reasoning``, ``content``, ``name``, ``id``, ``key``, ``value``), ``structure`` (what a template writes
-    around them), ``title``, ``label``, ``text``, ``note`` (a remark), and the results ``good``, ``fair`` and ``bad``.
+    Kinds are the fields of a turn (``reasoning``, ``content``, ``name``, ``id``, ``key``, ``value``), ``structure``
+    (what a template writes around them), ``title``, ``label``, ``text``, ``note`` (a remark), and the results ``good``,
+    ``fair`` and ``bad``.
     """
 
     kind: str
@@ -61,7 +62,11 @@ def show_text(text: str) -> list[Span]:
     start = text.index(inner) if inner else len(text)
     parts = text[:start], inner, text[start + len(inner) :]
     middle = "⏎".join(map(make_visible, parts[1].split("\n")))
-    shown = (Span("note", make_visible(parts[0], True)), Span("structure", middle), Span("note", make_visible(parts[2], True)))
+    shown = (
+        Span("note", make_visible(parts[0], True)),
+        Span("structure", middle),
+        Span("note", make_visible(parts[2], True)),
+    )
     return [span for span in shown if span.text]
 
 

@@ -28,8 +28,9 @@ class KnownTurn:
     """A turn of which is known what stands in it.
 
     ``added`` is what the generation prompt adds, ``text`` what the model writes behind it, and ``stop`` what ends the turn.
-    ``reasoning``, ``content`` and ``calls`` are None or empty where the template does not print them. ``messages``, ``tools`` and
-    ``switches`` are what a request says that leads to ``prompt``, ``message`` is the turn as it is handed back.
+    ``reasoning``, ``content`` and ``calls`` are None or empty where the template does not print them. ``messages``,
+    ``tools`` and ``switches`` are what a request says that leads to ``prompt``, ``message`` is the turn as it is handed
+    back.
     """
 
     prompt: str
@@ -80,8 +81,10 @@ def say_switches(switches: Switches) -> str:
 
 
 def list_turns(renderer: Renderer, format: ChatFormat) -> list[KnownTurn]:
-    """Return turns as the model writes them: with reasoning or none, content or none, two calls, one or none, for each setting of
-    the switches that changes what the prompt adds. Empty where the template renders none. Costs some dozens of renders."""
+    """Return turns as the model writes them: with reasoning or none, content or none, two calls, one or none, for each
+    setting of the switches that changes what the prompt adds. Empty where the template renders none. Costs some dozens
+    of renders.
+    """
     author = Author(renderer, format)
     found: dict[tuple[str, str], KnownTurn] = {}
     for switches in dict.fromkeys([(), *(_read_switches(start.switches) for start in format.graph.starts)]):

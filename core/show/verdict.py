@@ -12,7 +12,13 @@ from .spans import Line, Span, make_visible, split_lines
 
 Rating = Literal["good", "fair", "bad"]
 
-_RATINGS: dict[str, str] = {"proven": "good", TAUGHT: "good", "absent": "note", "partly proven": "fair", FROM_INSTRUCTIONS: "fair"}
+_RATINGS: dict[str, str] = {
+    "proven": "good",
+    TAUGHT: "good",
+    "absent": "note",
+    "partly proven": "fair",
+    FROM_INSTRUCTIONS: "fair",
+}
 _COSTS = {
     "reasoning": "reasoning may arrive as content, or content as reasoning",
     "content": "content may arrive with markup in it",
@@ -81,7 +87,11 @@ def _explain(format: ChatFormat, part: str, status: str) -> tuple[str, str]:
 def lay_out_doubts(format: ChatFormat) -> Iterator[Line]:
     """Return lines that tell why parts are not proven, and the next step for each."""
     for doubt in list_doubts(format):
-        yield Line.of(("text", "  "), (rate_status(doubt.status), f"{doubt.part} {doubt.status}: "), ("text", make_visible(doubt.reason)))
+        yield Line.of(
+            ("text", "  "),
+            (rate_status(doubt.status), f"{doubt.part} {doubt.status}: "),
+            ("text", make_visible(doubt.reason)),
+        )
         yield Line.of(("text", "    "), ("note", f"{doubt.cost}; next step: {make_visible(doubt.step)}"))
 
 
