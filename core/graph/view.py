@@ -145,11 +145,17 @@ def _find_opening(graph: TurnGraph, header: str, end: str) -> str:
     if added and all(added):
         return cut_common_end(added)
     body = header.rstrip()
+    mirrored = end[::-1].translate(_MIRROR)
+    if end and mirrored != end and body.endswith(mirrored):
+        return mirrored + header[len(body) :]
     last = body[max((place for place in find_boundaries(body) if place < len(body)), default=0) :]
     closed = any(start.prompt[len(header) :].strip() == end for start in graph.starts)
     if end and last and (closed or _strip_signs(last) == _strip_signs(end) != ""):
         return last + header[len(body) :]
     return ""
+
+
+_MIRROR = str.maketrans("()[]{}<>", ")(][}{><")
 
 
 def _strip_signs(text: str) -> str:

@@ -179,10 +179,12 @@ def _describe_incomplete(deltas: Iterable[Delta], index: int) -> str:
     pieces = [delta for delta in deltas if delta.kind == "tool_call" and delta.index == index]
     name, written = pieces[0].name, "".join(delta.text for delta in pieces)
     try:
-        read = json.dumps(partial_json_parser.loads(written), ensure_ascii=False)
+        read = partial_json_parser.loads(written)
     except ValueError:
+        read = None
+    if not read:
         return f"the tool call to {name} is incomplete, before its arguments"
-    return f"the tool call to {name} is incomplete; of its arguments there is {read}"
+    return f"the tool call to {name} is incomplete; of its arguments there is {json.dumps(read, ensure_ascii=False)}"
 
 
 def _feed_parts(parser: StreamParser, parts: Iterable[str]) -> Iterator[Delta]:

@@ -103,7 +103,7 @@ def _list_turn(format: ChatFormat) -> Iterator[Row]:
 
 def name_switches(switches: Iterable[tuple[str, str]]) -> str:
     """Return the settings of switches in one line."""
-    return ", ".join(f"{name}={value}" for name, value in switches)
+    return ", ".join(f"{make_visible(name)}={make_visible(value)}" for name, value in switches)
 
 
 def _list_reasoning(format: ChatFormat) -> Iterator[Row]:

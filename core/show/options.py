@@ -170,8 +170,8 @@ def _add_template(parser: argparse.ArgumentParser) -> None:
         "template",
         nargs="?",
         metavar="TEMPLATE|MODEL_DIR",
-        help="a file with the Jinja source, a tokenizer_config.json, a model folder, or the name of a model in the hub's cache "
-        "on this machine; may be left out where --examples teach the whole format",
+        help="a file with the Jinja source, a tokenizer_config.json, a model folder, or the name of a model in the hub's "
+        "cache on this machine; may be left out where --examples teach the whole format",
     )
     _add_reading(parser)
     _add_examples(parser)
