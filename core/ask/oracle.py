@@ -132,18 +132,21 @@ def _split(text: str, prompt: Prompt, question: Question) -> Turn | None:
     place = region.rfind(added)
     if place >= 0 and added.strip():
         return Turn(added, rest[place + len(added) :])
-    tokens = list_tokens(added)
-    end = _find_end(tokens, region)
     before = tail[: len(tail) - len(added)]
     followed = rest[len(before) :] if rest.startswith(before) else ""
     header = _find_header(added, followed) if followed else ""
-    if end:
+    end = _find_marked(added, region)
+    if end.rstrip() and added.rstrip().endswith(end.rstrip()):
         turn = rest[region.rfind(end) + len(end) :]
+        if not added.endswith(end):
+            return Turn(added, turn, True, end)
         between = followed[len(header) : len(followed) - len(turn)]
-        return Turn(added, turn, True, header.strip() and header, between)
+        return Turn(added, turn, True, header if header.strip() else "", between)
+    if end and added.rfind(end) + len(end) > added.rfind(header) + len(header):
+        return Turn(end, rest[region.rfind(end) + len(end) :], False)
     if header.strip():
         return Turn(header, followed[len(header) :], False)
-    header = _find_beginning(tokens, region)
+    header = _find_beginning(list_tokens(added), region)
     if header:
         return Turn(header, rest[region.rfind(header) + len(header) :], False)
     return Turn(added, followed, False) if followed else None
@@ -164,13 +167,24 @@ def _find_first_field(rest: str, question: Question) -> int:
     return min(places, default=len(rest))
 
 
-def _find_end(tokens: list[str], region: str) -> str:
-    """Return the longest end of a prompt that stands in a region, if its last mark is one that the prompt has only once."""
+def _find_marked(added: str, region: str) -> str:
+    """Return the last of a prompt that also stands in a region, from a mark on that the prompt has only once.
+
+    All marks of the prompt before it must stand in the region, too, in their order; else it is the header of something else.
+    """
+    tokens = list_tokens(added)
     marks = [token for token in tokens if any(map(str.isalnum, token))]
-    if not marks or marks.count(marks[-1]) > 1:
+    at, last = 0, ""
+    for mark in marks:
+        place = region.find(mark, at)
+        if place < 0:
+            break
+        at = place + len(mark)
+        last = mark if marks.count(mark) == 1 else last
+    if not last:
         return ""
-    ends = ("".join(tokens[place:]) for place in range(len(tokens)))
-    return next((end for end in ends if marks[-1] in end and end in region), "")
+    behind = added[added.rfind(last) + len(last) :]
+    return last + find_shared_header(behind, region[region.rfind(last) + len(last) :])
 
 
 def _find_beginning(tokens: list[str], region: str) -> str:

@@ -61,7 +61,8 @@ def derive(oracle: Oracle) -> Derivation:
     callers = _learn_calls(draft, oracle, calling, settings)
     learn_prose(draft, oracle, callers[0] if callers else None)
     if callers:
-        learn_resumed_turns(draft, oracle, callers[0], ())
+        for switches in settings:
+            learn_resumed_turns(draft, oracle, callers[0], switches)
     learn_starts(draft, oracle, settings)
     draft.stops = find_stops(draft)
     return Derivation(

@@ -66,15 +66,16 @@ class Caller:
             self.json = None  # not in all turns
             seen = self._learn_turns(settings)
         if seen:
-            self._learn_resumed()
+            for switches in settings:
+                self._learn_resumed(switches)
         if seen and self.json is None:
             self._learn_values()
         return seen
 
-    def _learn_resumed(self) -> None:
+    def _learn_resumed(self, switches: Switches) -> None:
         """Learn turns with calls that answer the result of a tool."""
         for reasoning, content in ((None, None), (REASONING, None), (None, CONTENT)):
-            question = Question(reasoning, content, self.make_calls((2,)), resumed=True)
+            question = Question(reasoning, content, self.make_calls((2,)), switches, resumed=True)
             needles = _make_needles(question, self.family, self.shape.named_ids)
             _add(self.draft, self.oracle, question, self.shape, needles, self.json, self.family)
 

@@ -17,12 +17,13 @@ from typing import Any, Literal, NamedTuple
 
 from ..delta import Delta
 from ..errors import AutoparserError
-from ..graph import Graph, Insides, Json, Node, Text
+from ..graph import Insides, Json, Node, Text
+from ..graph.cut import cut_common_start
 from ..schema import UNKNOWN, Schema, ToolSet
 from .constants import MORE, NO, skip_blank
 from .lexer import JsonLexer
-from .plan import AFTER, GAP, TURN, Plan, Rule, Spot, is_delimited, is_quoted
-from .units import convert, escape_json, get_units, match_scalar
+from .plan import AFTER, GAP, LATE_END, OPEN_REASONING, TURN, Plan, Rule, Spot, is_quoted
+from .units import Units, convert, escape_json, get_units, match_scalar
 from .writer import Writer
 
 SHORT = 256  # characters that a name or a key may have
@@ -94,12 +95,14 @@ class Machine:
         self.fresh = True  # whether nothing visible of this text has come
         self.frames: list[Frame] = []
         self.lexer: JsonLexer | None = None
+        self.within: Text | None = None  # the notation in which JSON is written as a text
         self.holding = False  # whether a value waits for its end to tell its type
         self.anchor = -1  # where a call without a name so far began
         self.origin: Spot | None = None  # the text in which it began
         self.behind = False  # whether a field has ended and a rule must follow here
         self.schema = UNKNOWN
         self.ended_reasoning = False
+        self.unclosed = False  # whether a call stood in reasoning that was not closed
 
     # Feeding -------------------------------------------------------------------------------------------------------------
 
@@ -237,8 +240,10 @@ class Machine:
         kind = rule.kind
         if kind in ("name", "id", "key"):
             return self._land_short(here, kind, final)
-        if rule.guard == "structure" and not self._structure_follows(end, final):
-            return None
+        if rule.guard == "structure":
+            follows = self._structure_follows(end, final)
+            if follows is not True:
+                return _MORE if follows is _MORE else None
         if here.rule.guard == "tool":
             name = here.find("name")
             if name is None or (self.tools is not None and name not in self.tools):
@@ -247,9 +252,14 @@ class Machine:
             return self._check_arguments(here, final)
         return here
 
-    def _structure_follows(self, at: int, final: bool) -> bool:
+    def _structure_follows(self, at: int, final: bool) -> object:
+        """Whether a call or the end of the turn follows; that, or more may be needed to tell."""
         at = skip_blank(self.buffer, at)
-        return final and at >= len(self.buffer)
+        if at >= len(self.buffer):
+            return False if final else _MORE
+        behind = self.plan.spot(TURN, (GAP,), self.may_call)
+        landing = self._find_landing(behind, at, final, at)
+        return _MORE if landing is _MORE else isinstance(landing, Landing) and (bool(landing.steps) or landing.spot.kind == "end")
 
     def _check_arguments(self, here: Landing, final: bool) -> Landing | object | None:
         at = skip_blank(self.buffer, here.end)
@@ -385,6 +395,7 @@ class Machine:
         writer = self.writer
         if landing.rule.recovery:
             self.recoveries.append((landing.rule.recovery, self.gone + start))
+            self.unclosed = landing.rule.recovery == OPEN_REASONING or (self.unclosed and landing.rule.recovery != LATE_END)
         for _ in range(landing.pops):
             writer.close_container()
             self.schema = self.frames.pop().schema
@@ -395,6 +406,8 @@ class Machine:
         if self.spot.kind == "reasoning" and landing.spot.kind != "reasoning":
             self.ended_reasoning = True
         self.spot = landing.spot
+        if self.unclosed and landing.spot.kind == "content":
+            self.spot = self.plan.spot(TURN, landing.rule.targets, self.may_call, True)
         self.at = self.scan = landing.end
         self.trail = landing.trail
         self.fresh = True
@@ -491,7 +504,7 @@ class Machine:
         landing = self._find_landing(self.spot, at, final, self.at)
         if landing is _MORE:
             return False
-        if isinstance(landing, Landing) and landing.rule.constant.core:
+        if isinstance(landing, Landing) and (landing.rule.constant.core or landing.steps):
             self._apply(landing, self.at)
             return True
         self._fall_back()
@@ -665,22 +678,50 @@ class Machine:
             return False
         self.at = at
         self.lexer = JsonLexer()
+        codecs = [node.codec for node in self.spot.nodes if isinstance(node.codec, Json)]
+        self.within = next((codec.within for codec in codecs if codec.within), None)
         return True
 
     def _step_json(self, final: bool) -> bool:
         """Pass JSON through up to its end."""
         assert self.lexer
-        end = self.lexer.scan(self.buffer, self.at)
-        stop = len(self.buffer) if end < 0 else end
-        self.writer.arguments(self.buffer[self.at : stop])
-        self.at = self.scan = stop
-        if end < 0:
+        if self.within:
+            ended = self._pass_decoded(get_units(self.within), final)
+        else:
+            end = self.lexer.scan(self.buffer, self.at)
+            stop = len(self.buffer) if end < 0 else end
+            self.writer.arguments(self.buffer[self.at : stop])
+            self.at = self.scan = stop
+            ended = end >= 0
+        if not ended:
             return False
         self.lexer = None
         self.behind = True
         if self.spot.kind == "arguments" and self.writer.call:
             self.writer.call.complete = True
         return True
+
+    def _pass_decoded(self, units: Units, final: bool) -> bool:
+        """Pass JSON through that is written as a text with escapes; returns whether it has ended."""
+        assert self.lexer
+        buffer, size = self.buffer, len(self.buffer)
+        while self.at < size:
+            end, text = self.at + 1, buffer[self.at]
+            if text in units.first:
+                read, char = units.read(buffer, self.at, final)
+                if read == MORE:
+                    return False
+                end, text = (read, char) if read > self.at else (end, text)
+            else:
+                while end < size and buffer[end] not in units.first:
+                    end += 1
+                text = buffer[self.at : end]
+            stop = self.lexer.scan(text, 0)
+            self.writer.arguments(text if stop < 0 else text[:stop])
+            self.at = self.scan = end if stop < 0 else end - len(text) + stop
+            if stop >= 0:
+                return True
+        return False
 
     def _step_behind(self, final: bool) -> bool:
         """Find what follows a field that has ended."""
@@ -723,8 +764,8 @@ class Machine:
                 self.writer.call = None
                 self.writer.text("content", rest)
             else:
-                if rest and self.spot.kind == "value" and not self.holding and not self.behind and self.lexer is None:
-                    self._emit(rest)
+                if self.spot.kind == "value" and not self.behind and self.lexer is None:
+                    self._end_value()
                 self._close_call(complete=False)
         elif self.fresh and (not rest or rest.isspace()):
             if not self.writer.wrote:
@@ -733,7 +774,27 @@ class Machine:
             self._emit(rest)
         self.at = len(self.buffer)
 
+    def _end_value(self) -> None:
+        """End a value in which the output stops: what may be the beginning of structure is no part of it."""
+        strings = any(node.type == "string" for node in self.spot.nodes)
+        end, whole = self._find_half_end()
+        if not strings:
+            return
+        if self.holding:
+            if whole:
+                self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.types))
+            return
+        self._emit(get_units(self.spot.codec).decode(self.buffer[self.at : end]))
+        if whole:
+            self.writer.arguments('"')
 
-def list_graphs(graph: Graph) -> tuple[Node, ...]:
-    """Return the nodes of a graph that tell where they end."""
-    return tuple(node for node in graph.nodes if is_delimited(node))
+    def _find_half_end(self) -> tuple[int, bool]:
+        """Return where the value ends before a beginning of structure, and whether what ends all values is there."""
+        size = len(self.buffer)
+        own = cut_common_start([rule.constant.text for rule in self.spot.rules if not rule.recovery] or [""]).strip()
+        for at in range(max(self.scan, self.at), size):
+            for rule in self.spot.rules:
+                if rule.constant.match_core(self.buffer, at, False) != NO and not rule.recovery:
+                    end = rule.constant.take_lead(self.buffer, self.at, at) if rule.constant.firm else at
+                    return end, bool(own) and self.buffer.startswith(own, at)
+        return size, False

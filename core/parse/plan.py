@@ -25,9 +25,13 @@ TURN = ""
 GAP = Node("behind a call", "content")
 AFTER = Node("behind all calls", "content")
 
+OPEN_REASONING = "call in open reasoning"
+LATE_END = "late end of reasoning"
+
 Guard = Literal["", "tool", "structure"]
 """What must hold for a rule that no render shows: a tool of the request is named, or structure follows."""
 
+_SHORT = ("name", "id")
 _FIELDS = ("name", "id", "key", "value", "arguments")
 _ORDER: dict[Kind, int] = {"name": 0, "id": 0, "key": 1, "arguments": 2, "value": 3, "reasoning": 4, "content": 5, "end": 6, "start": 7}
 
@@ -106,7 +110,7 @@ class Plan:
         self.nodes = {(name, node.name): node for name, inner in self.graphs.items() for node in inner.nodes}
         self.stops = sorted(filter(None, graph.stops), key=len, reverse=True)
         self.turn_end = self._find_turn_end()
-        self._spots: dict[tuple[str, tuple[Node, ...], bool], Spot] = {}
+        self._spots: dict[tuple[str, tuple[Node, ...], bool, bool], Spot] = {}
         self.calls = any(node.kind in ("name", "id") for node in graph.turn.nodes)
         self._edges: dict[str, dict[str, list[Edge]]] = {}
         for name, inner in self.graphs.items():
@@ -116,6 +120,7 @@ class Plan:
         self.closes = {node.name: self._find_close(node) for node in graph.turn.nodes if node.kind in _FIELDS}
         self.section_close = self._find_section_close()
         self.openers = self._list_openers()
+        self.reasoning_ends = self._list_reasoning_closes()
         self.id_behind = self._finds_id_behind()
         self.name_behind = self._finds_name_behind()
 
@@ -153,7 +158,9 @@ class Plan:
         if not texts:
             return None
         close = cut_common_start(texts)
-        return close if is_firm(close) or is_delimited(node) or (is_quoted(node) and close.strip()) else None
+        if is_firm(close) or is_delimited(node) or (close.strip() and (is_quoted(node) or node.kind in _SHORT)):
+            return close
+        return None
 
     def _find_section_close(self) -> str:
         """Return what stands behind the last call, where it differs from what stands behind each."""
@@ -194,12 +201,17 @@ class Plan:
 
     # Spots ---------------------------------------------------------------------------------------------------------------
 
-    def spot(self, graph: str, nodes: tuple[Node, ...], calls: bool = True) -> Spot:
-        """Return the field that is one of some nodes of a graph; without ``calls`` nothing begins one."""
-        key = graph, nodes, calls
+    def spot(self, graph: str, nodes: tuple[Node, ...], calls: bool = True, unclosed: bool = False) -> Spot:
+        """Return the field that is one of some nodes of a graph.
+
+        Without ``calls`` nothing begins a call; where reasoning is ``unclosed``, its end may still come in content.
+        """
+        key = graph, nodes, calls, unclosed
         found = self._spots.get(key)
         if found is None:
             rules = [rule for node in nodes for rule in self._list_rules(graph, node)]
+            if unclosed and nodes[0].kind == "content":
+                rules += [Rule(read_parts(text), nodes, recovery=LATE_END) for text in self.reasoning_ends]
             found = self._spots[key] = Spot(graph, nodes, _sort(rule for rule in rules if calls or not rule.opens))
         return found
 
@@ -230,9 +242,9 @@ class Plan:
         rules += [self._make_rule(graph, edge) for edge in edges if edge not in ends]
         if node.kind in ("content", "reasoning"):
             rules += self._list_end_rules()
-            rules += self._list_loose_openers("" if node.kind == "content" else "call in open reasoning")
+            rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING)
         if node.kind == "reasoning":
-            rules += self._list_reasoning_ends(node)
+            rules += self._list_reasoning_ends()
         return rules
 
     def _close_call(self, node: Node, edges: list[Edge] | tuple[Edge, ...]) -> list[Rule]:
@@ -249,15 +261,26 @@ class Plan:
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
             return rules
         rules.append(Rule(read_parts(close), (GAP,), closes=True))
-        rules += self._list_short_closes(close)
+        rules += self._list_short_closes(node, close)
         return rules
 
-    def _list_short_closes(self, close: str) -> list[Rule]:
-        """Return the beginnings of what ends a call, for models that leave the rest of it out."""
+    def _list_short_closes(self, node: Node, close: str) -> list[Rule]:
+        """Return pieces of what ends a call, for models that leave the rest of it out.
+
+        A field that tells where it ends may be followed by any of them; text only by a beginning, and only where structure follows.
+        """
         places = sorted(place for place in find_boundaries(close) if 0 < place < len(close))
-        texts = dict.fromkeys(close[:place].rstrip() for place in places)
-        short = [text for text in texts if is_firm(text) and text != close.rstrip()]
-        return [Rule(read_parts(text), (GAP,), closes=True, recovery="end of a call missing", guard="structure") for text in short]
+        texts = [close[:place].rstrip() for place in places]
+        certain = is_delimited(node)
+        if certain:
+            texts += [close[place:].strip() for place in places if is_firm(close[place:])]
+        free = certain or is_quoted(node) or node.kind in _SHORT
+        guard: Guard = "" if certain else "structure"
+        return [
+            Rule(read_parts(text), (GAP,), closes=True, recovery="end of a call missing", guard=guard)
+            for text in dict.fromkeys(texts)
+            if text.strip() and text != close.rstrip() and (free or is_firm(text))
+        ]
 
     def _list_rules_behind(self, node: Node) -> list[Rule]:
         rules: list[Rule] = []
@@ -310,16 +333,20 @@ class Plan:
     def _ends_text(self, edge: Edge) -> bool:
         return self.nodes[TURN, edge.target].kind == "end" and self.nodes[TURN, edge.source].kind == "content"
 
-    def _list_reasoning_ends(self, node: Node) -> list[Rule]:
-        """Return the end of reasoning alone, without what the template prints between it and what follows."""
-        texts = [write_parts(edge) for edge in self._edges[TURN].get(node.name, ()) if self.nodes[TURN, edge.target].kind != "end"]
-        if not texts:
-            return []
-        close = cut_common_start(texts)
-        content = tuple(other for other in self.graph.turn.nodes if other.kind == "content")
-        if not close.strip() or not is_firm(close) or not content:
-            return []
-        return [Rule(read_parts(close), content, recovery="layout behind reasoning")]
+    def _list_reasoning_closes(self) -> list[str]:
+        """Return what ends reasoning, without what the template prints between it and what follows."""
+        found = []
+        for node in self.graph.turn.nodes:
+            edges = self._edges[TURN].get(node.name, ()) if node.kind == "reasoning" else ()
+            texts = [write_parts(edge) for edge in edges if self.nodes[TURN, edge.target].kind != "end"]
+            close = cut_common_start(texts).strip() if texts else ""
+            if close and is_firm(close) and close not in found:
+                found.append(close)
+        return found
+
+    def _list_reasoning_ends(self) -> list[Rule]:
+        content = tuple(other for other in self.graph.turn.nodes if other.kind == "content") or (AFTER,)
+        return [Rule(read_parts(close), content, recovery="layout behind reasoning") for close in self.reasoning_ends]
 
 
 def is_delimited(node: Node) -> bool:
