@@ -6,7 +6,8 @@ from typing import Any
 
 from .ask.oracle import Oracle
 from .budget import Budget
-from .derive.record import derive_format
+from .derive.driver import derive
+from .derive.record import make_format
 from .errors import MissingTemplateError
 from .graph.chat_format import ChatFormat
 from .renderer import Renderer, load_renderer
@@ -30,4 +31,5 @@ def analyze(template: Any = None, *, examples: Any = None, **special_tokens: str
 
 
 def _derive(renderer: Renderer) -> ChatFormat:
-    return derive_format(Oracle(renderer if renderer.is_accounted else renderer.within(Budget())))
+    oracle = Oracle(renderer if renderer.is_accounted else renderer.within(Budget()))
+    return make_format(oracle, derive(oracle))

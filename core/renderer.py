@@ -135,11 +135,10 @@ class JinjaRenderer(Renderer):
         """The texts that the template compares its switches with, by switch."""
         found: dict[str, dict[str, None]] = {}
         for compare in self._tree.find_all(nodes.Compare):
-            sides = [compare.expr, *(operand.expr for operand in compare.ops)]
-            texts = [const.value for side in sides for const in (side, *side.find_all(nodes.Const)) if isinstance(const, nodes.Const)]
-            for name in (node.name for side in sides for node in (side, *side.find_all(nodes.Name)) if isinstance(node, nodes.Name)):
-                if name in self.switches:
-                    found.setdefault(name, {}).update(dict.fromkeys(text for text in texts if isinstance(text, str)))
+            values = [node.value for node in compare.find_all(nodes.Const)]
+            texts = dict.fromkeys(value for value in values if isinstance(value, str))
+            for name in {node.name for node in compare.find_all(nodes.Name)} & self.switches:
+                found.setdefault(name, {}).update(texts)
         return {name: tuple(texts) for name, texts in found.items()}
 
     def _render(self, conversation: Conversation, meter: Meter) -> str:

@@ -28,7 +28,7 @@ from rendering import BOS, EOS, Shape
 from turns import Study, study_template
 
 from chat_autoparser import load_renderer
-from chat_autoparser.attribution import Attribution, attribute, find_written
+from chat_autoparser.converse.attribution import Attribution, attribute, find_written
 from chat_autoparser.errors import AutoparserError
 
 PLAIN, HARD = "{}", '\n  "{} & <b>" \\n\n\n'

@@ -25,6 +25,8 @@ from rendering import BOS, EOS
 from turns import Study, Turn, find_layout, list_turns, make_turns, study_template
 
 import chat_autoparser as ca
+from chat_autoparser.analysing import analyze
+from chat_autoparser.graph.chat_format import ChatFormat
 
 LEAST = {"one": 95.0, "two": 95.0}
 _FIRST = Call("find_okapi", {"habitat": "pen twelve", "limit": 3})
@@ -67,7 +69,7 @@ def measure(source: Source) -> dict[str, Any] | None:
     if study is None or not any(turn.expected["tool_calls"] for turn in turns):
         return None
     lessons = [make_lesson(study, conversation) for conversation in LESSONS]
-    real = ca.analyze(source.text, bos_token=BOS, eos_token=EOS)
+    real = analyze(source.text, bos_token=BOS, eos_token=EOS)
     report: dict[str, Any] = {"name": source.name, "errors": {}, "counts": {}, "misses": {}}
     for name, examples in (("one", lessons[:1]), ("two", lessons)):
         given = [example for example in examples if example]
@@ -78,7 +80,7 @@ def measure(source: Source) -> dict[str, Any] | None:
             report["errors"][name] = "the template renders no such turn"
             continue
         try:
-            taught = ca.analyze(hide_calls(source.text), examples=given)
+            taught = analyze(hide_calls(source.text), examples=given)
         except ca.AutoparserError as error:
             report["errors"][name] = str(error)
             continue
@@ -87,12 +89,12 @@ def measure(source: Source) -> dict[str, Any] | None:
     return report
 
 
-def is_right(format: ca.ChatFormat, turn: Turn) -> bool:
+def is_right(format: ChatFormat, turn: Turn) -> bool:
     expected = {**turn.expected, "tool_calls": [{**call, "id": None} for call in turn.expected["tool_calls"]]}
     return find_fault(expected, format.parse(turn.text, tools=turn.tools, prompt=turn.prompt)) is None
 
 
-def count_right(format: ca.ChatFormat, turns: list[Turn]) -> int:
+def count_right(format: ChatFormat, turns: list[Turn]) -> int:
     return sum(is_right(format, turn) for turn in turns)
 
 

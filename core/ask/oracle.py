@@ -16,8 +16,9 @@ class Turn(NamedTuple):
     """A rendered turn.
 
     ``prompt`` is what the generation prompt adds, ``text`` what follows it. Where the history is not printed as the prompt
-    begins it, ``exact`` is False, and ``prompt`` is what both have in common, whole words and brackets. Where only the end of
-    the prompt is printed alike, ``header`` is what is common at its beginning, and ``between`` what stands between both.
+    begins it, ``exact`` is False, and ``prompt`` is what both have in common, whole words and brackets. Where only the end
+    of the prompt is printed alike, ``header`` is what is common at its beginning, and ``between`` what stands between
+    both.
     """
 
     prompt: str
@@ -65,7 +66,7 @@ class Oracle:
             text = text[: len(text) - len(usual.added)]
         turn = usual and _split(text, usual, question)
         if turn is None or not turn.exact:
-            # The tools of the question may stand behind the user's words, and history may be printed as if no switch was set.
+            # The question's tools may stand behind the user's words; history may be printed as if no switch was set.
             for other in (question, replace(question, switches=()), replace(question, switches=(), tools=False)):
                 own = self.ask_prompt(other, shape) if turn is None or not turn.exact else None
                 turn = (own and _split(text, own, question)) or turn
@@ -120,9 +121,9 @@ def _find_added(whole: str, bare: str | None) -> str:
 def _split(text: str, prompt: Prompt, question: Question) -> Turn | None:
     """Tell the turn from the prompt before it; None where no beginning of a turn can be made out.
 
-    A history may print the header of a turn in another way than a prompt does. Then, in this order: the prompt's addition stands
-    somewhere before the first field; its end does, and that is no mark that it has elsewhere, too; its beginning does; or the
-    history prints no header at all.
+    A history may print the header of a turn in another way than a prompt does. Then, in this order: the prompt's addition
+    stands somewhere before the first field; its end does, and that is no mark that it has elsewhere, too; its beginning
+    does; or the history prints no header at all.
     """
     rest, tail = _cut_asked(text, prompt.whole)
     if rest.startswith(tail):

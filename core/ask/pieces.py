@@ -15,8 +15,8 @@ from ..graph import Kind
 class Field(NamedTuple):
     """What stands at a place of a render; it becomes a node of the graph.
 
-    ``form`` counts the ways of writing a value of one type, ``family`` tells arguments given as an object (``""``) from those
-    given as text, where they are printed differently.
+    ``form`` counts the ways of writing a value of one type, ``family`` tells arguments given as an object (``""``) from
+    those given as text, where they are printed differently.
     """
 
     kind: Kind
@@ -109,7 +109,8 @@ def find_common_end(*texts: str) -> int:
 
 
 _TOKEN = re.compile(r"<[^<>\n]{1,60}>|\[[^\[\]\n]{1,60}\]|\w+|\s|.", re.DOTALL)
-"""Where a text may be cut without cutting a word or a bracket: a preference, which decides nothing about what can be read."""
+"""Where a text may be cut without cutting a word or a bracket: a preference, which decides nothing about what can be
+read."""
 
 
 def list_tokens(text: str) -> list[str]:

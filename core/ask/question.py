@@ -128,9 +128,7 @@ def _build_call(call: Call, shape: Shape) -> dict[str, Any]:
 
 
 def _build_results(calls: Sequence[Call], shape: Shape) -> list[dict[str, Any]]:
-    return [
-        {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": _wrap(RESULT, shape)} for call in calls
-    ]
+    return [{"role": "tool", "tool_call_id": call.id, "name": call.name, "content": _wrap(RESULT, shape)} for call in calls]
 
 
 def _wrap(text: str, shape: Shape) -> Any:

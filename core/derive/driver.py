@@ -23,10 +23,10 @@ from .turns import Caller, learn_plain_turns, learn_prose, learn_resumed_turns
 class Derivation:
     """The graph of a turn, and what was found out on the way.
 
-    ``shape`` is the shape for turns without calls, ``calling`` those for turns with calls (one for each form of arguments that
-    is printed in a way of its own), ``settings`` the switches that change something. ``hidden`` is set where reasoning is never
-    printed and its marks were inferred, ``offers_tools`` where tools are shown to the model, ``from_instructions`` where calls were
-    read from an example in the instructions.
+    ``shape`` is the shape for turns without calls, ``calling`` those for turns with calls (one for each form of arguments
+    that is printed in a way of its own), ``settings`` the switches that change something. ``hidden`` is set where
+    reasoning is never printed and its marks were inferred, ``offers_tools`` where tools are shown to the model,
+    ``from_instructions`` where calls were read from an example in the instructions.
     """
 
     graph: TurnGraph

@@ -77,18 +77,21 @@ def _split_parts(text: str, slots: Slots) -> tuple[str, ...]:
 
 def _make_edges(source: Field, links: Links, slots: Slots, lengths: Mapping[Field, int]) -> list[Edge]:
     """Make the edges of a source: the longest text first, then the key that the longest text follows, then what is plain."""
-    edges = {}
+    edges: dict[Edge, tuple[int, int, bool, bool, bool]] = {}
     for link in links:
         if holds_word(link.text):
             continue  # the template prints a part of a field that it changed; nothing general can be said
         edge = Edge(source.name, _split_parts(link.text, slots), link.target.name, link.opens_call)
-        edges.setdefault(edge, (-len(link.text), -lengths.get(link.target, 0), not _is_plain(link.target), link.target.kind == "content", not link.target.beside_calls))
+        target = link.target
+        order = (-len(link.text), -lengths.get(target, 0), not _is_plain(target), target.kind == "content")
+        edges.setdefault(edge, (*order, not target.beside_calls))
     return sorted(edges, key=lambda edge: edges[edge])
 
 
 def _measure_keys(sources: Mapping[Field, Links]) -> dict[Field, int]:
     """Return the length of the longest text behind each key."""
-    return {field: max(map(len, (link.text for link in links)), default=0) for field, links in sources.items() if field.kind == "key"}
+    keys = {field: links for field, links in sources.items() if field.kind == "key"}
+    return {field: max((len(link.text) for link in links), default=0) for field, links in keys.items()}
 
 
 def _is_plain(field: Field) -> bool:

@@ -1,8 +1,8 @@
 """Reasoning that a template only speaks of: it prints none, but its prompt opens it, or it cuts it out of earlier turns.
 
-What ends such reasoning is, in this order: what one prompt has beyond another that it begins with (reasoning that is opened and
-closed, and only opened); a text of the template's that makes it drop the content before it; the mirror image of what the prompt
-opens. None of this is shown by a turn, and so none of it is proven.
+What ends such reasoning is, in this order: what one prompt has beyond another that it begins with (reasoning that is
+opened and closed, and only opened); a text of the template's that makes it drop the content before it; the mirror image of
+what the prompt opens. None of this is shown by a turn, and so none of it is proven.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Places where values stand: the entries of an object, the items of a list. Many values are asked in one render.
 
-Between two values that are asked stands one of plain words, so that what belongs to a value is known from what is before it and
-behind it.
+Between two values that are asked stands one of plain words, so that what belongs to a value is known from what is before
+it and behind it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from ..ask.words import make_word
@@ -67,7 +68,7 @@ def ask_apart(build: BuildList) -> AskGaps:
         if -1 in places:
             return [None] * len(values)
         length = len(items[0])
-        return [Gap("", text[one + length : two]) for one, two in zip(places, places[1:], strict=False)]
+        return [Gap("", text[one + length : two]) for one, two in pairwise(places)]
 
     return _one_by_one_if_refused(ask_all)
 

@@ -11,16 +11,15 @@ from ..ask.words import SYSTEM
 from ..graph.chat_format import Asking, Capabilities, ChatFormat
 from ..graph.conversation import ASSISTANT, NAME, TOOL, USER, Conversation
 from ..graph.view import find_tools
-from .driver import Derivation, derive
+from .driver import Derivation
 from .roles import find_conversation
 
 
-def derive_format(oracle: Oracle) -> ChatFormat:
-    """Derive the format of what an oracle's renderer writes; the proof is not in it.
+def make_format(oracle: Oracle, derivation: Derivation) -> ChatFormat:
+    """Return the format of what an oracle's renderer writes; its verdict is left to the proof.
 
-    Raises :class:`TemplateError` where it renders no plain conversation, :class:`BudgetError` where it takes too long.
+    Costs some hundred renders of short conversations. Raises :class:`BudgetError` where they take too long.
     """
-    derivation = derive(oracle)
     asking, calling = make_asking(derivation), bool(derivation.calling)
     conversation = find_conversation(oracle, make_shape(asking), calling)
     graph = derivation.graph if derivation.graph.stops else replace(derivation.graph, stops=_find_following_stops(conversation))

@@ -1,7 +1,8 @@
 """The states in which generation starts: one for each prompt that the switches can give.
 
-Most prompts are followed by turns in the history, and those show how a turn begins. Where a prompt opens or closes reasoning that
-the history leaves out, what follows it is guessed from what follows the shorter header that the history shows.
+Most prompts are followed by turns in the history, and those show how a turn begins. Where a prompt opens or closes
+reasoning that the history leaves out, what follows it is guessed from what follows the shorter header that the history
+shows.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches]) -> 
     prompts: dict[str, Switches] = {}
     for switches in settings:
         for tools in (True, False):
-            prompt = oracle.ask_prompt(Question(switches=switches, tools=tools))
-            if prompt is not None:
-                prompts.setdefault(prompt.added, switches)
+            asked = oracle.ask_prompt(Question(switches=switches, tools=tools))
+            if asked is not None:
+                prompts.setdefault(asked.added, switches)
     hidden = None
     if not any(field.kind == "reasoning" for field in draft.edges[TURN]):
         hidden = find_hidden(oracle, list(prompts), list(draft.starts))
@@ -48,7 +49,8 @@ def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches]) -> 
 def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | None) -> Links:
     """Return what may follow a prompt that no turn shows.
 
-    If what it has beyond the header ends reasoning, it is as if the header had been printed; if it does not, reasoning is open.
+    If what it has beyond the header ends reasoning, it is as if the header had been printed; if it does not, reasoning is
+    open.
     """
     headers = sorted((each for each in shown if each.strip() and each in prompt), key=len, reverse=True)
     beyond = {header: prompt.rpartition(header)[2] for header in headers}

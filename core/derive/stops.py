@@ -13,7 +13,8 @@ def find_stops(draft: Draft) -> list[str]:
 
     What also stands before a further field closes the field and not the turn.
     """
-    content, others = [], []
+    content: list[str] = []
+    others: list[str] = []
     for field, links in draft.edges[TURN].items():
         ends = content if field.kind == "content" else others if field.kind != "reasoning" else []
         ends += _cut_closers(links)

@@ -1,7 +1,8 @@
 """How a string is written: which forms it has, and what each character becomes.
 
-Each special character is asked on its own, and again beside each of those that change what stands around the string (two kinds
-of quotes, or a section for raw text). What a character becomes stands between two words, so that it needs no guessing.
+Each special character is asked on its own, and again beside each of those that change what stands around the string (two
+kinds of quotes, or a section for raw text). What a character becomes stands between two words, so that it needs no
+guessing.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..ask.words import make_word
 from ..graph import Numeral, Text
@@ -17,6 +18,7 @@ from ..graph import Numeral, Text
 SPECIAL = (*string.punctuation, " ", "\n", "\t", "\r", "\b", "\f", "\x01", "é", "☃", "東", "😀")
 """Characters that may be written in another way: all marks, white space, some control characters and some others."""
 
+_NumeralKind = Literal["utf-16", "utf-8", "decimal", "hexadecimal"]
 _NUMBERED = ("\x01", "é", "☃", "東", "😀")
 _MOST_FORMS = 6
 _FIRST, _LAST, _MIDDLE = make_word("sa"), make_word("sb"), make_word("sc")
@@ -104,15 +106,17 @@ def _find_numeral(changed: dict[str, str]) -> Numeral | None:
         image = changed.get(char, "")
         code = ord(char)
         units = "".join(f"{unit:02x}" for unit in char.encode()[:1])
-        for kind, digits in (("utf-16", f"{code:04x}"), ("utf-8", units), ("decimal", f"{code}"), ("hexadecimal", f"{code:x}")):
+        kinds: dict[_NumeralKind, str] = {
+            "utf-16": f"{code:04x}",
+            "utf-8": units,
+            "decimal": f"{code}",
+            "hexadecimal": f"{code:x}",
+        }
+        for kind, digits in kinds.items():
             place = image.lower().find(digits)
-            if place < 0:
-                continue
-            before, after = image[:place], image[place + len(digits) :]
-            if kind == "utf-16" or kind == "utf-8":
-                return Numeral(kind, before)
-            if kind == "decimal" or kind == "hexadecimal":
-                return Numeral(kind, before, after)
+            if place >= 0:
+                closed = kind in ("decimal", "hexadecimal")
+                return Numeral(kind, image[:place], image[place + len(digits) :] if closed else "")
     return None
 
 

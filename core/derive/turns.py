@@ -148,9 +148,7 @@ def _add(
     return True
 
 
-def cut_turn(
-    turn: Turn, question: Question, needles: dict[str, Needle], json: Json | None, family: str
-) -> Row | None:
+def cut_turn(turn: Turn, question: Question, needles: dict[str, Needle], json: Json | None, family: str) -> Row | None:
     """Return the fields of a turn; None where its arguments are not written as was thought."""
     if json is None:
         return cut_row(turn.text, needles)

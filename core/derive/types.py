@@ -40,7 +40,7 @@ def ask_types(ask: AskGaps, family: str, lists: bool = True) -> dict[str, Writin
         if gap is not None and str(value) in gap.around:
             mid, _, behind = gap.around.partition(str(value))
             found[type_] = Writing(gap.before, mid, Number(), behind)
-    found |= _read_words(*gaps[2:5], [gap for gap in (gaps[0], *ask([PLAIN])) if gap])
+    found |= _read_words(gaps[2], gaps[3], gaps[4], [gap for gap in (gaps[0], *ask([PLAIN])) if gap])
     rest = iter(gaps[len(_SCALARS) :])
     for type_, samples, name in (("array", LISTS if lists else (), "list"), ("object", OBJECTS, "object")):
         pairs = [(value, gap) for value in samples if (gap := next(rest)) is not None]
@@ -63,12 +63,14 @@ def _read_words(yes: Gap | None, no: Gap | None, null: Gap | None, others: list[
         start = max(start for start, _ in bounds)
         end = min(max(end for _, end in bounds), len(null.around) - start)
         word = null.around[start : len(null.around) - end]
-        found["null"] = Writing(null.before, null.around[:start], Choice(((word, "null"),)), null.around[start + len(word) :])
+        behind = null.around[start + len(word) :]
+        found["null"] = Writing(null.before, null.around[:start], Choice(((word, "null"),)), behind)
     return found
 
 
 def _find_word(texts: Sequence[str]) -> tuple[int, int]:
-    """Return how much of the beginning and end of the first text belongs to what stands around a word, which is kept whole."""
+    """Return how much of the beginning and end of the first text belongs to what stands around a word, which is kept
+    whole."""
     text = texts[0]
     start = find_common_start(*texts)
     end = min(find_common_end(*(each[start:] for each in texts)), *(len(each) - start for each in texts))
@@ -80,8 +82,9 @@ def _find_word(texts: Sequence[str]) -> tuple[int, int]:
 
 
 def _read_compound(pairs: Sequence[tuple[Any, Gap]], graph: str) -> Writing:
-    """Return how a list or an object is written: as JSON, or else what stands around all of them, and a graph for the inside."""
-    found = [(gap.around[: place[0]], gap.around[place[1] :]) if (place := find_json(gap.around, value)) else None for value, gap in pairs]
+    """Return how a list or an object is written: as JSON, or what stands around all of them and a graph for the inside."""
+    places = [(gap.around, find_json(gap.around, value)) for value, gap in pairs]
+    found = [(text[: place[0]], text[place[1] :]) if place else None for text, place in places]
     before = pairs[0][1].before
     if found[0] is not None and len(pairs) > 4 and all(each == found[0] for each in found):
         return Writing(before, found[0][0], Json(), found[0][1])
@@ -119,5 +122,3 @@ def splice_behind(edge: str, base: str, new: str) -> str | None:
     shared = find_common_end(base, new)
     rest = base[: len(base) - shared]
     return new[: len(new) - shared] + edge[len(rest) :] if edge.startswith(rest) else None
-
-

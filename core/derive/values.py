@@ -1,7 +1,8 @@
 """The values of arguments: how each type is written, and the edges that go with it.
 
-All turns are rendered with plain strings only. What stands around a value of another type is asked once, between two strings; what
-differs there is exchanged in every edge into a string and out of it. So no type has to be asked in every kind of turn.
+All turns are rendered with plain strings only. What stands around a value of another type is asked once, between two
+strings; what differs there is exchanged in every edge into a string and out of it. So no type has to be asked in every
+kind of turn.
 """
 
 from __future__ import annotations
@@ -107,7 +108,8 @@ def _learn_strings(
     draft: Draft, place: Place, ask: AskGaps, base: Surroundings, types: dict[str, Writing]
 ) -> list[_Variant]:
     """Note how plain strings are written, and return the other forms."""
-    others = [Surroundings(w.before, w.mid, w.behind) for name, w in types.items() if name in ("integer", "number", "boolean")]
+    scalars = [writing for name, writing in types.items() if name in ("integer", "number", "boolean")]
+    others = [Surroundings(each.before, each.mid, each.behind) for each in scalars]
     quoted = bool(others) and base not in others
     forms = ask_strings(ask)
     draft.codecs[place.graph, place.field("value")] = _quote(next(iter(forms.values()), Text()), quoted)

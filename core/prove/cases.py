@@ -9,10 +9,21 @@ from typing import Any
 
 from ..ask.question import Call, Question, Shape, Switches
 
-_WORDS = (
-    "amber bridge canal dune ember fjord grove hollow island jetty kiln lantern meadow nettle orchard pebble quarry river "
-    "summit thicket upland valley willow yarrow"
-).split()
+_WORDS: tuple[str, ...] = (
+    "amber",
+    "bridge",
+    "canal",
+    "dune",
+    "ember",
+    "fjord",
+    "grove",
+    "hollow",
+    "island",
+    "jetty",
+    "kiln",
+    "lantern",
+)
+_WORDS += ("meadow", "nettle", "orchard", "pebble", "quarry", "river", "summit", "thicket", "upland", "valley", "willow")
 _NAMES = ("find_{}", "{}", "get-{}", "{}_now", "lookup{}", "a_{}_of_the_day")
 _KEYS = ("{}", "max_{}", "{}Code", "is_{}", "{}2", "the_{}_name")
 _ID_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"
@@ -33,7 +44,7 @@ TYPED: tuple[dict[str, Any], ...] = (
     {"a": -17, "b": 2.25, "c": True},
     {"a": False, "b": ["x", "y z"], "c": {"deep": "er"}},
     {"a": [], "b": {}, "c": 0},
-    {"a": [1, [2.5, "q"], {"z": [True, False]}], "b": {"m": {"n": "it's \"so\""}, "o": 3}},
+    {"a": [1, [2.5, "q"], {"z": [True, False]}], "b": {"m": {"n": 'it\'s "so"'}, "o": 3}},
     {"a": 12345678, "b": 1e-05, "c": "last"},
     {"a": {"k1": "v 1", "k2": ["w", 7], "k3": False}, "b": ["only"]},
 )
@@ -43,7 +54,7 @@ NULLS: tuple[dict[str, Any], ...] = ({"a": None, "b": "x"}, {"a": [None, "x"], "
 PLAIN_TEXTS = ("Fine.", "The {} is open until noon.", "One {}\nand another {}.")
 HARD_TEXTS = (
     'First: {{"stripes": [4, "two"]}}, <i>not</i> a call.\n\n- a \'quoted\' {}\n- C:\\dir & 3 < 4\n\nDone – ünï ✓?',
-    "Let me see … \"{}\" isn't [1, 2]; `f(x=1)`\n\n```\ncode\n```\n* or else {{}}",
+    'Let me see … "{}" isn\'t [1, 2]; `f(x=1)`\n\n```\ncode\n```\n* or else {{}}',
 )
 
 
@@ -88,8 +99,8 @@ class Drawer:
         """Return arguments with drawn keys."""
         return dict(zip(self.names(_KEYS, len(arguments)), arguments.values(), strict=True))
 
-    def strings(self, values: Sequence[str]) -> dict[str, Any]:
-        """Return arguments with the given strings."""
+    def strings(self, values: Sequence[Any]) -> dict[str, Any]:
+        """Return arguments with the given values and drawn keys."""
         return dict(zip(self.names(_KEYS, len(values)), values, strict=True))
 
     def simple(self) -> dict[str, Any]:
@@ -146,7 +157,8 @@ def _draw_calls(drawer: Drawer, shape: Shape, thorough: bool) -> Iterator[Case]:
 def _draw_mixed(drawer: Drawer, shape: Shape, switches: Switches) -> Iterator[Case]:
     """Draw calls beside reasoning and content."""
     texts = drawer.text
-    for reasoning, content, count in ((0, 1, 1), (1, 0, 1), (1, 1, 2), (1, 0, 3), (0, 1, 2), (0, 0, 1))[: 3 if switches else 6]:
+    mixes = ((0, 1, 1), (1, 0, 1), (1, 1, 2), (1, 0, 3), (0, 1, 2), (0, 0, 1))
+    for reasoning, content, count in mixes[: 3 if switches else 6]:
         question = Question(
             texts(PLAIN_TEXTS) if reasoning else None,
             texts(HARD_TEXTS if count == 2 else PLAIN_TEXTS) if content else None,

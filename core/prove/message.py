@@ -32,7 +32,8 @@ def _squash(text: str | None) -> str:
 
 
 def compare(expected: Message, message: Mapping[str, Any]) -> bool:
-    """Whether a message that was read is the expected one: texts but for white space around them, arguments with their types."""
+    """Whether a message that was read is the expected one: texts but for white space around them, arguments with their
+    types."""
     for name in ("reasoning_content", "content"):
         if (expected[name] or "").strip() != (message.get(name) or "").strip():
             return False

@@ -1,7 +1,8 @@
 """The proof of a graph: turns with fresh fields are rendered, and what is read of them must be those fields.
 
-A field that the template does not print is not expected back, and white space around a text may differ. A turn that is misread counts
-as *alike* if the message that was read renders to the same text: then nobody can tell the two apart. All else is a counterexample.
+A field that the template does not print is not expected back, and white space around a text may differ. A turn that is
+misread counts as *alike* if the message that was read renders to the same text: then nobody can tell the two apart. All
+else is a counterexample.
 """
 
 from __future__ import annotations
@@ -38,11 +39,13 @@ class _Tally:
     stopped: bool = False
 
 
-def prove(derivation: Derivation, oracle: Oracle, reads: Mapping[str, Read], seed: str = "proof", patience: int = 3) -> Verdict:
+def prove(
+    derivation: Derivation, oracle: Oracle, reads: Mapping[str, Read], seed: str = "proof", patience: int = 3
+) -> Verdict:
     """Prove a derived graph with parsers given by the caller: one for each way of feeding a text, the whole text first.
 
-    Costs some fifty renders and readings of each; it ends early at ``patience`` counterexamples. Raises :class:`BudgetError` as the
-    oracle does.
+    Costs some fifty renders and readings of each; it ends early at ``patience`` counterexamples. Raises
+    :class:`BudgetError` as the oracle does.
     """
     tally = _Tally()
     graph = derivation.graph
@@ -65,7 +68,8 @@ def prove(derivation: Derivation, oracle: Oracle, reads: Mapping[str, Read], see
 
 
 def _render(oracle: Oracle, graph: TurnGraph, case: Case) -> Iterator[tuple[Turn, str]]:
-    """Render a case; return the turn with each prompt behind which a model may write it, with the end of the turn and without."""
+    """Render a case; return the turn with each prompt behind which a model may write it, with the end of the turn and
+    without."""
     turn = oracle.ask_turn(case.question, case.shape)
     if turn is None:
         return
@@ -75,7 +79,8 @@ def _render(oracle: Oracle, graph: TurnGraph, case: Case) -> Iterator[tuple[Turn
     for text in texts:
         yield turn._replace(text=text), before + turn.prompt
     start = asked and next((start for start in graph.starts if start.prompt == asked.added), None)
-    if asked and start and not turn.exact and not start.shown and case.question.reasoning is None and _is_closed(start, graph):
+    inferred = start is not None and not start.shown and not turn.exact and case.question.reasoning is None
+    if asked and start and inferred and _is_closed(start, graph):
         yield turn._replace(text=next(iter(texts))), asked.whole
 
 
@@ -145,8 +150,11 @@ def _is_excusable(expected: Message, message: Mapping[str, Any]) -> bool:
     """Whether no structure was taken for text: a whole turn that is read as content always renders as it stood."""
     calls = message.get("tool_calls") or []
     names = [call["function"]["name"] for call in calls] == [call["name"] for call in expected["tool_calls"]]
-    read, wanted = (sum(len(each.get(key) or "") for key in ("reasoning_content", "content")) for each in (message, expected))
-    return names and read <= wanted
+    return names and _measure_texts(message) <= _measure_texts(expected)
+
+
+def _measure_texts(message: Mapping[str, Any]) -> int:
+    return sum(len(message.get(key) or "") for key in ("reasoning_content", "content"))
 
 
 def _is_alike(case: Case, turn: Turn, message: Mapping[str, Any], oracle: Oracle) -> bool:

@@ -8,19 +8,23 @@ same everywhere but for what ends the field before it; so the rest can be put to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import product
+from typing import Literal, NamedTuple
 
-from ..ask.pieces import Field, find_common_end, list_tokens
+from ..ask.pieces import END, Field, find_common_end, list_tokens
 from ..graph import Choice, Codec, Edge, Graph, Json, Node, Number, Start, Text, TurnGraph
 from ..graph.cut import cut_common_end
 from .sample import PYTHON_TEXT, RAW, Sample
 
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 
-_WORDS = {"boolean": (("true", "True"), ("false", "False")), "null": (("null", "None"),)}
-_START, _END = "start", "end"
+_WORDS: Mapping[str, tuple[tuple[Literal["true", "false", "null"], str], ...]] = {
+    "boolean": (("true", "True"), ("false", "False")),
+    "null": (("null", "None"),),
+}
+_START = "start"
 
 
 class Draft:
@@ -54,7 +58,7 @@ class Draft:
         """Return the graph, the edge to be tried first before others."""
         starts = (replace(s, edges=self._sort(e)) for s, e in zip(self.graph.starts, self.starts, strict=True))
         nodes = [node for node in self.nodes.values() if node.kind != "end"]
-        turn = Graph((*nodes, self.nodes[_END]), self._sort(self.edges))
+        turn = Graph((*nodes, self.nodes[END.name]), self._sort(self.edges))
         return replace(self.graph, turn=turn, starts=tuple(starts))
 
     def _sort(self, edges: dict[Edge, None]) -> tuple[Edge, ...]:
@@ -71,8 +75,8 @@ def make_plain(samples: Sequence[Sample], endings: Sequence[str]) -> TurnGraph:
     lead = next((s.pieces[0].text for s in spoken), "")
     ending = next((s.tail for s in spoken if len(s.pieces) == 1 and s.tail.strip()), next(iter(endings), ""))
     prompt = next((s.lesson.prompt for s in samples if s.lesson.prompt), "")
-    nodes = (Node(_START, "start"), Node("content", "content"), Node(_END, "end"))
-    edges = (Edge("content", (ending,), _END),)
+    nodes = (Node(_START, "start"), Node("content", "content"), Node(END.name, "end"))
+    edges = (Edge("content", (ending,), END.name),)
     starts = (Start(prompt, (), (Edge(_START, (lead,), "content"),)),)
     return TurnGraph(Graph(nodes, edges), (), starts, (ending.strip(),) if ending.strip() else ())
 
@@ -97,7 +101,7 @@ def teach_reasoning(draft: Draft, samples: Sequence[Sample]) -> None:
             target = draft.nodes[edge.target]
             if target.kind != "reasoning" and target.beside_calls == beside:
                 draft.add(name, end + edge.text, edge.target, edge.opens_call)
-    draft.add("reasoning", end.rstrip() + _find_closing(draft), _END)
+    draft.add("reasoning", end.rstrip() + _find_closing(draft), END.name)
 
 
 def _find_reasoning_end(draft: Draft, thinking: Sequence[Sample], samples: Sequence[Sample]) -> str:
@@ -134,12 +138,13 @@ def _find_closing(draft: Draft) -> str:
     return text[min(places) :] if places else text
 
 
-class _Out(NamedTuple):
-    """What leads away from a call or to its next part: a text and a node."""
+class _Link(NamedTuple):
+    """A text between two fields of an example, as it is shown."""
 
+    source: Field
     text: str
-    target: str
-    opens: bool
+    target: Field
+    opens: bool = False
 
 
 def teach_calls(draft: Draft, samples: Sequence[Sample]) -> None:
@@ -147,25 +152,27 @@ def teach_calls(draft: Draft, samples: Sequence[Sample]) -> None:
     calling = [sample for sample in samples if sample.lesson.calls]
     if not calling:
         return
-    inside = _Inside(draft, calling)
-    closing = _find_closing(draft)
     for sample in calling:
-        rows = list(zip(sample.pieces, (*sample.pieces[1:], None), strict=True))
-        for piece, following in rows:
-            if piece.call is None:
-                continue
-            if following is None:
-                inside.leave(piece.field, _Out(sample.tail + closing, _END, False))
-            elif following.call is None:
-                inside.leave(piece.field, _Out(following.text, draft.add_node(following.field), False))
-                draft.add(following.field.name, sample.tail + closing, _END)
-                inside.leave(piece.field, _Out(following.text.rstrip() + sample.tail.lstrip() + closing, _END, False))
-            else:
-                inside.follow(piece.field, following.text, following.field, following.call != piece.call)
-    inside.finish()
+        for piece, codec, written in zip(sample.pieces, sample.codecs, sample.written, strict=True):
+            if piece.field.kind in ("name", "id", "arguments"):
+                named = any(call.id == written and call.name in call.id for call in sample.lesson.calls)
+                draft.add_node(piece.field, codec, piece.field.kind == "id" and named)
+    links = dict.fromkeys(link for sample in calling for link in _list_links(sample, _find_closing(draft)))
+    _Entries(draft, list(links), calling).add()
     _add_leads(draft, calling)
     if not any(len(sample.lesson.calls) > 1 for sample in calling):
         draft.notes.append("how several calls are written: no example has two")
+
+
+def _list_links(sample: Sample, closing: str) -> Iterator[_Link]:
+    """List what stands behind each field of a call; what content there is behind the calls may be left out."""
+    for piece, following in zip(sample.pieces, (*sample.pieces[1:], None), strict=True):
+        if following is None:
+            yield _Link(piece.field, sample.tail + closing, END)
+        elif piece.call is not None:
+            yield _Link(piece.field, following.text, following.field, following.call not in (None, piece.call))
+            if following.call is None:
+                yield _Link(piece.field, following.text.rstrip() + sample.tail.lstrip() + closing, END)
 
 
 def _add_leads(draft: Draft, calling: Sequence[Sample]) -> None:
@@ -213,139 +220,117 @@ def _extend_start(draft: Draft, edge: Edge, text: str, target: str, opens: bool)
             edges.setdefault(Edge(_START, (edge.text + text,), target, opens))
 
 
-class _Inside:
-    """The inside of calls: edges as they are shown, and for keys and values those of all types."""
+class _Entries:
+    """The fields of calls: edges as they are shown, and for keys and values those of all types."""
 
-    def __init__(self, draft: Draft, calling: Sequence[Sample]) -> None:
+    def __init__(self, draft: Draft, links: Sequence[_Link], calling: Sequence[Sample]) -> None:
         self._draft = draft
-        self._middles: dict[bool, str] = {}
-        self._leads: dict[tuple[Field, str, bool], None] = {}
-        self._outs: dict[tuple[Field, bool], dict[_Out, None]] = {}
-        rows = [row for s in calling for row in zip(s.pieces, s.codecs, s.written, strict=True)]
-        for piece, codec, written in rows:
-            if piece.call is not None and piece.field.kind not in ("key", "value"):
-                named = piece.field.kind == "id" and any(c.id == written and c.name in c.id for s in calling for c in s.lesson.calls)
-                draft.add_node(piece.field, codec, named)
-        self._values = [(piece.field, codec, written) for piece, codec, written in rows if piece.field.kind == "value"]
-        self._again = next((piece.field for piece, _, _ in rows if piece.field.kind == "key" and piece.field.again), None)
+        self._middles = {link.source.type == "string": link.text for link in links if _is_middle(link)}
+        rows = [row for sample in calling for row in zip(sample.pieces, sample.codecs, sample.written, strict=True)]
+        self._values = [(piece.field.type, codec, written) for piece, codec, written in rows if piece.field.kind == "value"]
+        again = next((piece.field for piece, _, _ in rows if piece.field.kind == "key" and piece.field.again), None)
+        self._last = again or Field("value")
+        self._opening, self._quote = self._find_quotes(links)
+        self._links = dict.fromkeys(self._strip_type(link) for link in links)
 
-    def follow(self, source: Field, text: str, target: Field, opens: bool) -> None:
-        """Note what leads from one field of a call to the next, or to the next call."""
-        if source.kind == "key" and target.kind == "value":
-            self._middles.setdefault(source.type == "string", text)
-        elif target.kind == "key" and not target.again:
-            self._leads[source._replace(type=""), text if source.kind != "value" else self._strip(source, text), opens] = None
-        else:
-            self.leave(source, _Out(text, self._draft.add_node(target), opens))
-
-    def leave(self, source: Field, out: _Out) -> None:
-        """Note what leads from a field to another one, or away from the call."""
-        if source.kind in ("key", "value"):
-            kept = self._outs.setdefault((source._replace(type=""), source.type == "string"), {})
-            kept[out] = None
-        else:
-            self._draft.add(source.name, *out)
-
-    def _strip(self, source: Field, text: str) -> str:
-        """Return the text behind a value with a sign before it that tells whether the value was a string."""
-        return ("s" if source.type == "string" else "o") + text
-
-    def finish(self) -> None:
-        """Add the edges of keys and values."""
-        if not self._values:
-            return
-        opening, quote = self._find_quotes()
-        draft = self._draft
-        ends = [(f, string, out) for (f, string), outs in self._outs.items() for out in outs]
-        rests = {(f, out._replace(text=self._cut(out.text, quote, string and f.kind == "value"))) for f, string, out in ends}
-        last = self._again or Field("value")
-        leads = {(f, self._cut(text[1:], quote, text[0] == "s") if f.kind == "value" else text, opens) for f, text, opens in self._leads}
-        leads |= set(self._guess_joint(last, leads, rests)) if not any(f == last and not opens for f, _, opens in leads) else set()
-        for type_ in TYPES:
-            key = draft.add_node(Field("key", type_))
-            value = draft.add_node(Field("value", type_), self._find_codec(type_, bool(opening)))
-            string = type_ == "string"
-            middle = self._middles.get(string)
-            if middle is None:
-                other = next(iter(self._middles.values()))
-                middle = other + opening if string else other.removesuffix(opening)
-            draft.add(key, middle, value)
-            for field, text, opens in leads:
-                source = field.name if field.kind != "value" else ""
-                for each in TYPES if not source else ():
-                    draft.add(Field("value", each).name, quote * (each == "string") + text, key, opens)
-                if source:
-                    draft.add(source, text, key, opens)
-            for field, out in rests:
-                if field.kind == "value":
-                    draft.add(value, quote * string + out.text, out.target, out.opens)
-        for field, out in rests:
-            if field.kind == "key":
-                draft.add(field.name, *out)
-        self._add_empty(last, leads, rests)
-        self._note_unknown(opening)
-
-    def _find_quotes(self) -> tuple[str, str]:
+    def _find_quotes(self, links: Sequence[_Link]) -> tuple[str, str]:
         """Return what opens and closes a string beyond what stands around every value."""
-        string, other = self._middles.get(True), self._middles.get(False)
-        if string is None:
-            return "", ""
-        opening = string[len(other) :] if other is not None and string.startswith(other) else ""
-        opening = opening or (string[-1] if other is None and string[-1:] in ('"', "'") else "")
-        behind = [out.text for (f, is_string), outs in self._outs.items() if is_string and f.kind == "value" for out in outs]
-        behind += [text[1:] for f, text, _ in self._leads if f.kind == "value" and text[0] == "s"]
-        if not opening or not behind:
-            return opening, ""
-        return opening, opening if behind[0].startswith(opening) else list_tokens(behind[0])[0]
+        string, other = self._middles.get(True, ""), self._middles.get(False)
+        opening = string[-1:] if string[-1:] in ('"', "'") else ""
+        if other is not None:
+            opening = string.removeprefix(other) if string.startswith(other) else ""
+        behind = next((link.text for link in links if link.source == Field("value", "string")), "")
+        return opening, opening if behind.startswith(opening) else list_tokens(behind)[0]
 
-    @staticmethod
-    def _cut(text: str, quote: str, string: bool) -> str:
-        return text.removeprefix(quote) if string else text
+    def _strip_type(self, link: _Link) -> _Link:
+        """Return a link for values of any type."""
+        quoted = link.source == Field("value", "string")
+        text = link.text.removeprefix(self._quote) if quoted else link.text
+        return _Link(link.source._replace(type=""), text, link.target._replace(type=""), link.opens)
 
-    def _find_codec(self, type_: str, quoted: bool) -> Codec:
+    def add(self) -> None:
+        """Add all edges."""
+        if self._values:
+            if not any(link.source == self._last and link.target == Field("key") and not link.opens for link in self._links):
+                self._links.update(dict.fromkeys(self._guess_joint()))
+            self._links.update(dict.fromkeys(self._list_empty()))
+            self._note_unknown()
+            for type_ in TYPES:
+                self._draft.add_node(Field("key", type_))
+                self._draft.add_node(Field("value", type_), self._find_codec(type_))
+        for link in self._links:
+            for source, target in product(_list_typed(link.source), _list_typed(link.target)):
+                if not _is_middle(link):
+                    text = self._quote * (source == Field("value", "string")) + link.text
+                elif source.type == target.type:
+                    text = self._find_middle(source.type == "string")
+                else:
+                    continue
+                self._draft.add(self._draft.add_node(source), text, self._draft.add_node(target), link.opens)
+
+    def _find_middle(self, string: bool) -> str:
+        """Return what stands between a key and a string, or a value of another type."""
+        if string in self._middles:
+            return self._middles[string]
+        return self._middles[True].removesuffix(self._opening) if not string else self._middles[False]
+
+    def _find_codec(self, type_: str) -> Codec:
         if type_ == "string":
-            codecs = [codec for field, codec, _ in self._values if field.type == "string" and isinstance(codec, Text)]
+            codecs = [codec for kind, codec, _ in self._values if kind == "string" and isinstance(codec, Text)]
             codec = next((each for each in codecs if each is not RAW), RAW)
-            return Text(codec.escapes, codec.numeral, quoted or codec is not RAW)
+            return replace(codec, quoted=bool(self._opening) or codec is not RAW)
         if type_ in _WORDS:
-            python = any(written in ("True", "False", "None") for field, _, written in self._values if field.type in _WORDS)
-            python |= self._find_codec("string", quoted) == PYTHON_TEXT
-            return Choice(tuple((words[python], words[0]) for words in _WORDS[type_]))  # type: ignore[misc]
+            python = any(written in ("True", "False", "None") for kind, _, written in self._values if kind in _WORDS)
+            python |= self._find_codec("string") == PYTHON_TEXT
+            # Both spellings are read; the one that is shown, or JSON's, is written.
+            return Choice(tuple((word, words[0]) for words in _WORDS[type_] for word in (words[python], words[not python])))
         return Json() if type_ in ("array", "object") else Number()
 
-    def _guess_joint(self, last: Field, leads: set[tuple[Field, str, bool]], rests: set[tuple[Field, _Out]]) -> Iterator[tuple[Field, str, bool]]:
+    def _list_leads(self) -> list[_Link]:
+        """Return what leads from the fields of a call to the first key."""
+        return [link for link in self._links if link.target == Field("key") and link.source != self._last and not link.opens]
+
+    def _list_outs(self) -> list[_Link]:
+        """Return what leads from the last argument away."""
+        return [link for link in self._links if link.source == self._last and (link.opens or link.target.kind != "key")]
+
+    def _guess_joint(self) -> Iterator[_Link]:
         """Return what stands between two arguments where examples show only one, if a tag around the argument tells."""
         self._draft.notes.append("what stands between two arguments: no example has two")
-        for _, lead, opens in list(leads):
-            for field, out in rests:
-                closer = re.match(r"\s*(\S[^\w\s]*(\w+)?[^\w\s]*?[>\])}|])", out.text)
-                if opens or field != last or closer is None:
-                    continue
-                word = closer[2]
-                place = lead.rfind(word) if word else len(lead)
-                opener = re.search(r"\s*[^\w\s>\])}]+$", lead[:place]) if place >= 0 else None
-                if opener is not None and (word or last.again):
-                    yield last, closer[0] + lead[opener.start() :], False
-                    return
+        for lead, out in product(self._list_leads(), self._list_outs()):
+            again = self._last.again
+            closer = re.match(r"()\s*[>\])}|]+" if again else r"\s*[^\w\s]*(\w*)[^\w\s]*?[>\])}|]", out.text)
+            place = lead.text.rfind(closer[1]) if closer and closer[1] else len(lead.text)
+            opener = re.search(r"\s*[^\w\s>\])}]+$", lead.text[: max(place, 0)])
+            if closer and opener and (closer[1] or again):
+                yield _Link(self._last, closer[0] + lead.text[opener.start() :], Field("key"))
+                return
 
-    def _add_empty(self, last: Field, leads: set[tuple[Field, str, bool]], rests: set[tuple[Field, _Out]]) -> None:
-        """Lead past arguments that are none: what stands around all of them, without what stands around each."""
-        joint = next((text for field, text, opens in leads if field == last and not opens), "")
-        for field, lead, _ in leads:
-            if field == last or not joint:
-                continue
-            shared = find_common_end(lead, joint)
-            before, each = lead[: len(lead) - shared], joint[: len(joint) - shared]
-            for source, out in rests:
-                if source == last and (out.text.startswith(each) or not shared):
-                    self._draft.add(field.name, before + out.text.removeprefix(each), out.target, out.opens)
+    def _list_empty(self) -> Iterator[_Link]:
+        """List what leads past arguments that are none: what stands around all of them, without what stands around each."""
+        joints = [link.text for link in self._links if link.source == self._last and link.target == Field("key") and not link.opens]
+        for lead, out in product(self._list_leads() if joints else (), self._list_outs()):
+            shared = find_common_end(lead.text, joints[0])
+            before, each = lead.text[: len(lead.text) - shared], joints[0][: len(joints[0]) - shared]
+            if out.text.startswith(each) or not shared:
+                yield _Link(lead.source, before + out.text.removeprefix(each), out.target, out.opens)
 
-    def _note_unknown(self, opening: str) -> None:
-        kinds = {field.type == "string" for field, _, _ in self._values}
-        if kinds == {True}:
-            self._draft.notes.append("how values other than strings are written: no example has one")
-        if kinds == {False}:
-            self._draft.notes.append("how strings are written: no example has one")
-        raw = [written for field, codec, written in self._values if field.type == "string" and codec is RAW]
-        if raw and not opening and all(re.fullmatch(r"[\w .]*", written) for written in raw):
+    def _note_unknown(self) -> None:
+        kinds = {kind == "string" for kind, _, _ in self._values}
+        if len(kinds) == 1:
+            what = "values other than strings" if True in kinds else "strings"
+            self._draft.notes.append(f"how {what} are written: no example has one")
+        raw = [written for kind, codec, written in self._values if kind == "string" and codec is RAW]
+        if raw and not self._opening and all(re.fullmatch(r"[\w .]*", written) for written in raw):
             self._draft.notes.append("whether strings with quotes, brackets or line breaks are escaped: no example has one")
+
+
+def _is_middle(link: _Link) -> bool:
+    """Whether a link leads from a key to its value."""
+    return link.source.kind == "key" and not link.source.again and link.target.kind == "value"
+
+
+def _list_typed(field: Field) -> list[Field]:
+    """Return a key or value with each type; another field as it is."""
+    typed = field.kind in ("key", "value") and not field.again
+    return [field._replace(type=type_) for type_ in TYPES] if typed else [field]

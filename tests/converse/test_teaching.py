@@ -76,13 +76,33 @@ def test_one_example_teaches_a_notation(name: str) -> None:
     arguments = {"city": "Oslo", "wet": True} if "wet" in shown else {"city": "Oslo", "days": 3}
     format = analyze(SILENT, examples=[lesson(shown, call("look", **arguments), content="Wait.")])
     assert format.verdict.of("tools") == "taught by example"
-
-    assert format.tools is not None
-    assert format.tools.provenance == "examples"
     tools = [{"name": "look", "parameters": {"type": "object", "properties": {"wet": {"type": "string"}}}}]
     message = format.parse("So:" + text, tools=tools)
     assert message["content"] == "So:"
     assert json.loads(message["tool_calls"][0]["function"]["arguments"]) == expected
+
+
+ONE_ARGUMENT = {
+    "tags": ("Wait.\n<fn=look>\n<p=city>Oslo</p>\n</fn>", "\n<fn=find>\n<p=town>Bonn & <b></p>\n</fn>"),
+    "tags, two arguments": (
+        "Wait.\n<fn=look>\n<p=city>Oslo</p>\n</fn>",
+        "\n<fn=find>\n<p=town>Bonn & <b></p>\n<p=land>x</p>\n</fn>",
+    ),
+    "tags, none": ("Wait.\n<fn=look>\n<p=city>Oslo</p>\n</fn>", "\n<fn=find>\n</fn>"),
+    "tags named like the key": ("Wait.<fn:look><city>Oslo</city></fn:look>", "<fn:find><town>Bonn & <b></town><land>x</land></fn:find>"),
+    "keywords": ("Wait. [look(city=\"Oslo\")]", " [find(town=\"Bonn & <b>\")]"),
+    "lines": ("Wait.\n%call look\n%city=Oslo%\n%%", "\n%call find\n%town=Bonn & <b>%\n%%"),
+}
+
+
+@pytest.mark.parametrize("name", ONE_ARGUMENT)
+def test_a_call_with_one_argument_teaches_a_notation(name: str) -> None:
+    shown, text = ONE_ARGUMENT[name]
+    format = analyze(SILENT, examples=[lesson(shown, call("look", city="Oslo"), content="Wait.")])
+    assert format.verdict.of("tools") == "taught by example"
+    assert "not known: what stands between two arguments: no example has two" in format.verdict.notes
+    expected = {} if "none" in name else {"town": "Bonn & <b>", **({"land": "x"} if "land" in text else {})}
+    assert read(format, "So:" + text) == (None, "So:", [["find", expected]])
 
 
 ONE = lesson('Wait.\n<use>{"f": "look", "a": {"city": "Oslo"}}</use>', call("look", city="Oslo"), content="Wait.")
