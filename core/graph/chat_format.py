@@ -148,8 +148,10 @@ class ChatFormat:
     def states(self) -> tuple[tuple[tuple[tuple[str, str], ...], str, State], ...]:
         """For each setting of switches: what the generation prompt adds behind the header, and what the model continues."""
         header = self.header
-        starts = self.graph.starts
-        return tuple((start.switches, start.prompt.removeprefix(header), view.find_state(start, self.graph)) for start in starts)
+        return tuple(
+            (start.switches, start.prompt.removeprefix(header), view.find_state(start, self.graph))
+            for start in self.graph.starts
+        )
 
     def __str__(self) -> str:
         """The format in words."""
@@ -167,11 +169,13 @@ class ChatFormat:
         ``tools`` are the request's OpenAI-style tool dicts; ``None`` means unknown (a call is recognised by its markup
         alone), an empty list means that nothing is a call. ``prompt`` is the rendered prompt or its tail, from which the
         parser learns what is open where generation starts; ``None`` means what the template appends when no switch is
-        set. With ``after_reasoning`` the parser reads what a server's own reasoning parser has handed on. Costs microseconds; raises
-        nothing.
+        set. With ``after_reasoning`` the parser reads what a server's own reasoning parser has handed on. Costs microseconds. Raises
+        TypeError where ``tools`` is no list.
         """
         from ..parse import StreamParser
 
+        if isinstance(tools, (str, bytes, Mapping)):
+            raise TypeError(f"tools must be a list of tool dicts, or None where they are not known, not {type(tools).__name__}")
         return StreamParser(self.graph, tools, prompt, after_reasoning=after_reasoning)
 
     def parse(self, text: str, tools: Iterable[Mapping[str, Any]] | None = None, prompt: str | None = None) -> dict[str, Any]:

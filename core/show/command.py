@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -31,6 +32,7 @@ from ..source import read_response_template
 from .describe import lay_out
 from .difference import compare, cross, lay_out_changes
 from .display import Display
+from .doctor import examine, lay_out_findings
 from .options import BAD_INPUT, FOUND, INTERRUPTED, OK, PIPE_CLOSED, make_argument_parser
 from .overview import check_template, choose_width, lay_out_result, lay_out_summary, make_heading, make_report
 from .page import make_page
@@ -247,8 +249,7 @@ def show_difference(arguments: argparse.Namespace) -> int:
     changes = compare(one, other)
     crossings = [cross(renderers[0], one, other), cross(renderers[1], other, one)]
     if arguments.json:
-        told = [change.__dict__ for change in changes]
-        _print_json({"changes": told, "read": [{"turns": each.turns, "missed": each.missed} for each in crossings]})
+        _print_json({"changes": list(map(asdict, changes)), "read": list(map(asdict, crossings))})
     else:
         Display().print(*lay_out_changes(changes, crossings))
     return FOUND if changes or one.graph != other.graph else OK
@@ -256,8 +257,6 @@ def show_difference(arguments: argparse.Namespace) -> int:
 
 def examine_model(arguments: argparse.Namespace) -> int:
     """Say which built-in parsers of the installed engines read a model's turns, and the flags to use."""
-    from .doctor import examine, lay_out_findings, report_findings
-
     path = find_path(arguments.model)
     if not path.is_dir():
         raise InputError(f"{arguments.model} is no model folder: the engines' parsers need the tokenizer that lies in it")
@@ -265,7 +264,7 @@ def examine_model(arguments: argparse.Namespace) -> int:
     format = analyze(renderer)
     findings = examine(path, renderer, format, Display(sys.stderr))
     if arguments.json:
-        _print_json(report_findings(findings))
+        _print_json([asdict(finding) for finding in findings])
     else:
         Display().print(*lay_out_findings(findings, arguments.model))
     return OK if any(finding.best_reads_all for finding in findings) else FOUND

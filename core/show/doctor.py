@@ -186,20 +186,3 @@ def _lay_out_readings(title: str, readings: Sequence[Reading]) -> Iterator[Line]
     for title, names in (("fewer", fewer), ("none of the turns", [reading.name for reading in others if not reading.read])):
         if names:
             yield Line.of(("note", f"    {title}: {', '.join(names)}"))
-
-
-def report_findings(findings: Sequence[Finding]) -> list[dict[str, Any]]:
-    """Return what was found as JSON-serialisable data."""
-
-    def tell(readings: Sequence[Reading]) -> list[dict[str, Any]]:
-        return [dict(reading.__dict__) for reading in readings]
-
-    return [
-        {
-            **finding.__dict__,
-            "calls": tell(finding.calls),
-            "reasoning": tell(finding.reasoning),
-            "pairs": tell(finding.pairs),
-        }
-        for finding in findings
-    ]

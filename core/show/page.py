@@ -15,12 +15,12 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from ..ask.question import Switches
+from ..converse.roundtrip import RoundTrip
 from ..errors import TemplateError
 from ..graph.chat_format import ChatFormat
 from ..renderer import Renderer
@@ -33,27 +33,6 @@ _MOST_PIECES = 20_000
 _SYSTEM, _USER, _RESULT = "Be brief.", "What will the weather be?", "Rain on day "
 _FOLLOWING = {"user": "a question", "tool": "results", "later": "results, an answer and a question"}
 _FILES = {"chat_template.jinja", "chat_template.json", "tokenizer_config.json"}
-
-
-class Trip(Protocol):
-    """What the page shows of a round trip; see :class:`~chat_autoparser.converse.roundtrip.RoundTrip`."""
-
-    @property
-    def turn(self) -> str: ...
-    @property
-    def after(self) -> str: ...
-    @property
-    def switches(self) -> Switches: ...
-    @property
-    def kept(self) -> bool: ...
-    @property
-    def fault(self) -> str: ...
-    @property
-    def earlier(self) -> str: ...
-    @property
-    def later(self) -> str: ...
-    @property
-    def repair(self) -> Switches: ...
 
 
 class Piece(NamedTuple):
@@ -75,7 +54,7 @@ def make_page(
     tools: Sequence[dict[str, Any]] | None = None,
     prompt: str | None = None,
     notes: Sequence[str] = (),
-    trips: Sequence[Trip] | None = None,
+    trips: Sequence[RoundTrip] | None = None,
 ) -> str:
     """Return the page as HTML.
 
@@ -197,9 +176,9 @@ def _list_deltas(
     return deltas + [(len(text), delta.to_openai()) for delta in parser.finish()]
 
 
-def _merge_trips(trips: Sequence[Trip]) -> Iterator[dict[str, Any]]:
+def _merge_trips(trips: Sequence[RoundTrip]) -> Iterator[dict[str, Any]]:
     """Return what became of round trips, each outcome once with the turns that it is true of."""
-    best: dict[tuple[Any, ...], Trip] = {}
+    best: dict[tuple[Any, ...], RoundTrip] = {}
     for trip in trips:
         key = (trip.turn, trip.after, trip.switches)
         if key not in best or (trip.kept, bool(trip.repair)) > (best[key].kept, bool(best[key].repair)):

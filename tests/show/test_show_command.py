@@ -6,6 +6,7 @@ import dataclasses
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from conftest import ROOT
 from shown import PROVEN
 
+import chat_autoparser as ca
 from chat_autoparser.analysing import analyze
 from chat_autoparser.graph.chat_format import ChatFormat
 from chat_autoparser.show import command, sources
@@ -527,3 +529,26 @@ def test_round_trips_are_told(capsys: Streams) -> None:
     assert capsys.readouterr().out.startswith("Round trips: ")
     assert run("roundtrip", DEMO, "--json") in (0, 1)
     assert all({"turn", "kept", "fault"} <= set(trip) for trip in json.loads(capsys.readouterr().out))
+
+
+# The library's own front
+
+
+@pytest.mark.parametrize("tools", ["x", b"x", {"type": "function"}])
+def test_tools_that_are_no_list_are_refused(tools: Any) -> None:
+    with pytest.raises(TypeError, match="list of tool dicts"):
+        analyze(DEMO).parse("Hm.", tools)
+
+
+@pytest.mark.parametrize(("text", "told"), [("", "is empty"), ("some-lab/Model-7B", "looks like the name of a model")])
+def test_texts_that_are_no_template_are_told_apart(text: str, told: str) -> None:
+    with pytest.raises(ca.TemplateError, match=told):
+        analyze(text)
+
+
+def test_the_package_has_a_version_and_a_page_of_help() -> None:
+    assert ca.__version__
+    assert {"StreamParser", "Budget", "__version__"} <= set(ca.__all__)
+    named = set(re.findall(r":(?:func|class):`(\w+)`", ca.__doc__ or ""))
+    assert len(named) >= 10
+    assert named <= set(ca.__all__)
