@@ -89,7 +89,7 @@ def list_turns(renderer: Renderer, format: ChatFormat) -> list[KnownTurn]:
     found: dict[tuple[str, str], KnownTurn] = {}
     for switches in dict.fromkeys([(), *(_read_switches(start.switches) for start in format.graph.starts)]):
         for reasoning, content, count in product((REASONING, None), (CONTENT, None), (2, 1, 0) if author.calls else (0,)):
-            question = Question(reasoning, content, make_calls(count, author.named_ids), switches)
+            question = Question(reasoning, content, make_calls(count, author.named_ids), switches, tools=bool(count))
             turn = _write(author, question) if reasoning or content or count else None
             if turn is not None:
                 found.setdefault((turn.prompt, turn.text), turn)

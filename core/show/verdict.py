@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
+from ..ask.words import LATER, RESULT, SYSTEM, USER
 from ..graph.chat_format import FROM_INSTRUCTIONS, TAUGHT, ChatFormat, Counterexample, Verdict
 from .spans import Line, Span, make_visible, split_lines
 
@@ -24,6 +25,7 @@ _COSTS = {
     "content": "content may arrive with markup in it",
     "tools": "tool calls may arrive as content",
 }
+_WORDS = {"tools": "call"}
 _TEACH = "give one or two raw outputs of the model, with the messages they mean, as examples"
 
 
@@ -77,10 +79,11 @@ def _explain(format: ChatFormat, part: str, status: str) -> tuple[str, str]:
     if part == "tools" and format.tools is None:
         return "the template takes tools, but prints no call", _TEACH
     example = verdict.counterexample
-    if example is not None and example.aspect in (part, "message", ""):
+    if example is not None and example.aspect.startswith(part):
         return "a turn that the template renders is read otherwise (the counterexample)", "compare the two, and " + _TEACH
-    if verdict.notes:
-        return verdict.notes[0], "see the notes"
+    note = next((note for note in verdict.notes if _WORDS.get(part, part) in note), None)
+    if note is not None:
+        return note, _TEACH
     return "not all of its turns could be rendered and read back", _TEACH
 
 
@@ -108,6 +111,8 @@ def lay_out_counterexample(example: Counterexample) -> Iterator[Line]:
 
 
 def _cut_tail(prompt: str, length: int = 80) -> str:
+    for word in (USER, LATER, RESULT, SYSTEM):
+        prompt = prompt.replace(word, "…")
     return prompt if len(prompt) <= length else "…" + prompt[-length:]
 
 
@@ -118,6 +123,8 @@ def compare_fields(expected: str, got: str) -> Iterator[tuple[str, str, str]]:
     except ValueError:
         one, other = expected, got
     one, other = _read_arguments(one), _read_arguments(other)
+    if not _holds_id(one):
+        other = _drop_ids(other)
     if not isinstance(one, dict) or not isinstance(other, dict):
         yield "message", _dump(one), _dump(other)
         return
@@ -136,6 +143,19 @@ def _read_arguments(value: Any, key: str = "") -> Any:
         with suppress(ValueError, RecursionError):
             return json.loads(value)
     return value
+
+
+def _holds_id(message: Any) -> bool:
+    calls = message.get("tool_calls") if isinstance(message, dict) else None
+    return any(isinstance(call, dict) and call.get("id") for call in calls or ())
+
+
+def _drop_ids(message: Any) -> Any:
+    """Return a message without the ids of its calls: where the template writes none, those that a parser makes up say nothing."""
+    if not isinstance(message, dict) or not isinstance(message.get("tool_calls"), list):
+        return message
+    calls = [{**call, "id": None} if isinstance(call, dict) and "id" in call else call for call in message["tool_calls"]]
+    return {**message, "tool_calls": calls}
 
 
 def _dump(value: Any) -> str:
