@@ -24,6 +24,7 @@ class ReasoningCounter:
 
     def _restart(self) -> None:
         self._seen = self._count = 0
+        self._waiting: list[int] = []
         self._splitter = self._reader.format.reasoning_splitter([], self._prompt)
         self._inside = self._splitter.in_reasoning
         reader = self._reader
@@ -51,19 +52,22 @@ class ReasoningCounter:
         return count
 
     def _count_by_text(self, ids: Sequence[int]) -> int:
-        """Count tokens whose markers are spelled: all while reasoning goes on, and in the step that ends it up to there."""
+        """Count the tokens of text that is reasoning; those that may yet become a marker wait."""
         if self._splitter.ended:
             return 0
-        text = self._reader.decode(ids)
         before = self._splitter.in_reasoning
-        found = self._splitter.feed(text)[0]
-        if before and self._splitter.in_reasoning:
-            return len(ids)
-        place = text.find(found.strip()) if found.strip() else -1
-        if place < 0:
-            return 0
-        end = self._measure(ids, place + len(found.strip()))
-        return end - self._measure(ids, place)
+        emitted = self._splitter.feed(self._reader.decode(ids))[0]
+        waiting, self._waiting = [*self._waiting, *ids], []
+        holds = self._splitter.holds_back
+        if before and self._splitter.in_reasoning and not holds:
+            return len(waiting) if emitted else 0
+        found = emitted.strip()
+        place = self._reader.decode(waiting).find(found) if found else -1
+        start = self._measure(waiting, place) if place >= 0 else 0
+        end = self._measure(waiting, place + len(found)) if place >= 0 else 0
+        if holds:
+            self._waiting = waiting[end:]
+        return end - start
 
     def _measure(self, ids: Sequence[int], length: int) -> int:
         """Return how many tokens make a text of so many characters."""

@@ -235,8 +235,9 @@ async def _answer_chat(
     for choice in getattr(response, "choices", None) or ():
         message = choice.message
         cut = any(isinstance(call.function, CutCall) for call in message.tool_calls or ())
-        if cut and choice.finish_reason == "tool_calls":
-            choice.finish_reason = reasons.get(choice.index) or "stop"
+        reason = reasons.get(choice.index) or "stop"
+        if choice.finish_reason == "tool_calls" and (cut or reason != "stop"):
+            choice.finish_reason = reason
         if message.content == "":
             message.content = None
     return response

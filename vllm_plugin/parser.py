@@ -100,13 +100,13 @@ class AutoParser(Parser):  # type: ignore[misc]
         reader, choice = find_reader(request, self._own), read_choice(request)
         reads_calls = self.tool_parser_cls is not None and choice.mode != "none"
         tools = list_tools(request) if reads_calls else []
+        prompt, at_once = self._find_prompt(reader), _starts_at_once(request)
         format = reader.format if self.reasoning_parser_cls is not None else reader.plain
-        prompt = self._find_prompt(reader)
         parser: Any
         if reads_calls and reads_json(request, reader, int(self.tool_strict_level or 0), reader.find_state(prompt)):
-            parser = JsonReader(format, tools, prompt)
+            parser = JsonReader(reader.plain if at_once else format, tools, prompt)
         else:
-            parser = format.parser(tools, prompt, after_reasoning=_starts_at_once(request))
+            parser = format.parser(tools, prompt, after_reasoning=at_once)
         special = {} if request.skip_special_tokens else reader.special.unknown
         read = OutputReader(format, tools, parser=parser, special=special, log=LOG)
         return _Stream(read, reader, request, choice.single or request.parallel_tool_calls is False)

@@ -35,10 +35,10 @@ OWN_BUDGET = Budget(seconds=120, render_seconds=30)
 """What a server's own template may cost: the engine will render it without any bounds."""
 
 SECONDS = 1.0
-"""How much time the analysis of a request's template may take."""
+"""How much time on the processor the analysis of a request's template may take."""
 
-PATIENCE = 3.0
-"""How long a request's template waits for its turn and its analysis, in seconds; then its output is content."""
+PATIENCE = 4.0
+"""How long a request's template waits for its turn, in seconds; then its output is content."""
 
 CAPACITY = 64
 """How many formats of requests' templates are kept."""
@@ -124,7 +124,7 @@ class Formats:
             return found
 
     def submit(self, source: str, **special_tokens: str) -> Future[ChatFormat]:
-        """Have a request's template analysed apart; the future is done within :data:`PATIENCE` and raises nothing.
+        """Have a request's template analysed apart; the future is done within some seconds and raises nothing.
 
         Where the template is not understood, or not in time, its format is an empty one, by which all is content; the log
         says so. On an event loop, await ``asyncio.wrap_future(...)``.
@@ -155,7 +155,7 @@ class Formats:
         start = perf_counter()
         format, keep = ChatFormat(), True
         try:
-            if monotonic() > deadline - self._seconds:
+            if monotonic() > deadline:
                 raise BudgetError("it had to wait too long for other templates")
             self._counters.add("analyses")
             format = self._apart(source, special_tokens, self._seconds)

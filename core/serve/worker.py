@@ -8,10 +8,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import sys
 
 _MEMORY = 1 << 30
-_NICE = 10  # the server goes before
+_NICE = 5  # the server goes before
+_WAITS = 2.5  # how much longer it may take where the machine is busy
 
 
 def main() -> None:
@@ -21,7 +23,7 @@ def main() -> None:
     from chat_autoparser import analyze, load_renderer
     from chat_autoparser.budget import Budget
 
-    budget = Budget(seconds=task["seconds"], render_seconds=task["seconds"])
+    budget = Budget(seconds=task["seconds"] * _WAITS, render_seconds=task["seconds"])
     answer: dict[str, object]
     try:
         answer = {"format": analyze(load_renderer(task["source"], **task["special_tokens"]).within(budget)).to_dict()}
@@ -37,8 +39,8 @@ def _bound(seconds: float) -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-        limit = int(seconds) + 2
-        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+    with contextlib.suppress(AttributeError):
+        signal.setitimer(signal.ITIMER_PROF, seconds)  # time on the processor: then the signal ends this process
 
 
 if __name__ == "__main__":
