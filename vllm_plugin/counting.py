@@ -59,7 +59,7 @@ class ReasoningCounter:
         emitted = self._splitter.feed(self._reader.decode(ids))[0]
         waiting, self._waiting = [*self._waiting, *ids], []
         holds = self._splitter.holds_back
-        if before and self._splitter.in_reasoning and not holds:
+        if before and self._splitter.in_reasoning and not holds and len(waiting) == len(ids):
             return len(waiting) if emitted else 0
         found = emitted.strip()
         place = self._reader.decode(waiting).find(found) if found else -1
