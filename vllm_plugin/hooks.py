@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import json
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+from pydantic_core import from_json
 from vllm.renderers.online_renderer import OnlineRenderer
 
 from chat_autoparser import AutoparserError
@@ -118,16 +120,16 @@ def _check_start(original: Callable[..., None], args: Any) -> None:
     """Analyse the template before the engine is started. Ends the start, in one line, where it is not understood."""
     original(args)
     tools = args.tool_call_parser if args.enable_auto_tool_choice else None
-    config = args.structured_outputs_config
+    reasoning = args.reasoning_parser or args.structured_outputs_config.reasoning_parser
     try:
         ours = [
             ParserManager.get_tool_parser(tools, bool(tools)) is AutoToolParser,
-            ParserManager.get_reasoning_parser(config.reasoning_parser) is AutoReasoningParser,
+            ParserManager.get_reasoning_parser(reasoning) is AutoReasoningParser,
         ]
         if any(ours):
             _prepare(args, *ours)
     except AutoparserError as error:
-        flags = [f"--tool-call-parser {tools}"] * ours[0] + [f"--reasoning-parser {config.reasoning_parser}"] * ours[1]
+        flags = [f"--tool-call-parser {tools}"] * ours[0] + [f"--reasoning-parser {reasoning}"] * ours[1]
         raise SystemExit(f"chat-autoparser: {' and '.join(flags)} cannot be used: {error}") from None
     except (OSError, ValueError) as error:  # of loading model or tokenizer: vLLM will say it better
         LOG.warning("chat-autoparser: the template could not be looked at before the engine starts: %s", error)
@@ -143,6 +145,7 @@ def _prepare(args: Any, reads_calls: bool, reads_reasoning: bool) -> None:
         if reads_calls:
             args.tool_call_parser = _HARMONY["tool_parser_name"]
         if reads_reasoning:
+            args.reasoning_parser = _HARMONY["reasoning_parser_name"]
             args.structured_outputs_config.reasoning_parser = _HARMONY["reasoning_parser_name"]
         return
     if config.skip_tokenizer_init:
@@ -205,12 +208,15 @@ _TELLS_PROMPT = "set_prompt_token_ids" in inspect.getsource(OnlineRenderer.prepr
 
 def watch_answers() -> None:
     """Extend the classes that serve answers. Raises AttributeError or ImportError where they are not as they are known."""
+    from vllm.entrypoints.anthropic import serving as messages
     from vllm.entrypoints.openai.chat_completion.serving import OpenAIServingChat
     from vllm.entrypoints.openai.responses.protocol import ResponsesRequest
     from vllm.entrypoints.openai.responses.serving import OpenAIServingResponses
     from vllm.v1.engine.async_llm import AsyncLLM
 
     _wrap(OpenAIServingChat, "chat_completion_full_generator", _answer_chat)
+    _wrap(messages.AnthropicServingMessages, "messages_full_converter", _convert_whole)
+    _wrap(messages, "_to_anthropic_stop_reason", _find_stop_reason)
     _wrap(OpenAIServingResponses, "_make_response_output_items", _make_items)
     _wrap(OpenAIServingResponses, "_process_simple_streaming_events", _stream_items)
     if "_grammar_from_parser" not in ResponsesRequest.__private_attributes__:  # before 0.33
@@ -234,13 +240,43 @@ async def _answer_chat(
     response = await original(serving, request, watch(), *args, **kwargs)
     for choice in getattr(response, "choices", None) or ():
         message = choice.message
-        cut = any(isinstance(call.function, CutCall) for call in message.tool_calls or ())
+        cut = _list_cut(message)
         reason = reasons.get(choice.index) or "stop"
         if choice.finish_reason == "tool_calls" and (cut or reason != "stop"):
             choice.finish_reason = reason
         if message.content == "":
             message.content = None
     return response
+
+
+def _list_cut(message: Any) -> list[CutCall]:
+    return [call.function for call in message.tool_calls or () if isinstance(call.function, CutCall)]
+
+
+def _convert_whole(original: Callable[..., Any], serving: Any, response: Any) -> Any:
+    """Let an answer of the Messages API hold what there is of a call that was cut, and say how it ended.
+
+    Arguments are an object there: it is what the official client makes of a stream that was cut at the same place.
+    """
+    choice = response.choices[0]
+    cut = _list_cut(choice.message)
+    for function in cut:
+        function.arguments = json.dumps(from_json(function.arguments or "{}", allow_partial=True))
+    result = original(serving, response)
+    if cut and result.stop_reason == "tool_use":
+        result.stop_reason, result.stop_sequence = _end_message(choice.stop_reason)
+    return result
+
+
+def _find_stop_reason(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The same for a stream: no call is to be run that is not complete."""
+    given = inspect.signature(original).bind(*args, **kwargs).arguments
+    reason = original(*args, **kwargs)
+    return reason if given["tool_complete"] or reason[0] != "tool_use" else _end_message(given["stop_reason"])
+
+
+def _end_message(stop: Any) -> tuple[str, str | None]:
+    return ("stop_sequence", stop) if isinstance(stop, str) else ("end_turn", None)
 
 
 def _make_items(original: Callable[..., list[Any]], serving: Any, *args: Any, **kwargs: Any) -> list[Any]:

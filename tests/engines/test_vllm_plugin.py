@@ -413,7 +413,7 @@ def test_an_auto_of_vllm_s_own_is_not_shadowed(monkeypatch: pytest.MonkeyPatch, 
         for table in [name for name, value in vars(manager).items() if isinstance(value, dict)]:
             monkeypatch.setattr(manager, table, {})
 
-    class Theirs(AutoToolParser):
+    class Theirs(AutoToolParser):  # type: ignore[misc]
         __module__ = "vllm.tool_parsers.auto"
 
     ToolParserManager.register_module("auto", True, Theirs)
