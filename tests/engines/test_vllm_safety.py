@@ -180,7 +180,7 @@ def test_hidden_reasoning_is_hidden(opened: Served, endpoint: str, stream: bool,
 PLAIN = (
     "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
 )
-SLOW = "{% for i in range(300) %}{% for i in range(300) %}{{ i }}{% endfor %}{% endfor %}" + PLAIN
+SLOW = "{% if tools %}{% for i in range(900) %}{% for i in range(900) %}{{ i }}{% endfor %}{% endfor %}{% endif %}" + PLAIN
 BAR = 0.25
 TEMPLATES_SENT = 200
 
@@ -229,10 +229,17 @@ def send_templates(served: Served, make: Any, count: int) -> float:
 
 
 def test_hostile_templates_of_requests_hold_nobody_up(possible: Served) -> None:
-    """The bar is for what we add: with templates that are cheap to render, and cost all of an analysis's time."""
+    """The bar is for what we add: the templates are cheap to render, and cost all of an analysis's time.
+
+    On a machine that is busy with other things, a stream has such gaps without them, as one template for all shows.
+    """
+    quiet = send_templates(possible, lambda number: PLAIN, TEMPLATES_SENT)
     longest = send_templates(possible, lambda number: f"{SLOW}{{# {number} #}}", TEMPLATES_SENT)
-    print(f"the longest gap in a parallel stream while {TEMPLATES_SENT} hostile templates came in: {longest * 1000:.0f} ms")
-    assert longest < BAR
+    figures = f"{longest * 1000:.0f} ms; with one harmless template for all: {quiet * 1000:.0f} ms"
+    print(f"the longest gap in a parallel stream while {TEMPLATES_SENT} hostile templates came in: {figures}")
+    assert longest < max(BAR, 2 * quiet), figures
+    refused = read_metrics(possible)["refused_analyses"]
+    assert refused >= TEMPLATES_SENT, "these templates are not hostile enough"
     reply = ask(possible, make_case(f"<think>\nHm.\n</think>\n\n{WEATHER}", TOOLS), "chat", False)
     assert len(reply.message["tool_calls"]) == 1, "the server's own format was evicted"
 
