@@ -101,6 +101,11 @@ class StreamParser(CallReader):
         return bool(self._text) or self._in_call
 
     @property
+    def in_call(self) -> bool:
+        """Whether the next character stands inside a call, from behind its name on."""
+        return self._in_call
+
+    @property
     def incomplete_calls(self) -> frozenset[int]:
         """The indices of the calls that the end of the output cut off, or that went wrong."""
         return frozenset(self._incomplete)
