@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
 from chat_autoparser import AutoparserError, ChatFormat, build_structural_tag
+from chat_autoparser.serve import ToolChoice, describe_tools
 
 from . import LOG, engine
 
+LONGEST = 200_000
+"""How many characters the tools may have whose tag is made here: it is made while other requests wait."""
 
-def make_tag(format: ChatFormat, tools: list[dict[str, Any]], choice: Any, parallel: bool, message_start: bool) -> Any:
+
+def make_tag(format: ChatFormat, tools: Iterable[Any] | None, choice: Any, parallel: bool, reasoning: str = "ended") -> Any:
     """Return xgrammar's structural tag for a request, or None where the format has none; the log says why.
 
-    ``choice`` is SGLang's: `auto`, `required` or one function's. At the start of a message, where the model may reason
-    first, the tag holds that too; elsewhere SGLang keeps the tag back until reasoning is over.
+    ``choice`` is SGLang's: `auto`, `required` or one function's, of which there is then exactly one call. ``reasoning`` says
+    what the tag has to hold of it: see :func:`chat_autoparser.build_structural_tag`.
     """
-    backend = engine.find_grammar_backend()
+    backend = engine.read_setting("grammar_backend", engine.TAG_BACKEND)
     if backend != engine.TAG_BACKEND:
         _warn(backend)
         return None
-    named = choice if isinstance(choice, str) else choice.model_dump()
-    return _make_tag(_Key(format, json.dumps([tools, named, parallel, "possible" if message_start else "ended"])))
+    chosen = ToolChoice.read(choice)
+    text = json.dumps([chosen.select(describe_tools(tools)), chosen.mode, parallel and not chosen.single, reasoning])
+    return _make_tag(_Key(format, text)) if len(text) <= LONGEST else None
 
 
 class _Key:
@@ -59,6 +65,6 @@ def _make_tag(key: _Key) -> Any:
     try:
         tag = build_structural_tag(key.format, tools, choice, parallel=parallel, reasoning=reasoning)
         return engine.compile_tag(tag)
-    except (AutoparserError, ValueError, RuntimeError) as error:
+    except (AutoparserError, ValueError, RuntimeError, RecursionError) as error:
         LOG.warning("Calls cannot be held to the model's own format, SGLang's JSON form is used where it must: %s", error)
         return None
