@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from dataclasses import replace
 from functools import cache
@@ -412,6 +413,32 @@ def test_models_with_an_encoder_are_the_engines(resolve: Any) -> None:
 def test_a_named_parser_that_cannot_be_used_is_an_error(resolve: Any) -> None:
     with pytest.raises(SystemExit, match="cannot be used"):
         resolve("{{ raise_exception('no') }}", tool_call_parser=NAME)
+
+
+def test_two_engines_in_one_process_share_nothing(resolve: Any) -> None:
+    """Both are resolved before either reads; nothing that one decides is where the other looks."""
+    environment = dict(os.environ)
+    shapes = (JSON_IN_TAGS, "tagged arguments")
+    assert [resolve(load(shape).source)[1] for shape in shapes] == [NAME, NAME]
+    assert dict(os.environ) == environment
+    for shape in (*shapes, *shapes):
+        case = load(shape).find("call")
+        assert case is not None
+        assert find_fault(case.expected, make_stages(shape, case).read_whole(case.text)) is None, shape
+
+
+def test_a_scheduler_goes_by_the_template_in_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tokenizer has the model's own template, whatever `--chat-template` says."""
+    given = tmp_path / "given.jinja"
+    given.write_text(load("own reasoning tags").source, "utf-8")
+    tokenizer = AutoTokenizer.from_pretrained(make_model(load(JSON_IN_TAGS).source, tmp_path / "model"))
+    arguments = make_arguments(tmp_path, chat_template=str(given))
+    monkeypatch.setattr(engine, "publish_role", lambda: "scheduler")
+    monkeypatch.setattr(engine, "resolving_view", lambda args: args)
+    monkeypatch.setattr(engine, "get_context", lambda: SimpleNamespace(server_args=arguments))
+    source = tokenizer.chat_template
+    assert ReasoningDetector(tokenizer=tokenizer).think_end_token == "</seed:think>"
+    assert tokenizer.chat_template == source
 
 
 VERSIONS = ["0.5.22", "0.5.24", "0.6.0", "1.0"]

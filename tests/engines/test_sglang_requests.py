@@ -7,13 +7,13 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 pytest.importorskip("sglang", reason="this is not SGLang's environment: see scripts/setup_sglang.sh")
 
+import openai
 from cases import Case
 from clients import ENDPOINTS, Reply
 from served import Served, serve_subject
@@ -88,7 +88,9 @@ ODD = [
     pytest.param(f"One {PAD}two.", [PAD], {"content": f"One {PAD}two."}, id="spelled"),
     pytest.param(f"One {PAD}two{PAD}.", [PAD], {"content": f"One {PAD}two."}, id="spelled, then generated"),
     pytest.param(f"{PAD}One {PAD}.", [f" {PAD}."], {"content": f"One {PAD}."}, id="generated, then spelled"),
-    pytest.param(f"<think>\nA{PAD}B\n</think>\n\nC{PAD}", [], {"reasoning_content": "AB", "content": "C"}, id="in reasoning"),
+    pytest.param(
+        f"<think>\nA{PAD}B\n</think>\n\nC{PAD}", [], {"reasoning_content": "AB", "content": "C"}, id="in reasoning"
+    ),
     pytest.param(f"D{PAD}E\n{make_call(f'old{PAD} x')}", [], {"content": "DE", "city": f"old{PAD} x"}, id="in a call"),
     pytest.param(f"{PAD}{make_call(f'old{PAD} x')}", [f"old{PAD}"], {"city": f"old{PAD} x"}, id="spelled in a call"),
 ]
@@ -117,29 +119,38 @@ def test_special_tokens_are_told_by_their_ids(
 _SPARED = {"responses": 2}  # SGLang takes two off a limit there
 
 
-
 def list_cuts(served: Served, case: Case) -> range:
     return range(1, served.count_tokens(case.text))
 
 
-def ask_cut(served: Served, case: Case, endpoint: str, count: int, stream: bool) -> tuple[str | None, list[str]]:
-    """How a cut answer ends, and the arguments in it. The Messages client makes objects of what it gets: so it is not used."""
+Ended = tuple[str | None, list[str]]
+"""How an answer ends, and the arguments of the calls in it."""
+
+
+def ask_end(served: Served, case: Case, endpoint: str, stream: bool) -> Ended:
+    """Ask; the Messages client is not used, for it makes objects of arguments that end anywhere."""
     if endpoint != "messages":
-        reply = ask(served, replace(case, max_tokens=count + _SPARED.get(endpoint, 0)), endpoint, stream)
+        reply = ask(served, case, endpoint, stream)
         return reply.finish, list_arguments(reply)
     tools = [{"name": (f := tool["function"])["name"], "input_schema": f["parameters"]} for tool in case.tools or ()]
     messages = [message for message in case.messages if message["role"] != "system"]
-    body = {"model": "tiny", "messages": messages, "tools": tools, "max_tokens": count, "stream": stream}
+    body = {"model": "tiny", "messages": messages, "tools": tools, "max_tokens": case.max_tokens, "stream": stream}
     data = json.dumps({**body, "script": {"text": case.text}}).encode()
     request = urllib.request.Request(f"{served.server.url}/v1/messages", data, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=60) as answer:
         text = answer.read().decode()
     if not stream:
         found = json.loads(text)
-        return found["stop_reason"], [str(block["input"]) for block in found["content"] if block["type"] == "tool_use"]
+        return found["stop_reason"], [json.dumps(block["input"]) for block in found["content"] if "input" in block]
     events = [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: {")]
+    parts: dict[int, str] = {}
+    for event in events:
+        if event.get("content_block", {}).get("type") == "tool_use":
+            parts[event["index"]] = ""
+        if event.get("delta", {}).get("type") == "input_json_delta":
+            parts[event["index"]] += event["delta"]["partial_json"]
     ends = [event["delta"]["stop_reason"] for event in events if event["type"] == "message_delta"]
-    return ends[-1], [event for event in events if event.get("content_block", {}).get("type") == "tool_use"]
+    return ends[-1], list(parts.values())
 
 
 _ENDS = {"chat": "length", "responses": "length", "messages": "max_tokens"}
@@ -153,7 +164,8 @@ def test_a_cut_call_is_never_presented_as_complete(served: Served, endpoint: str
     [arguments] = list_arguments(ask(served, case, endpoint, False))
     seen = set()
     for count in list_cuts(served, case):
-        reply, streamed = (ask_cut(served, case, endpoint, count, stream) for stream in (False, True))
+        cut = replace(case, max_tokens=count + _SPARED.get(endpoint, 0))
+        reply, streamed = (ask_end(served, cut, endpoint, stream) for stream in (False, True))
         assert reply[0] == streamed[0] == _ENDS[endpoint], count
         assert len(reply[1]) == len(streamed[1]), count
         if endpoint != "messages":
@@ -169,27 +181,29 @@ def test_a_cut_call_is_never_presented_as_complete(served: Served, endpoint: str
 def test_a_stop_string_in_a_call_does_not_complete_it(served: Served, endpoint: str, stream: bool) -> None:
     """The scripted engine ends where the model ends its turn; that it does so amid a call is the same to the server."""
     case = find_case(served, "call", "call all types")
-    [arguments] = list_arguments(ask(served, case, endpoint, False))
+    end, [arguments] = ask_end(served, case, endpoint, stream)
+    assert end in ("tool_calls", "tool_use")
     for count in list_cuts(served, case):
-        text = served.cut(case.text, count)
-        reply = ask(served, replace(case, text=text), endpoint, stream)
-        complete = list_arguments(reply) == [arguments]
-        assert reply.finish == "stop" or complete or (endpoint == "responses" and reply.message["tool_calls"]), text
-        if endpoint == "responses" and reply.message["tool_calls"] and not complete:
-            assert [item["status"] for item in ask_responses(served, text, case, stream) if "call_id" in item] == ["incomplete"]
+        cut = replace(case, text=served.cut(case.text, count))
+        end, found = ask_end(served, cut, endpoint, stream)
+        if found == [arguments]:
+            continue  # what is missing is only the marker behind them
+        if endpoint == "responses" and found:  # there each call has a status
+            items = [item for item in ask_responses(served, cut, stream) if "call_id" in item]
+            assert [item["status"] for item in items] == ["incomplete"], cut.text
+        else:
+            assert end in ("stop", "end_turn"), cut.text
 
 
-def ask_responses(served: Served, text: str, case: Case, stream: bool) -> list[Any]:
+def ask_responses(served: Served, case: Case, stream: bool) -> list[Any]:
     """The items of a response."""
-    import openai
-
     client: Any = openai.OpenAI(base_url=f"{served.server.url}/v1", api_key="none", max_retries=0)
     answer = client.responses.create(
         model="tiny",
         input=case.messages,
         tools=[{"type": "function", **tool["function"]} for tool in case.tools or ()],
         stream=stream,
-        extra_body={"script": {"text": text}, "chat_template_kwargs": case.kwargs},
+        extra_body={"script": {"text": case.text}, "chat_template_kwargs": case.kwargs},
     )
     if not stream:
         return [item.model_dump() for item in answer.output]
@@ -219,7 +233,7 @@ def test_content_beside_calls_is_null_and_not_empty(served: Served, choice: str)
 SECRET = "The secret is forty-two"
 OBJECT = '{"city": "Oslo"}'
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"], "additionalProperties": False}
-FORMATS = [
+FORMATS: list[dict[str, Any]] = [
     {},
     {"response_format": {"type": "json_object"}},
     {"response_format": {"type": "json_schema", "json_schema": {"name": "place", "schema": SCHEMA}}},
@@ -246,8 +260,6 @@ CHOICES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("answer", [OBJECT, make_call("Oslo"), ""], ids=["object", "call", "none"])
 def test_reasoning_is_never_published(served: Served, stream: bool, answer: str) -> None:
     """Whatever a request's fields are; what cannot be combined is refused by SGLang."""
-    import openai
-
     case = find_case(served, "reasoning, content", "reasoning")
     text = f"{SECRET}.\n</think>\n\n{answer}" if answer else SECRET
     asked = 0
@@ -267,7 +279,12 @@ def test_reasoning_is_never_published(served: Served, stream: bool, answer: str)
     assert asked >= 30
 
 
-TEXTS = [
+RESPONSE_CHOICES: list[dict[str, Any]] = [
+    {},
+    {"tool_choice": "required"},
+    {"tool_choice": {"type": "function", "name": "get_weather"}},
+]
+TEXTS: list[dict[str, Any]] = [
     {},
     {"text": {"format": {"type": "json_schema", "name": "place", "schema": SCHEMA}}},
     {"text": {"format": {"type": "json_object"}}},
@@ -281,13 +298,19 @@ TEXTS = [
 def test_reasoning_is_never_published_in_responses(served: Served, stream: bool, answer: str) -> None:
     case = find_case(served, "reasoning, content", "reasoning")
     text = f"{SECRET}.\n</think>\n\n{answer}" if answer else SECRET
+    asked = 0
     for fields in TEXTS:
-        for choice in ({}, {"tool_choice": "required"}, {"tool_choice": {"type": "function", "name": "get_weather"}}):
+        for choice in RESPONSE_CHOICES:
             odd = replace(case, tools=[WEATHER], text=text, options={**fields, **choice})
-            reply = ask(served, odd, "responses", stream)
+            try:
+                reply = ask(served, odd, "responses", stream)
+            except openai.BadRequestError:
+                continue
+            asked += 1
             assert SECRET not in (reply.message["content"] or ""), (fields, choice)
             assert SECRET not in "".join(list_arguments(reply)), (fields, choice)
             assert "</think>" not in (reply.message["content"] or ""), (fields, choice)
+    assert asked >= 8
 
 
 # The log
