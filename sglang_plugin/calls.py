@@ -10,10 +10,10 @@ from pydantic import Field
 from chat_autoparser import Delta
 from chat_autoparser.serve import describe_tools
 
-from . import constraints
+from .constraints import describe_choice
 from .engine import BaseFormatDetector, ResponseTemplateToolDetector, ToolCallItem, forwards_unknown_tools
 from .formats import get_reader
-from .reading import Prompt, Reading
+from .reading import Prompt, Reading, Turn
 
 
 class CallItem(ToolCallItem):  # type: ignore[misc]
@@ -63,9 +63,9 @@ class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
         self.incomplete_tool_call_indices: set[int] = set()
 
     @property
-    def _joined(self) -> bool:
-        """Whether the first stage has left what it read on the turn."""
-        return self._turn is not None and self._turn.joined and self._turn.first is not None
+    def _left(self) -> Turn | None:
+        """The turn on which the first stage has left what it read, if it is ours as well."""
+        return self._turn if self._turn and self._turn.joined and self._turn.first else None
 
     def _start(self, tools: Sequence[Any]) -> Reading:
         described, format = describe_tools(self._tools or tools), self._reader.calls_format
@@ -74,8 +74,8 @@ class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
 
     def has_tool_call(self, text: str) -> bool:
         """Whether a whole output is anything else than the text that it is."""
-        if self._joined and self._turn:
-            return self._turn.has_calls
+        if self._left:
+            return self._left.has_calls
         result = self.detect_and_parse(text, self._tools or [])
         return bool(result.calls) or result.normal_text != text
 
@@ -88,22 +88,19 @@ class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
         return self._parsed[1]
 
     def _read_whole(self, text: str, tools: Sequence[Any]) -> tuple[list[Delta], Reading | None]:
-        if self._joined and self._turn:
-            return self._turn.take(), self._turn.first
+        if self._left:
+            return self._left.take(), self._left.first
         reading = self._start(tools)
-        pieces = self._turn.split_whole(text) if self._turn else [(text, ())]
-        deltas = [delta for piece in pieces for delta in reading.feed(*piece)]
+        deltas = reading.feed_pieces(self._turn.split_whole(text) if self._turn else [(text, ())])
         return deltas + reading.finish(), reading
 
     def parse_streaming_increment(self, new_text: str, tools: Sequence[Any]) -> Any:
         """Read a piece of an output; return what can be sent with it: up to text that stands behind a call."""
-        if self._joined and self._turn:
-            deltas = self._turn.take()
+        if self._left:
+            deltas = self._left.take()
         else:
-            if self._reading is None:
-                self._reading = self._start(tools)
-            pieces = self._turn.split(new_text) if self._turn else [(new_text, ())]
-            deltas = [delta for piece in pieces for delta in self._reading.feed(*piece)]
+            self._reading = self._reading or self._start(tools)
+            deltas = self._reading.feed_pieces(self._turn.split(new_text) if self._turn else [(new_text, ())])
         if self._late:
             deltas, self._late = self._late + deltas, []
         if len(deltas) == 1:
@@ -117,9 +114,9 @@ class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
     def finish(self, tools: Sequence[Any]) -> Any:
         """Return what was held back."""
         deltas, self._late = self._late, []
-        if self._joined and self._turn:
-            deltas += self._turn.take()
-            self._settle(self._turn.first)
+        if self._left:
+            deltas += self._left.take()
+            self._settle(self._left.first)
         elif self._reading is not None:
             deltas += self._reading.finish()
             self._settle(self._reading)
@@ -189,7 +186,7 @@ class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
         message_start: bool = False,
     ) -> Any:
         """Return the structural tag for a choice, for what follows the reasoning."""
-        return constraints.make_tag(self._reader.format, tools, tool_choice, parallel_tool_calls is not False)
+        return self._reader.make_tag(describe_choice(tools, tool_choice, parallel_tool_calls is not False))
 
     def open_call_closer(self, text: str) -> None:
         """SGLang's question for the end of a call that a stop token has cut off: the parser does not need it."""

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections import OrderedDict
 from concurrent.futures import Future
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import cached_property
-from threading import Lock
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from chat_autoparser import AutoparserError, ChatFormat
 from chat_autoparser.serve import Formats, SpecialTokens, list_special_tokens
 
 from . import LOG, engine
+from .constraints import make_tag
 
 formats = Formats(LOG)
 """The formats of this process. Each process derives those that it needs, so that engines in one process share nothing."""
@@ -38,6 +37,11 @@ class Reader:
     def special(self) -> dict[int, str]:
         """The special tokens that have no part in the format, and must not be seen by a client."""
         return SpecialTokens(self.format, list_special_tokens(self.tokenizer)).unknown
+
+    @cached_property
+    def make_tag(self) -> Any:
+        """A function that makes the structural tag of a request, and remembers those made last."""
+        return lru_cache(maxsize=_MOST)(partial(make_tag, self.format))
 
     @cached_property
     def think_start(self) -> str:
@@ -72,33 +76,6 @@ requested: ContextVar[Reader | None] = ContextVar("requested", default=None)
 """What reads by the template that a request brings, while SGLang works on that request."""
 
 
-class _Readers:
-    """The readers used last, by tokenizer and template."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._known: OrderedDict[tuple[int, str], Reader] = OrderedDict()
-
-    def find(self, tokenizer: Any, template: str) -> Reader | None:
-        key = id(tokenizer), template
-        with self._lock:
-            reader = self._known.get(key)
-            if reader is None or reader.tokenizer is not tokenizer:
-                return None
-            self._known.move_to_end(key)
-            return reader
-
-    def keep(self, tokenizer: Any, template: str, reader: Reader) -> Reader:
-        with self._lock:
-            self._known[id(tokenizer), template] = reader
-            if len(self._known) > _MOST:
-                self._known.popitem(last=False)
-        return reader
-
-
-_served, _brought = _Readers(), _Readers()  # apart, so that the templates of requests cannot crowd out a server's own
-
-
 def derive_format(tokenizer: Any, name: str) -> ChatFormat:
     """Return the format of a tokenizer's template. Raises :class:`AutoparserError` where there is none."""
     tokens = list_texts(tokenizer)
@@ -113,11 +90,7 @@ def get_reader(tokenizer: Any) -> Reader:
 
     Raises nothing: where none is known, everything is content. Costs a look into a table.
     """
-    reader = requested.get()
-    if reader is not None:
-        return reader
-    source = str(getattr(tokenizer, "chat_template", None))
-    return _served.find(tokenizer, source) or _keep_served(tokenizer, source, engine.settle_template(tokenizer))
+    return requested.get() or _make_served(tokenizer, str(getattr(tokenizer, "chat_template", None)))
 
 
 def get_brought_reader(tokenizer: Any, template: str, always: bool) -> Reader:
@@ -125,18 +98,12 @@ def get_brought_reader(tokenizer: Any, template: str, always: bool) -> Reader:
 
     A request's has been analysed before (:func:`analyse_brought`); where it has not, everything is content. Raises nothing.
     """
-    reader = (_served if always else _brought).find(tokenizer, template)
-    if reader is not None:
-        return reader
     if always:
-        settled = copy.copy(tokenizer)
-        settled.chat_template = template
-        return _keep_served(tokenizer, template, settled)
-    format = formats.find(template, **list_texts(tokenizer))
-    if format is None:
-        analyse_brought(tokenizer, template)
-        return Reader(ChatFormat(), tokenizer)
-    return _brought.keep(tokenizer, template, Reader(format, tokenizer))
+        return _make_served(tokenizer, template)
+    if formats.find(template, **list_texts(tokenizer)) is not None:
+        return _make_brought(tokenizer, template)
+    analyse_brought(tokenizer, template)
+    return Reader(ChatFormat(), tokenizer)
 
 
 def analyse_brought(tokenizer: Any, template: str) -> Future[ChatFormat]:
@@ -144,13 +111,23 @@ def analyse_brought(tokenizer: Any, template: str) -> Future[ChatFormat]:
     return formats.submit(template, **list_texts(tokenizer))
 
 
-def _keep_served(tokenizer: Any, template: str, settled: Any) -> Reader:
+# Apart, so that the templates of requests cannot crowd out a server's own.
+@lru_cache(maxsize=_MOST)
+def _make_served(tokenizer: Any, template: str) -> Reader:
+    settled = engine.settle_template(tokenizer)
+    if settled is tokenizer and template != str(getattr(tokenizer, "chat_template", None)):
+        settled = copy.copy(tokenizer)
+        settled.chat_template = template
     try:
-        format = derive_format(settled, "the chat template in force")
+        return Reader(derive_format(settled, "the chat template in force"), tokenizer)
     except AutoparserError as error:
         LOG.warning("The model's format is not known, and all of its output is content: %s", error)
-        format = ChatFormat()
-    return _served.keep(tokenizer, template, Reader(format, tokenizer))
+        return Reader(ChatFormat(), tokenizer)
+
+
+@lru_cache(maxsize=_MOST)
+def _make_brought(tokenizer: Any, template: str) -> Reader:
+    return Reader(formats.find(template, **list_texts(tokenizer)) or ChatFormat(), tokenizer)
 
 
 def list_texts(tokenizer: Any) -> dict[str, str]:

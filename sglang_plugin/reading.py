@@ -154,6 +154,10 @@ class Reading:
             text, self._half = whole, text[len(whole) :]
         return self._reader.feed(text, ids)
 
+    def feed_pieces(self, pieces: list[Piece]) -> list[Delta]:
+        """Read pieces."""
+        return self.feed(*pieces[0]) if len(pieces) == 1 else [delta for piece in pieces for delta in self.feed(*piece)]
+
     def finish(self) -> list[Delta]:
         """Return all that is left. Half a character of what may be a marker is no text."""
         half = self._half if not self._parser.holds_back else ""

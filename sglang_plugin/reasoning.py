@@ -10,7 +10,7 @@ from chat_autoparser.serve import describe_tools
 
 from .engine import GRAMMAR_FROM_START, ResponseTemplateReasoningDetector, forwards_unknown_tools
 from .formats import get_reader
-from .reading import Piece, Prompt, Reading, Splitting
+from .reading import Prompt, Reading, Splitting
 
 
 class Split(NamedTuple):
@@ -81,16 +81,15 @@ class ReasoningDetector(ResponseTemplateReasoningDetector):  # type: ignore[misc
         if self._grammar_start == GRAMMAR_FROM_START:
             return Split(text)
         reading = self._start()
-        deltas = self._feed(reading, self._turn.split_whole(text) if self._turn else [(text, ())])
+        deltas = reading.feed_pieces(self._turn.split_whole(text) if self._turn else [(text, ())])
         return self._sort(reading, deltas + reading.finish())
 
     def parse_streaming_increment(self, new_text: str) -> Split:
         """Split a piece of an output."""
         if self._grammar_start == GRAMMAR_FROM_START:
             return _make(Split, (new_text, ""))
-        if self._reading is None:
-            self._reading = self._start()
-        deltas = self._feed(self._reading, self._turn.split(new_text) if self._turn else [(new_text, ())])
+        self._reading = self._reading or self._start()
+        deltas = self._reading.feed_pieces(self._turn.split(new_text) if self._turn else [(new_text, ())])
         return self._hold(self._sort(self._reading, deltas))
 
     def finish(self) -> Split:
@@ -99,11 +98,6 @@ class ReasoningDetector(ResponseTemplateReasoningDetector):  # type: ignore[misc
             return Split()
         normal, thought = self._sort(self._reading, self._reading.finish())
         return Split(normal, "".join([*(self._waiting or ()), thought]))
-
-    def _feed(self, reading: Reading, pieces: list[Piece]) -> list[Delta]:
-        if len(pieces) == 1:
-            return reading.feed(*pieces[0])
-        return [delta for piece in pieces for delta in reading.feed(*piece)]
 
     def _hold(self, split: Split) -> Split:
         """Keep reasoning until something else comes, where a request wants it in one piece."""

@@ -10,7 +10,8 @@ from typing import Any
 
 from chat_autoparser.serve import ToolChoice, describe_tools, publish_counters
 
-from . import LOG, NAME, constraints, engine
+from . import LOG, NAME, engine
+from .constraints import describe_choice
 from .formats import Reader, analyse_brought, get_brought_reader, get_reader, requested
 from .reading import Prompt, Turn
 
@@ -128,7 +129,7 @@ def _prepare(
         state = _read_state(reader, adapted_request)
         tag = None
         if template_tool_call_grammar and state != "content" and not _keeps_gate(serving, state):
-            tag = constraints.make_tag(reader.format, tools, choice, not single, _STATES[state])
+            tag = reader.make_tag(describe_choice(tools, choice, not single, _STATES[state]))
         _apply(adapted_request, state, tag, as_json)
     calls = serving.tool_call_parser == NAME and not (as_json and chosen.mode == "required")
     return Turn(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import time
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -252,6 +253,21 @@ def test_a_named_call_is_that_call() -> None:
     assert "get_weather" in written
     assert "get_time" not in written
     xgrammar.Grammar.from_structural_tag(json.loads(written))
+
+
+@pytest.mark.parametrize(
+    ("shape", "count", "held"), [(JSON_IN_TAGS, 400, True), ("tagged arguments", 30, True), ("tagged arguments", 400, False)]
+)
+def test_no_request_keeps_the_server_busy_with_its_schema(shape: str, count: int, held: bool) -> None:
+    """Beyond what a tag can be made of in time, the call has SGLang's JSON form."""
+    properties = {f"p{number}": {"type": "string"} for number in range(count)}
+    tool = Tool(type="function", function={"name": "many", "parameters": {"type": "object", "properties": properties}})
+    parser = FunctionCallParser([tool], NAME, tokenizer=load_tokenizer(shape))
+    start = time.process_time()
+    constraint = parser.get_structure_constraint("required")
+    assert constraint is not None
+    assert constraint[0] == ("structural_tag" if held else "json_schema")
+    assert time.process_time() - start < 2
 
 
 def test_calls_are_not_held_where_nothing_asks_for_it() -> None:
