@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pydantic import Field
@@ -183,17 +183,9 @@ class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
         tool_choice: Any = "auto",
         thinking_mode: bool = False,
         parallel_tool_calls: bool = True,
-        message_start: bool = False,
     ) -> Any:
         """Return the structural tag for a choice, for what follows the reasoning."""
         return self._reader.make_tag(describe_choice(tools, tool_choice, parallel_tool_calls is not False))
-
-    def open_call_closer(self, text: str) -> None:
-        """SGLang's question for the end of a call that a stop token has cut off: the parser does not need it."""
-
-    def structure_info(self) -> Callable[[str], Any]:
-        """SGLang's older description of a format, which is never asked for where there is a structural tag."""
-        raise NotImplementedError("the calls of this format are held by a structural tag")
 
 
 def _join_pieces(result: CallResult) -> CallResult:

@@ -148,17 +148,5 @@ class ReasoningDetector(ResponseTemplateReasoningDetector):  # type: ignore[misc
             return format.reasoning.end.written + opener
         return opener if state == "open" else ""
 
-    def answer_rest_structural_tag(self, prefix: str) -> None:
-        """SGLang's question for a grammar of the rest of an answer: there is none."""
-
     def json_answer_structural_tag(self, json_schema: Any, **_: Any) -> None:
         """SGLang's question for a grammar of a JSON answer: its own is used."""
-
-    def json_output_started(self, text: str) -> bool:
-        """Whether the output has come to what a grammar holds."""
-        splitter = self._reader.format.reasoning_splitter([], self._prompt)
-        splitter.feed(text)
-        return splitter.reasoning_ended
-
-    def get_answer_frame(self) -> None:
-        """SGLang's question for markers around answers that grammars must leave alone: there are none."""

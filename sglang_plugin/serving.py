@@ -100,8 +100,7 @@ def read_prompt(
         turn = _prepare(serving, request, adapted_request, **kwargs)
     except Exception:  # SGLang's guesses then stay
         LOG.exception("Preparing a request failed. Please report this")
-    else:
-        kwargs["template_tool_call_grammar"] = False  # its grammar is made here, by this request's prompt
+    kwargs["template_tool_call_grammar"] = False  # its grammar is made here, by this request's prompt
     original(serving, request, adapted_request, *args, **kwargs)
     if turn is not None:
         request._response_parser_prefix = Prompt.mark(request._response_parser_prefix, turn)
