@@ -123,10 +123,13 @@ def make_real_model(template: str, folder: Path) -> Path:
     return folder
 
 
-def list_options(engine: str, model: Path, parsers: str = "auto") -> list[str]:
-    """The engine's options for this model on a small machine without a GPU. `parsers` is TOOL or TOOL,REASONING."""
+def list_options(engine: str, model: Path, parsers: str = "auto", name: str = NAME) -> list[str]:
+    """The engine's options for this model on a small machine without a GPU. `parsers` is TOOL or TOOL,REASONING.
+
+    It is served under the `name`.
+    """
     tools, _, reasoning = parsers.partition(",")
-    flags = ["--tool-call-parser", tools, "--reasoning-parser", reasoning or tools, "--served-model-name", NAME]
+    flags = ["--tool-call-parser", tools, "--reasoning-parser", reasoning or tools, "--served-model-name", name]
     if engine == "vllm":
         return [str(model), *flags, "--enable-auto-tool-choice", "--enforce-eager", "--max-model-len", str(LENGTH)]
     small = ["--device", "cpu", "--attention-backend", "torch_native", "--max-total-tokens", "32768"]
@@ -134,20 +137,25 @@ def list_options(engine: str, model: Path, parsers: str = "auto") -> list[str]:
     return ["--model-path", str(model), *flags, "--context-length", str(LENGTH), "--mem-fraction-static", "0.1", *small]
 
 
-def list_command(engine: str, model: Path, parsers: str = "auto") -> list[str]:
+def list_command(engine: str, model: Path, parsers: str = "auto", name: str = NAME) -> list[str]:
     """The command that serves it, of the environment that this runs in."""
     launcher = [str(Path(sys.executable).with_name("vllm")), "serve"]
     if engine != "vllm":
         launcher = [sys.executable, "-m", "sglang.launch_server"]
-    return [*launcher, *list_options(engine, model, parsers)]
+    return [*launcher, *list_options(engine, model, parsers, name)]
 
 
 def serve_real_model(
-    engine: str, model: Path, log: Path, parsers: str = "auto", watch: Callable[[float], None] | None = None
+    engine: str,
+    model: Path,
+    log: Path,
+    parsers: str = "auto",
+    watch: Callable[[float], None] | None = None,
+    name: str = NAME,
 ) -> AbstractContextManager[Server]:
     """A server of it, for as long as the block lasts."""
     path = [str(STAND_INS)] if engine == "sglang" else []
-    return serve(list_command(engine, model, parsers), log, path=path, watch=watch)
+    return serve(list_command(engine, model, parsers, name), log, path=path, watch=watch)
 
 
 def main() -> int:
