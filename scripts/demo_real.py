@@ -2,9 +2,9 @@
 
     python scripts/demo_real.py [--engine vllm] [--keep]
 
-Nothing is scripted: what comes is what the model samples. It is the smallest that can hold a conversation (135 million
-parameters) and was never taught to call tools. It is asked two things: to answer freely, and to call a tool, where the server
-holds it to calls by a grammar made from the derived format. Ends with 5 where the model cannot be had.
+Nothing is scripted: what comes is what the model samples. It is among the smallest that can hold a conversation (135 million
+parameters), and was never taught to call tools. It is asked two things: to answer freely, and to call a tool, where the
+server holds it to calls by a grammar made from the derived format. Ends with 5 where the model cannot be had.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 from demo import print_title
@@ -87,7 +86,7 @@ def main() -> int:
             show_server(display, server)
             _show_question(display, "3. Asked freely", FREE)
             show_reply(display, server, FREE)
-            _show_question(display, "4. Held to a call: tool_choice is required, with one tool, get_weather(city, unit)", CALL)
+            _show_question(display, "4. Held to a call of get_weather(city, unit), by tool_choice", CALL)
             message = show_reply(display, server, CALL)
             print_title(display, "5. The message", "of the second answer")
             show_message(display, message)

@@ -46,7 +46,7 @@ class Shown:
 
 
 def main() -> int:
-    """Run the demonstration. Exit status 1 if the server does not come up or is wrong, 2 for a template that is of no use."""
+    """Run the demonstration. Exit status 1 if the server does not come up or is wrong, 2 for a template of no use."""
     parser = argparse.ArgumentParser(description="Show a real server at work on a chat template.")
     parser.add_argument("--engine", choices=tuple(ENGINES), default="vllm")
     parser.add_argument("--keep", action="store_true", help="leave the server up until Ctrl-C")
@@ -69,7 +69,7 @@ def main() -> int:
 def choose_turn(subject: Subject, format: ca.ChatFormat) -> Shown:
     """The richest turn that the template renders, under the switch that it needs. Raises ValueError where there is none.
 
-    Where the template closes reasoning that its prompt opens and never prints a thought, one is put in front: a model writes it.
+    Where the template closes reasoning that its prompt opens, and prints no thought, one is put in front: a model writes it.
     """
     cases = [case for case in subject.cases.values() if _get_kind(case) in SHOWN]
     if not cases:

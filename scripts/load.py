@@ -7,8 +7,7 @@
 Everything runs on the loopback interface, is bounded in count and time, and ends the servers that it starts. What streams is
 reasoning, content and calls that the template renders for known fields; every message is read back and held against them.
 
-The processor time is the API process's: HTTP, detokenizing, parsing and the scripted core, the latter the same for all parsers.
-A gap is the time between two arrivals on one connection. On a machine that does other work too, compare rows of one run.
+The processor time is the API process's: HTTP, detokenizing, parsing, and the scripted core, which is the same for all. A gap is the time between two arrivals on one connection. On a machine that does other work too, compare rows of one run.
 """
 
 from __future__ import annotations
@@ -164,7 +163,8 @@ def measure_streams(folder: Path, small: bool) -> Iterator[str]:
     tokens, counts = (400, (16,)) if small else (2000, (64, 256))
     yield "**Parallel streams**, one token a step, every message read back"
     yield ""
-    yield from _list_header("template", "streams", "parsers", "tokens/s", "µs of the API process a token", "gap p50 ms", "p99", "longest", "events a token", "memory MB", "right")  # fmt: skip
+    figures = ("tokens/s", "µs of the API process a token", "gap p50 ms", "p99", "longest", "events a token", "memory MB")
+    yield from _list_header("template", "streams", "parsers", *figures, "right")
     for shape in TEMPLATES:
         load = make_workload(shape, folder, tokens)
         for streams in counts:
@@ -189,7 +189,8 @@ def _measure_row(folder: Path, load: Workload, streams: int, parsers: str) -> tu
     cost = cpu / total * 1e6
     figures = [f"{total / seconds:,.0f}", f"{cost:.0f}", *(f"{_pick(gaps, share):.0f}" for share in (0.5, 0.99, 1))]
     name = parsers if parsers != "built-in" else " + ".join(filter(None, BUILT_IN[load.shape]))
-    return parsers, [load.shape, str(streams), name, *figures, f"{events:.2f}", f"{memory:.0f}", f"{right} / {streams}"], cost
+    figures += [f"{events:.2f}", f"{memory:.0f}", f"{right} / {streams}"]
+    return parsers, [load.shape, str(streams), name, *figures], cost
 
 
 def _pick(ordered: list[float], share: float) -> float:
@@ -216,8 +217,8 @@ def measure_memory(folder: Path, small: bool) -> Iterator[str]:
                 answers = asyncio.run(ask_many(_get_port(server), bodies, 64, 60))
                 wrong += sum(load.find_fault(answer, parsers) is not None for answer in answers)
                 held.append(read_memory(server.pid))
-        growth = f"{held[-1] - held[0]:+.1f} MB"
-        yield _make_row([parsers, *(f"{megabytes:.0f}" for megabytes in held), growth + (f"; {wrong} wrong" if wrong else "")])
+        growth = f"{held[-1] - held[0]:+.1f} MB" + (f"; {wrong} wrong" if wrong else "")
+        yield _make_row([parsers, *(f"{megabytes:.0f}" for megabytes in held), growth])
 
 
 # Large outputs
@@ -323,21 +324,27 @@ def measure_hang_ups(folder: Path, small: bool) -> Iterator[str]:
     rounds = 2 if small else 10
     yield f"**Clients that hang up**: {rounds} rounds of {streams} streams, cut off by the client after 50 arrivals"
     yield ""
-    yield from _list_header("parsers", "memory before, MB", "after", "processor time in the second after", "a request then")
+    figures = ("memory before, MB", "after", "processor time of an idle second before", "after")
+    yield from _list_header("parsers", *figures, "a request then")
     load = make_workload("JSON calls", folder, 2000)
     for parsers in ("auto", "none"):
         with serve(load.model, folder, parsers, load.shape) as server:
             port, body = _get_port(server), load.make_body(parsers, pace=2)
             asyncio.run(ask_many(port, [body] * streams, streams, 60, cut_after=50))
-            before = read_memory(server.pid)
+            before, quiet = read_memory(server.pid), _measure_idle(server)
             for _ in range(rounds):
                 asyncio.run(ask_many(port, [body] * streams, streams, 60, cut_after=50))
-            time.sleep(1)
-            after, cpu = read_memory(server.pid), read_cpu(server.pid)
-            time.sleep(1)
-            idle = read_cpu(server.pid) - cpu
+            after, idle = read_memory(server.pid), _measure_idle(server)
             fault = load.find_fault(asyncio.run(ask(port, load.make_body(parsers), 60)), parsers)
-            yield _make_row([parsers, f"{before:.0f}", f"{after:.0f}", f"{idle:.2f} s", fault or "right"])
+            yield _make_row([parsers, f"{before:.0f}", f"{after:.0f}", f"{quiet:.2f} s", f"{idle:.2f} s", fault or "right"])
+
+
+def _measure_idle(server: Server) -> float:
+    """Processor time of a second in which nobody asks anything."""
+    time.sleep(1)
+    before = read_cpu(server.pid)
+    time.sleep(1)
+    return read_cpu(server.pid) - before
 
 
 # Hostile templates
@@ -346,13 +353,14 @@ def measure_hang_ups(folder: Path, small: bool) -> Iterator[str]:
 def list_hostile(count: int, source: str) -> Iterator[str]:
     """Templates that a client may send: no two are alike, and each costs more to be understood than to be rendered."""
     print_all = "{% for m in messages %}{{ m.role }}:{{ m.content }}|{% endfor %}"
+    recursion = "{% macro f(k) %}{% if k %}{{ f(k - 1) }}{% endif %}{% endmacro %}{{ f(60) }}"
     kinds = (
         lambda n: f"{{# {n} #}}{source}",
         lambda n: f"{{% for i in range({20_000 + n}) %}}{{% endfor %}}{print_all}",
         lambda n: f"{{% set w = {n} %}}" + "{% if w == 1 %}" * 60 + print_all + "{% endif %}" * 60 + print_all,
         lambda n: f"{print_all}{{{{ ('x{n}' * 50000) | length }}}}{{{{ messages | tojson }}}}",
         lambda n: "".join(f"{{% if switch_{n}_{k} %}}{k}{{% endif %}}" for k in range(200)) + print_all,
-        lambda n: f"{{% macro f(k) %}}{{% if k %}}{{{{ f(k - 1) }}}}{{% endif %}}{n}{{% endmacro %}}{{{{ f(60) }}}}{print_all}",
+        lambda n: f"{recursion}{n}{print_all}",
         lambda n: f"{{% for i in range(80) %}}{print_all}{{% endfor %}}{n}",
         lambda n: f"{{{{ messages[0].content {n} }}}}",
     )
@@ -363,10 +371,11 @@ def list_hostile(count: int, source: str) -> Iterator[str]:
 def measure_hostile(folder: Path, small: bool) -> Iterator[str]:
     """The longest silence of a stream beside requests that bring templates of their own."""
     count = 16 if small else 200
-    yield f"**Hostile templates**: {count} requests, each with a chat template of its own, four at a time, beside one stream of"
-    yield "a token every 5 ms (`--trust-request-chat-template`)"
+    yield f"**Hostile templates**: {count} requests, each with a chat template of its own (`--trust-request-chat-template`), four"
+    yield "at a time, beside one stream of a token every 5 ms"
     yield ""
-    yield from _list_header("parsers", "answered", "refused", "not within 20 s", "longest gap of the stream ms", "p99", "stream", "memory MB")  # fmt: skip
+    figures = ("answered", "refused", "not within 20 s", "longest gap of the stream ms", "p99", "stream", "memory MB")
+    yield from _list_header("parsers", *figures)
     load = make_workload("JSON calls", folder, 2000)
     source = load_subject(TEMPLATES["JSON calls"]).source
     for parsers in ("auto", "none"):
@@ -377,15 +386,15 @@ def measure_hostile(folder: Path, small: bool) -> Iterator[str]:
         faults = [fault for stream in beside if not stream.cut and (fault := load.find_fault(stream, parsers))]
         statuses = [answer.status for answer in answers if not answer.cut]
         counted = [sum(s == 200 for s in statuses), sum(400 <= s < 600 for s in statuses), len(answers) - len(statuses)]
-        figures = [f"{_pick(gaps, 1):.0f}", f"{_pick(gaps, 0.99):.0f}", faults[0][:60] if faults else "right", f"{memory:.0f}"]
-        yield _make_row([parsers, *map(str, counted), *figures])
+        stream = faults[0][:60] if faults else "right"
+        silence = [f"{_pick(gaps, 1):.0f}", f"{_pick(gaps, 0.99):.0f}"]
+        yield _make_row([parsers, *map(str, counted), *silence, stream, f"{memory:.0f}"])
 
 
 async def _attack(port: int, load: Workload, parsers: str, templates: list[str]) -> tuple[list[Answer], list[Answer]]:
     """Streams one after the other for as long as the attack lasts, at most four minutes, and what came of both."""
-    bodies = [
-        {**load.make_body(parsers), "tool_choice": "none", "max_tokens": 20, "chat_template": template} for template in templates
-    ]
+    common = {**load.make_body(parsers), "tool_choice": "none", "max_tokens": 20}
+    bodies = [{**common, "chat_template": template} for template in templates]
     attack = asyncio.ensure_future(asyncio.wait_for(ask_many(port, bodies, 4, 20), 240))
     beside: list[Answer] = []
     while not attack.done():

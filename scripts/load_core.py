@@ -2,7 +2,7 @@
 
 Like `fake_core`, whose fields it reads, but all requests that are under way get a token in each step, and the next step
 begins when the server has sent what came of the last one: so no tokens are put together, and every parser is called as often
-as it would be. A request with `pace` in its `vllm_xargs` gets a token every so many milliseconds instead, whatever the others do.
+as it would be. A request with `pace` in its `vllm_xargs` gets a token every so many milliseconds, whatever the others do.
 
 Knowledge of the interface comes from vLLM 0.32.0, `v1/engine/core_client.py` and `v1/engine/async_llm.py`.
 """

