@@ -7,152 +7,31 @@
 Everything runs on the loopback interface, is bounded in count and time, and ends the servers that it starts. What streams is
 reasoning, content and calls that the template renders for known fields; every message is read back and held against them.
 
-The processor time is the API process's: HTTP, detokenizing, parsing, and the scripted core, which is the same for all. A gap is the time between two arrivals on one connection. On a machine that does other work too, compare rows of one run.
+The processor time is the API process's: HTTP, detokenizing, parsing, and the scripted core, which is the same for all. A gap
+is the time between two arrivals on one connection. On a machine that does other work too, compare rows of one run.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import subprocess
-import sys
 import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
-from bench import BUDGET, make_text, split_tokens
+from bench import make_text, split_tokens
 from cases import ROOT, load_subject
-from judge import find_fault
 from load_client import Answer, JsonObject, ask, ask_many, read_cpu, read_memory
-from serving import Server, serve_fork
-from tiny_model import make_model
-from tokenizers import Tokenizer
+from load_workload import BUILT_IN, PARSERS, TEMPLATES, Workload, get_port, make_workload, render_answer, serve
+from serving import Server
 
 import chat_autoparser as ca
 
-MODEL = "load"
-LENGTH = 2_000_000
-"""Tokens that a conversation may have here."""
-
-TEMPLATES = {"tagged calls": "Qwen3-Coder", "JSON calls": "Qwen-Qwen3-0.6B"}
-BUILT_IN = {"tagged calls": ("qwen3_coder", None), "JSON calls": ("hermes", "qwen3")}
-PARSERS = ("auto", "built-in", "none")
 _SECONDS = 300.0
-
-
-@dataclass(frozen=True)
-class Workload:
-    """A model folder, what is generated, and the message that it means."""
-
-    shape: str
-    model: Path
-    text: str
-    tokens: int
-    tools: list[JsonObject]
-    expected: JsonObject
-
-    def make_body(self, parsers: str, **script: Any) -> JsonObject:
-        """A streamed request that generates the text; the rest of the `script` is for the core."""
-        return {
-            "model": MODEL,
-            "messages": [{"role": "user", "content": "Go."}],
-            "tools": self.tools,
-            "tool_choice": "none" if parsers == "none" else "auto",
-            "stream": True,
-            "vllm_xargs": {"script": self.text, **script},
-        }
-
-    def find_fault(self, answer: Answer, parsers: str) -> str | None:
-        """What is wrong with an answer, or None."""
-        if answer.status != 200:
-            return f"HTTP status {answer.status}: {b''.join(answer.parts)[-300:]!r}"
-        try:
-            message = answer.read_message()
-        except ValueError as error:
-            return str(error)
-        if parsers == "none":
-            return None if message["content"] == self.text else "the content is not what was generated"
-        return find_fault(self.expected, message)
-
-
-def make_workload(shape: str, folder: Path, tokens: int, argument: int = 60) -> Workload:
-    """A turn of about so many tokens: a fifth of it reasoning, a fifth content, the rest calls.
-
-    With 0 tokens it is one call, whose one long argument has so many characters.
-    """
-    subject = load_subject(TEMPLATES[shape])
-    model = make_model(subject.source, folder / f"{shape}-{tokens}-{argument}", markers="added", eos=subject.eos)
-    config = json.loads((model / "config.json").read_text("utf-8"))
-    (model / "config.json").write_text(json.dumps({**config, "max_position_embeddings": LENGTH}), "utf-8")
-    tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
-    case = subject.find("two calls", "call")
-    assert case is not None
-    assert case.tools is not None
-    reasons = any(each.expected["reasoning_content"] for each in subject.cases.values())
-
-    def write(calls: int) -> tuple[str, JsonObject]:
-        prose = make_text(calls * argument // 2).strip() if tokens else None
-        fields = {
-            "reasoning_content": prose if reasons else None,
-            "content": prose,
-            "tool_calls": [
-                {"id": None, "name": "find_okapi", "arguments": {"habitat": make_text(argument).strip(), "limit": number}}
-                for number in range(calls)
-            ],
-        }
-        return _render(subject.source, subject.eos, case.tools or [], fields), fields
-
-    def count(text: str) -> int:
-        return len(tokenizer.encode(text, add_special_tokens=False).ids)
-
-    calls = max(1, tokens * 10 // count(write(10)[0])) if tokens else 1
-    text, expected = write(calls)
-    return Workload(shape, model, text, count(text), case.tools, expected)
-
-
-def _render(source: str, eos: str, tools: list[JsonObject], fields: JsonObject) -> str:
-    """What the template writes behind its generation prompt for an answer with these fields."""
-    render = ca.load_renderer(source, bos_token="<s>", eos_token="</s>").within(BUDGET)
-    user = {"role": "user", "content": "Go."}
-    calls = [
-        {"id": f"call{number}", "type": "function", "function": {"name": call["name"], "arguments": call["arguments"]}}
-        for number, call in enumerate(fields["tool_calls"])
-    ]
-    answer = {**fields, "role": "assistant", "content": fields["content"] or "", "tool_calls": calls}
-    prompt, whole = render([user], tools, True), render([user, answer], tools, False)
-    if not whole.startswith(prompt):
-        raise ValueError("the template does not continue its generation prompt")
-    return whole[len(prompt) :].rpartition(eos)[0]
-
-
-@contextmanager
-def serve(model: Path, folder: Path, parsers: str, shape: str, options: Iterable[str] = ()) -> Iterator[Server]:
-    """The API server with these parsers."""
-    tools, reasoning = {"auto": ("auto", "auto"), "none": (None, None)}.get(parsers, BUILT_IN[shape])
-    flags = ["--enable-auto-tool-choice", "--tool-call-parser", tools] if tools else []
-    flags += ["--reasoning-parser", reasoning] if reasoning else []
-    common = ["serve", str(model), "--served-model-name", MODEL, "--max-model-len", str(LENGTH), "--disable-log-stats"]
-    given = [*common, "--disable-uvicorn-access-log", *flags, *options]
-    with serve_fork("load_core", given, folder / "log") as server:
-        asyncio.run(ask_many(_get_port(server), [_make_warm_up()] * 4, 4, 60))
-        yield server
-
-
-def _make_warm_up() -> JsonObject:
-    return {"model": MODEL, "messages": [{"role": "user", "content": "Go."}], "vllm_xargs": {"script": "Warm."}}
-
-
-def _get_port(server: Server) -> int:
-    port = urlsplit(server.url).port
-    assert port
-    return port
 
 
 # Streams
@@ -177,7 +56,7 @@ def measure_streams(folder: Path, small: bool) -> Iterator[str]:
 
 def _measure_row(folder: Path, load: Workload, streams: int, parsers: str) -> tuple[str, list[str], float]:
     with serve(load.model, folder, parsers, load.shape) as server:
-        port = _get_port(server)
+        port = get_port(server)
         asyncio.run(ask_many(port, [load.make_body(parsers)] * 4, 4, _SECONDS))
         cpu, start = read_cpu(server.pid), time.perf_counter()
         answers = asyncio.run(ask_many(port, [load.make_body(parsers)] * streams, streams, _SECONDS))
@@ -214,7 +93,7 @@ def measure_memory(folder: Path, small: bool) -> Iterator[str]:
                 bodies = [load.make_body(parsers) for _ in range(batch)]
                 for index, body in enumerate(bodies):  # no two prompts are alike
                     body["messages"] = [{"role": "user", "content": f"Go {number} {index}."}]
-                answers = asyncio.run(ask_many(_get_port(server), bodies, 64, 60))
+                answers = asyncio.run(ask_many(get_port(server), bodies, 64, 60))
                 wrong += sum(load.find_fault(answer, parsers) is not None for answer in answers)
                 held.append(read_memory(server.pid))
         growth = f"{held[-1] - held[0]:+.1f} MB" + (f"; {wrong} wrong" if wrong else "")
@@ -255,7 +134,7 @@ def _list_large(shape: str, million: int) -> dict[str, Callable[[float], tuple[s
     tools = case.tools or []
 
     def write(calls: list[JsonObject], given: list[JsonObject]) -> tuple[str, list[JsonObject]]:
-        return _render(subject.source, subject.eos, given, {"content": None, "tool_calls": calls}), given
+        return render_answer(subject.source, subject.eos, given, {"content": None, "tool_calls": calls}), given
 
     def write_string(length: float) -> tuple[str, list[JsonObject]]:
         return write([{"name": "find_okapi", "arguments": {"habitat": make_text(int(length)), "limit": 1}}], tools)
@@ -307,7 +186,7 @@ def _trace_library(format: ca.ChatFormat, text: str, tools: list[JsonObject]) ->
 def _time_server(folder: Path, load: Workload, parsers: str) -> str:
     with serve(load.model, folder, parsers, load.shape) as server:
         start = read_cpu(server.pid)
-        answer = asyncio.run(ask(_get_port(server), load.make_body(parsers), 180))
+        answer = asyncio.run(ask(get_port(server), load.make_body(parsers), 180))
         seconds = read_cpu(server.pid) - start
     if answer.cut:
         return "more than 180"
@@ -329,7 +208,7 @@ def measure_hang_ups(folder: Path, small: bool) -> Iterator[str]:
     load = make_workload("JSON calls", folder, 2000)
     for parsers in ("auto", "none"):
         with serve(load.model, folder, parsers, load.shape) as server:
-            port, body = _get_port(server), load.make_body(parsers, pace=2)
+            port, body = get_port(server), load.make_body(parsers, pace=2)
             asyncio.run(ask_many(port, [body] * streams, streams, 60, cut_after=50))
             before, quiet = read_memory(server.pid), _measure_idle(server)
             for _ in range(rounds):
@@ -371,8 +250,8 @@ def list_hostile(count: int, source: str) -> Iterator[str]:
 def measure_hostile(folder: Path, small: bool) -> Iterator[str]:
     """The longest silence of a stream beside requests that bring templates of their own."""
     count = 16 if small else 200
-    yield f"**Hostile templates**: {count} requests, each with a chat template of its own (`--trust-request-chat-template`), four"
-    yield "at a time, beside one stream of a token every 5 ms"
+    yield f"**Hostile templates**: {count} requests, each with a chat template of its own, four at a time, beside a stream of"
+    yield "a token every 5 ms (`--trust-request-chat-template`)"
     yield ""
     figures = ("answered", "refused", "not within 20 s", "longest gap of the stream ms", "p99", "stream", "memory MB")
     yield from _list_header("parsers", *figures)
@@ -380,7 +259,7 @@ def measure_hostile(folder: Path, small: bool) -> Iterator[str]:
     source = load_subject(TEMPLATES["JSON calls"]).source
     for parsers in ("auto", "none"):
         with serve(load.model, folder, parsers, load.shape, ["--trust-request-chat-template"]) as server:
-            beside, answers = asyncio.run(_attack(_get_port(server), load, parsers, list(list_hostile(count, source))))
+            beside, answers = asyncio.run(_attack(get_port(server), load, parsers, list(list_hostile(count, source))))
             memory = read_memory(server.pid)
         gaps = sorted(gap * 1000 for stream in beside for gap in stream.gaps)
         faults = [fault for stream in beside if not stream.cut and (fault := load.find_fault(stream, parsers))]
@@ -437,8 +316,6 @@ def main() -> None:
     parser.add_argument("--only", choices=tuple(PARTS), help="one part alone")
     parser.add_argument("--quick", action="store_true", help="a tenth of it")
     options = parser.parse_args()
-    from importlib.metadata import version
-
     print(f"Under load (`scripts/load.py`, commit {find_commit()}, vLLM {version('vllm')}):\n", flush=True)
     with tempfile.TemporaryDirectory(prefix="load-") as folder:
         for name, measure in PARTS.items():
@@ -449,4 +326,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
