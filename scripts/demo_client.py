@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import openai
 from demo import indent, print_title
 from serving import ENVIRONMENT, STAND_INS, Server
 
@@ -89,6 +88,8 @@ def _split_records(log: str) -> Iterator[tuple[str, ...]]:
 
 def show_reply(display: Display, server: Server, request: Request) -> dict[str, Any]:
     """Stream a reply, print each piece as it comes, and return the message that they add up to, with its `finish`."""
+    import openai  # the environments of engines have it; to read a log it takes none
+
     client: Any = openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0, timeout=300)
     message: dict[str, Any] = {"reasoning_content": None, "content": None, "tool_calls": [], "finish": None}
     start = time.monotonic()

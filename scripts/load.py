@@ -250,8 +250,8 @@ def list_hostile(count: int, source: str) -> Iterator[str]:
 def measure_hostile(folder: Path, small: bool) -> Iterator[str]:
     """The longest silence of a stream beside requests that bring templates of their own."""
     count = 16 if small else 200
-    yield f"**Hostile templates**: {count} requests, each with a chat template of its own, four at a time, beside a stream of"
-    yield "a token every 5 ms (`--trust-request-chat-template`)"
+    yield f"**Hostile templates**: {count} requests, each with a chat template of its own, four at a time, beside a stream"
+    yield "of a token every 5 ms (`--trust-request-chat-template`)"
     yield ""
     figures = ("answered", "refused", "not within 20 s", "longest gap of the stream ms", "p99", "stream", "memory MB")
     yield from _list_header("parsers", *figures)
