@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cases import Case, Subject, load_subject
-from demo import print_title
+from demo import TOOLS, print_title
 from demo_client import ROOT, keep_up, show_command, show_message, show_reply, show_server, stop_on_signal, watch
 from demo_names import UnknownTemplateError, find_template
 from engines import ENGINES, MODEL
@@ -29,6 +29,7 @@ from tiny_model import BOS, EOS, make_model
 import chat_autoparser as ca
 from chat_autoparser.description import make_visible
 from chat_autoparser.display import Display, make_line
+from chat_autoparser.example import make_example
 
 TEMPLATE = "GLM-4.6"
 FOLDER = ROOT / "build" / "demo-models"
@@ -56,9 +57,10 @@ def main() -> int:
     try:
         path = find_template(options.template)
         source = path.read_text("utf-8")
-        format = ca.analyze(ca.load_renderer(source, bos_token=BOS, eos_token=EOS))
+        renderer = ca.load_renderer(source, bos_token=BOS, eos_token=EOS)
+        format = ca.analyze(renderer)
         subject = load_subject(str(path.resolve()))
-        shown = choose_turn(subject, format)
+        shown = choose_turn(subject, format) or make_turn(renderer, format)
     except (UnknownTemplateError, ca.AutoparserError, TemplateError, ValueError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 2
@@ -66,17 +68,27 @@ def main() -> int:
     return _serve(Display(), options, model, len(source.splitlines()), shown)
 
 
-def choose_turn(subject: Subject, format: ca.ChatFormat) -> Shown:
-    """The richest turn that the template renders, under the switch that it needs. Raises ValueError where there is none.
+def choose_turn(subject: Subject, format: ca.ChatFormat) -> Shown | None:
+    """The richest turn that the template renders behind a prompt of its own, under the switch that it needs.
 
     Where the template closes reasoning that its prompt opens, and prints no thought, one is put in front: a model writes it.
     """
     cases = [case for case in subject.cases.values() if _get_kind(case) in SHOWN]
     if not cases:
-        raise ValueError(f"{subject.name} renders no answer that could be shown")
+        return None
     plain = [Shown(case, "a turn that the template renders") for case in cases]
     thinking = [Shown(_think(case, format), "the same, with a thought in front") for case in cases if _closes(case, format)]
     return max([*plain, *thinking], key=lambda shown: _rate(shown.case))
+
+
+def make_turn(renderer: ca.Renderer, format: ca.ChatFormat) -> Shown:
+    """A turn for a template whose renders of answers do not continue its generation prompts; its meaning is not checked."""
+    text = make_example(renderer, format).text
+    for stop in format.turn.stops:
+        text = text.removesuffix(stop)
+    messages = [{"role": "user", "content": "What will the weather be in Oslo, and when does the next train leave Bergen?"}]
+    case = Case("example", messages, TOOLS if format.tools else None, {}, text, {})
+    return Shown(case, "put together from what the template renders")
 
 
 def _get_kind(case: Case) -> str:
@@ -114,9 +126,7 @@ def _serve(display: Display, options: argparse.Namespace, model: Path, lines: in
             message = show_reply(display, server, request)
             print_title(display, "5. The message", "all of that together")
             show_message(display, message)
-            fault = find_fault(case.expected, {key: value for key, value in message.items() if key != "finish"})
-            verdict = f"This is wrong: {fault}" if fault else "These are exactly the fields that the turn was made of."
-            display.print(make_line(), make_line(("bad" if fault else "note", f"  {verdict}")))
+            fault = _judge(display, case, message)
             if options.keep:
                 keep_up(display, server, request)
     except ServerError as error:
@@ -126,10 +136,20 @@ def _serve(display: Display, options: argparse.Namespace, model: Path, lines: in
     return 1 if fault else 0
 
 
+def _judge(display: Display, case: Case, message: dict[str, Any]) -> str | None:
+    """Hold a message against the fields that went in, where they are known; return what is wrong."""
+    if not case.expected:
+        return None
+    fault = find_fault(case.expected, {key: value for key, value in message.items() if key != "finish"})
+    verdict = f"This is wrong: {fault}" if fault else "These are exactly the fields that the turn was made of."
+    display.print(make_line(), make_line(("bad" if fault else "note", f"  {verdict}")))
+    return fault
+
+
 def _make_request(case: Case, script: dict[str, Any]) -> dict[str, Any]:
     extra = {**script, "chat_template_kwargs": case.kwargs} if case.kwargs else script
     given: dict[str, Any] = {"model": MODEL, "messages": case.messages, "max_tokens": 2000, "extra_body": extra}
-    if case.tools and case.expected["tool_calls"]:
+    if case.tools and (not case.expected or case.expected["tool_calls"]):
         given["tools"] = case.tools
     return given
 

@@ -9,7 +9,7 @@ import pytest
 from cases import load_subject
 from demo_client import list_said
 from demo_names import UnknownTemplateError, find_template, list_templates
-from demo_server import THOUGHT, choose_turn
+from demo_server import THOUGHT, choose_turn, make_turn
 from judge import find_fault
 
 import chat_autoparser as ca
@@ -32,7 +32,9 @@ def test_what_is_shown_comes_back_under_its_switches(name: str) -> None:
     path = find_template(name)
     renderer = ca.load_renderer(path, bos_token="<s>", eos_token="</s>")
     format = ca.analyze(renderer)
-    case = choose_turn(load_subject(str(path)), format).case
+    shown = choose_turn(load_subject(str(path)), format)
+    assert shown is not None
+    case = shown.case
     prompt = renderer(case.messages, case.tools, True, **case.kwargs)
     assert find_fault(case.expected, format.parse(case.text, tools=case.tools, prompt=prompt)) is None
 
@@ -40,9 +42,24 @@ def test_what_is_shown_comes_back_under_its_switches(name: str) -> None:
 def test_a_thought_is_put_where_the_template_prints_none() -> None:
     path = find_template("deepseek-ai-DeepSeek-V3.1")
     shown = choose_turn(load_subject(str(path)), ca.analyze(ca.load_renderer(path, eos_token="</s>")))
+    assert shown is not None
     assert shown.case.expected["reasoning_content"] == THOUGHT
     assert shown.case.text.startswith(f"{THOUGHT}</think>")
     assert True in shown.case.kwargs.values()
+
+
+def test_a_turn_is_put_together_where_no_answer_continues_a_prompt() -> None:
+    path = find_template("deepseek-ai-DeepSeek-R1-Distill-Qwen-32B@56a144")
+    renderer = ca.load_renderer(path, bos_token="<s>", eos_token="</s>")
+    format = ca.analyze(renderer)
+    assert choose_turn(load_subject(str(path)), format) is None
+    case = make_turn(renderer, format).case
+    prompt = renderer(case.messages, case.tools, True)
+    message = format.parse(case.text, tools=case.tools, prompt=prompt)
+    assert [call["function"]["name"] for call in message["tool_calls"]] == ["get_weather", "find_train"][
+        : len(message["tool_calls"])
+    ]
+    assert message["tool_calls"] or message["content"]
 
 
 def test_a_name_is_found_and_a_file_is_itself() -> None:
