@@ -1,8 +1,9 @@
-"""Load and attack: vLLM's real API server over a scripted core, with `auto`, with the built-in parsers, and with none.
+"""Load and attack: an engine's real API server over a scripted core, with `auto`, with the built-in parsers, and with none.
 
     build/vllm/bin/python scripts/load.py                    # every part, about ten minutes; prints Markdown
     build/vllm/bin/python scripts/load.py --only streams     # one part: streams, memory, large, hang-ups, hostile
     build/vllm/bin/python scripts/load.py --quick            # a tenth of it, to see that it works
+    build/sglang/bin/python scripts/load.py --engine sglang  # what there is for SGLang: streams, memory, hang-ups
 
 Everything runs on the loopback interface, is bounded in count and time, and ends the servers that it starts. What streams is
 reasoning, content and calls that the template renders for known fields; every message is read back and held against them.
@@ -37,7 +38,7 @@ _SECONDS = 300.0
 # Streams
 
 
-def measure_streams(folder: Path, small: bool) -> Iterator[str]:
+def measure_streams(engine: str, folder: Path, small: bool) -> Iterator[str]:
     """Throughput, cost and gaps of many parallel streams."""
     tokens, counts = (400, (16,)) if small else (2000, (64, 256))
     yield "**Parallel streams**, one token a step, every message read back"
@@ -45,17 +46,17 @@ def measure_streams(folder: Path, small: bool) -> Iterator[str]:
     figures = ("tokens/s", "µs of the API process a token", "gap p50 ms", "p99", "longest", "events a token", "memory MB")
     yield from _list_header("template", "streams", "parsers", *figures, "right")
     for shape in TEMPLATES:
-        load = make_workload(shape, folder, tokens)
+        load = make_workload(engine, shape, folder, tokens)
         for streams in counts:
-            rows = [_measure_row(folder, load, streams, parsers) for parsers in PARSERS]
+            rows = [_measure_row(engine, folder, load, streams, parsers) for parsers in PARSERS]
             for parsers, row, cost in rows:
                 ratio = f" ({cost / rows[-1][2]:.2f} times none)" if parsers != "none" else ""
                 row[4] += ratio
                 yield _make_row(row)
 
 
-def _measure_row(folder: Path, load: Workload, streams: int, parsers: str) -> tuple[str, list[str], float]:
-    with serve(load.model, folder, parsers, load.shape) as server:
+def _measure_row(engine: str, folder: Path, load: Workload, streams: int, parsers: str) -> tuple[str, list[str], float]:
+    with serve(load, folder, parsers) as server:
         port = get_port(server)
         asyncio.run(ask_many(port, [load.make_body(parsers)] * 4, 4, _SECONDS))
         cpu, start = read_cpu(server.pid), time.perf_counter()
@@ -67,7 +68,7 @@ def _measure_row(folder: Path, load: Workload, streams: int, parsers: str) -> tu
     events = sum(answer.count_events() for answer in answers) / total
     cost = cpu / total * 1e6
     figures = [f"{total / seconds:,.0f}", f"{cost:.0f}", *(f"{_pick(gaps, share):.0f}" for share in (0.5, 0.99, 1))]
-    name = parsers if parsers != "built-in" else " + ".join(filter(None, BUILT_IN[load.shape]))
+    name = parsers if parsers != "built-in" else " + ".join(filter(None, BUILT_IN[engine][load.shape]))
     figures += [f"{events:.2f}", f"{memory:.0f}", f"{right} / {streams}"]
     return parsers, [load.shape, str(streams), name, *figures], cost
 
@@ -79,15 +80,15 @@ def _pick(ordered: list[float], share: float) -> float:
 # Memory
 
 
-def measure_memory(folder: Path, small: bool) -> Iterator[str]:
+def measure_memory(engine: str, folder: Path, small: bool) -> Iterator[str]:
     """What the API process holds after thousands of requests."""
     batch = 100 if small else 1000
     yield f"**Memory of the API process**, in MB, after each {batch:,} streamed requests with tools, 64 at a time"
     yield ""
     yield from _list_header("parsers", *(f"{batch * number:,}" for number in range(1, 6)), "growth over the last four")
-    load = make_workload("JSON calls", folder, 150)
+    load = make_workload(engine, "JSON calls", folder, 150)
     for parsers in ("auto", "none"):
-        with serve(load.model, folder, parsers, load.shape) as server:
+        with serve(load, folder, parsers) as server:
             held, wrong = [], 0
             for number in range(5):
                 bodies = [load.make_body(parsers) for _ in range(batch)]
@@ -103,7 +104,7 @@ def measure_memory(folder: Path, small: bool) -> Iterator[str]:
 # Large outputs
 
 
-def measure_large(folder: Path, small: bool) -> Iterator[str]:
+def measure_large(engine: str, folder: Path, small: bool) -> Iterator[str]:
     """Whether the cost of a token grows with the output, in the library and through the server."""
     million = 100_000 if small else 1_000_000
     yield "**Large outputs in the library**, in tokens of four characters; memory is the peak of what the parser allocates"
@@ -123,7 +124,7 @@ def measure_large(folder: Path, small: bool) -> Iterator[str]:
     yield ""
     yield from _list_header("template", "characters", "auto", "none")
     for size in (million // 4, million // 2, million):
-        load = make_workload("tagged calls", folder, 0, size)
+        load = make_workload(engine, "tagged calls", folder, 0, size)
         yield _make_row([load.shape, f"{size:,}", *(_time_server(folder, load, parsers) for parsers in ("auto", "none"))])
 
 
@@ -184,7 +185,7 @@ def _trace_library(format: ca.ChatFormat, text: str, tools: list[JsonObject]) ->
 
 
 def _time_server(folder: Path, load: Workload, parsers: str) -> str:
-    with serve(load.model, folder, parsers, load.shape) as server:
+    with serve(load, folder, parsers) as server:
         start = read_cpu(server.pid)
         answer = asyncio.run(ask(get_port(server), load.make_body(parsers), 180))
         seconds = read_cpu(server.pid) - start
@@ -197,7 +198,7 @@ def _time_server(folder: Path, load: Workload, parsers: str) -> str:
 # Clients that hang up
 
 
-def measure_hang_ups(folder: Path, small: bool) -> Iterator[str]:
+def measure_hang_ups(engine: str, folder: Path, small: bool) -> Iterator[str]:
     """What is left of streams whose clients are gone."""
     streams = 16 if small else 64
     rounds = 2 if small else 10
@@ -205,9 +206,9 @@ def measure_hang_ups(folder: Path, small: bool) -> Iterator[str]:
     yield ""
     figures = ("memory before, MB", "after", "processor time of an idle second before", "after")
     yield from _list_header("parsers", *figures, "a request then")
-    load = make_workload("JSON calls", folder, 2000)
+    load = make_workload(engine, "JSON calls", folder, 2000)
     for parsers in ("auto", "none"):
-        with serve(load.model, folder, parsers, load.shape) as server:
+        with serve(load, folder, parsers) as server:
             port, body = get_port(server), load.make_body(parsers, pace=2)
             asyncio.run(ask_many(port, [body] * streams, streams, 60, cut_after=50))
             before, quiet = read_memory(server.pid), _measure_idle(server)
@@ -247,7 +248,7 @@ def list_hostile(count: int, source: str) -> Iterator[str]:
         yield kinds[number % len(kinds)](number)
 
 
-def measure_hostile(folder: Path, small: bool) -> Iterator[str]:
+def measure_hostile(engine: str, folder: Path, small: bool) -> Iterator[str]:
     """The longest silence of a stream beside requests that bring templates of their own."""
     count = 16 if small else 200
     yield f"**Hostile templates**: {count} requests, each with a chat template of its own, four at a time, beside a stream"
@@ -255,10 +256,10 @@ def measure_hostile(folder: Path, small: bool) -> Iterator[str]:
     yield ""
     figures = ("answered", "refused", "not within 20 s", "longest gap of the stream ms", "p99", "stream", "memory MB")
     yield from _list_header("parsers", *figures)
-    load = make_workload("JSON calls", folder, 2000)
+    load = make_workload(engine, "JSON calls", folder, 2000)
     source = load_subject(TEMPLATES["JSON calls"]).source
     for parsers in ("auto", "none"):
-        with serve(load.model, folder, parsers, load.shape, ["--trust-request-chat-template"]) as server:
+        with serve(load, folder, parsers, ["--trust-request-chat-template"]) as server:
             beside, answers = asyncio.run(_attack(get_port(server), load, parsers, list(list_hostile(count, source))))
             memory = read_memory(server.pid)
         gaps = sorted(gap * 1000 for stream in beside for gap in stream.gaps)
@@ -294,6 +295,8 @@ PARTS = {
     "hang-ups": measure_hang_ups,
     "hostile": measure_hostile,
 }
+ONLY_VLLM = ("large", "hostile")
+"""The library is measured once, and SGLang takes no template from a request."""
 
 
 def _make_row(cells: Iterable[str]) -> str:
@@ -314,13 +317,16 @@ def find_commit() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure servers under load and attack.")
     parser.add_argument("--only", choices=tuple(PARTS), help="one part alone")
+    parser.add_argument("--engine", choices=("vllm", "sglang"), default="vllm")
     parser.add_argument("--quick", action="store_true", help="a tenth of it")
     options = parser.parse_args()
-    print(f"Under load (`scripts/load.py`, commit {find_commit()}, vLLM {version('vllm')}):\n", flush=True)
+    print(
+        f"Under load (`scripts/load.py`, commit {find_commit()}, {options.engine} {version(options.engine)}):\n", flush=True
+    )
     with tempfile.TemporaryDirectory(prefix="load-") as folder:
         for name, measure in PARTS.items():
-            if options.only in (None, name):
-                for line in measure(Path(folder), options.quick):
+            if options.only in (None, name) and (options.engine == "vllm" or name not in ONLY_VLLM):
+                for line in measure(options.engine, Path(folder), options.quick):
                     print(line, flush=True)
                 print(flush=True)
 

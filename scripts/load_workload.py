@@ -1,6 +1,6 @@
 """What servers are loaded with: a turn of any size that a template renders for known fields, and servers to write it.
 
-The servers are vLLM's real API server over the scripted core of `load_core`.
+The servers are the engines' real API servers over the scripted cores of `load_core` and `load_sglang_core`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from bench import BUDGET, make_text
 from cases import load_subject
 from judge import find_fault
 from load_client import Answer, JsonObject, ask_many
-from serving import Server, serve_fork
+from serving import STAND_INS, Server, serve_fork
 from tiny_model import make_model
 from tokenizers import Tokenizer
 
@@ -29,7 +29,11 @@ LENGTH = 2_000_000
 """Tokens that a conversation may have here."""
 
 TEMPLATES = {"tagged calls": "Qwen3-Coder", "JSON calls": "Qwen-Qwen3-0.6B"}
-BUILT_IN = {"tagged calls": ("qwen3_coder", None), "JSON calls": ("hermes", "qwen3")}
+BUILT_IN = {
+    "vllm": {"tagged calls": ("qwen3_coder", None), "JSON calls": ("hermes", "qwen3")},
+    "sglang": {"tagged calls": ("qwen3_coder", None), "JSON calls": ("qwen", "qwen3")},
+}
+"""For each engine the parsers of calls and of reasoning that it names for these models."""
 PARSERS = ("auto", "built-in", "none")
 
 
@@ -37,6 +41,7 @@ PARSERS = ("auto", "built-in", "none")
 class Workload:
     """A model folder, what is generated, and the message that it means."""
 
+    engine: str
     shape: str
     model: Path
     text: str
@@ -46,13 +51,16 @@ class Workload:
 
     def make_body(self, parsers: str, **script: Any) -> JsonObject:
         """A streamed request that generates the text; the rest of the `script` is for the core."""
+        scripted = {"text": self.text, **script}
+        if self.engine == "vllm":
+            scripted = {"script": self.text, **script}
         return {
             "model": MODEL,
             "messages": [{"role": "user", "content": "Go."}],
             "tools": self.tools,
             "tool_choice": "none" if parsers == "none" else "auto",
             "stream": True,
-            "vllm_xargs": {"script": self.text, **script},
+            "vllm_xargs" if self.engine == "vllm" else "script": scripted,
         }
 
     def find_fault(self, answer: Answer, parsers: str) -> str | None:
@@ -68,7 +76,7 @@ class Workload:
         return find_fault(self.expected, message)
 
 
-def make_workload(shape: str, folder: Path, tokens: int, argument: int = 60) -> Workload:
+def make_workload(engine: str, shape: str, folder: Path, tokens: int, argument: int = 60) -> Workload:
     """A turn of about so many tokens: a fifth of it reasoning, a fifth content, the rest calls.
 
     With 0 tokens it is one call, whose one long argument has so many characters.
@@ -100,7 +108,7 @@ def make_workload(shape: str, folder: Path, tokens: int, argument: int = 60) -> 
 
     calls = max(1, tokens * 10 // count(write(10)[0])) if tokens else 1
     text, expected = write(calls)
-    return Workload(shape, model, text, count(text), case.tools, expected)
+    return Workload(engine, shape, model, text, count(text), case.tools, expected)
 
 
 def render_answer(source: str, eos: str, tools: list[JsonObject], fields: JsonObject) -> str:
@@ -119,20 +127,34 @@ def render_answer(source: str, eos: str, tools: list[JsonObject], fields: JsonOb
 
 
 @contextmanager
-def serve(model: Path, folder: Path, parsers: str, shape: str, options: Iterable[str] = ()) -> Iterator[Server]:
-    """The API server with these parsers."""
-    tools, reasoning = {"auto": ("auto", "auto"), "none": (None, None)}.get(parsers, BUILT_IN[shape])
-    flags = ["--enable-auto-tool-choice", "--tool-call-parser", tools] if tools else []
-    flags += ["--reasoning-parser", reasoning] if reasoning else []
-    common = ["serve", str(model), "--served-model-name", MODEL, "--max-model-len", str(LENGTH), "--disable-log-stats"]
-    given = [*common, "--disable-uvicorn-access-log", *flags, *options]
-    with serve_fork("load_core", given, folder / "log") as server:
-        asyncio.run(ask_many(get_port(server), [_make_warm_up()] * 4, 4, 60))
+def serve(load: Workload, folder: Path, parsers: str, options: Iterable[str] = ()) -> Iterator[Server]:
+    """The API server with these parsers, which has answered a few requests already."""
+    with _START[load.engine](load, folder / "log", _list_flags(load, parsers), list(options)) as server:
+        body = {key: value for key, value in load.make_body("none").items() if key not in ("vllm_xargs", "script", "stream")}
+        asyncio.run(ask_many(get_port(server), [body] * 4, 4, 60))
         yield server
 
 
-def _make_warm_up() -> JsonObject:
-    return {"model": MODEL, "messages": [{"role": "user", "content": "Go."}], "vllm_xargs": {"script": "Warm."}}
+def _list_flags(load: Workload, parsers: str) -> list[str]:
+    given: dict[str, tuple[str | None, str | None]] = {"auto": ("auto", "auto"), "none": (None, None)}
+    tools, reasoning = given.get(parsers, BUILT_IN[load.engine][load.shape])
+    flags = ["--tool-call-parser", tools] if tools else []
+    return flags + (["--reasoning-parser", reasoning] if reasoning else [])
+
+
+def _start_vllm(load: Workload, log: Path, flags: list[str], options: list[str]) -> AbstractContextManager[Server]:
+    common = ["serve", str(load.model), "--served-model-name", MODEL, "--max-model-len", str(LENGTH), "--disable-log-stats"]
+    enabled = ["--enable-auto-tool-choice"] if flags else []
+    return serve_fork("load_core", [*common, "--disable-uvicorn-access-log", *flags, *enabled, *options], log)
+
+
+def _start_sglang(load: Workload, log: Path, flags: list[str], options: list[str]) -> AbstractContextManager[Server]:
+    common = ["--model-path", str(load.model), "--served-model-name", MODEL, "--context-length", str(LENGTH)]
+    given = [*common, "--log-level-http", "warning", *flags, *options]
+    return serve_fork("load_sglang_core", given, log, health="/v1/models", path=[str(STAND_INS)])
+
+
+_START = {"vllm": _start_vllm, "sglang": _start_sglang}
 
 
 def get_port(server: Server) -> int:
