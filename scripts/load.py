@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 import tracemalloc
@@ -320,6 +322,7 @@ def main() -> None:
     parser.add_argument("--engine", choices=("vllm", "sglang"), default="vllm")
     parser.add_argument("--quick", action="store_true", help="a tenth of it")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server that is up is ended as well
     print(
         f"Under load (`scripts/load.py`, commit {find_commit()}, {options.engine} {version(options.engine)}):\n", flush=True
     )
