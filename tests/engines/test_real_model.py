@@ -19,6 +19,7 @@ import pytest
 pytest.importorskip("openai", reason="this is not the environment of an engine: see scripts/setup_vllm.sh")
 pytest.importorskip("anthropic", reason="this is not the environment of an engine: see scripts/setup_vllm.sh")
 
+import clients
 from cases import Case
 from clients import Reply, ask_chat
 from engines import MODEL
@@ -40,6 +41,8 @@ TEMPLATES = (
 """In the style of prompt that the model was trained on, each with a notation of calls of its own: JSON, tags, call syntax."""
 
 _PARALLEL = 8
+_SECONDS = 300.0
+"""What a client waits for an answer: a busy machine generates few tokens a second."""
 
 QUESTIONS = (
     "What is the weather in Paris, in celsius?",
@@ -119,8 +122,10 @@ def real(request: pytest.FixtureRequest, engine: Engine, tmp_path_factory: pytes
     except RealModelError as error:
         pytest.skip(f"the real model cannot be had: {error}")
     parsers = request.config.getoption("--parsers")
-    with serve_real_model(engine.name, model, folder / "log", parsers, name=MODEL) as server:
-        yield Real(engine, server)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clients, "_SECONDS", _SECONDS)
+        with serve_real_model(engine.name, model, folder / "log", parsers, name=MODEL) as server:
+            yield Real(engine, server)
 
 
 def make_case(question: str, tools: list[dict[str, Any]] | None = None, max_tokens: int = 200, **options: Any) -> Case:
