@@ -44,6 +44,8 @@ def find_items(design: Design) -> Items:
         "key as tag": lambda: Items("", left, right + space, space, line, "", (close_left, close_right)),
         "key, mark, value": lambda: Items("", marks.open("key"), value[0], marks.close("key"), line),
         "lines": lambda: Items("", "", assign, "", "\n"),
+        "tag of type": lambda: Items("", left, right + space, space, line),
+        "numbered": lambda: Items("", ". ", assign, "", "\n"),
         "bullets": lambda: Items("", "- ", assign, "", "\n"),
         "indented": lambda: Items("", "  ", ":\n    ", "", "\n"),
         "headings": lambda: Items("", "## ", "\n", "\n", ""),
@@ -60,18 +62,35 @@ def write_items(design: Design, arguments: str) -> Row:
     """The code for arguments that are not JSON."""
     items = find_items(design)
     kind: Row = [write_type("v"), *text(":")]
-    row: Row = [*text(items.opening), "{%- for k, v in " + arguments + " | items -%}", *text(items.before)]
+    row: Row = [*text(items.opening), "{%- for k, v in " + arguments + " | items -%}"]
+    row += ["{{ loop.index }}"] if design.arguments == "numbered" else []
+    row += text(items.before)
     row += kind if design.type == "before key" else []
-    row += [*write_key(design, "k"), *text(items.between)]
+    row += _write_head(design, items)
     row += kind if design.type == "before value" else []
     row += write_value(design, "v")
     row += [*text("::"), write_type("v")] if design.type == "behind value" else []
     row += text(items.after)
     if items.repeat:
         row += [*text(items.repeat[0]), "{{ k }}", *text(items.repeat[1])]
+    if design.arguments == "tag of type":
+        _, _, left, right = design.marks.around("key")
+        row += [*text(left), write_type("v"), *text(right)]
     if items.separator:
         row += ["{%- if not loop.last -%}", *text(items.separator), "{%- endif -%}"]
     return [*row, "{%- endfor -%}", *text(items.closing)]
+
+
+def _write_head(design: Design, items: Items) -> Row:
+    """The key, and what stands between it and its value."""
+    key = write_key(design, "k")
+    if design.arguments == "tag of type":
+        return [write_type("v"), *text(' name="'), *key, *text('"' + items.between)]
+    if design.type == "attribute":
+        closing = '"' if design.arguments == "tag, attribute" else ""
+        right = items.between.removeprefix(closing)
+        return [*key, *text(closing + ' type="'), write_type("v"), *text('"' + right)]
+    return [*key, *text(items.between)]
 
 
 def write_arguments(design: Design) -> Row:

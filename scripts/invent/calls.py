@@ -17,6 +17,15 @@ def write_name(design: Design) -> Row:
 
 
 def write_call(design: Design) -> Row:
+    """The code for one call, with all that stands around each."""
+    if design.section != "each":
+        return _write_wrapped(design)
+    opening, closing = find_spaces(design)
+    section = design.marks.open("section") + opening, closing + design.marks.close("section")
+    return [*text(section[0]), *_write_wrapped(design), *text(section[1])]
+
+
+def _write_wrapped(design: Design) -> Row:
     """The code for one call, its marks included; `c` is the call, `f` its function, `index` counts from 1."""
     marks = design.marks
     if design.frame in MARKED_FRAMES:
@@ -28,6 +37,10 @@ def write_call(design: Design) -> Row:
     if design.wrap == "indexed":
         left, right = marks.cut_open("call")
         return [*text(left + "_"), "{{ index }}", *text(right + opening), *inside, *text(closing + marks.close("call"))]
+    if design.wrap == "numbered":
+        return [*text(marks.word("call") + " "), "{{ index }}", *text(": "), *inside, *text("\n")]
+    if design.wrap == "opened":
+        return [*text(marks.open("call") + opening), *inside]
     if design.wrap == "mark":
         return [*text(marks.open("call") + opening), *inside, *text(closing + marks.close("call"))]
     return inside
@@ -98,7 +111,11 @@ def _write_inside(design: Design) -> Row:
         return [*before, *between, *arguments, *after]
     if design.frame == "call syntax":
         return [*before, *name, *arguments, *after]
-    return [*before, *name, *between, *text(line or "" if between else line or " "), *arguments, *after]
+    if design.frame == "s-expression":
+        return [*before, *text("("), *name, *arguments, *text(")"), *after]
+    if design.frame == "heading":
+        return [*before, *text("### "), *name, *between, *text("\n"), *arguments, *after]
+    return [*before, *name, *between, *text(design.joint), *arguments, *after]
 
 
 def list_parts(design: Design) -> list[str]:
@@ -194,10 +211,12 @@ def find_separator(design: Design) -> str:
 def _write_section(design: Design) -> tuple[Row, Row]:
     marks, (opening, closing) = design.marks, find_spaces(design)
     before, after = ("[", "]") if "list" in design.section else ("", "")
-    if design.section in ("none", "list", "-"):
+    if design.section in ("none", "list", "each", "-"):
         return text(before), text(after)
     left, right = marks.cut_open("section")
     head: Row = [*text(left)]
     if design.section == "all, counted":
         head += [*text(" n="), "{{ m.tool_calls | length }}"]
+    if design.section == "opened":
+        return [*head, *text(right + opening)], []
     return [*head, *text(right + opening + before)], text(after + closing + marks.close("section"))

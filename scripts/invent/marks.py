@@ -66,18 +66,20 @@ POOLS: dict[str, tuple[str, ...]] = {
     "result": ("result", "observation", "tool_response", "returned"),
 }
 PARTS = tuple(POOLS)
+# Twice as many as there are parts.
 _SIGNS = "§¶†‡※◊○●△▲▽▼□■◇◆☆★♠♣♥♦⊢⊣⊤⊥⋄∎⌘⌂⏎⎔⟐⟡"
 _SYLLABLES = ("ba", "ko", "mi", "ru", "ze", "ta", "lo", "fi", "ne", "su", "qua", "dri", "vol", "ast", "pel")
 
 
 @dataclass(frozen=True)
 class Marks:
-    """How every part is marked: `words` in the order of `PARTS`; `closing` is a word that all closing marks share (or
-    empty), `behind` stands after every mark."""
+    """How every part is marked: `words` in the order of `PARTS`; `closing` is "own" (the same word), "common" (one word for
+    all) or "unlike" (other words, `ends`), `behind` stands after every mark."""
 
     shape: str
     words: tuple[str, ...]
     closing: str
+    ends: tuple[str, ...]
     behind: str
 
     def word(self, part: str) -> str:
@@ -97,10 +99,8 @@ class Marks:
 
     def cut_close(self, part: str) -> tuple[str, str]:
         _, _, left, right = SHAPES[self.shape]
-        if self.shape == "signs":
-            signs = self.closing or _SIGNS[len(PARTS) + PARTS.index(part)]
-            return signs, self.behind
-        return left + (self.closing or self.word(part)), right + self.behind
+        number = 0 if self.closing == "common" else PARTS.index(part)
+        return left + (self.word(part) if self.closing == "own" else self.ends[number]), right + self.behind
 
     def around(self, word: str) -> tuple[str, str, str, str]:
         """The shape around a word that is a field: before and after it in an opening mark, and in a closing one."""
@@ -108,10 +108,21 @@ class Marks:
         return left, right + self.behind, close_left, close_right + self.behind
 
 
+def draw_marks(choose: random.Random, manner: str) -> Marks:
+    """Marks of any shape, with words drawn in this manner."""
+    shape = choose.choice(list(SHAPES))
+    closing = choose.choice(("own",) * 7 + ("common", "unlike"))
+    behind = choose.choice(("",) * 12 + ("<|sep|>", "|", "\t"))
+    if shape == "signs":
+        # A sign says nothing about what it closes.
+        return Marks(shape, tuple(_SIGNS[: len(PARTS)]), "unlike", tuple(_SIGNS[len(PARTS) :]), behind)
+    words = draw_words(choose, shape, manner)
+    ends = tuple(f"{choose.choice(('end', 'so', 'over', 'after'))}{word[::-1].replace('_', '')}" for word in words)
+    return Marks(shape, words, closing, ends, behind)
+
+
 def draw_words(choose: random.Random, shape: str, manner: str) -> tuple[str, ...]:
     """A word for each part, all different: `manner` is plain, made up, alike at the start or alike at the end."""
-    if shape == "signs":
-        return tuple(_SIGNS[: len(PARTS)])
     words: list[str] = []
     stem = choose.choice(("tool", "fx", "agent", "m", "ctl"))
     for part in PARTS:

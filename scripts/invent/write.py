@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from invent.calls import find_separator, write_call, write_calls, write_name
+from invent.calls import FENCE, find_separator, write_call, write_calls, write_name
 from invent.design import Design
-from invent.source import EOS, Row, Text, list_constants, text, write_row
+from invent.source import EOS, Row, Text, list_constants, quote, text, write_row
 from invent.values import write_macro
 
 LABELS = ("Thought: ", "Answer: ")
@@ -16,7 +16,7 @@ def write_template(design: Design) -> str:
         *write_macro(design),
         "{%- set ns = namespace(list=[], calls=[], more=false, last=-1) -%}",
         "{%- for m in messages -%}{%- if m.role == 'user' -%}{%- set ns.last = loop.index0 -%}{%- endif -%}{%- endfor -%}",
-        "{{ bos_token }}",
+        "{{ bos_token }}" if design.bos == "yes" else "",
         *_write_tools(design),
         "{%- for m in messages -%}",
         "{%- if m.role == 'assistant' -%}",
@@ -37,15 +37,27 @@ def write_template(design: Design) -> str:
 
 
 def _write_tools(design: Design) -> Row:
-    listed = ["{%- for t in tools -%}{{ t | tojson }}", Text("\n"), "{%- endfor -%}"]
+    listed = {
+        "lines": ["{%- for t in tools -%}{{ t | tojson }}", Text("\n"), "{%- endfor -%}"],
+        "list": ["{{ tools | tojson(indent=2) }}"],
+        "signatures": [
+            "{%- for t in tools -%}", Text("- "), "{{ t.function.name }}", Text("("),
+            "{{ t.function.parameters.properties | join(', ') }}", Text(")\n"), "{%- endfor -%}",
+        ],
+        "not": [],
+    }[design.told]  # fmt: skip
+    if not listed:
+        return []
     told = [*text("Functions that may be used, one a line:\n"), *listed, *text(find_end(design, False))]
     return ["{%- if tools -%}", *write_header(design, "'system'"), *told, "{%- endif -%}"]
 
 
 def write_result(design: Design) -> Row:
-    marks = design.marks
-    said = [*text(marks.open("result")), "{{ m.content }}", *text(marks.close("result"))]
-    return [*write_header(design, "m.role"), *said, *text(find_end(design, False))]
+    marks, role = design.marks, "'user'" if design.result == "in a question" else "m.role"
+    said: Row = ["{{ m.content }}"]
+    if design.result != "plain":
+        said = [*text(marks.open("result")), *said, *text(marks.close("result"))]
+    return [*write_header(design, role), *said, *text(find_end(design, False))]
 
 
 # Turns
@@ -95,7 +107,7 @@ def find_middle(design: Design) -> str:
 
 def write_prompt(design: Design) -> Row:
     """What the generation prompt adds."""
-    role = write_role(design, "'assistant'")
+    role = write_role(design, quote(design.assistant))
     if design.messages == "each part" and design.reasoning_opened != "prompt":
         return role
     opening, closing = find_reasoning(design)
@@ -135,6 +147,7 @@ def find_reasoning(design: Design) -> tuple[str, str]:
         "delimiter": ("", pair[1]),
         "no closer": (pair[0], ""),
         "label": (LABELS[0], ""),
+        "fence": (FENCE + marks.word("reasoning") + "\n", "\n" + FENCE),
         "channel": (
             marks.open("channel") + marks.word("reasoning") + marks.open("message") + space,
             space + marks.close("message"),
@@ -152,6 +165,8 @@ def find_content(design: Design) -> tuple[str, str]:
         return LABELS[1], ""
     if design.reasoning == "channel" and design.content == "wrapped":
         return marks.open("channel") + marks.word("content") + marks.open("message") + space, space + marks.close("message")
+    if design.content == "opened":
+        return marks.open("content") + space, ""
     return marks.open("content") + space, space + marks.close("content")
 
 
@@ -167,7 +182,7 @@ def write_assistant(design: Design) -> Row:
         wanted = "an object" if design.takes == "dict" else "a string"
         row += [refuse, "{{ raise_exception('arguments must be " + wanted + "') }}{%- endfor -%}"]
     if design.messages == "one":
-        row += write_role(design, "'assistant'")
+        row += write_role(design, quote(design.assistant))
     row.append("{%- set ns.more = false -%}")
     parts = {"reasoning": _write_reasoning(design), "content": _write_content(design), "calls": _write_calls(design)}
     for part in list_order(design):
@@ -193,7 +208,7 @@ def list_order(design: Design) -> list[str]:
 def write_joint(design: Design) -> Row:
     """What stands between two parts, the header of a further message included, if this is not the first one."""
     if design.messages == "each part":
-        role = write_role(design, "'assistant'")
+        role = write_role(design, quote(design.assistant))
         return ["{%- if ns.more -%}", *text(find_middle(design)), "{%- endif -%}{%- set ns.more = true -%}", *role]
     between = find_between(design)
     if not between:
@@ -224,7 +239,7 @@ def _write_content(design: Design) -> Row:
         "wrapped after reasoning": f"m.{design.reasoning_field}",
         "wrapped beside calls": "m.tool_calls",
     }.get(design.content)
-    if design.content == "wrapped" or design.messages == "each part":
+    if design.content in ("wrapped", "opened") or design.messages == "each part":
         said: Row = wrapped
     elif condition:
         said = ["{%- if " + condition + " -%}", *wrapped, "{%- else -%}{{ m.content }}{%- endif -%}"]
