@@ -31,7 +31,7 @@ AXES: dict[str, dict[str, int]] = {
     "reasoning_opened": {"model": 3, "prompt": 1},
     "reasoning_field": {"reasoning_content": 4, "reasoning": 1, "thinking": 1},
     "reasoning_space": {"": 2, "\n": 5, " ": 1},
-    "switch": {"none": 4, "enable_thinking": 2, "thinking": 1, "deliberate": 1, "reasoning_mode": 1, "no_plan": 1},
+    "switch": {"-": 4, "enable_thinking": 2, "thinking": 1, "deliberate": 1, "reasoning_mode": 1, "no_plan": 1},
     # Content.
     "content": {"plain": 6, "wrapped": 2, "opened": 1, "wrapped after reasoning": 1, "wrapped beside calls": 1},
     "content_space": {"": 2, "\n": 2, " ": 1},
@@ -45,7 +45,7 @@ AXES: dict[str, dict[str, int]] = {
     "frame": {
         "json": 4, "json nested": 2, "json keyed": 1, "json keyed inside": 1, "json list": 1, "json spliced": 2,
         "json in list": 1, "name, arguments": 5, "name, mark, arguments": 3, "attribute": 4, "equals": 3, "own tags": 2,
-        "name as tag": 2, "repeated": 1, "arguments, name": 1, "call syntax": 4, "s-expression": 1, "id": 1, "recipient": 4,
+        "name as tag": 2, "repeated": 1, "arguments, name": 1, "call syntax": 4, "s-expression": 1, "id": 1, "recipient": 2,
         "heading": 1,
     },
     "name_key": {"name": 4, "tool": 1, "function": 1, "fn": 1, "action": 1, "recipient_name": 1, "op": 1},

@@ -59,8 +59,6 @@ def _strike_turn(design: Design) -> Design:
         design = replace(design, reasoning_when="even if empty", reasoning_opened="model")
     if design.reasoning == "label" and design.messages == "one":
         design = replace(design, content="wrapped", content_space="-", reasoning_space="-", between="\n")
-    if design.switch == "none":
-        design = replace(design, switch="-")
     if design.content == "plain":
         design = replace(design, content_space="-")
     return design
@@ -216,11 +214,9 @@ def _find_flaws_of_calls(design: Design) -> Iterator[str]:
     if not opened and frame in ("json", "json spliced") and design.envelope == "counter":
         yield "nothing opens a call"
     closed = design.wrap in ("mark", "fence", "indexed", "-") or design.section == "each"
-    told = (
-        frame in (*JSON_FRAMES, "json spliced", "call syntax", "s-expression", "recipient") or find_separator(design).strip()
-    )
-    told = told or (design.wrap in ("opened", "numbered") and ends_itself(design))
-    if not closed and not told:
+    told = frame in (*LISTED_FRAMES, "recipient") or find_separator(design).strip() != ""
+    opens = design.wrap in ("opened", "numbered") and ends_itself(design)
+    if not (closed or told or opens):
         yield "nothing stands between two calls"
     if design.section == "opened" and (design.order == "calls, content" or not (closed or ends_itself(design))):
         yield "nothing ends the calls"
