@@ -9,6 +9,9 @@ from invent.source import Row, text
 from invent.values import write_key, write_type, write_value
 
 JSON_STYLES = frozenset({"json", "json text", "json flat", "json pairs", "json objects"})
+# Arguments that are written as one value: a dump of JSON, or what Python makes of a dict.
+WHOLE_STYLES = JSON_STYLES | {"python"}
+FENCE = "```"
 
 
 @dataclass(frozen=True)
@@ -86,26 +89,37 @@ def _write_head(design: Design, items: Items) -> Row:
     key = write_key(design, "k")
     if design.arguments == "tag of type":
         return [write_type("v"), *text(' name="'), *key, *text('"' + items.between)]
-    if design.type == "attribute":
+    if design.type in ("attribute", "is string"):
         closing = '"' if design.arguments == "tag, attribute" else ""
         right = items.between.removeprefix(closing)
+        if design.type == "is string":
+            return [*key, *text(closing + ' string="'), "{{ (v is string) | tojson }}", *text('"' + right)]
         return [*key, *text(closing + ' type="'), write_type("v"), *text('"' + right)]
     return [*key, *text(items.between)]
 
 
 def write_arguments(design: Design) -> Row:
-    """The code for all arguments of a call `f`, save those that are part of a JSON envelope."""
+    """The code for all arguments of a call `f`, with what stands around them."""
+    row = _write_bare(design)
+    if design.around == "fence":
+        row = [*text(FENCE + ("python" if design.arguments == "python" else "json") + "\n"), *row, *text("\n" + FENCE)]
+    elif design.around == "marks":
+        row = [*text(design.marks.open("arguments")), *row, *text(design.marks.close("arguments"))]
+    return ["{%- if f.arguments -%}", *row, "{%- endif -%}"] if design.empty == "left out" else row
+
+
+def _write_bare(design: Design) -> Row:
+    if design.arguments == "python":
+        return ["{{ f.arguments | string }}"]
     if design.arguments not in JSON_STYLES:
         return write_items(design, "f.arguments")
     if design.takes == "string":
         return ["{{ f.arguments }}"]
-    code = "f.arguments"
+    code, row = "f.arguments", Row()
     if design.arguments == "json pairs":
         code = "f.arguments | items | list"
-    row: Row = []
     if design.arguments == "json objects":
-        row = ["{%- set ns.list = [] -%}", *write_objects()]
-        code = "ns.list"
+        row, code = ["{%- set ns.list = [] -%}", *write_objects()], "ns.list"
     if design.arguments == "json text":
         code = "(f.arguments | tojson)"
     dumped = f"{code} | {find_filter(design)}"

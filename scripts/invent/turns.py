@@ -18,12 +18,13 @@ from rendering import Template, compile_template
 from rivals import find_field_rival, find_split_rival
 from turns import Turn
 
-from invent.arguments import JSON_STYLES, find_items
+from invent.arguments import WHOLE_STYLES, find_items
 from invent.calls import find_spaces
 from invent.design import Design
+from invent.parts import find_between, find_end, find_reasoning, list_marks
 from invent.says import EARLIER, ONE, QUESTION, RESULT, TOOLS, list_mixes, list_texts, list_values
 from invent.values import escape, find_quotes
-from invent.write import SWITCHES, find_between, find_end, find_reasoning, list_marks, write_template
+from invent.write import SWITCHES, write_template
 
 ALIKE = "another message is rendered alike"
 _LETTERS = "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
@@ -54,6 +55,7 @@ class Speaker:
         self.design = design
         self.source = source or write_template(design)
         self.template: Template = compile_template(self.source)
+        self._prompts: dict[str, str] = {}
         self.marks = self._find_marks()
 
     def _find_marks(self) -> list[str]:
@@ -98,12 +100,17 @@ class Speaker:
 
     def render(self, fields: Fields | None, ids: list[str], history: str, switches: JsonObject) -> str:
         """The conversation with an answer, or with a generation prompt. Raises ValueError if the template refuses it."""
+        place = f"{history} {switches}"
+        if fields is None and place in self._prompts:
+            return self._prompts[place]
         messages = self.make_history(history)
         if fields is not None:
             messages = [*messages, self.make_message(fields, ids)]
         rendered = self.template.render(messages, TOOLS, fields is None, switches)
         if rendered is None:
             raise ValueError(self.template.error)
+        if fields is None:
+            self._prompts[place] = rendered
         return rendered
 
 
@@ -237,7 +244,7 @@ def is_plain(marks: list[str], text: str) -> bool:
 
 def can_hold_key(design: Design, key: str) -> bool:
     """Whether a key can stand where this format has keys."""
-    wide = (*JSON_STYLES, "tag, attribute", "tag pairs", "key, mark, value")
+    wide = (*WHOLE_STYLES, "tag, attribute", "tag pairs", "key, mark, value")
     simple = key.isidentifier() and key.isascii()
     return simple or design.arguments in wide or design.key_quote in ('"', "'")
 
@@ -245,7 +252,7 @@ def can_hold_key(design: Design, key: str) -> bool:
 def can_hold(speaker: Speaker, value: Any) -> bool:
     """Whether a value can be told from what stands around it."""
     design = speaker.design
-    if design.arguments in JSON_STYLES:
+    if design.arguments in WHOLE_STYLES:
         return True
     if not isinstance(value, str) and design.quoted == "all":
         return True

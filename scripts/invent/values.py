@@ -39,6 +39,8 @@ def find_quotes(design: Design) -> Quotes:
         return Quotes(mark, mark)
     if design.quote == "angle quotes":
         return Quotes("“", "”")
+    if design.quote == "cdata":
+        return Quotes("<![CDATA[", "]]>")
     both = {"none": "", "triple": '"""', "-": ""}.get(design.quote, design.quote)
     return Quotes(both, both)
 
