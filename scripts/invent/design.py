@@ -73,8 +73,8 @@ AXES: dict[str, dict[str, int]] = {
     "arguments": {
         "json": 7, "python": 1, "json text": 1, "json flat": 2, "json pairs": 1, "json objects": 1, "braces": 2,
         "brackets": 1, "parentheses": 1, "flags": 2, "keywords": 1, "tag, attribute": 3, "tag, equals": 3, "tag pairs": 2,
-        "key as tag": 2, "key, mark, value": 2, "tag of type": 1, "lines": 3, "bullets": 2, "numbered": 1, "indented": 1, "headings": 1,
-        "table": 1, "query": 1, "attributes": 3, "semicolons": 1,
+        "key as tag": 2, "key, mark, value": 2, "tag of type": 1, "lines": 3, "bullets": 2, "numbered": 1, "indented": 1,
+        "headings": 1, "table": 1, "query": 1, "attributes": 3, "semicolons": 1,
     },
     "json": {"spaced": 5, "compact": 2, "pretty": 2, "ascii": 1},
     "takes": {"dict": 5, "both": 2, "string": 2},
