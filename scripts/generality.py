@@ -210,7 +210,7 @@ def run(items: Iterable[Any], work: Any, jobs: int) -> list[Report]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Draw formats that nobody has seen, and read their turns.")
-    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--count", type=int, help="how many formats (default 1000), or how many of the real templates (all)")
     parser.add_argument("--seed", help="any word; drawn anew by default")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print the N formats with most misses")
@@ -223,12 +223,14 @@ def main() -> int:
         seed, _, number = options.only.rpartition(":")
         print_report(measure_drawn(int(number), seed))
         return 0
+    seed = options.seed or str(random.SystemRandom().randrange(10**6))
+    print(f"seed {seed}", flush=True)
     if options.corpus:
-        reports = run(load_corpus(), measure_source, options.jobs)
+        sources = load_corpus()
+        sources = random.Random(seed).sample(sources, min(options.count or len(sources), len(sources)))
+        reports = run(sources, measure_source, options.jobs)
     else:
-        seed = options.seed or str(random.SystemRandom().randrange(10**6))
-        print(f"seed {seed}")
-        reports = run(range(options.count), partial(measure_drawn, seed=seed), options.jobs)
+        reports = run(range(options.count or 1000), partial(measure_drawn, seed=seed), options.jobs)
     totals = summarise(reports)
     if options.json:
         options.json.write_text(json.dumps({"totals": totals, "formats": reports}, ensure_ascii=False, indent=1), "utf-8")

@@ -51,6 +51,7 @@ def find_items(design: Design) -> Items:
         "numbered": lambda: Items("", ". ", assign, "", "\n"),
         "bullets": lambda: Items("", "- ", assign, "", "\n"),
         "indented": lambda: Items("", "  ", ":\n    ", "", "\n"),
+        "yaml": lambda: Items("", "    ", ": ", "", "\n"),
         "headings": lambda: Items("", "## ", "\n", "\n", ""),
         "table": lambda: Items("", "| ", " | ", " |", "\n"),
         "query": lambda: Items("?", "", "=", "", "&"),

@@ -129,6 +129,10 @@ def _write_inside(design: Design) -> Row:
         if design.arguments not in WHOLE_STYLES and "\n" in middle:
             middle = middle.rstrip(" ") + "\n"
         return [*text(label), *name, *text(middle), *arguments]
+    if design.frame == "yaml":
+        return [*text("- tool: "), *name, *text("\n  with:\n"), *arguments]
+    if design.frame == "bracketed":
+        return [*before, *text("["), *name, *text("]\n"), *arguments, *after]
     if design.frame == "heading":
         return [*before, *text("### "), *name, *between, *text("\n"), *arguments, *after]
     return [*before, *name, *between, *text(design.joint), *arguments, *after]

@@ -19,6 +19,7 @@ AXES: dict[str, dict[str, int]] = {
     "end": {"mark": 4, "mark, line break": 4, "eos": 2, "eos, line break": 1, "spaced mark": 1},
     "call_end": {"same": 4, "other": 1},
     "messages": {"one": 5, "each part": 1},
+    "calls_in": {"one message": 2, "a message each": 1},
     "channel": {"word": 2, "own mark": 1},
     "address": {" to=": 2, " recipient=": 1, "mark": 1, " -> ": 1},
     "content_type": {"": 3, " json": 1, "mark": 1},
@@ -36,6 +37,7 @@ AXES: dict[str, dict[str, int]] = {
     "reasoning_field": {"reasoning_content": 4, "reasoning": 1, "thinking": 1},
     "reasoning_space": {"": 2, "\n": 5, " ": 1},
     "switch": {"-": 4, "enable_thinking": 2, "thinking": 1, "deliberate": 1, "reasoning_mode": 1, "no_plan": 1},
+    "switched": {"closes when off": 2, "opens when on": 1},
     # Content.
     "content": {
         "plain": 6, "wrapped": 2, "addressed": 1, "opened": 1, "wrapped after reasoning": 1, "wrapped beside calls": 1,
@@ -55,7 +57,7 @@ AXES: dict[str, dict[str, int]] = {
         "json": 4, "json nested": 2, "json keyed": 1, "json keyed inside": 1, "json list": 1, "json spliced": 2,
         "json in list": 1, "name, arguments": 5, "name, mark, arguments": 3, "attribute": 4, "equals": 3, "own tags": 2,
         "name as tag": 2, "repeated": 1, "arguments, name": 1, "call syntax": 4, "s-expression": 1, "id": 1, "recipient": 2,
-        "heading": 1, "labels": 3, "recipient, json": 1,
+        "heading": 1, "labels": 3, "recipient, json": 1, "bracketed": 1, "yaml": 1,
     },
     "labels": {"Action, Action Input": 1, "Tool, Arguments": 1, "use, with": 1, "name, args": 1},
     "name_key": {"name": 4, "tool": 1, "function": 1, "fn": 1, "action": 1, "recipient_name": 1, "op": 1},
@@ -106,6 +108,7 @@ class Design:
     end: str
     call_end: str
     messages: str
+    calls_in: str
     channel: str
     address: str
     content_type: str
@@ -120,6 +123,7 @@ class Design:
     reasoning_field: str
     reasoning_space: str
     switch: str
+    switched: str
     content: str
     content_space: str
     order: str
@@ -159,8 +163,17 @@ class Design:
     @property
     def axes(self) -> dict[str, str]:
         """The value of each axis, for tables."""
-        drawn = {field.name: str(getattr(self, field.name)) for field in fields(self) if field.name != "marks"}
-        return {"shape": self.marks.shape, "closing": self.marks.closing, "behind": self.marks.behind, **drawn}
+        drawn = {
+            field.name: str(getattr(self, field.name)) for field in fields(self) if field.name not in ("marks", "manner")
+        }
+        outer = "the same" if self.marks.outer == self.marks.shape else "another"
+        return {
+            "shape": self.marks.shape,
+            "outer": outer,
+            "closing": self.marks.closing,
+            "behind": self.marks.behind,
+            **drawn,
+        }
 
     def strike(self, *axes: str) -> Design:
         """The design with "-" for axes that play no part."""

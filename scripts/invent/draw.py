@@ -13,7 +13,7 @@ from invent.marks import draw_marks
 
 MANNERS = ("plain", "plain", "made up", "alike at the start", "alike at the end")
 # Frames in which arguments stand by themselves, and those in which a name does.
-_BARE = (*MARKED_FRAMES, "name, arguments", "name, mark, arguments", "id", "recipient", "heading")
+_BARE = (*MARKED_FRAMES, "name, arguments", "name, mark, arguments", "id", "recipient", "heading", "bracketed")
 _NAMED = ("name, arguments", "name, mark, arguments", "own tags", "heading", "labels")
 
 
@@ -40,13 +40,15 @@ def normalise(design: Design) -> Design:
 def _strike_turn(design: Design) -> Design:
     if design.messages == "each part":
         design = replace(design.strike("header", "between", "content_space", "switch"), order="content, calls")
+        if design.calls_in == "a message each" or design.frame.startswith("recipient"):
+            design = design.strike("section", "separator")
         if design.reasoning not in ("none", "-"):
             design = replace(design, reasoning="channel")
         addressed = design.frame.startswith("recipient") and design.content == "addressed"
         if not addressed:
             design = replace(design, content="wrapped" if design.content in ("wrapped", "addressed") else "plain")
     else:
-        design = design.strike("middle", "channel")
+        design = design.strike("middle", "channel", "calls_in")
         design = replace(design, content="plain" if design.content == "addressed" else design.content)
     if design.reasoning == "none":
         design = design.strike("reasoning_when", "reasoning_opened", "reasoning_field", "reasoning_space", "switch")
@@ -54,6 +56,11 @@ def _strike_turn(design: Design) -> Design:
             design = replace(design, order="content, calls")
     if design.reasoning == "delimiter":
         design = replace(design, reasoning_when="even if empty", reasoning_opened="model")
+        design = replace(design, switched="closes when off")
+    if design.switch == "-":
+        design = design.strike("switched")
+    if design.switched == "opens when on":
+        design = replace(design, reasoning_opened="model")
     if design.reasoning == "label":
         design = replace(design.strike("content_space", "reasoning_space"), content="wrapped", between="\n")
     if design.content in ("plain", "addressed"):
@@ -86,18 +93,20 @@ def _strike_calls(design: Design) -> Design:
     frame = design.frame
     if frame == "json in list":
         section = {"all, list": "all", "list": "none", "word, list": "none"}.get(design.section, design.section)
-        design = replace(design.strike("separator"), section=section, wrap="none")
+        design = replace(design.strike("separator"), section=section, wrap="none", calls_in="one message")
     if frame in MARKED_FRAMES:
         design = design.strike("wrap")
     if frame == "id":
         design = replace(design, id="inside", prefix="-", suffix="-")
-    if frame == "labels":
+    if frame in ("labels", "yaml"):
         design = replace(design, id="none")
+    if frame == "yaml":
+        design = replace(design, arguments="yaml")
     if frame in ("call syntax", "s-expression"):
         written = "parentheses" if frame == "call syntax" else "keywords"
         design = replace(design, arguments=written, id="none" if design.id == "between" else design.id)
     if frame.startswith("recipient"):
-        design = replace(design.strike("section", "separator"), wrap="none", messages="each part")
+        design = replace(design.strike("section", "separator", "calls_in"), wrap="none", messages="each part")
     else:
         design = design.strike("address", "content_type")
     if "list" in design.section and (frame not in LISTED_FRAMES or design.wrap in ("opened", "numbered", "fence")):

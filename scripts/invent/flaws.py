@@ -49,7 +49,7 @@ def _find_flaws_of_turn(design: Design) -> Iterator[str]:
         yield "the prompt cannot open what comes later"
     if design.reasoning_opened == "prompt" and design.reasoning_when == "with calls":
         yield "the prompt does not know of calls"
-    if design.switch != "-" and design.reasoning in ("no closer", "label"):
+    if design.switched == "closes when off" and design.reasoning in ("no closer", "label"):
         yield "the prompt cannot close what has no closing mark"
     if design.order == "calls, content" and design.content == "wrapped after reasoning":
         yield "what content stands in depends on what is far off"
@@ -59,9 +59,9 @@ def _find_flaws_of_turn(design: Design) -> Iterator[str]:
 
 def _find_flaws_of_marks(design: Design) -> Iterator[str]:
     shape, frame, arguments = design.marks.shape, design.frame, design.arguments
+    if design.header == "attribute" and design.marks.outer not in BRACKETED:
+        yield "a mark without brackets takes no attribute"
     if shape not in BRACKETED:
-        if design.header == "attribute":
-            yield "a mark without brackets takes no attribute"
         if frame in MARKED_FRAMES:
             yield "a mark without brackets takes no name"
         if arguments in ("tag, attribute", "tag, equals", "key as tag", "tag of type"):
@@ -72,8 +72,8 @@ def _find_flaws_of_marks(design: Design) -> Iterator[str]:
         worded = (frame == "name as tag", arguments in ("key as tag", "tag of type"), design.wrap in ("fence", "numbered"))
         if any(worded) or design.section in ("fence", "word, list") or design.reasoning == "fence":
             yield "a sign is no word"
-        if design.header == "role as mark" or arguments == "table":
-            yield "a sign holds no word"
+    if design.header == "role as mark" and design.marks.outer == "signs":
+        yield "a sign holds no word"
     if arguments == "attributes" and frame not in ("attribute", "equals"):
         yield "attributes stand in a mark"
 
@@ -130,6 +130,6 @@ def _find_flaws_of_values(design: Design) -> Iterator[str]:
         yield "the mark of a value stands around it already"
     if design.quoted == "all" and (design.nested == "python" or design.escape == "none"):
         yield "quotes in quotes"
-    lines = ("lines", "bullets", "numbered", "indented", "table", "headings")
+    lines = ("lines", "bullets", "yaml", "numbered", "indented", "table", "headings")
     if arguments in lines and "\n" not in design.space and raw:
         yield "lines stand in lines of their own"

@@ -170,8 +170,10 @@ def write_content(design: Design) -> Row:
 def write_all_calls(design: Design) -> Row:
     if design.messages == "one":
         return ["{%- if m.tool_calls -%}", *write_joint(design), *write_calls(design), "{%- endif -%}"]
-    if design.frame in ("recipient", "recipient, json"):
-        call = [*write_joint(design), *write_address(design), *write_call(design)]
+    if design.frame in ("recipient", "recipient, json") or design.calls_in == "a message each":
+        addressed = design.frame in ("recipient", "recipient, json")
+        header = write_address(design) if addressed else text(head_part(design, "section"))
+        call = [*write_joint(design), *header, *write_call(design)]
         loop = ["{%- for c in m.tool_calls -%}{%- set f = c.function -%}{%- set index = loop.index -%}", *call]
         return ["{%- if m.tool_calls -%}", *loop, "{%- endfor -%}{%- endif -%}"]
     headed = text(head_part(design, "section"))

@@ -159,7 +159,7 @@ def _list_turns(speaker: Speaker, seed: int | None) -> Iterator[Turn]:
         for history in ("tool", "later"):
             yield from make_turn(speaker, f"{label}, after {history}", fields, history, {}, ended=history == "tool")
         if design.switch != "-":
-            for value in SWITCHES[design.switch][1:]:
+            for value in SWITCHES[design.switch][2:]:
                 yield from make_turn(speaker, f"{label}, switched", fields, "user", {design.switch: value}, ended=False)
 
 

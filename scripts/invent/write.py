@@ -17,14 +17,20 @@ from invent.parts import (
 from invent.source import Row, Text, quote, text, write_row
 from invent.values import write_macro
 
-# Switches: under which condition they end reasoning in the prompt, and values that leave it on and turn it off.
-SWITCHES: dict[str, tuple[str, object, object]] = {
-    "enable_thinking": ("enable_thinking is defined and enable_thinking is false", True, False),
-    "thinking": ("thinking is defined and not thinking", True, False),
-    "deliberate": ("not (deliberate | default(true))", True, False),
-    "reasoning_mode": ("reasoning_mode is defined and reasoning_mode == 'off'", "on", "off"),
-    "no_plan": ("no_plan is defined and no_plan", False, True),
-}
+# Switches: under which condition reasoning is off, and on, and values that leave it on and turn it off.
+SWITCHES: dict[str, tuple[str, str, object, object]] = {
+    "enable_thinking": (
+        "enable_thinking is defined and enable_thinking is false", "enable_thinking is defined and enable_thinking",
+        True, False,
+    ),
+    "thinking": ("thinking is defined and not thinking", "thinking is defined and thinking", True, False),
+    "deliberate": ("not (deliberate | default(true))", "deliberate | default(false)", True, False),
+    "reasoning_mode": (
+        "reasoning_mode is defined and reasoning_mode == 'off'", "reasoning_mode is defined and reasoning_mode == 'on'",
+        "on", "off",
+    ),
+    "no_plan": ("no_plan is defined and no_plan", "no_plan is defined and not no_plan", False, True),
+}  # fmt: skip
 
 
 def write_template(design: Design) -> str:
@@ -110,6 +116,8 @@ def _write_prompt(design: Design) -> Row:
     opened = text(opening) if design.reasoning_opened == "prompt" else []
     if design.switch == "-":
         return [*role, *opened]
+    off, on, _, _ = SWITCHES[design.switch]
+    if design.switched == "opens when on":
+        return [*role, "{%- if " + on + " -%}", *text(opening), "{%- endif -%}"]
     closed = text(opening + closing + find_between(design))
-    condition = SWITCHES[design.switch][0]
-    return [*role, "{%- if " + condition + " -%}", *closed, "{%- else -%}", *opened, "{%- endif -%}"]
+    return [*role, "{%- if " + off + " -%}", *closed, "{%- else -%}", *opened, "{%- endif -%}"]
