@@ -123,6 +123,8 @@ def summarise(reports: list[Report]) -> Report:
         "turns": len(rows),
         "right": {way: sum(way not in row["faults"] for row in rows) for way in WAYS},
         "right in all ways": sum(not row["faults"] for row in rows),
+        "right, end of turn left on": _share([row for row in rows if row["ended"]]),
+        "right, end of turn cut off": _share([row for row in rows if not row["ended"]]),
         "told apart by nobody": sum(len(report["turns"]) for report in reports) - len(rows),
         "formats without a miss": len(clean),
         "refused by the analysis": sum(report["error"] is not None for report in measured),
@@ -132,6 +134,11 @@ def summarise(reports: list[Report]) -> Report:
         "seconds of analysis, median": round(seconds[len(seconds) // 2], 3),
         "seconds of analysis, worst": round(seconds[-1], 3),
     }
+
+
+def _share(rows: list[Report]) -> str:
+    right = sum(not row["faults"] for row in rows)
+    return f"{right} of {len(rows)} ({100 * right / max(1, len(rows)):.2f} %)"
 
 
 def rank_axes(reports: list[Report], least: int = 5) -> list[tuple[float, str, int, int, int]]:

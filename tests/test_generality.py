@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from conversations import JsonObject
+from conversations import Call, Fields, JsonObject
 from generality import Report, is_false, judge, list_readable, measure_drawn, rank_axes, summarise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from invent import AXES, Design, draw, draw_any, find_flaws, normalise, write_template
 from invent.marks import SHAPES
-from invent.turns import Speaker, make_turns
+from invent.parts import find_end
+from invent.turns import Speaker, can_say, make_ids, make_turns
 from rendering import compile_template
 from turns import Turn
 
@@ -77,11 +78,52 @@ def test_a_drawn_design_is_refused_or_can_be_read(seed: int) -> None:
 def _check_text(design: Design, turn: Turn) -> None:
     """Everything that is said stands in the text, in some spelling: what is raw as it is, the rest by its name."""
     for text in (turn.expected["reasoning_content"], turn.expected["content"]):
-        assert text is None or text in turn.prompt + turn.text
+        assert text is None or text.strip() in turn.prompt + turn.text
     for call in turn.expected["tool_calls"]:
         assert call["name"] in turn.text
         assert design.id in ("none", "-") or call["id"] in turn.text
         assert all(json.dumps(key)[1:-1] in turn.text or key in turn.text for key in call["arguments"])
+
+
+FIRST = Call("plot_route", {"harbour": "AXNEEDLE", "via": "BXNEEDLE"})
+SECOND = Call("post_note", {"note": "CXNEEDLE", "headline": "DXNEEDLE"})
+
+
+@settings(max_examples=60, deadline=None)
+@given(seeds)
+def test_a_field_cannot_say_what_the_next_ones_say(seed: int) -> None:
+    """A text that spells out all the structure up to a later field is either not said, or rendered in another way."""
+    design = draw(random.Random(seed))
+    speaker = Speaker(design)
+    for whole, swallowed in list_swallowed(speaker):
+        if can_say(speaker, swallowed):
+            assert render(speaker, swallowed) != render(speaker, whole), swallowed
+
+
+def render(speaker: Speaker, fields: Fields) -> str:
+    return speaker.render(fields, make_ids(speaker.design, fields.calls, "needles"), "user", {})
+
+
+def list_swallowed(speaker: Speaker) -> Iterator[tuple[Fields, Fields]]:
+    """Messages, and such as have one field that holds all the text from there to the end of a later field."""
+    full = Fields("RXNEEDLE", "SXNEEDLE", (FIRST, SECOND))
+
+    def between(one: str, two: str) -> str:
+        start, _, end = render(speaker, full).partition(one)[2].partition(two)
+        return f"{one}{start}{two}" if end else one
+
+    value = between("AXNEEDLE", "BXNEEDLE")
+    yield full, replace(full, calls=(Call("plot_route", {"harbour": value}), SECOND))
+    value = between("BXNEEDLE", "DXNEEDLE")
+    yield full, replace(full, calls=(Call("plot_route", {"harbour": "AXNEEDLE", "via": value}),))
+    yield full, replace(full, reasoning=between("RXNEEDLE", "SXNEEDLE"), content=None)
+    yield full, replace(full, reasoning=None, content=between("RXNEEDLE", "SXNEEDLE"))
+    said = render(speaker, full).partition("SXNEEDLE")[2]
+    end = find_end(speaker.design, True)
+    yield full, replace(full, content="SXNEEDLE" + said.removesuffix(end), calls=())
+    if speaker.design.order == "calls, content":
+        value = between("DXNEEDLE", "SXNEEDLE")
+        yield full, replace(full, content=None, calls=(FIRST, Call("post_note", {"note": "CXNEEDLE", "headline": value})))
 
 
 @settings(max_examples=30, deadline=None)
@@ -108,7 +150,7 @@ def test_every_value_of_every_axis_is_drawn() -> None:
 PLAIN = Speaker(draw(random.Random("plain"))).design
 SPELLED = replace(
     PLAIN,
-    marks=replace(PLAIN.marks, shape="angle", words=tuple(f"w{n}" for n in range(len(PLAIN.marks.words))), closing="own", behind=""),
+    marks=replace(PLAIN.marks, shape="angle", outer="angle", words=tuple(f"w{n}" for n in range(len(PLAIN.marks.words))), closing="own", behind=""),
     header="role after mark", header_space="\n", assistant="assistant", end="mark, line break", call_end="same", messages="one",
     bos="no", told="not", result="plain", reasoning="tags", reasoning_when="always", reasoning_opened="model", content="plain",
     reasoning_field="reasoning_content", reasoning_space="\n", switch="-", order="content, calls", between="\n",

@@ -18,7 +18,7 @@ AXES: dict[str, dict[str, int]] = {
     "assistant": {"assistant": 8, "model": 1, "bot": 1, "AI": 1},
     "end": {"mark": 4, "mark, line break": 4, "eos": 2, "eos, line break": 1, "spaced mark": 1},
     "call_end": {"same": 4, "other": 1},
-    "messages": {"one": 5, "each part": 1},
+    "messages": {"one": 7, "each part": 1},
     "calls_in": {"one message": 2, "a message each": 1},
     "channel": {"word": 2, "own mark": 1},
     "address": {" to=": 2, " recipient=": 1, "mark": 1, " -> ": 1},
@@ -29,7 +29,7 @@ AXES: dict[str, dict[str, int]] = {
     "told": {"lines": 2, "list": 2, "signatures": 1, "not": 1},
     "result": {"mark": 2, "plain": 2, "in a question": 1},
     # Reasoning.
-    "reasoning": {"none": 2, "tags": 8, "channel": 2, "label": 2, "delimiter": 1, "no closer": 1, "fence": 1},
+    "reasoning": {"none": 2, "tags": 8, "channel": 2, "label": 2, "delimiter": 1, "no closer": 3, "fence": 1},
     "reasoning_when": {
         "always": 5, "with calls": 1, "after the last question": 2, "last message": 1, "even if empty": 2,
     },
@@ -76,7 +76,7 @@ AXES: dict[str, dict[str, int]] = {
         "json": 7, "python": 1, "json text": 1, "json flat": 2, "json pairs": 1, "json objects": 1, "braces": 2,
         "brackets": 1, "parentheses": 1, "flags": 2, "keywords": 1, "tag, attribute": 3, "tag, equals": 3, "tag pairs": 2,
         "key as tag": 2, "key, mark, value": 2, "tag of type": 1, "lines": 3, "bullets": 2, "numbered": 1, "indented": 1,
-        "headings": 1, "table": 1, "query": 1, "attributes": 3, "semicolons": 1,
+        "headings": 1, "table": 1, "query": 1, "attributes": 5, "semicolons": 1,
     },
     "json": {"spaced": 5, "compact": 2, "pretty": 2, "ascii": 1},
     "takes": {"dict": 5, "both": 2, "string": 2},
@@ -85,7 +85,7 @@ AXES: dict[str, dict[str, int]] = {
     "value_space": {"": 3, "\n": 2},
     "key_quote": {"": 4, '"': 1, "'": 1},
     # Values.
-    "quote": {"none": 4, '"': 4, "'": 2, "`": 1, "token": 1, "angle quotes": 1, "triple": 1, "cdata": 1},
+    "quote": {"none": 9, '"': 4, "'": 2, "`": 1, "token": 1, "angle quotes": 1, "triple": 1, "cdata": 1},
     "quoted": {"strings": 5, "all": 1},
     "escape": {"none": 1, "backslash": 3, "json": 3, "doubling": 1, "html": 1, "percent": 1},
     "words": {"json": 6, "python": 3, "upper": 1, "lisp": 1},

@@ -260,7 +260,10 @@ def can_hold(speaker: Speaker, value: Any) -> bool:
         return design.arguments != "query" or not isinstance(value, (list, dict))
     written, quotes = escape(design, value), find_quotes(design)
     if quotes.closing:
-        if design.escape in ("json", "doubling") or (design.escape == "backslash" and len(quotes.closing) == 1):
+        single = quotes.closing in ('"', "'", "`")
+        if design.escape == "doubling" or (design.escape in ("json", "backslash") and single):
+            return True
+        if design.escape == "backslash" and len(quotes.closing) == 1:
             return True
         return (written + quotes.closing).find(quotes.closing) == len(written)
     return _can_hold_raw(speaker, written)
