@@ -138,7 +138,7 @@ def test_every_value_of_every_axis_is_drawn() -> None:
     """No value is refused always: what nobody can draw measures nothing."""
     seen: dict[str, set[str]] = {axis: set() for axis in [*AXES, "shape", "closing"]}
     choose = random.Random(5)
-    for _ in range(3000):
+    for _ in range(1500):
         drawn = draw(choose).axes
         for axis, values in seen.items():
             values.add(drawn[axis])
@@ -152,7 +152,8 @@ SPELLED = replace(
     PLAIN,
     marks=replace(PLAIN.marks, shape="angle", outer="angle", words=tuple(f"w{n}" for n in range(len(PLAIN.marks.words))), closing="own", behind=""),
     header="role after mark", header_space="\n", assistant="assistant", end="mark, line break", call_end="same", messages="one",
-    bos="no", told="not", result="plain", reasoning="tags", reasoning_when="always", reasoning_opened="model", content="plain",
+    bos="no", system="as given", demands="nothing", told="not", trim="no", suffix="", name_quote="", lead="", around="nothing",
+    empty="printed", result="plain", reasoning="tags", reasoning_when="always", reasoning_opened="model", content="plain",
     reasoning_field="reasoning_content", reasoning_space="\n", switch="-", order="content, calls", between="\n",
     section="none", wrap="mark", space="\n", separator="\n", frame="name, arguments", joint="\n", id="none", prefix="",
     arguments="lines", assign=": ", key_quote="", quote="none", quoted="strings", escape="none", words="python", nested="json",

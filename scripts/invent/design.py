@@ -12,7 +12,7 @@ AXES: dict[str, dict[str, int]] = {
     # Where role and the rest of the header stand, and what ends a turn.
     "header": {
         "role as mark": 4, "role after mark": 4, "role, then mark": 3, "attribute": 2, "between marks": 2, "label": 2,
-        "heading": 1,
+        "heading": 1, "questions only": 2,
     },
     "header_space": {"": 2, "\n": 4, " ": 1, "\n\n": 1},
     "assistant": {"assistant": 8, "model": 1, "bot": 1, "AI": 1},
@@ -26,6 +26,8 @@ AXES: dict[str, dict[str, int]] = {
     "trim": {"no": 2, "yes": 1},
     "middle": {"mark": 1, "end of part": 1},
     "bos": {"yes": 2, "no": 1},
+    "system": {"as given": 4, "default": 1},
+    "demands": {"nothing": 8, "a question first": 1, "ids of nine": 1, "turns": 1},
     "told": {"lines": 2, "list": 2, "signatures": 1, "not": 1},
     "result": {"mark": 2, "plain": 2, "in a question": 1},
     # Reasoning.
@@ -115,6 +117,8 @@ class Design:
     trim: str
     middle: str
     bos: str
+    system: str
+    demands: str
     told: str
     result: str
     reasoning: str

@@ -98,6 +98,8 @@ def _strike_calls(design: Design) -> Design:
         design = design.strike("wrap")
     if frame == "id":
         design = replace(design, id="inside", prefix="-", suffix="-")
+    if design.demands == "ids of nine" and design.id in ("none", "inside"):
+        design = replace(design, demands="nothing")
     if frame in ("labels", "yaml"):
         design = replace(design, id="none")
     if frame == "yaml":

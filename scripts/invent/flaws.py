@@ -51,6 +51,8 @@ def _find_flaws_of_turn(design: Design) -> Iterator[str]:
         yield "the prompt does not know of calls"
     if design.switched == "closes when off" and design.reasoning in ("no closer", "label"):
         yield "the prompt cannot close what has no closing mark"
+    if design.header == "questions only" and design.end not in ("eos", "eos, line break", "mark", "mark, line break"):
+        yield "nothing stands between two answers"
     if design.order == "calls, content" and design.content == "wrapped after reasoning":
         yield "what content stands in depends on what is far off"
     if design.reasoning == "channel" and design.messages == "one" and (design.content, marks.closing) == ("plain", "common"):

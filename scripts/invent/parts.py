@@ -15,6 +15,14 @@ def write_header(design: Design, role: str) -> Row:
     return [*write_role(design, role), *text(find_message_mark(design) if design.messages == "each part" else "")]
 
 
+def write_said(design: Design, role: str, said: Row) -> Row:
+    """A whole message of another role than the assistant's."""
+    closing = (
+        design.header_space + design.marks.close("turn") if design.header == "questions only" else find_end(design, False)
+    )
+    return [*write_header(design, role), *said, *text(closing)]
+
+
 def find_message_mark(design: Design) -> str:
     return design.marks.open("message") + design.header_space
 
@@ -24,6 +32,8 @@ def write_role(design: Design, role: str) -> Row:
     if design.messages == "each part":
         return [*text(marks.open("turn")), "{{ " + role + " }}"]
     said = "{{ " + role + " }}"
+    if design.header == "questions only":
+        return [] if role == quote(design.assistant) else text(marks.open("turn") + space)
     left, right, _, _ = marks.around("turn")
     inside = marks.cut_open("turn")
     return {

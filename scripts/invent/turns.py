@@ -38,8 +38,7 @@ NEEDLES = [
     for calls in ((), (_ASKED,), (_ASKED, _ASKED))
     if reasoning or content or calls
 ]
-# A field of a needle, with its id in front where there is one.
-_NEEDLE = re.compile(r"((?:[A-Z]+NEEDLE|IDNEEDLE\w*))")
+_NEEDLE = re.compile(r"([A-Z]+NEEDLE)")
 
 
 def find_common(one: str, two: str) -> str:
@@ -119,7 +118,7 @@ def make_ids(design: Design, calls: tuple[Call, ...], label: str) -> list[str]:
     if design.id == "inside":
         return [f"functions.{call.name}:{index}" for index, call in enumerate(calls)]
     if label == "needles":
-        return ["IDNEEDLE" for _ in calls]
+        return ["IDXNEEDLE" for _ in calls]
     choose = random.Random(label)
     return ["".join(choose.choice(_LETTERS) for _ in range(9)) for _ in calls]
 

@@ -10,9 +10,9 @@ from invent.parts import (
     list_order,
     write_all_calls,
     write_content,
-    write_header,
     write_reasoning,
     write_role,
+    write_said,
 )
 from invent.source import Row, Text, quote, text, write_row
 from invent.values import write_macro
@@ -40,6 +40,8 @@ def write_template(design: Design) -> str:
         "{%- set ns = namespace(list=[], calls=[], more=false, last=-1) -%}",
         "{%- for m in messages -%}{%- if m.role == 'user' -%}{%- set ns.last = loop.index0 -%}{%- endif -%}{%- endfor -%}",
         "{{ bos_token }}" if design.bos == "yes" else "",
+        *_write_demands(design),
+        *_write_default(design),
         *_write_tools(design),
         "{%- for m in messages -%}",
         "{%- if m.role == 'assistant' -%}",
@@ -47,9 +49,7 @@ def write_template(design: Design) -> str:
         "{%- elif m.role == 'tool' -%}",
         *_write_result(design),
         "{%- elif m.role in ('system', 'user') -%}",
-        *write_header(design, "m.role"),
-        "{{ m.content }}",
-        *text(find_end(design, False)),
+        *write_said(design, "m.role", ["{{ m.content }}"]),
         "{%- else -%}{{ raise_exception('Unknown role: ' ~ m.role) }}{%- endif -%}",
         "{%- endfor -%}",
         "{%- if add_generation_prompt -%}",
@@ -71,8 +71,31 @@ def _write_tools(design: Design) -> Row:
     }[design.told]  # fmt: skip
     if not listed:
         return []
-    told = [*text("Functions that may be used:\n"), *listed, *text(find_end(design, False))]
-    return ["{%- if tools -%}", *write_header(design, "'system'"), *told, "{%- endif -%}"]
+    told = [*text("Functions that may be used:\n"), *listed]
+    return ["{%- if tools -%}", *write_said(design, "'system'", told), "{%- endif -%}"]
+
+
+def _write_demands(design: Design) -> Row:
+    """What raises for conversations that the template does not take."""
+    if design.demands == "a question first":
+        return ["{%- if messages[0].role not in ('system', 'user') -%}{{ raise_exception('Ask first.') }}{%- endif -%}"]
+    if design.demands == "ids of nine":
+        refused = "{%- for c in m.tool_calls or [] if c.id is not defined or c.id | length != 9 -%}"
+        raised = "{{ raise_exception('An id has nine characters.') }}{%- endfor -%}"
+        return ["{%- for m in messages -%}", refused, raised, "{%- endfor -%}"]
+    if design.demands == "turns":
+        twice = "loop.previtem is defined and loop.previtem.role == m.role and m.role in ('user', 'assistant')"
+        raised = "{{ raise_exception('Users and assistants take turns.') }}"
+        return ["{%- for m in messages -%}{%- if " + twice + " -%}", raised, "{%- endif -%}{%- endfor -%}"]
+    return []
+
+
+def _write_default(design: Design) -> Row:
+    """A system message where none is given."""
+    if design.system != "default":
+        return []
+    told = write_said(design, "'system'", text("You are a calm assistant."))
+    return ["{%- if messages[0].role != 'system' -%}", *told, "{%- endif -%}"]
 
 
 def _write_result(design: Design) -> Row:
@@ -80,7 +103,7 @@ def _write_result(design: Design) -> Row:
     said: Row = ["{{ m.content }}"]
     if design.result != "plain":
         said = [*text(marks.open("result")), *said, *text(marks.close("result"))]
-    return [*write_header(design, role), *said, *text(find_end(design, False))]
+    return write_said(design, role, said)
 
 
 def _write_assistant(design: Design) -> Row:
