@@ -3,7 +3,7 @@
     python scripts/generality.py                        # 1,000 formats; the seed is printed
     python scripts/generality.py --seed 7 --count 300   # the same formats again
     python scripts/generality.py --only 7:41            # one of them: its template, turns, expected and got
-    python scripts/generality.py --corpus               # real templates, with turns that the proof does not use
+    python scripts/generality.py --corpus               # real templates, with the same messages
 
 What a format is, and what its turns mean, is in `invent`; it knows nothing of the analysis. Every turn is parsed whole,
 one character at a time and in random pieces. A *false proof* is a format that is called proven and misreads a turn: exit
@@ -24,9 +24,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from conversations import JsonObject
+from conversations import NEEDLES, TOOLS, Conversation, JsonObject
 from corpus import Source, load_corpus
-from invent import draw
+from invent import draw, says
 from invent.turns import Speaker, make_turns
 from judge import Format, find_fault, read_ways
 from rendering import BOS, EOS
@@ -54,8 +54,18 @@ def measure_briefly(number: int, seed: str) -> Report:
 
 
 def measure_source(source: Source) -> Report:
-    """The report on one real template."""
-    return {"axes": {}, **measure(source.name, source.text, build_turns(source.name, source.text), 0)}
+    """The report on one real template, with messages that no other script has measured it with."""
+    TOOLS["ferries"] = says.TOOLS
+    turns = build_turns(source.name, source.text, conversations=list_conversations())
+    return {"axes": {}, **measure(source.name, source.text, turns, 0)}
+
+
+def list_conversations() -> tuple[Conversation, ...]:
+    """What is said to invented formats, for real ones; with no more calls than `turns` finds again in a render."""
+    mixes = {label: fields for label, fields in says.list_mixes().items() if len(fields.calls) <= len(NEEDLES.calls)}
+    said = {**says.list_texts(), **mixes, **says.list_values()}
+    asked = [Conversation(label, fields, tools="ferries") for label, fields in said.items()]
+    return (*asked, *(Conversation(f"{label}, after tool", fields, "tool", "ferries") for label, fields in mixes.items()))
 
 
 def measure(name: str, source: str, turns: list[Turn], seed: int) -> Report:
