@@ -86,6 +86,7 @@ class Machine:
         self.names = sorted(self.tools.tools, key=len, reverse=True) if self.tools else []
         self.may_call = plan.calls and (tools is None or bool(self.names))
         self.writer = Writer()
+        self._properties: dict[str, frozenset[str]] = {}
         self.recoveries: list[tuple[str, int]] = []
         self.spot = start
         self.closed = False
@@ -174,7 +175,7 @@ class Machine:
     def _find_landing(self, spot: Spot, at: int, final: bool, start: int) -> Landing | object | None:
         """Return where the best rule of a spot that matches at a place leads, None where none does, or that more is needed."""
         more = False
-        for rule in spot.rules:
+        for rule in spot.list_rules(self.buffer[at : at + 1]):
             landing = self._try_rule(rule, at, final, spot)
             if landing is _MORE:
                 more = True
@@ -231,13 +232,12 @@ class Machine:
         """Read the short fields behind a rule, down to one that is streamed."""
         if rule.opens and not self.may_call:
             return None
-        graph = TURN if rule.targets[0] in (GAP, AFTER) else graph
         steps = found.steps if found else ()
         if rule.closes or rule.opens:
             steps += (Step("close"),)
         if rule.opens:
             steps += (Step("open"),)
-        spot = self.plan.spot(graph, rule.targets, self.may_call)
+        spot = self.plan.behind(rule, graph, self.may_call)
         here = Landing(end, spot, found.rule if found else rule, trail, steps)
         kind = rule.kind
         if kind in ("name", "id", "key"):
@@ -345,7 +345,8 @@ class Machine:
                 return None
             here = self._read_id(here, text)
         more = False
-        for rule in here.spot.rules:
+        sign = self.buffer[at : at + 1]
+        for rule in here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign):
             constant, trail = rule.constant, ""
             if rule.kind == "end" and here.spot.graph == TURN:
                 landing = self._try_end(rule, skip_blank(self.buffer, at), final, here)
@@ -388,7 +389,9 @@ class Machine:
             name = call.name
         if self.tools is None or name is None or name not in self.tools:
             return True
-        properties = self.tools.get_parameters(name).list_properties()
+        properties = self._properties.get(name)
+        if properties is None:
+            properties = self._properties[name] = self.tools.get_parameters(name).list_properties()
         return not properties or key in properties or (here.rule.constant.firm and _KEY.fullmatch(key) is not None)
 
     # Going on ------------------------------------------------------------------------------------------------------------
