@@ -72,7 +72,8 @@ def test_reasoning_and_json_calls() -> None:
     }
     assert graph.turn.node("arguments").codec == Json()
     within = graph.turn.node("arguments~").codec
-    assert isinstance(within, Json) and within.within is not None
+    assert isinstance(within, Json)
+    assert within.within is not None
     assert dict(within.within.escapes) == {'\\"': '"', "\\\\": "\\"}
     assert list_starts(graph)["<|assistant|>"] == {
         ("", "content"),
@@ -125,10 +126,12 @@ def test_python_literals_and_their_quotes() -> None:
 def test_quoted_where_the_quotes_tell_the_type() -> None:
     calls = QUOTED_CALLS.replace("{{ v }}", "{{ v | tojson }}")
     codec = derive(write("", calls)).turn.node("value:string").codec
-    assert isinstance(codec, Text) and codec.quoted
+    assert isinstance(codec, Text)
+    assert codec.quoted
     assert ('\\"', '"') in codec.escapes
     raw = derive(write("", TAGGED_CALLS)).turn.node("value:string").codec
-    assert isinstance(raw, Text) and not raw.quoted
+    assert isinstance(raw, Text)
+    assert not raw.quoted
 
 
 def test_counters() -> None:
