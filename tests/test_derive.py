@@ -205,3 +205,17 @@ def test_no_word_of_a_question_is_left(calls: str) -> None:
 def test_template_without_turns() -> None:
     with pytest.raises(TemplateError, match="renders no plain conversation"):
         derive("nothing")
+
+
+def test_calls_that_only_the_instructions_show() -> None:
+    told = (
+        '{%- if tools -%}Answer so:\n<act>\n{"name": <name of the tool>, "input": <an object>}\n</act>\n'
+        "{%- for t in tools -%}{{ t | tojson }}{%- endfor -%}{%- endif -%}"
+    )
+    graph = derive(told + write())
+    edges = list_edges(graph)
+    assert ("name", '", "input": ', "arguments") in edges
+    assert ("arguments", "}\n</act><|end|>", "end") in edges
+    assert ("content+calls", '\n<act>\n{"name": "', "name") in edges
+    assert ('<act>\n{"name": "', "name") in list_starts(graph)["<|assistant|>"]
+    assert any("instructions" in note for note in graph.notes)
