@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from chat_autoparser.ask.renderer import load_renderer
 from chat_autoparser.ask.words import holds_word
 from chat_autoparser.derive.driver import derive_graph
 from chat_autoparser.errors import TemplateError
-from chat_autoparser.graph import Choice, Insides, Json, Number, Text, TurnGraph
-from chat_autoparser.renderer import load_renderer
+from chat_autoparser.format import Choice, Insides, Json, Number, Text, TurnGraph
 
 FRAME = (
     "{%- for m in messages -%}<|{{ m.role }}|>{%- if m.role == 'assistant' -%}REASONING{{ m.content or '' }}CALLS<|end|>"

@@ -10,16 +10,15 @@ from typing import Any
 import pytest
 from test_derive import JSON_CALLS, REASONING, write
 
+from chat_autoparser.ask.budget import Budget
 from chat_autoparser.ask.oracle import Oracle
+from chat_autoparser.ask.renderer import load_renderer
 from chat_autoparser.ask.words import holds_word
-from chat_autoparser.budget import Budget
 from chat_autoparser.derive.driver import Derivation, derive
-from chat_autoparser.graph import Graph, TurnGraph
-from chat_autoparser.graph.chat_format import Verdict
+from chat_autoparser.format import Graph, TurnGraph, Verdict
 from chat_autoparser.message import fold_deltas
 from chat_autoparser.parse import StreamParser
 from chat_autoparser.prove import Read, draw_cases, prove
-from chat_autoparser.renderer import load_renderer
 
 Tools = Sequence[Mapping[str, Any]]
 

@@ -14,7 +14,7 @@ from ..ask.oracle import Oracle
 from ..ask.pieces import END, Field, list_tokens
 from ..ask.question import Question
 from ..ask.words import holds_word
-from ..graph import Json
+from ..format import Json
 from .draft import TURN, Draft, Link
 
 _VALUE = r"""(<[^<>{}\n]*>|"[^"\n]*"|'[^'\n]*'|\{[^{}]*\}|\.\.\.)"""
