@@ -14,6 +14,7 @@ from ..format import TurnGraph
 from ..ask.renderer import Renderer
 from .draft import Draft
 from .finish import finish
+from .instructions import learn_instructions
 from .starts import learn_starts
 from .stops import find_stops
 from .turns import Caller, learn_plain_turns, learn_prose, learn_resumed_turns
@@ -64,6 +65,7 @@ def derive(oracle: Oracle) -> Derivation:
         for switches in settings:
             learn_resumed_turns(draft, oracle, callers[0], switches)
     learn_starts(draft, oracle, settings)
+    instructed = not callers and learn_instructions(draft, oracle)
     draft.stops = find_stops(draft)
     return Derivation(
         finish(draft),
@@ -72,6 +74,7 @@ def derive(oracle: Oracle) -> Derivation:
         tuple(settings),
         hidden=draft.hidden,
         offers_tools=_offers_tools(oracle),
+        from_instructions=instructed,
         renders=oracle.renders,
     )
 
