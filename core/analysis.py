@@ -20,7 +20,6 @@ from .prove.proof import Read, prove
 from .teach.learn import learn
 from .teach.lesson import load_lessons
 
-
 SHORT = 80  # characters that a text may have to be read one by one
 
 

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from ..errors import ConstraintError
-from ..format import Edge, Node, TurnGraph
+from ..format import ChatFormat, Edge, Node, TurnGraph
 from ..format import Json as JsonCodec
-from ..format import ChatFormat
 from ..format.cut import find_boundaries
 from ..schema import ToolSet
 from .schemas import Schema, list_alternatives, list_properties, sort_properties

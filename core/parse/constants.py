@@ -13,7 +13,7 @@ from typing import NamedTuple
 NO, MORE = -1, -2
 """What a match answers instead of the place behind it: the text is not there, or may be there when more has come."""
 
-_TOKEN = re.compile(r"</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[/?\w+\]|\w+|\s+|.", re.DOTALL)
+_TOKEN = re.compile(r"</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[/?\w+\]|\w+|\s+|[`~*#=|+-]{2,}|.", re.DOTALL)
 _MARK = re.compile(r"\S*[^\w\s]\S*")
 _QUOTED = re.compile(r"\"[^\"]*\"?|'[^']*'?")
 _BLANK = re.compile(r"\s*")

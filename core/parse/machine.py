@@ -22,7 +22,7 @@ from ..format.cut import cut_common_start
 from ..schema import UNKNOWN, Schema, ToolSet
 from .constants import MORE, NO, skip_blank
 from .lexer import JsonLexer
-from .plan import AFTER, GAP, LATE_END, OPEN_REASONING, TURN, Plan, Rule, Spot, is_quoted
+from .plan import GAP, LATE_END, OPEN_REASONING, TURN, Plan, Rule, Spot, is_quoted
 from .units import Units, convert, escape_json, get_units, match_scalar
 from .writer import Writer
 
@@ -742,16 +742,18 @@ class Machine:
 
     def _step_behind(self, final: bool) -> bool:
         """Find what follows a field that has ended."""
+        best: Landing | None = None
         more = False
         for at in dict.fromkeys((self.at, skip_blank(self.buffer, self.at))):
             landing = self._find_landing(self.spot, at, final, self.at)
-            if landing is _MORE:
-                more = True
-            elif isinstance(landing, Landing):
-                self._apply(landing, self.at)
-                return True
+            more = more or landing is _MORE
+            if isinstance(landing, Landing) and (best is None or landing.end > best.end):
+                best = landing
         if more:
             return False
+        if best is not None:
+            self._apply(best, self.at)
+            return True
         if self.at >= len(self.buffer) and not final:
             return False
         self._deviate(final)

@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Literal
 
 from ..format import Edge, Graph, Json, Kind, Node, Start, Text, TurnGraph
-from ..format.view import find_reasoning
 from ..format.cut import cut_common_end, cut_common_start, find_boundaries
+from ..format.view import find_reasoning
 from .constants import Constant, is_firm, is_marked
 
 COUNTER = "\0"

@@ -22,10 +22,10 @@ from typing import Any
 
 from ..analysis import analyze
 from ..ask.budget import Budget
+from ..ask.renderer import load_renderer
 from ..errors import AutoparserError, BudgetError, MissingTemplateError
 from ..format import ChatFormat
 from ..teach.lesson import load_environment_lessons
-from ..ask.renderer import load_renderer
 from .counters import COUNTERS, Counters
 from .report import report_format, warn_of_doubts
 

@@ -19,6 +19,8 @@ from typing import Any, BinaryIO
 import partial_json_parser
 
 from ..analysis import analyze
+from ..ask.renderer import Renderer
+from ..ask.source import read_response_template
 from ..converse.roundtrip import check_output, check_roundtrips
 from ..delta import Delta
 from ..errors import AutoparserError, MissingTemplateError
@@ -27,8 +29,6 @@ from ..export.response import compare_response_template
 from ..format import ChatFormat
 from ..message import fold_deltas
 from ..parse import StreamParser
-from ..ask.renderer import Renderer
-from ..ask.source import read_response_template
 from .describe import lay_out
 from .difference import compare, cross, lay_out_changes
 from .display import Display

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import TemplateError
 from ..ask.renderer import JinjaRenderer, Renderer, load_renderer
 from ..ask.source import read_source
+from ..errors import TemplateError
 
 PLACEHOLDERS = {"bos_token": "<bos_token>", "eos_token": "<eos_token>"}
 """What stands for the special tokens of a template that comes without a model's folder, where nobody gave them."""

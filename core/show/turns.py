@@ -11,9 +11,9 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from ..ask.question import Call, Question, Switches
+from ..ask.renderer import Renderer
 from ..converse.author import CONTENT, REASONING, Author, make_calls
 from ..format import ChatFormat
-from ..ask.renderer import Renderer
 
 
 class Piece(NamedTuple):
