@@ -13,7 +13,7 @@ import sys
 
 _MEMORY = 1 << 30
 _NICE = 5  # the server goes before
-_WAITS = 2.5  # how much longer it may take where the machine is busy
+_WAITS = 8  # how much longer it may take where the machine is busy
 
 
 def main() -> None:
