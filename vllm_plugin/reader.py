@@ -234,7 +234,7 @@ def _pin(server: Server, special: dict[int, str], name: str) -> ChatFormat:
         named = {"chat_template": given} if given else {}
         # What a tokenizer of transformers' gives as text is what is cut into tokens; others tell the tokens alone.
         encoder = tokenizer if isinstance(tokenizer, PreTrainedTokenizerBase) else Encoder(tokenizer, special)
-        key = (type(tokenizer).__qualname__, getattr(tokenizer, "name_or_path", id(tokenizer)), given)
+        key = (id(tokenizer), given)  # which is kept with its reader
         return FORMATS.pin(load_renderer(encoder, **named), "the tokenizer's own encoder", key=key)
     without = resolve_template(tokenizer, given, None, server.model_config)
     with_tools = resolve_template(tokenizer, given, [_PROBE_TOOL], server.model_config)
