@@ -80,10 +80,13 @@ _MORE = object()
 class Machine:
     """Reads one generation; see the module's text."""
 
-    def __init__(self, plan: Plan, tools: Iterable[Mapping[str, Any]] | None, start: Spot) -> None:
+    def __init__(
+        self, plan: Plan, tools: Iterable[Mapping[str, Any]] | None, start: Spot, known_only: bool = False
+    ) -> None:
         self.plan = plan
         self.tools = None if tools is None else ToolSet(dict(tool) for tool in tools if isinstance(tool, Mapping))
         self.names = sorted(self.tools.tools, key=len, reverse=True) if self.tools else []
+        self.known_only = known_only  # whether markup alone makes no call, of whatever tool
         self.may_call = plan.calls and (tools is None or bool(self.names))
         self.writer = Writer()
         self._properties: dict[str, frozenset[str]] = {}
@@ -318,7 +321,7 @@ class Machine:
                     return landing
             elif not final and name.startswith(buffer[start:]):
                 more = True
-        if (here.rule.guard == "tool" or not here.rule.marked) and self.tools is not None:
+        if (self.known_only or here.rule.guard == "tool" or not here.rule.marked) and self.tools is not None:
             return _MORE if more else None
         found = _NAME.match(buffer, start)
         if found is None:

@@ -23,6 +23,9 @@ COUNTER = "\0"
 TURN = ""
 """The name of the graph of the turn, beside those of the insides."""
 
+BEHIND = -2
+"""The number of the start behind reasoning that a server has read by itself."""
+
 GAP = Node("behind a call", "content")
 AFTER = Node("behind all calls", "content")
 
@@ -256,11 +259,26 @@ class Plan:
 
     def _make_start(self, number: int, calls: bool) -> Spot:
         """Make the beginning of a turn; what opens a call may be written by the prompt."""
+        if number == BEHIND:
+            return Spot(TURN, (Node("start", "start"),), self._list_rules_after_reasoning(calls))
         start = self.graph.starts[number] if number >= 0 else Start("")
         opened = any(is_marked(text) and start.prompt.endswith(text) for text, _ in self.openers)
         rules = [replace(self._make_rule(TURN, edge), marked=opened and not edge.text) for edge in start.edges]
         rules += self._list_end_rules()
         return Spot(TURN, (Node("start", "start"),), _sort(rule for rule in rules if calls or not rule.opens))
+
+    def _list_rules_after_reasoning(self, calls: bool) -> tuple[Rule, ...]:
+        """Return what may follow the end of reasoning, and what a turn without reasoning may begin with."""
+        rules = self._list_end_rules()
+        for edge in [*self.graph.turn.edges, *(edge for start in self.graph.starts for edge in start.edges)]:
+            target = self.nodes[TURN, edge.target]
+            text = write_parts(edge)
+            behind = [text.partition(close)[2] for close in self.reasoning_ends if close in text]
+            if behind and target.kind not in ("reasoning", "end"):
+                rules.append(Rule(read_parts(behind[0]), (target,), edge.opens_call))
+        for start in self.graph.starts:
+            rules += [self._make_rule(TURN, e) for e in start.edges if self.nodes[TURN, e.target].kind != "reasoning"]
+        return _sort(rule for rule in rules if calls or not rule.opens)
 
     def behind(self, rule: Rule, graph: str, calls: bool) -> Spot:
         """Return the field behind a rule of a spot in a graph."""

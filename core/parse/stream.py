@@ -8,7 +8,7 @@ from typing import Any
 from ..delta import Delta
 from ..format import TurnGraph
 from .machine import Machine
-from .plan import get_plan
+from .plan import BEHIND, get_plan
 
 
 class StreamParser(Machine):
@@ -25,10 +25,12 @@ class StreamParser(Machine):
         prompt: str | None = None,
         *,
         after_reasoning: bool = False,
+        known_only: bool = False,
     ) -> None:
         plan = get_plan(graph)
-        number, rest = find_start(graph, prompt)
-        super().__init__(plan, tools, plan.start(number))
+        number, rest = (BEHIND, "") if after_reasoning else find_start(graph, prompt)
+        super().__init__(plan, tools, plan.start(number), known_only)
+        self.unclosed = after_reasoning
         if rest:
             self.feed(rest)  # what a prompt has written of the turn is read, and not emitted
             self.writer.take()
@@ -50,9 +52,14 @@ class StreamParser(Machine):
         return self.writer.calls
 
     @property
-    def incomplete_calls(self) -> set[int]:
-        """The numbers of the calls that the output did not finish."""
-        return self.writer.incomplete
+    def in_call(self) -> bool:
+        """Whether the next character stands inside a call, from behind its name on."""
+        return self.writer.call is not None
+
+    @property
+    def incomplete_calls(self) -> frozenset[int]:
+        """The numbers of the calls that the end of the output cut off, or that went wrong."""
+        return frozenset(self.writer.incomplete)
 
     @property
     def incomplete(self) -> bool:
@@ -86,4 +93,4 @@ def read_message(graph: TurnGraph, text: str, tools: Iterable[Mapping[str, Any]]
     return [*parser.feed(text), *parser.finish()]
 
 
-__all__ = ["Edge", "Plan", "Spot", "StreamParser", "find_start", "read_message"]
+__all__ = ["StreamParser", "find_start", "read_message"]
