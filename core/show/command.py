@@ -66,7 +66,7 @@ def main(argv: list[str] | None = None) -> int:
         status: int = arguments.run(arguments)
         sys.stdout.flush()
         return status
-    except (InputError, AutoparserError) as error:
+    except AutoparserError as error:
         print(f"chat-autoparser: {make_visible(str(error)).replace(chr(10), ' ')}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
@@ -88,7 +88,7 @@ def inspect_template(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print_json(format.to_dict())
         return OK
-    turns = list_turns(renderer, format) if renderer else []
+    turns = list_turns(renderer, format)
     if arguments.html:
         return _write_page(arguments, renderer, format, turns)
     display = Display()

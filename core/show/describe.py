@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..graph import Choice, Edge, Insides, Json, Node, Number, Text
 from ..graph.chat_format import ChatFormat, Conversation
+from ..graph.conversation import ID, NAME
 from ..graph.view import Marker, State, kind_of, walk_call
 from .spans import Line, Span, make_visible, measure, show_text
 from .verdict import lay_out_counterexample, lay_out_doubts, rate, rate_status, summarise
@@ -253,7 +254,8 @@ def _list_conversation(talk: Conversation) -> Iterator[Row]:
     if talk.opening:
         yield _row("begins with", show_text(talk.opening))
     for role in talk.roles:
-        value = [*show_text(role.start), Span("content", "…"), *show_text(role.end)]
+        start, end = (text.replace(NAME, "NAME").replace(ID, "ID") for text in (role.start, role.end))
+        value = [*show_text(start), Span("content", "…"), *show_text(end)]
         yield _row(role.name, value, f"inside the next message of the {role.within}'s" if role.within else "")
     if not talk.roles:
         yield _row("messages", "not known: no conversation of two turns is rendered with all messages in it")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import TemplateError
+from ..errors import AutoparserError, TemplateError
 from ..renderer import JinjaRenderer, Renderer, load_renderer
 from ..source import read_source
 
@@ -22,7 +22,7 @@ _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _CACHED = ("chat_template.jinja", "tokenizer_config.json", "chat_template.json")
 
 
-class InputError(Exception):
+class InputError(AutoparserError):
     """Input that cannot be used; the message is the line that the user sees."""
 
 

@@ -426,6 +426,15 @@ def test_a_switch_can_be_set(monkeypatch: pytest.MonkeyPatch, capsys: Streams) -
     assert "Assumed in every request: pondering=False" in capsys.readouterr().out
 
 
+def test_a_switch_that_one_of_many_templates_does_not_read_is_that_ones_fault(tmp_path: Path, capsys: Streams) -> None:
+    other = tmp_path / "other.jinja"
+    other.write_text(DEMO.read_text(encoding="utf-8").replace("pondering", "musing"), encoding="utf-8")
+    assert run("check", DEMO, other, "--set", "pondering=true") == 2
+    lines = capsys.readouterr().out.splitlines()
+    assert "opened by prompt" in lines[1]
+    assert "It reads these switches: musing" in lines[2]
+
+
 def test_switches_are_typed() -> None:
     given = ["a=true", "a=null", "a=3", "a=[1]", "a='x'", "a=high", "a=None", "a="]
     assert [read_switch(text)[1] for text in given] == [True, None, 3, [1], "x", "high", None, ""]
