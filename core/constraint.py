@@ -53,7 +53,7 @@ def build_grammar(
     called, free = select_tools(tools, choice)
     builder = _Builder(format, called, parallel, strict, free)
     root = builder.build_free() if free else builder.build_calls()
-    return Grammar(join(_write_reasoning(format, reasoning), root), builder.rules)
+    return Grammar(join(write_reasoning(format, reasoning), root), builder.rules)
 
 
 def select_tools(tools: Iterable[dict[str, Any]], choice: ToolChoice) -> tuple[dict[str, Any], bool]:
@@ -89,7 +89,8 @@ def _get_name(tool: Mapping[str, Any]) -> str:
     return str(function.get("name")) if isinstance(function, Mapping) else str(function)
 
 
-def _write_reasoning(format: ChatFormat, state: Reasoned) -> Node:
+def write_reasoning(format: ChatFormat, state: Reasoned) -> Node:
+    """Return the node of reasoning that stands before all else: none, the rest of it, or optional reasoning."""
     reasoning = format.reasoning
     if state == "ended" or reasoning is None or not reasoning.end.text:
         return NOTHING

@@ -432,19 +432,24 @@ class ChatFormat:
     verdict: Verdict = Verdict()
 
     def parser(
-        self, tools: Iterable[dict[str, Any]] | None = None, prompt: str | None = None, *, after_reasoning: bool = False
+        self,
+        tools: Iterable[dict[str, Any]] | None = None,
+        prompt: str | None = None,
+        *,
+        after_reasoning: bool = False,
+        known_only: bool = False,
     ) -> StreamParser:
         """Make a parser for one generation.
 
         ``tools`` are the request's OpenAI-style tool dicts; ``None`` means unknown (a call is recognised by its markup
         alone), an empty list means that nothing is a call. ``prompt`` is the rendered prompt or its tail, from which the
         parser learns what is open where generation starts; ``None`` means what the template appends when no switch is
-        set. With ``after_reasoning`` the parser reads what a :meth:`reasoning_splitter` hands on. Costs microseconds; raises
-        nothing.
+        set. With ``after_reasoning`` the parser reads what a :meth:`reasoning_splitter` hands on. With ``known_only`` a call
+        of a function that is none of the tools stays text. Costs microseconds; raises nothing.
         """
         from .parser import StreamParser
 
-        return StreamParser(self, tools, prompt, after_reasoning)
+        return StreamParser(self, tools, prompt, after_reasoning, known_only)
 
     def reasoning_splitter(
         self, tools: Iterable[dict[str, Any]] | None = None, prompt: str | None = None

@@ -62,6 +62,7 @@ class StreamParser(CallReader):
     __slots__ = (
         "__weakref__",
         "_calling",
+        "_known_only",
         "_search",
     )
 
@@ -71,8 +72,10 @@ class StreamParser(CallReader):
         tools: Iterable[dict[str, Any]] | None = None,
         prompt: str | None = None,
         after_reasoning: bool = False,
+        known_only: bool = False,
     ) -> None:
         super().__init__()
+        self._known_only = known_only
         self._program = program = get_program(format)
         self._tools = None if tools is None else ToolSet(tools)
         self._calling = program.call is not None and (self._tools is None or bool(self._tools))
@@ -84,6 +87,10 @@ class StreamParser(CallReader):
         if after_reasoning and self._thinking:
             super().__init__()
             self._begin(after_reasoning, "")
+
+    def _admit(self, name: str) -> bool:
+        """Whether a call to this name is one here; with ``known_only`` it must be one of the request's tools."""
+        return super()._admit(name) and (not self._known_only or (self._tools is not None and name in self._tools))
 
     @property
     def in_reasoning(self) -> bool:
@@ -99,6 +106,11 @@ class StreamParser(CallReader):
     def holds_back(self) -> bool:
         """Whether what was fed last may yet turn out to be structure, or stands inside a call."""
         return bool(self._text) or self._in_call
+
+    @property
+    def in_call(self) -> bool:
+        """Whether the next character stands inside a call, from behind its name on."""
+        return self._in_call
 
     @property
     def incomplete_calls(self) -> frozenset[int]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .constraint import Reasoned, ToolChoice, build_grammar
+from .constraint import Reasoned, ToolChoice, build_grammar, write_reasoning
 from .ebnf import print_rules
 from .format import ChatFormat
-from .grammar import Chars, Choice, Free, Grammar, Json, Node, Reference, Repeat, Sequence, Text, Until
+from .grammar import NOTHING, Chars, Choice, Free, Grammar, Json, Node, Reference, Repeat, Sequence, Text, Until
 
 
 def build_structural_tag(
@@ -39,6 +39,17 @@ def build_structural_tag(
     """
     grammar = build_grammar(format, tools, choice, parallel=parallel, strict=strict, reasoning=reasoning)
     return {"type": "structural_tag", "format": print_tag(grammar)}
+
+
+def prepend_reasoning(format: ChatFormat, tag: dict[str, Any], reasoning: Reasoned) -> dict[str, Any]:
+    """Return a structural tag with what another one describes, and before that the reasoning of a format, as for
+    :func:`build_structural_tag`; where reasoning has ended, or the format has none, that other one.
+    """
+    node = write_reasoning(format, reasoning)
+    if node == NOTHING:
+        return tag
+    before = _print(node, Grammar(node, {}))
+    return {**tag, "format": {"type": "sequence", "elements": [before, tag["format"]]}}
 
 
 def print_tag(grammar: Grammar) -> dict[str, Any]:

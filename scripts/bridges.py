@@ -124,7 +124,8 @@ def measure(source: Source) -> dict[str, str]:
             continue
         answer = author.answer(question)
         full = author.render([*author.build_prompt(question), answer or {}, *case.new], tools, True, ())
-        if full is None or "cut off" in case.name or not full.startswith(generation.prompt + generation.text + generation.stop):
+        earlier = generation.prompt + generation.text + generation.stop
+        if full is None or "cut off" in case.name or not full.startswith(earlier):
             found[case.name] = "kept"
         else:
             rendered = tokenizer.decode(bridged.ids)

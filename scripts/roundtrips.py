@@ -1,7 +1,7 @@
 """Whether what a model writes comes back unchanged with the next turn, over all templates.
 
 For each template, each shape of turn is written as the template prints it, parsed, put back into the conversation and
-rendered with the next turn (`chat_autoparser.converse.roundtrip`). The table counts turns that come back, those that the template
+rendered with the next turn (`converse/roundtrip.py`). The table counts turns that come back, those that the template
 breaks whatever a parser does, with the share that one of its switches repairs, those that would need white space alone to
 be reasoning or content (which no parser here takes it for), and those that the parse breaks although another reading of the
 text would have come back: that must be none.

@@ -17,6 +17,7 @@ from packaging.utils import canonicalize_name
 
 FOLDERS = {
     "chat_autoparser": ROOT / "core",
+    "chat_autoparser.serve": ROOT / "core" / "serve",
     "chat_autoparser.vllm_plugin": ROOT / "vllm_plugin",
     "chat_autoparser.sglang_plugin": ROOT / "sglang_plugin",
 }

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..graph import Kind
+from .words import find_make
 
 
 class Field(NamedTuple):
@@ -91,9 +93,15 @@ def cut_row(text: str, needles: Mapping[str, Needle], spans: Sequence[Span] = ()
 def _find_needles(text: str, needles: Mapping[str, Needle], spans: Sequence[Span]) -> list[Span]:
     if not needles:
         return []
-    pattern = re.compile("|".join(map(re.escape, sorted(needles, key=len, reverse=True))))
-    found = [Span(match.start(), match.end(), needles[match[0]]) for match in pattern.finditer(text)]
-    return [one for one in found if not any(span.start <= one.start < span.end for span in spans)]
+    makes = sorted({find_make(word) for word in needles}, key=len, reverse=True)
+    found = _compile(tuple(makes)).finditer(text)
+    places = [Span(match.start(), match.end(), needles[match[0]]) for match in found if match[0] in needles]
+    return [one for one in places if not any(span.start <= one.start < span.end for span in spans)]
+
+
+@lru_cache(maxsize=64)
+def _compile(makes: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(makes))
 
 
 def find_common_start(*texts: str) -> int:

@@ -30,12 +30,13 @@ def find_shape(oracle: Oracle) -> bool:
 
 def list_call_shapes(oracle: Oracle) -> list[Shape]:
     """Return a shape for each form of arguments (an object, a text) in which the template prints a call."""
-    found: list[Shape] = []
     for arguments in _FORMS:
         shape = next((s for s in _list_candidates(oracle, arguments) if _prints_call(oracle, s)), None)
         if shape is not None:
-            found.append(shape)
-    return found
+            # Where an object is taken, a text is taken in the same shape or in none.
+            other = replace(shape, arguments="text")
+            return [shape, other] if other != shape and _prints_call(oracle, other) else [shape]
+    return []
 
 
 def _list_candidates(oracle: Oracle, arguments: Literal["object", "text"]) -> Iterator[Shape]:

@@ -43,3 +43,8 @@ def holds_word(text: str) -> bool:
 def make_named_id(name: str, number: int) -> str:
     """Return an id in which the name of a tool stands between other things."""
     return f"tools.{name}:{number}"
+
+
+def find_make(word: str) -> str:
+    """Return a pattern for all words of the same kind as a word or id; few patterns serve all questions."""
+    return _SHAPE.pattern.join(re.sub(r"\d+", lambda _: r"\d+", re.escape(part)) for part in _SHAPE.split(word))

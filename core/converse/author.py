@@ -8,6 +8,7 @@ the turn is written by walking the format's graph from where the prompt leaves i
 from __future__ import annotations
 
 import json
+from ast import literal_eval
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -52,7 +53,7 @@ class Generation:
 
 
 class Author:
-    """Writes turns as a model would, and renders conversations in the form that the template takes, which the format knows."""
+    """Writes turns as a model would, and renders conversations in the form that the template takes; the format knows it."""
 
     def __init__(self, renderer: Renderer, format: ChatFormat) -> None:
         self.format = format
@@ -60,13 +61,14 @@ class Author:
         self.shape: Shape = make_shape(format.asking)
         self.calls = format.capabilities.tool_calls
         self.named_ids = format.asking.named_ids
+        self.switches = {name: literal_eval(value) for name, value in format.asking.switches}
 
     def render(
         self, messages: Sequence[Mapping[str, Any]], tools: list[dict[str, Any]] | None, prompt: bool, switches: Switches
     ) -> str | None:
         """Render a conversation; None where the template refuses it."""
         try:
-            return self.renderer(messages, tools, prompt, **dict(switches))
+            return self.renderer(messages, tools, prompt, **{**self.switches, **dict(switches)})
         except TemplateError:
             return None
 

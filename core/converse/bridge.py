@@ -12,6 +12,7 @@ across it. Where one of this does not hold, there is no bridge, and the reason i
 
 from __future__ import annotations
 
+from ast import literal_eval
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -76,6 +77,7 @@ class Bridger:
     def __init__(self, renderer: Renderer, format: ChatFormat, tokenizer: Tokenizer) -> None:
         self._renderer, self._format, self._tokenizer = renderer, format, tokenizer
         self._shape = make_shape(format.asking)
+        self._switches = {name: literal_eval(value) for name, value in format.asking.switches}
         self._stops = self._list_tokens(format.stops)
         self._closers = self._list_tokens(_list_closers(format))
         self._eos: int | None = getattr(tokenizer, "eos_token_id", None)
@@ -103,7 +105,8 @@ class Bridger:
         they are. Costs some ten renders; raises nothing that comes from the conversation.
         """
         try:
-            return self._extend(previous_prompt_ids, completion_ids, new_messages, tools, faithful, kwargs)
+            given = {**self._switches, **kwargs}
+            return self._extend(previous_prompt_ids, completion_ids, new_messages, tools, faithful, given)
         except _NoBridge as error:
             return Bridge(None, str(error))
 
@@ -249,7 +252,7 @@ class Bridger:
 
 
 def _make_calls(named: Sequence[tuple[str, str]]) -> tuple[Call, ...]:
-    """Make calls of the given names and ids, where there is no id with one that most templates take; the last has a word of its own."""
+    """Make calls of the given names and ids, or of ids that most templates take; the last has a word of its own."""
     last = len(named) - 1
     return tuple(
         Call.of(name or make_word("fn"), given or make_id(number), {_KEY: _LAST if number == last else _VALUE})

@@ -242,7 +242,8 @@ class Search:
 
     def _group_gaps(self, value: str) -> list[list[int]]:
         """Return the places in a text where it may be marked, those that a template is likely to look at last."""
-        touchy = {gap for gap in range(len(value) + 1) if gap in (0, len(value)) or not value[gap - 1 : gap + 1].strip() == value[gap - 1 : gap + 1]}
+        spaces = {place for place, char in enumerate(value) if char.isspace()}
+        touchy = {0, len(value)} | spaces | {place + 1 for place in spaces}
         for constant in filter(str.strip, self.constants):
             for found in re.finditer(f"(?={re.escape(constant)})", value):
                 touchy.update(range(found.start(), found.start() + len(constant) + 1))

@@ -1,14 +1,15 @@
 """Whether a chat template takes a conversation, and if not, which rule it breaks and where.
 
-What a format knows of rules (:meth:`Conversation.validate`) was learnt by questioning the template, and needs nothing else.
-:func:`check_conversation` asks the template itself about this very conversation, so that nothing is missed, and uses the rules to
-say what is wrong. A message that is *dropped* is a problem too: the model never sees it, and no error tells.
+What a format knows of rules (:meth:`Conversation.validate`) was learnt by questioning the template, and needs nothing
+else. :func:`check_conversation` asks the template itself about this very conversation, so that nothing is missed, and
+uses the rules to say what is wrong. A message that is *dropped* is a problem too: the model never sees it, and no error
+tells.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -85,9 +86,8 @@ class _Checker:
             raise
         except TemplateError:
             return []  # it looks at what the texts say; nothing can be put in their place
-        return [
-            index for index, message in enumerate(marked) if message != messages[index] and make_word("said", index) not in text
-        ]
+        changed = [index for index, message in enumerate(marked) if message != messages[index]]
+        return [index for index in changed if make_word("said", index) not in text]
 
 
 def _set_text(message: Message, text: str) -> Message:
@@ -121,9 +121,7 @@ def _explain_refusal(ask: _Checker, messages: Sequence[Message], prompt: bool, r
     for index in reversed(range(len(messages))):
         for words, changed in _vary(messages[index]):
             if ask.find_refusal([*messages[:index], changed, *messages[index + 1 :]], prompt) is None:
-                return Problem(
-                    index, False, f"Message {index} ({name_role(messages[index])}): {words}. It says: {reason!r}"
-                )
+                return Problem(index, False, f"Message {index} ({name_role(messages[index])}): {words}. It says: {reason!r}")
     count = next((n for n in range(1, len(messages)) if ask.find_refusal(messages[:n], False) is not None), len(messages))
     where = f"from message {count - 1} on" if messages else "which is empty"
     return Problem(count - 1 if messages else None, False, f"The template refuses the conversation {where}: {reason}")

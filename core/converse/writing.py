@@ -15,7 +15,7 @@ _MOST_STEPS = 20_000
 
 @dataclass(frozen=True)
 class _Place:
-    """How far a turn is written: which parts are, and in the last call that was begun (``call``) how many keys and values."""
+    """How far a turn is written: which parts are, and how much of the call that was begun last."""
 
     reasoning: bool = False
     content: bool = False
@@ -31,7 +31,7 @@ def write_turn(
 ) -> str | None:
     """Return the turn that has exactly the given fields, with what stands at its end; None where the graph has no such turn.
 
-    Arguments that are JSON are written as the calls have them. The shortest way is not looked for: the first edge that leads on wins.
+    Arguments that are JSON are written as the calls have them. Of several ways the first that leads to the end is taken.
     """
     return _Writer(graph, reasoning, content, calls).write(start)
 
@@ -138,8 +138,9 @@ def encode(value: Any, codec: Codec, insides: Mapping[str, Graph]) -> str:
 
 def _write_inside(value: Any, graph: Graph, insides: Mapping[str, Graph]) -> str:
     """Write the inside of a list or an object."""
-    rows = [(None, item) for item in value] if isinstance(value, list) else list(value.items())
-    fields = [field for key, item in rows for field in ((("key", key, item),) if key is not None else ()) + (("value", item, item),)]
+    fields: list[tuple[str, Any, Any]] = []
+    for key, item in enumerate(value) if isinstance(value, list) else value.items():
+        fields += [("value", item, item)] if isinstance(value, list) else [("key", key, item), ("value", item, item)]
     text, name = "", "start"
     for kind, shown, item in [*fields, ("end", "", None)]:
         for edge in graph.leaving(name):

@@ -7,10 +7,10 @@ from dataclasses import replace
 from ..ask.oracle import Oracle
 from ..ask.question import Question, Shape
 from ..ask.shapes import make_test_call
-from ..ask.words import SYSTEM
+from ..ask.words import SYSTEM, make_word
 from ..graph.chat_format import Asking, Capabilities, ChatFormat
 from ..graph.conversation import ASSISTANT, NAME, TOOL, USER, Conversation
-from ..graph.view import find_tools
+from ..graph.view import find_reasoning, find_tools
 from .driver import Derivation
 from .roles import find_conversation
 
@@ -20,10 +20,31 @@ def make_format(oracle: Oracle, derivation: Derivation) -> ChatFormat:
 
     Costs some hundred renders of short conversations. Raises :class:`BudgetError` where they take too long.
     """
-    asking, calling = make_asking(derivation), bool(derivation.calling)
+    asking, calling = make_asking(oracle, derivation), bool(derivation.calling)
     conversation = find_conversation(oracle, make_shape(asking), calling)
-    graph = derivation.graph if derivation.graph.stops else replace(derivation.graph, stops=_find_following_stops(conversation))
-    return ChatFormat(graph, asking, find_capabilities(oracle, derivation), conversation)
+    graph = replace(derivation.graph, blank=_find_blank(oracle, derivation))
+    if not graph.stops:
+        graph = replace(graph, stops=_find_following_stops(conversation))
+    return ChatFormat(graph, asking, find_capabilities(oracle, derivation, asking), conversation)
+
+
+def _find_blank(oracle: Oracle, derivation: Derivation) -> str:
+    """Return the white space in an empty block of reasoning, if the block comes back for reasoning of white space alone."""
+    found = find_reasoning(derivation.graph)
+    inside = found.start.after + found.end.before if found else ""
+    if found is None or not inside or not found.end.text:
+        return ""
+    shape = derivation.calling[0] if derivation.calling else derivation.shape
+    shape = replace(shape, reasoning=derivation.shape.reasoning)
+    questions = [Question(content=".", follow="user")]
+    if derivation.calling:
+        questions.insert(0, Question(calls=(make_test_call(shape),), follow="results"))
+    for question in questions:
+        bare, blank = (oracle.render(replace(question, reasoning=text), shape) for text in (None, inside))
+        block = inside + found.end.text
+        if bare is not None and blank is not None and blank.count(block) > bare.count(block):
+            return inside
+    return ""
 
 
 def _find_following_stops(conversation: Conversation) -> tuple[str, ...]:
@@ -36,8 +57,8 @@ def _find_following_stops(conversation: Conversation) -> tuple[str, ...]:
     return tuple(dict.fromkeys("\n" * end.endswith("\n") + start for start in starts if start and NAME not in start))
 
 
-def make_asking(derivation: Derivation) -> Asking:
-    """Return the shape in which a template takes its input: that for calls where it prints calls, else that for plain turns."""
+def make_asking(oracle: Oracle, derivation: Derivation) -> Asking:
+    """Return the shape in which a template takes its input: that for calls if it prints any, else that for plain turns."""
     shape = derivation.calling[0] if derivation.calling else derivation.shape
     return Asking(
         parts=shape.parts,
@@ -50,7 +71,20 @@ def make_asking(derivation: Derivation) -> Asking:
         flat_calls=shape.flat_calls,
         named_ids=shape.named_ids,
         tools=shape.tools,
+        switches=_find_switches(oracle, derivation),
     )
+
+
+def _find_switches(oracle: Oracle, derivation: Derivation) -> tuple[tuple[str, str], ...]:
+    """Return the first setting with which reasoning is printed; none where it always is, or never."""
+    thought = make_word("r")
+    shapes = [derivation.shape, *(replace(shape, reasoning=derivation.shape.reasoning) for shape in derivation.calling[:1])]
+    for switches in derivation.settings:
+        for number, shape in enumerate(shapes):
+            calls = (make_test_call(shape),) * number
+            if thought in (oracle.render(Question(thought, make_word("c"), calls, switches), shape) or ""):
+                return tuple((name, repr(value)) for name, value in switches)
+    return ()
 
 
 def make_shape(asking: Asking) -> Shape:
@@ -69,9 +103,9 @@ def make_shape(asking: Asking) -> Shape:
     )
 
 
-def find_capabilities(oracle: Oracle, derivation: Derivation) -> Capabilities:
+def find_capabilities(oracle: Oracle, derivation: Derivation, asking: Asking) -> Capabilities:
     """Return what the template accepts and what it shows; costs some five renders."""
-    shape = make_shape(make_asking(derivation))
+    shape = make_shape(asking)
     calls = (make_test_call(shape),) if derivation.calling else ()
     plain, shown = (oracle.ask_prompt(Question(tools=offered)) for offered in (False, True))
     null = oracle.render(Question(calls=calls), replace(shape, absent="null")) if calls else None

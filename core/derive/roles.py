@@ -1,9 +1,10 @@
 """What conversations a template takes, and what it prints around the messages of each role.
 
-Both are asked for, never read: conversations of a few messages, each with a word of its own, are rendered, and looked at is what
-comes out. A template may *refuse* a conversation, or *drop* a message from it without a word. Which message may stand behind which
-is asked pair by pair, in the shortest conversations that have the pair. What stands around a message is told by a render that has
-it and one that ends before it; glued together again, these texts must give what the template renders, or they are not proven.
+Both are asked for, never read: conversations of a few messages, each with a word of its own, are rendered, and looked at
+is what comes out. A template may *refuse* a conversation, or *drop* a message from it without a word. Which message may
+stand behind which is asked pair by pair, in the shortest conversations that have the pair. What stands around a message
+is told by a render that has it and one that ends before it; glued together again, these texts must give what the template
+renders, or they are not proven.
 """
 
 from __future__ import annotations

@@ -41,9 +41,15 @@ def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches]) -> 
             draft.starts[prompt] = _guess(draft, prompt, shown, hidden)
             draft.guessed.add(prompt)
     for prompt, links in shown.items():
-        draft.starts.setdefault(prompt, dict(links))
+        draft.starts.setdefault(prompt, _drop_unopened(links))
     if hidden is not None:
         _open_hidden(draft, hidden)
+
+
+def _drop_unopened(links: Links) -> Links:
+    """Return what follows a header of the history without reasoning that begins as content does: a prompt opens that."""
+    texts = {link.text for link in links if link.target.kind == "content"}
+    return {link: None for link in links if link.target.kind != "reasoning" or link.text not in texts}
 
 
 def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | None) -> Links:

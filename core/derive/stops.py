@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from ..ask.pieces import END, find_shared_header, list_tokens
@@ -21,7 +22,7 @@ def find_stops(draft: Draft) -> list[str]:
     stops = dict.fromkeys(end for end in content if _is_marker(end))
     for end in sorted(others, key=len):
         if _is_marker(end) and not any(end.endswith(stop) for stop in stops):
-            stops[_take_last(end)] = None
+            stops[_take_last(end, content)] = None
     return list(stops)
 
 
@@ -38,7 +39,12 @@ def _is_marker(text: str) -> bool:
     return any(map(str.isalnum, text)) or len(text) > 1
 
 
-def _take_last(text: str) -> str:
-    """Return the last mark of several: those before it may close calls."""
+def _take_last(text: str, known: Iterable[str]) -> str:
+    """Return the last mark of several: those before it may close calls. It is of the same make as one that is known."""
+    for mark in known:
+        make = re.sub(r"\w+", lambda _: r"\w+", re.escape(mark))
+        match = re.search(make + r"\Z", text)
+        if mark and match:
+            return match[0]
     tokens = list_tokens(text)
     return tokens[-1] if len(tokens[-1]) > 2 and not tokens[-1].isalnum() else text

