@@ -25,7 +25,7 @@ FOLDERS = {
 USE = """
 import importlib.util
 import chat_autoparser, chat_autoparser.vllm_plugin, chat_autoparser.sglang_plugin
-from chat_autoparser.renderer import load_renderer
+from chat_autoparser.ask.renderer import load_renderer
 
 for name in ("core", "vllm_plugin", "sglang_plugin", "typings", "torch", "transformers"):
     assert importlib.util.find_spec(name) is None, name

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from transformers import PreTrainedTokenizerBase
 
 from chat_autoparser import AutoparserError, ChatFormat, TemplateError, load_renderer
-from chat_autoparser.renderer import NamedRenderer
+from chat_autoparser.ask.renderer import NamedRenderer
 from chat_autoparser.serve import Formats, SpecialTokens, list_special_tokens, publish_counters
 
 from . import LOG

@@ -21,11 +21,11 @@ from time import monotonic, perf_counter
 from typing import Any
 
 from ..analysis import analyze
-from ..budget import Budget
+from ..ask.budget import Budget
 from ..errors import AutoparserError, BudgetError, MissingTemplateError
 from ..format import ChatFormat
-from ..lesson import load_environment_lessons
-from ..renderer import load_renderer
+from ..teach.lesson import load_environment_lessons
+from ..ask.renderer import load_renderer
 from .counters import COUNTERS, Counters
 from .report import report_format, warn_of_doubts
 

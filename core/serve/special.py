@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..tokens import is_structure
+from .tokens import is_structure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,7 +21,7 @@ def main() -> None:
     task = json.load(sys.stdin)
     _bound(float(task["seconds"]))
     from chat_autoparser import analyze, load_renderer
-    from chat_autoparser.budget import Budget
+    from chat_autoparser.ask.budget import Budget
 
     budget = Budget(seconds=task["seconds"] * _WAITS, render_seconds=task["seconds"])
     answer: dict[str, object]

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..ask.renderer import Renderer
 from ..errors import TemplateError
-from ..graph.chat_format import ChatFormat
-from ..renderer import Renderer
+from ..format import ChatFormat
 from .describe import list_sections
 from .spans import Line, Span
 from .turns import KnownTurn, list_turns

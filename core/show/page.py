@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from ..ask.renderer import Renderer
 from ..converse.roundtrip import RoundTrip
 from ..errors import TemplateError
-from ..graph.chat_format import ChatFormat
-from ..renderer import Renderer
+from ..format import ChatFormat
 from .describe import list_sections
 from .spans import Line, make_visible, say_words
 from .turns import KnownTurn, cut_pieces, pick_example, say_switches

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..ask.renderer import JinjaRenderer, Renderer, load_renderer
+from ..ask.source import read_source
 from ..errors import AutoparserError, TemplateError
-from ..renderer import JinjaRenderer, Renderer, load_renderer
-from ..source import read_source
 
 PLACEHOLDERS = {"bos_token": "<bos_token>", "eos_token": "<eos_token>"}
 """What stands for the special tokens of a template that comes without a model's folder, where nobody gave them."""

@@ -11,11 +11,10 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from ..ask.question import Call, Question, Switches
+from ..ask.renderer import Renderer
 from ..converse.author import CONTENT, REASONING, Author, make_calls
 from ..converse.writing import write_turn
-from ..graph import Start
-from ..graph.chat_format import ChatFormat
-from ..renderer import Renderer
+from ..format import ChatFormat, Start
 
 
 class Piece(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
-from ..graph.chat_format import FROM_INSTRUCTIONS, TAUGHT, ChatFormat, Counterexample, Verdict
+from ..format import FROM_INSTRUCTIONS, TAUGHT, ChatFormat, Counterexample, Verdict
 from .spans import Line, Span, make_visible, say_words, split_lines
 
 Rating = Literal["good", "fair", "bad"]

@@ -7,12 +7,10 @@ like such a token was spelled by the model, and stays.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import fields, is_dataclass
-from typing import Any
+from collections.abc import Collection, Mapping
 
-from .format import KEY, NAME, ChatFormat
-from .scanner import is_weak
+from ..format import ChatFormat, TurnGraph
+from ..parse.constants import is_firm
 
 _MOST_DUE = 64
 
@@ -69,29 +67,19 @@ def drop_tokens(text: str, texts: Collection[str]) -> str:
 
 def is_structure(format: ChatFormat, token: str) -> bool:
     """Whether a token's text stands in something that a model writes as structure in this format, or holds a marker."""
-    tools, turn = format.tools, format.turn
-    markers = [*_list_texts((turn.continuation, turn.header_end, turn.end, format.reasoning, format.content))]
-    markers += [start.prefix for start in format.starts]
-    values: list[str] = []
-    if tools is not None:
-        markers += _list_texts((tools.section_start, tools.section_end, tools.call_start, tools.call_end, tools.separator))
-        markers += [behind for _, behind in getattr(tools.body, "fields", ())]
-        values += _list_texts(tools.arguments)
-    if any(token in text for text in (*markers, *values)):
+    texts = _list_texts(format.graph)
+    if any(token in text for text in texts):
         return True
-    return any(text.strip() in token for text in markers if not is_weak(text))
+    return any(mark in token for text in texts for mark in [text.strip()] if is_firm(mark))
 
 
-def _list_texts(value: Any) -> Iterator[str]:
-    """Return the texts that a part of a format holds, without the places of name and key in them."""
-    if isinstance(value, str):
-        yield from value.replace(KEY, NAME).split(NAME)
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from _list_texts(item)
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from _list_texts(getattr(value, field.name))
+def _list_texts(graph: TurnGraph) -> set[str]:
+    """Return all texts that stand between fields, or that a generation prompt writes."""
+    graphs = [graph.turn, *(inner for _, inner in graph.insides)]
+    edges = [edge for inner in graphs for edge in inner.edges]
+    edges += [edge for start in graph.starts for edge in start.edges]
+    prompts = {start.prompt for start in graph.starts}
+    return {part for edge in edges for part in edge.parts} | prompts | set(graph.stops)
 
 
 def _count_overlap(text: str, token: str) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .errors import MissingTemplateError, TemplateError
+from ..errors import MissingTemplateError, TemplateError
 
 NO_TEMPLATE = (
     "A model without one was published as a base model, or its template lies elsewhere. Pass the template that it was "

@@ -34,7 +34,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace, generate_lorem_ipsum
 
 from .budget import Meter
-from .errors import BudgetError
+from ..errors import BudgetError
 from .growth import (
     ENOUGH,
     FILTERS,

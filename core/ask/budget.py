@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from time import monotonic, thread_time
 from typing import Any
 
-from .errors import BudgetError
+from ..errors import BudgetError
 from .growth import size_of
 
 

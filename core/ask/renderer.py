@@ -25,7 +25,7 @@ import jinja2
 from jinja2 import nodes
 
 from .budget import Account, Budget, Meter
-from .errors import BudgetError, MissingTemplateError, TemplateError, TemplateRefusal
+from ..errors import BudgetError, MissingTemplateError, TemplateError, TemplateRefusal
 from .sandbox import ENVIRONMENT, Refusal
 from .source import NO_TEMPLATE, read_source
 
@@ -272,7 +272,7 @@ def load_renderer(template: Any, /, **special_tokens: Any) -> Renderer:
     (``bos_token="<s>"``) go before those found. Raises :class:`TemplateError` where there is no template, or none that
     can be compiled.
 
-    What renders Jinja is stopped when it exceeds the bounds of time and size (:class:`~chat_autoparser.budget.Budget`).
+    What renders Jinja is stopped when it exceeds the bounds of time and size (:class:`~chat_autoparser.ask.budget.Budget`).
     A function, or a tokenizer with an ``apply_chat_template`` of its own, cannot be: it is checked each time it returns,
     and one that never returns is waited for.
     """
