@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 import partial_json_parser
 
 from ..analysis import analyze
+from ..ask.budget import Budget
 from ..ask.renderer import Renderer
 from ..ask.source import read_response_template
 from ..converse.roundtrip import check_output, check_roundtrips
@@ -53,6 +54,8 @@ from .turns import KnownTurn, cut_pieces, list_turns, pick_example, say_switches
 from .verdict import rate, summarise
 
 _PIECE = 1 << 16
+_BUDGET = Budget(seconds=60)
+"""A person who waits can interrupt, and the machine may be busy."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -245,7 +248,7 @@ def check_paths(arguments: argparse.Namespace) -> int:
 def show_difference(arguments: argparse.Namespace) -> int:
     """Say what changed in the format from one template to another."""
     renderers = [_Loading(path, arguments)() for path in (arguments.first, arguments.second)]
-    one, other = (analyze(renderer) for renderer in renderers)
+    one, other = (analyze(renderer.within(_BUDGET)) for renderer in renderers)
     changes = compare(one, other)
     crossings = [cross(renderers[0], one, other), cross(renderers[1], other, one)]
     if arguments.json:
@@ -261,7 +264,7 @@ def examine_model(arguments: argparse.Namespace) -> int:
     if not path.is_dir():
         raise InputError(f"{arguments.model} is no model folder: the engines' parsers need the tokenizer that lies in it")
     renderer = load_template(arguments.model, switches=dict(arguments.switches))
-    format = analyze(renderer)
+    format = analyze(renderer.within(_BUDGET))
     findings = examine(path, renderer, format, Display(sys.stderr))
     if arguments.json:
         _print_json([asdict(finding) for finding in findings])
@@ -351,7 +354,8 @@ def _load(arguments: argparse.Namespace) -> Renderer | None:
 
 
 def _analyze(renderer: Renderer | None, arguments: argparse.Namespace) -> ChatFormat:
-    return analyze(renderer, examples=arguments.examples) if arguments.examples else analyze(renderer)
+    patient = renderer and renderer.within(_BUDGET)
+    return analyze(patient, examples=arguments.examples) if arguments.examples else analyze(patient)
 
 
 def _print_json(value: Any, indent: int | None = 2) -> None:

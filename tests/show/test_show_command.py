@@ -91,7 +91,7 @@ def proven(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_inspect_tells_format_verdict_and_example(capsys: Streams) -> None:
     assert run("inspect", DEMO) == 0
     out = capsys.readouterr().out
-    assert out.startswith("Chat format: ")
+    assert out.startswith("Chat format: proven; ")
     assert "(:decided:)" in out
     assert "with pondering=False" in out
     assert "(:with city:)Oslo(:.:)\n    (:with days:)3(:.:)\n    (:asked:)\n    (:ask find_train:)" in out
