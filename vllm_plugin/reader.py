@@ -76,7 +76,7 @@ class Reader:
     @cached_property
     def plain(self) -> ChatFormat:
         """The format without reasoning, which is then text like any other."""
-        return replace(self.format, reasoning=None)
+        return self.format.without_reasoning()
 
     @cached_property
     def special(self) -> SpecialTokens:
@@ -104,12 +104,12 @@ class Reader:
 
     def read_prompt(self, ids: Sequence[int]) -> str:
         """Return the end of a prompt's text, from before the header of the assistant's turn on."""
-        headers = [header for header in self.format.turn.headers if header]
+        header = self.format.header
         for length in _TAILS:
             if length >= len(ids):
                 break
             text = self.decode(ids[-length:])
-            if any(header in text for header in headers):
+            if header and header in text:
                 return text
         return self.decode(ids)
 
