@@ -19,10 +19,7 @@ from typing import Any, BinaryIO
 import partial_json_parser
 
 from ..analysis import analyze
-<<<<<<< HEAD
-=======
 from ..ask.budget import Budget
->>>>>>> show
 from ..ask.renderer import Renderer
 from ..ask.source import read_response_template
 from ..converse.roundtrip import check_output, check_roundtrips

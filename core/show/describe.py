@@ -9,10 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..format import ChatFormat, Choice, Conversation, Edge, Insides, Json, Node, Number, Text
-<<<<<<< HEAD
-=======
 from ..format.conversation import ID, NAME
->>>>>>> show
 from ..format.view import Marker, State, kind_of, walk_call
 from .spans import Line, Span, make_visible, measure, show_text
 from .verdict import lay_out_counterexample, lay_out_doubts, rate, rate_status, summarise

@@ -13,11 +13,7 @@ from typing import Any
 
 from ..ask.renderer import JinjaRenderer, Renderer, load_renderer
 from ..ask.source import read_source
-<<<<<<< HEAD
-from ..errors import TemplateError
-=======
 from ..errors import AutoparserError, TemplateError
->>>>>>> show
 
 PLACEHOLDERS = {"bos_token": "<bos_token>", "eos_token": "<eos_token>"}
 """What stands for the special tokens of a template that comes without a model's folder, where nobody gave them."""

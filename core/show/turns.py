@@ -13,12 +13,8 @@ from typing import Any, NamedTuple
 from ..ask.question import Call, Question, Switches
 from ..ask.renderer import Renderer
 from ..converse.author import CONTENT, REASONING, Author, make_calls
-<<<<<<< HEAD
-from ..format import ChatFormat
-=======
 from ..converse.writing import write_turn
 from ..format import ChatFormat, Start
->>>>>>> show
 
 
 class Piece(NamedTuple):
