@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..ask.budget import Budget
 from ..ask.oracle import Oracle
 from ..ask.question import Question, Shape, Switches
+from ..ask.renderer import Renderer
 from ..ask.shapes import find_reasoning_shape, find_shape, list_call_shapes
 from ..ask.switches import find_switches, list_settings
-from ..ask.budget import Budget
 from ..errors import TemplateError
 from ..format import TurnGraph
-from ..ask.renderer import Renderer
 from .draft import Draft
 from .finish import finish
 from .instructions import learn_instructions
