@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from load import list_hostile
@@ -12,7 +13,7 @@ from load_client import Answer, ask
 from load_workload import make_workload
 
 
-def make_answer(deltas: list[dict[str, object]], size: int = 7) -> Answer:
+def make_answer(deltas: list[dict[str, Any]], size: int = 7) -> Answer:
     """An answer that streams these deltas, whose body was cut into chunks and arrivals anyhow."""
     events = [f"data: {json.dumps({'choices': [{'index': 0, 'delta': delta}]})}\n\n".encode() for delta in deltas]
     body = b"".join([*events, b"data: [DONE]\n\n"])
@@ -26,7 +27,12 @@ def make_answer(deltas: list[dict[str, object]], size: int = 7) -> Answer:
 def test_a_stream_is_read_however_it_was_cut() -> None:
     call = {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": '{"a"'}}
     rest = {"index": 0, "function": {"arguments": ": 1}"}}
-    deltas = [{"role": "assistant", "content": ""}, {"reasoning": "So."}, {"content": "Yes: "}, {"content": "é\r\n"}]
+    deltas: list[dict[str, Any]] = [
+        {"role": "assistant", "content": ""},
+        {"reasoning": "So."},
+        {"content": "Yes: "},
+        {"content": "é\r\n"},
+    ]
     answer = make_answer([*deltas, {"tool_calls": [call]}, {"tool_calls": [rest]}])
     function = {"name": "f", "arguments": '{"a": 1}'}
     called = [{"id": "a", "type": "function", "function": function}]
@@ -45,8 +51,8 @@ def test_what_is_generated_means_what_is_expected(shape: str, tmp_path: Path) ->
     load = make_workload("vllm", shape, tmp_path, 400)
     assert 200 < load.tokens < 800
     calls = load.expected["tool_calls"]
-    raw: list[dict[str, object]] = [{"content": load.text}]
-    read: list[dict[str, object]] = [
+    raw: list[dict[str, Any]] = [{"content": load.text}]
+    read: list[dict[str, Any]] = [
         {key: load.expected[key] for key in ("reasoning_content", "content") if load.expected[key]},
         *(
             {
