@@ -37,12 +37,13 @@ def write_turn(
 
 
 class _Writer:
-    """Writes one turn; tries edges in their order, and goes back where none leads to the end."""
+    """Writes one turn; tries one edge after the other, and goes back where none leads to the end."""
 
     def __init__(self, graph: TurnGraph, reasoning: str | None, content: str | None, calls: Sequence[Call]) -> None:
         self._graph = graph
         self._insides = dict(graph.insides)
         self._nodes = {node.name: node for node in graph.turn.nodes}
+        self._order = {node.name: number for number, node in enumerate(graph.turn.nodes)}
         self._reasoning, self._content = reasoning, content
         self._calls = [(call, list(call.object.items())) for call in calls]
         self._keyed = any(node.kind == "key" for node in graph.turn.nodes)
@@ -54,7 +55,9 @@ class _Writer:
 
     def _walk(self, edges: Sequence[Edge], place: _Place) -> Iterator[str]:
         self._steps += 1
-        for edge in edges if self._steps < _MOST_STEPS else ():
+        # What was learnt first is how a field is usually written; the other ways follow.
+        ordered = sorted(edges, key=lambda edge: self._order[edge.target])
+        for edge in ordered if self._steps < _MOST_STEPS else ():
             node = self._nodes[edge.target]
             for written, reached in self._enter(node, self._begin_call(edge, place)):
                 if node.kind == "end":
