@@ -17,7 +17,7 @@ NAMES = {
     "Qwen-Qwen3.6-35B-A3B": 5,
     "zai-org-GLM-5.1": 5,
     "moonshotai-Kimi-K2.6": 5,
-    "openai-gpt-oss-120b": 3,
+    "openai-gpt-oss-120b": 1,
     "deepseek-ai-DeepSeek-V3.1": 3,
     "MiniMaxAI-MiniMax-M2.5": 2,
 }
