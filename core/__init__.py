@@ -1,12 +1,42 @@
-"""Derive a model's output format from its chat template, prove it, and parse what the model writes."""
+"""Derive a model's output format from its chat template, prove it, and parse what the model writes.
+
+A chat template turns messages into text. :func:`analyze` questions it with conversations whose fields are known, and
+returns a :class:`ChatFormat`: how this model writes reasoning, content and tool calls, as plain data, with a verdict that
+says what of it was proven by reading back what the template renders.
+
+    from pathlib import Path
+    import chat_autoparser as ca
+
+    fmt = ca.analyze(Path("model-folder"))        # or Jinja source as str, a tokenizer, a function
+    print(fmt)                                    # in words
+    fmt.verdict.proven                            # whether everything was read back
+    message = fmt.parse(output, tools, prompt)    # a whole output into an OpenAI message
+
+    parser = fmt.parser(tools, prompt)            # one generation, as it streams
+    for delta in parser.feed("a piece of text"):
+        delta.to_openai()                         # what goes into choices[].delta
+    parser.finish()
+
+* Questions to a template: :func:`load_renderer`, :class:`Renderer`, :class:`Budget` (their bounds).
+* Holding a model to its format: :func:`build_structural_tag`, :func:`build_text_grammar`.
+* Conversations: :func:`check_conversation`, :func:`check_roundtrips`, :func:`bridge`, :func:`attribute`,
+  :func:`find_written`.
+* A template that is silent: :class:`Lesson`, :func:`load_lessons`, and the argument ``examples`` of :func:`analyze`.
+* Everything that is raised on purpose is an :class:`AutoparserError`.
+
+Nothing is downloaded, no model is loaded, and no model or family is known by name. Formats can be shared by threads; a
+parser belongs to one generation. The same from a shell: ``python -m chat_autoparser --help``.
+"""
 
 from __future__ import annotations
 
 from .analysis import analyze
 from .attribution import attribute, find_written
 from .bridge import bridge
+from .budget import Budget
 from .delta import Delta
 from .errors import AutoparserError, BudgetError, ConstraintError, FormatError, LessonError, TemplateError
+from .export.certificate import find_version
 from .format import (
     Arguments,
     Capabilities,
@@ -35,15 +65,19 @@ from .format import (
 )
 from .gbnf import TextGrammar, build_text_grammar
 from .lesson import Lesson, load_environment_lessons, load_lessons
+from .parser import StreamParser
 from .renderer import Renderer, load_renderer
 from .response import ResponseTemplate, compare_response_template
 from .roundtrip import check_roundtrips
 from .structural import build_structural_tag
 from .validation import Problem, check_conversation
 
+__version__ = find_version()
+
 __all__ = [
     "Arguments",
     "AutoparserError",
+    "Budget",
     "BudgetError",
     "Capabilities",
     "ChatFormat",
@@ -71,6 +105,7 @@ __all__ = [
     "Slot",
     "Start",
     "Step",
+    "StreamParser",
     "StringNotation",
     "TemplateError",
     "TextGrammar",
@@ -78,6 +113,7 @@ __all__ = [
     "Turn",
     "ValueNotation",
     "Verdict",
+    "__version__",
     "analyze",
     "attribute",
     "bridge",

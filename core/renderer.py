@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -31,6 +32,7 @@ from .source import NO_TEMPLATE, read_source
 _LONGEST_SOURCE = 300_000
 _LONGEST_REASON = 500
 _LONGEST_PATH = 4_096
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _TOKENIZER_MODULE = "transformers.tokenization_utils_base"
 _GIVEN = {"messages", "tools", "documents", "add_generation_prompt", "additional_special_tokens"}
 _REASONING_FIELDS = ("reasoning_content", "thinking", "reasoning")
@@ -307,7 +309,9 @@ def _make_jinja_renderer(templates: Mapping[str, str], variables: Mapping[str, A
 
 
 def _check_source(source: str) -> None:
-    """Refuse a path that was meant to be read and would be rendered as it stands."""
+    """Refuse a path or a name that was meant to be read and would be rendered as it stands."""
+    if not source.strip():
+        raise TemplateError("Loading the chat template: the text that was given is empty. Pass the template's Jinja source.")
     if "{" in source or len(source) > _LONGEST_PATH or "\n" in source:
         return
     try:
@@ -318,6 +322,11 @@ def _check_source(source: str) -> None:
         raise TemplateError(
             f"Loading the chat template {source!r}: a str is Jinja source, and this is the name of a file or folder. "
             "Pass pathlib.Path(...) to read it."
+        )
+    if _HUB_NAME.fullmatch(source):
+        raise TemplateError(
+            f"Loading the chat template {source!r}: a str is Jinja source, and this looks like the name of a model. "
+            "Nothing is downloaded here: pass the model's folder as pathlib.Path(...), or its tokenizer."
         )
 
 

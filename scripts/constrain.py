@@ -30,6 +30,10 @@ from turns import Turn, build_turns
 from xgrammar.testing import _is_grammar_accept_string
 
 import chat_autoparser as ca
+from chat_autoparser.analysing import analyze
+from chat_autoparser.constrain import build_structural_tag
+from chat_autoparser.constrain.calls import find_closing
+from chat_autoparser.graph.chat_format import ChatFormat
 
 JsonObject = dict[str, Any]
 LEFT_OUT = ("call undeclared", "call null", "call nested", "call booleans")
@@ -80,24 +84,25 @@ class Outcome:
     faults: list[str] = field(default_factory=list)
 
 
-def compile_tag(format: ca.ChatFormat, tools: list[JsonObject], choice: Any, **options: Any) -> xgrammar.Grammar:
+def compile_tag(format: ChatFormat, tools: list[JsonObject], choice: Any, **options: Any) -> xgrammar.Grammar:
     """The grammar that xgrammar makes of a structural tag. Raises what either of the two raises."""
-    return xgrammar.Grammar.from_structural_tag(json.dumps(ca.build_structural_tag(format, tools, choice, **options)))
+    return xgrammar.Grammar.from_structural_tag(json.dumps(build_structural_tag(format, tools, choice, **options)))
 
 
 def accepts(grammar: xgrammar.Grammar, text: str) -> bool:
     return bool(_is_grammar_accept_string(grammar, text))
 
 
-def list_constrained_turns(source: Source, format: ca.ChatFormat) -> Iterator[tuple[Turn, str]]:
+def list_constrained_turns(source: Source, format: ChatFormat) -> Iterator[tuple[Turn, str]]:
     """The turns that consist of calls, with what is written of each after the end of reasoning."""
     for turn in build_turns(source.name, source.text):
         fitting = turn.expected["tool_calls"] and not turn.expected["content"] and turn.tools and not turn.unreadable
         if not fitting or turn.name.split(",")[0].startswith(LEFT_OUT):
             continue
-        end = format.reasoning.end.text if format.reasoning else ""
-        if end and end in turn.text:
-            yield turn, turn.text[turn.text.rindex(end) + len(end) :]
+        end = find_closing(format)
+        head = turn.text.partition(turn.expected["tool_calls"][0]["name"])[0]
+        if end in head and (turn.expected["reasoning_content"] or any(map(str.isalnum, end))):
+            yield turn, turn.text[head.rindex(end) + len(end) :]
         elif not turn.expected["reasoning_content"]:
             yield turn, turn.text
 
@@ -105,10 +110,10 @@ def list_constrained_turns(source: Source, format: ca.ChatFormat) -> Iterator[tu
 def measure(source: Source, samples: int) -> Outcome | None:
     """Measure one template; None if it prints no calls."""
     try:
-        format = ca.analyze(source.text, bos_token="<s>", eos_token="</s>")
+        format = analyze(source.text, bos_token="<s>", eos_token="</s>")
     except ca.AutoparserError:
         return None
-    if format.tools is None or format.tools.provenance != "rendered":
+    if not any(node.kind in ("name", "id") for node in format.graph.turn.nodes):
         return None
     outcome = Outcome(source.name)
     try:
@@ -131,7 +136,7 @@ def measure(source: Source, samples: int) -> Outcome | None:
     return outcome
 
 
-def check_refusals(outcome: Outcome, format: ca.ChatFormat, turn: Turn, text: str, required: xgrammar.Grammar) -> None:
+def check_refusals(outcome: Outcome, format: ChatFormat, turn: Turn, text: str, required: xgrammar.Grammar) -> None:
     """Check that a text that passes does not pass where something else is asked for."""
     calls = turn.expected["tool_calls"]
     cases: list[tuple[str, xgrammar.Grammar, str]] = [
@@ -162,15 +167,15 @@ def check_refusals(outcome: Outcome, format: ca.ChatFormat, turn: Turn, text: st
             outcome.faults.append(f"not refused: {name}: {refused!r}")
 
 
-def check_sample(outcome: Outcome, format: ca.ChatFormat, choose: random.Random, parallel: bool) -> None:
+def check_sample(outcome: Outcome, format: ChatFormat, choose: random.Random, parallel: bool) -> None:
     """Check that a random text that the grammar allows is read back as calls that obey the schema."""
-    tag = ca.build_structural_tag(format, SAMPLED, "required", parallel=parallel)
+    tag = build_structural_tag(format, SAMPLED, "required", parallel=parallel)
     text = sample(tag, choose)
     outcome.counts["samples"] += text is not None
     if text is None:
         return
-    start = next((start.state for start in format.starts if not start.switches), "open")
-    lead = "x" + format.reasoning.end.text if format.reasoning and start == "reasoning" else ""
+    start = next((state for switches, _, state in format.states if not switches), "open")
+    lead = "x" + format.reasoning.end.before + find_closing(format) if format.reasoning and start == "reasoning" else ""
     message = format.parse(lead + text, tools=SAMPLED)
     fault = find_fault(message, parallel)
     outcome.counts["read back"] += not fault
@@ -188,7 +193,7 @@ def find_fault(message: JsonObject, parallel: bool) -> str:
     for call in calls:
         function = next(t["function"] for t in SAMPLED if t["function"]["name"] == call["function"]["name"])
         try:
-            arguments = json.loads(call["function"]["arguments"])
+            arguments = json.loads(call["function"]["arguments"] or "{}")
         except ValueError:
             return "arguments are no JSON"
         if not obeys(arguments, function["parameters"]):
@@ -277,10 +282,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", nargs="?", default="", help="only templates whose name contains this")
     parser.add_argument("--samples", type=int, default=2, help="how many random texts for each template")
+    parser.add_argument("--every", type=int, default=1, help="only one of so many templates")
     options = parser.parse_args()
     total: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
-    for source in load_corpus(options.name):
+    for source in load_corpus(options.name)[:: options.every]:
         outcome = measure(source, options.samples)
         if outcome is None:
             continue

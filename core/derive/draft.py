@@ -40,6 +40,7 @@ class Draft:
         self.named_ids = False
         self.hidden = False
         self.repeated_keys = False
+        self.sorted_keys = False
         self.notes: list[str] = []
 
     def add(self, graph: str, source: Field, text: str, target: Field, opens_call: bool = False) -> None:

@@ -29,6 +29,7 @@ def finish(draft: Draft) -> TurnGraph:
         starts=_make_starts(draft, slots),
         stops=tuple(draft.stops),
         repeated_keys=draft.repeated_keys,
+        sorted_keys=draft.sorted_keys,
         notes=tuple(draft.notes),
     )
 

@@ -70,7 +70,16 @@ class Caller:
                 self._learn_resumed(switches)
         if seen and self.json is None:
             self._learn_values()
+        if seen:
+            self._learn_order()
         return seen
+
+    def _learn_order(self) -> None:
+        """Learn whether keys are sorted: the template is given them in another order."""
+        last, first = make_word("k", 1), make_word("k", 0)
+        text = self._build_one([(last, make_word("v", 1)), (first, make_word("v", 0))])
+        if text is not None and -1 < text.find(first) < text.find(last):
+            self.draft.sorted_keys = True
 
     def _learn_resumed(self, switches: Switches) -> None:
         """Learn turns with calls that answer the result of a tool."""
@@ -91,20 +100,21 @@ class Caller:
         for reasoning, content, counts in product((None, REASONING), (None, CONTENT), _FEW_COUNTS if switches else _COUNTS):
             yield Question(reasoning, content, self.make_calls(counts), switches)
 
+    def _name_one(self) -> tuple[str, str]:
+        name = make_word("fn")
+        return name, make_named_id(name, 0) if self.shape.named_ids else make_id(0)
+
+    def _build_one(self, pairs: Sequence[tuple[str, object]]) -> str | None:
+        """Render one call with some arguments."""
+        call = Call.of(*self._name_one(), dict(pairs))
+        for question in (Question(calls=(call,)), Question(REASONING, None, (call,)), Question(None, CONTENT, (call,))):
+            turn = self.oracle.ask_turn(question, self.shape)
+            if turn is not None:
+                return turn.text
+        return None
+
     def _learn_values(self) -> None:
-        name, ident = make_word("fn"), make_id(0)
-        if self.shape.named_ids:
-            ident = make_named_id(name, 0)
-
-        def build(pairs: Sequence[tuple[str, object]]) -> str | None:
-            call = Call.of(name, ident, dict(pairs))
-            for question in (Question(calls=(call,)), Question(REASONING, None, (call,)), Question(None, CONTENT, (call,))):
-                turn = self.oracle.ask_turn(question, self.shape)
-                if turn is not None:
-                    return turn.text
-            return None
-
-        outer = (name, ident)
+        build, outer = self._build_one, self._name_one()
         types = learn_object(self.draft, TURN, self.family, build, outer)
         learn_insides(self.draft, self.family, make_inner_build(build, types, outer), types)
 

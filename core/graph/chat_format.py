@@ -17,6 +17,7 @@ from .model import TurnGraph
 from .view import Content, Marker, Reasoning, State, Tools
 
 if TYPE_CHECKING:
+    from ..export.response import ResponseTemplate
     from ..parse import StreamParser
 
 VERSION = 2
@@ -129,7 +130,7 @@ class ChatFormat:
     @property
     def stops(self) -> tuple[str, ...]:
         """The strings on which generation should stop."""
-        return self.graph.stops
+        return view.find_ends(self.graph)
 
     @property
     def reasoning(self) -> Reasoning | None:
@@ -149,8 +150,17 @@ class ChatFormat:
     @property
     def states(self) -> tuple[tuple[tuple[tuple[str, str], ...], str, State], ...]:
         """For each setting of switches: what the generation prompt adds behind the header, and what the model continues."""
-        size = len(self.header)
-        return tuple((start.switches, start.prompt[size:], view.find_state(start, self.graph)) for start in self.graph.starts)
+        header = self.header
+        return tuple(
+            (start.switches, start.prompt.removeprefix(header), view.find_state(start, self.graph))
+            for start in self.graph.starts
+        )
+
+    def __str__(self) -> str:
+        """The format in words."""
+        from ..show.describe import describe
+
+        return describe(self)
 
     # Reading ---------------------------------------------------------------------------------------------------------------
 
@@ -162,11 +172,13 @@ class ChatFormat:
         ``tools`` are the request's OpenAI-style tool dicts; ``None`` means unknown (a call is recognised by its markup
         alone), an empty list means that nothing is a call. ``prompt`` is the rendered prompt or its tail, from which the
         parser learns what is open where generation starts; ``None`` means what the template appends when no switch is
-        set. With ``after_reasoning`` the parser reads what a server's own reasoning parser has handed on. Costs microseconds; raises
-        nothing.
+        set. With ``after_reasoning`` the parser reads what a server's own reasoning parser has handed on. Costs microseconds. Raises
+        TypeError where ``tools`` is no list.
         """
         from ..parse import StreamParser
 
+        if isinstance(tools, (str, bytes, Mapping)):
+            raise TypeError(f"tools must be a list of tool dicts, or None where they are not known, not {type(tools).__name__}")
         return StreamParser(self.graph, tools, prompt, after_reasoning=after_reasoning)
 
     def parse(self, text: str, tools: Iterable[Mapping[str, Any]] | None = None, prompt: str | None = None) -> dict[str, Any]:
@@ -185,6 +197,12 @@ class ChatFormat:
     def to_dict(self) -> dict[str, Any]:
         """Return the format as JSON-serialisable data, with the version of the layout."""
         return {"version": VERSION, **dump(self)}
+
+    def to_response_template(self) -> ResponseTemplate:
+        """Return the format as a response template of transformers, with what that cannot say of it."""
+        from ..export.response import write_response_template
+
+        return write_response_template(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ChatFormat:

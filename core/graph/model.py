@@ -145,7 +145,7 @@ class TurnGraph:
 
     The first start is that of a prompt without switches. ``stops`` are the texts that end a turn: the end of the output may stand
     anywhere in an edge that leads to the end, because servers cut it off. ``repeated_keys`` is set where a list is written as its key
-    once for each item. ``blank`` is the white space that has to stand for reasoning where a model closes it as soon as it
+    once for each item, ``sorted_keys`` where arguments stand in the order of the alphabet. ``blank`` is the white space that has to stand for reasoning where a model closes it as soon as it
     is opened: the template prints the empty block again for that, and for no reasoning it prints none.
     """
 
@@ -154,5 +154,6 @@ class TurnGraph:
     starts: tuple[Start, ...] = ()
     stops: tuple[str, ...] = ()
     repeated_keys: bool = False
+    sorted_keys: bool = False
     blank: str = ""
     notes: tuple[str, ...] = field(default=())

@@ -1,7 +1,8 @@
 """What a graph says in the words of people: the marks around reasoning, content and calls.
 
-A graph has no openers and closers; these are cut out of its edges by looks (brackets, words, white space). They serve descriptions,
-engines that want to know a mark by name, and the reading of what no template shows. Nothing that a template renders is read by them.
+A graph has no openers and closers; these are cut out of its edges by looks (brackets, words, white space). They serve
+descriptions, engines that want to know a mark by name, and the reading of what no template shows. Nothing that a
+template renders is read by them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from .cut import cut_common_end, cut_common_start
+from .cut import cut_common_end, cut_common_start, find_boundaries
 from .model import Edge, Kind, Start, TurnGraph
 
 
@@ -40,8 +41,8 @@ class Marker:
 
 @dataclass(frozen=True)
 class Reasoning:
-    """The marks around reasoning. ``start`` is empty where reasoning begins where the turn begins; ``beside_calls_only`` is set
-    where the template prints it in turns with calls alone."""
+    """The marks around reasoning. ``start`` is empty where reasoning begins where the turn begins;
+    ``beside_calls_only`` is set where the template prints it in turns with calls alone."""
 
     start: Marker
     end: Marker
@@ -59,8 +60,8 @@ class Content:
 
 @dataclass(frozen=True)
 class Tools:
-    """The marks around calls: ``section_start`` and ``section_end`` around all of them, ``call_start`` before the first field of
-    each, ``call_end`` behind its last one, and ``separator`` between two."""
+    """The marks around calls: ``section_start`` and ``section_end`` around all of them, ``call_start`` before the first
+    field of each, ``call_end`` behind its last one, and ``separator`` between two."""
 
     section_start: Marker
     section_end: Marker
@@ -72,18 +73,7 @@ class Tools:
 
 State = Literal["open", "reasoning", "content"]
 
-
-def find_state(start: Start, graph: TurnGraph) -> State:
-    """Tell what a model continues: reasoning, content (reasoning is over), or neither (``"open"``)."""
-    kinds = {kind_of(graph, edge.target) for edge in start.edges}
-    bare = {kind_of(graph, edge.target) for edge in start.edges if not edge.text.strip()}
-    if "reasoning" in bare:
-        return "reasoning"
-    others = [edge for other in graph.starts for edge in other.edges]
-    if "reasoning" in kinds or not any(kind_of(graph, edge.target) == "reasoning" for edge in others):
-        return "open"
-    longest = max(graph.starts, key=lambda other: len(other.prompt))
-    return "content" if start.prompt == longest.prompt or any(start.prompt.startswith(o.prompt) for o in graph.starts if o != start) else "open"
+_FIELDS: tuple[Kind, ...] = ("name", "id", "key", "value", "arguments")
 
 
 def kind_of(graph: TurnGraph, name: str) -> Kind:
@@ -92,8 +82,40 @@ def kind_of(graph: TurnGraph, name: str) -> Kind:
 
 
 def find_header(graph: TurnGraph) -> str:
-    """Return what all generation prompts have in common: the header of the assistant's turn."""
-    return cut_common_start([start.prompt for start in graph.starts]) if graph.starts else ""
+    """Return the header of the assistant's turn: what generation prompts begin with, without what opens reasoning."""
+    prompt, reasoning = _find_common_prompt(graph), find_reasoning(graph)
+    start = reasoning.start.text if reasoning else ""
+    return prompt[: prompt.rindex(start)] if start and prompt.rstrip().endswith(start) else prompt
+
+
+def _find_common_prompt(graph: TurnGraph) -> str:
+    """Return what generation prompts have in common at their beginning, those that begin alike."""
+    prompts = [start.prompt for start in graph.starts]
+    alike = [prompt for prompt in prompts if cut_common_start([prompts[0], prompt])]
+    return cut_common_start(alike) if alike else ""
+
+
+def find_ends(graph: TurnGraph) -> tuple[str, ...]:
+    """Return what ends a turn: the stop strings, or what all turns end with, or else what stands behind plain content."""
+    if any(graph.stops):
+        return tuple(stop for stop in graph.stops if stop)
+    texts = [edge.text for edge in graph.turn.edges if kind_of(graph, edge.target) == "end"]
+    common = cut_common_end(texts).strip() if texts else ""
+    plain = [edge.text.strip() for edge in _list_edges(graph, ("content",), ("end",))]
+    return tuple(dict.fromkeys(text for text in ([common] if common else plain) if text))
+
+
+def find_state(start: Start, graph: TurnGraph) -> State:
+    """Tell what a model continues: reasoning, content (reasoning is over), or neither (``"open"``)."""
+    reasoning, prompt = find_reasoning(graph), start.prompt.rstrip()
+    if reasoning is None:
+        return "open"
+    if reasoning.start and prompt.endswith(reasoning.start.text):
+        return "reasoning"
+    if reasoning.end and prompt.endswith(reasoning.end.text):
+        return "content"
+    bare = {kind_of(graph, edge.target) for edge in start.edges if not edge.text.strip()}
+    return "reasoning" if "reasoning" in bare and not reasoning.start else "open"
 
 
 def find_reasoning(graph: TurnGraph) -> Reasoning | None:
@@ -101,67 +123,145 @@ def find_reasoning(graph: TurnGraph) -> Reasoning | None:
     nodes = [node for node in graph.turn.nodes if node.kind == "reasoning"]
     if not nodes:
         return None
-    header = find_header(graph)
-    opening: list[str] = []
-    for start in graph.starts:
-        for edge in start.edges:
-            if kind_of(graph, edge.target) == "reasoning":
-                opening.append(start.prompt[len(header) :] + edge.text)
-    leaving = _list_leaving(graph, "reasoning", ("content", "name", "id", "key", "arguments"))
-    ends = [edge.text for edge in leaving] or [_cut_stop(edge.text, graph) for edge in _list_leaving(graph, "reasoning", ("end",))]
-    end = cut_common_start(ends) if ends else ""
-    start = cut_common_end(opening) if opening else ""
+    header = _find_common_prompt(graph)
+    opening = find_call_opening(graph, ("content",)) or ""
+    leaving = _list_edges(graph, ("reasoning",), ("content", *_FIELDS))
+    behind = [edge.text.removesuffix(opening.lstrip()) if edge.opens_call else edge.text for edge in leaving]
+    behind = behind or [_cut_end(edge.text, graph) for edge in _list_edges(graph, ("reasoning",), ("end",))]
+    end = cut_common_start(behind) if behind else ""
+    end = end.rstrip().removesuffix(header.rstrip()) if header.strip() and end.rstrip().endswith(header.rstrip()) else end
+    start = _find_opening(graph, header, end.strip())
     return Reasoning(Marker.of(start), Marker.of(end), all(node.beside_calls for node in nodes))
 
 
+def _find_opening(graph: TurnGraph, header: str, end: str) -> str:
+    """Return what opens reasoning: what turns begin with, or what the prompt writes; the end of its header only where the
+    prompt of another setting goes on with the end of reasoning, or where the two are alike but for signs."""
+    edges = [(start, edge) for start in graph.starts for edge in start.edges if kind_of(graph, edge.target) == "reasoning"]
+    written = [edge.text for _, edge in edges if edge.text.strip()]
+    if written:
+        return cut_common_end(written)
+    added = [start.prompt[len(header) :] for start, _ in edges if start.shown and start.prompt.startswith(header)]
+    if added and all(added):
+        return cut_common_end(added)
+    body = header.rstrip()
+    mirrored = end[::-1].translate(_MIRROR)
+    if end and mirrored != end and body.endswith(mirrored):
+        return mirrored + header[len(body) :]
+    last = body[max((place for place in find_boundaries(body) if place < len(body)), default=0) :]
+    closed = any(start.prompt[len(header) :].strip() == end for start in graph.starts)
+    if end and last and (closed or _strip_signs(last) == _strip_signs(end) != ""):
+        return last + header[len(body) :]
+    return ""
+
+
+_MIRROR = str.maketrans("()[]{}<>", ")(][}{><")
+
+
+def _strip_signs(text: str) -> str:
+    return "".join(char for char in text if char.isalnum())
+
+
 def find_content(graph: TurnGraph) -> Content:
-    """Find the marks around content."""
-    plain = [edge.text for start in graph.starts for edge in start.edges if kind_of(graph, edge.target) == "content"]
-    behind = [edge.text for edge in _list_leaving(graph, "content", ("end",))]
+    """Find the marks around content; an empty reasoning before it is not among them."""
+    before: dict[bool, list[str]] = {True: [], False: []}
     reasoning = find_reasoning(graph)
-    end = Marker.of(_cut_stop(cut_common_start(behind), graph)) if behind else Marker()
-    start = Marker.of(cut_common_end(plain)) if plain else Marker()
-    if reasoning and start.text and reasoning.end.text and reasoning.end.text in start.text:
-        start = Marker.of(start.text.rpartition(reasoning.end.text)[2])
-    if not start and not end:
-        return Content()
-    return Content(start, end, "always")
+    cut = reasoning.end.text if reasoning else ""
+    entering = [edge for start in graph.starts for edge in start.edges if kind_of(graph, edge.target) == "content"]
+    for edge in [*entering, *_list_edges(graph, ("reasoning",), ("content",))]:
+        text = edge.text.rpartition(cut)[2] if cut else edge.text
+        before[graph.turn.node(edge.target).beside_calls].append(text)
+    plain = cut_common_end(before[False]) if before[False] else ""
+    beside = cut_common_end(before[True]) if before[True] else ""
+    behind = [_cut_end(edge.text, graph) for edge in _list_edges(graph, ("content",), ("end",))]
+    end = cut_common_start(behind) if behind else ""
+    if plain.strip() or end.strip():
+        return Content(Marker.of(plain), Marker.of(end), "always")
+    return Content(Marker.of(beside), Marker(), "with calls") if beside.strip() else Content()
 
 
 def find_tools(graph: TurnGraph) -> Tools | None:
     """Find the marks around calls; None where no turn has any."""
-    openings = [edge.text for edge in _list_opening(graph) if kind_of(graph, edge.source) == "content"]
-    openings = openings or [edge.text for start in graph.starts for edge in start.edges if edge.opens_call]
-    between = [edge.text for edge in _list_opening(graph) if kind_of(graph, edge.source) in _FIELDS]
-    ends = [_cut_stop(edge.text, graph) for edge in graph.turn.edges if _leaves(graph, edge, "end")]
-    if not openings and not between:
+    opening = find_call_opening(graph)
+    if opening is None:
         return None
-    opening = min(openings, key=len) if openings else ""
-    call_end = cut_common_start([*between, *ends]) if between or ends else ""
-    section_end = max((text[len(call_end) :] for text in ends if text.startswith(call_end)), key=len, default="")
+    header = find_header(graph)
+    source = walk_call(graph)[-1].source
+    leaving = list(graph.turn.leaving(source))
+    inner = any(_is_inner(graph, edge) for edge in leaving)
+    behind = _close_brackets(cut_common_start([edge.text for edge in leaving])) if inner else ""
+    between = [edge.text[len(behind) :] for edge in leaving if edge.opens_call]
+    ends = [_cut_end(edge.text, graph)[len(behind) :] for edge in leaving if kind_of(graph, edge.target) == "end"]
+    call_end = _close_brackets(cut_common_start([*between, *ends])) if between and ends else (ends[0] if ends else "")
+    section_end = max((text[len(call_end) :] for text in ends), key=len, default="") if between else ""
     rest = between[0][len(call_end) :] if between else ""
-    call_start = cut_common_end([opening, rest]) if rest else opening
+    call_start = cut_common_end([opening, rest]) if rest.strip() else opening
     section_start = opening[: len(opening) - len(call_start)]
-    separator = rest[: len(rest) - len(call_start)] if rest else ""
-    marks = (Marker.of(text) for text in (section_start, section_end, call_start, call_end))
-    return Tools(*marks, separator=separator, parallel=bool(between))
+    separator = rest[: len(rest) - len(call_start)] if rest.strip() else rest
+    if header.strip() and header.strip() in call_start:
+        call_start = call_start[call_start.rindex(header.strip()) + len(header.strip()) :]
+    marks = [Marker.of(text) for text in (section_start, section_end, call_start, call_end)]
+    return Tools(marks[0], marks[1], marks[2], marks[3], separator, parallel=bool(between))
 
 
-_FIELDS: tuple[Kind, ...] = ("name", "id", "key", "value", "arguments")
+def find_call_opening(graph: TurnGraph, sources: tuple[Kind, ...] = ("content", "reasoning")) -> str | None:
+    """Return the shortest text that opens the first call of a turn, behind fields of these kinds or where the turn
+    begins.
+    """
+    behind = [edge.text for edge in graph.turn.edges if edge.opens_call and kind_of(graph, edge.source) in sources]
+    direct = [edge.text for start in graph.starts for edge in start.edges if edge.opens_call]
+    return min([*direct, *behind], key=len, default=None)
 
 
-def _leaves(graph: TurnGraph, edge: Edge, target: Kind) -> bool:
-    return kind_of(graph, edge.source) in _FIELDS and kind_of(graph, edge.target) == target
+def walk_call(graph: TurnGraph) -> tuple[Edge, ...]:
+    """Return the edges of one call, from its first field to the end of the turn, with one argument where those are
+    fields.
+    """
+    entering = [
+        edge for edge in (*graph.turn.edges, *(edge for start in graph.starts for edge in start.edges)) if edge.opens_call
+    ]
+    at = entering[0].target if entering else ""
+    path: list[Edge] = []
+    seen: set[str] = set()
+    while at and at not in seen:
+        seen.add(at)
+        edges = [edge for edge in graph.turn.leaving(at) if not edge.opens_call]
+        last = kind_of(graph, at) == "value"
+        wanted = [edge for edge in edges if _is_inner(graph, edge) and edge.target not in seen and not last]
+        nearest = min(wanted or [edge for edge in edges if kind_of(graph, edge.target) == "end"], key=_is_odd, default=None)
+        if nearest is None:
+            break
+        path.append(nearest)
+        at = "" if kind_of(graph, nearest.target) == "end" else nearest.target
+    return tuple(path)
 
 
-def _list_opening(graph: TurnGraph) -> list[Edge]:
-    return [edge for edge in graph.turn.edges if edge.opens_call]
+def _close_brackets(text: str) -> str:
+    """Return what of a text leaves no bracket open that it opens: a mark is not taken apart."""
+    opened: list[int] = []
+    for place, char in enumerate(text):
+        if char in "([{<":
+            opened.append(place)
+        elif char in ")]}>" and opened:
+            opened.pop()
+    return text[: opened[0]] if opened else text
 
 
-def _list_leaving(graph: TurnGraph, source: Kind, targets: tuple[Kind, ...]) -> list[Edge]:
-    return [edge for edge in graph.turn.edges if kind_of(graph, edge.source) == source and kind_of(graph, edge.target) in targets]
+def _is_odd(edge: Edge) -> bool:
+    """Whether a field is of another form or type than plain strings: those are tried first."""
+    return not edge.target.replace("=", "").endswith(("string", "name", "id", "arguments", "end"))
 
 
-def _cut_stop(text: str, graph: TurnGraph) -> str:
-    places = [text.find(stop) for stop in graph.stops if stop and stop in text]
+def _is_inner(graph: TurnGraph, edge: Edge) -> bool:
+    node = graph.turn.node(edge.target)
+    return node.kind in _FIELDS and not edge.opens_call
+
+
+def _list_edges(graph: TurnGraph, sources: tuple[Kind, ...], targets: tuple[Kind, ...]) -> list[Edge]:
+    return [e for e in graph.turn.edges if kind_of(graph, e.source) in sources and kind_of(graph, e.target) in targets]
+
+
+def _cut_end(text: str, graph: TurnGraph) -> str:
+    """Return a text without the end of the turn."""
+    places = [place for stop in find_ends(graph) if (place := text.rfind(stop)) >= 0]
     return text[: min(places)] if places else text

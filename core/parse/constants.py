@@ -15,6 +15,7 @@ NO, MORE = -1, -2
 
 _TOKEN = re.compile(r"</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[/?\w+\]|\w+|\s+|.", re.DOTALL)
 _MARK = re.compile(r"\S*[^\w\s]\S*")
+_QUOTED = re.compile(r"\"[^\"]*\"?|'[^']*'?")
 _BLANK = re.compile(r"\s*")
 _DIGITS = re.compile(r"\d*")
 _JSON = frozenset("{}[]\",: \n\t'()")
@@ -46,19 +47,26 @@ def is_firm(text: str) -> bool:
     return len(signs) >= 2 and len("".join(text.split())) >= 4
 
 
+def is_marked(text: str) -> bool:
+    """Whether a text is more than data: it has a word that stands in no quotes, or signs that are not brackets, quotes and commas."""
+    bare = _QUOTED.sub("", text)
+    return is_firm(text) and any(not (sign.isspace() or sign in _JSON) for sign in bare)
+
+
 class Constant:
     """A text between two fields. ``parts`` as in :class:`~chat_autoparser.graph.Edge`.
 
     ``core`` is the text without the layout around it, ``lead`` and ``trail``.
     """
 
-    __slots__ = ("_atoms", "_simple", "core", "firm", "lead", "parts", "size", "text", "trail")
+    __slots__ = ("_atoms", "_simple", "core", "firm", "lead", "marked", "parts", "size", "text", "trail")
 
     def __init__(self, parts: tuple[str, ...]) -> None:
         self.parts = parts
         self.text = text = "0".join(parts)
         self.size = len(text)
         self.firm = is_firm(text)
+        self.marked = is_marked(text)
         self.core = text.strip()
         self.lead = text[: len(text) - len(text.lstrip())]
         self.trail = text[len(text.rstrip()) :] if self.core else ""

@@ -31,6 +31,8 @@ TRIM = 8192  # so much of the buffer may be behind the parser
 HELD = 1 << 16  # so much of an output may wait for a name that stands behind the arguments
 DEPTH = 64  # lists and objects within each other
 
+_ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
+_KEY = re.compile(r"[\w .:$@-]+")
 _NAME = re.compile(r"[^\s\"'<>{}()\[\],;]{1,128}")
 
 
@@ -316,9 +318,8 @@ class Machine:
                     return landing
             elif not final and name.startswith(buffer[start:]):
                 more = True
-        if here.rule.guard == "tool" or not here.rule.constant.firm:
-            if self.tools is not None:
-                return _MORE if more else None
+        if (here.rule.guard == "tool" or not here.rule.marked) and self.tools is not None:
+            return _MORE if more else None
         found = _NAME.match(buffer, start)
         if found is None:
             return _MORE if start >= len(buffer) and not final else None
@@ -340,6 +341,8 @@ class Machine:
         elif kind == "name":
             here = here._replace(steps=(*here.steps, Step("name", text)))
         elif kind == "id":
+            if not _ID.fullmatch(text):
+                return None
             here = self._read_id(here, text)
         more = False
         for rule in here.spot.rules:
@@ -377,7 +380,7 @@ class Machine:
         """Whether a text may be the key of an entry here."""
         if "\n" in key:
             return False
-        if here.rule.constant.firm or self.frames:
+        if self.frames:
             return True
         call = self.writer.call
         name = here.find("name")
@@ -386,7 +389,7 @@ class Machine:
         if self.tools is None or name is None or name not in self.tools:
             return True
         properties = self.tools.get_parameters(name).list_properties()
-        return not properties or key in properties
+        return not properties or key in properties or (here.rule.constant.firm and _KEY.fullmatch(key) is not None)
 
     # Going on ------------------------------------------------------------------------------------------------------------
 
@@ -409,7 +412,7 @@ class Machine:
             self.ended_reasoning = True
         self.spot = landing.spot
         if self.unclosed and landing.spot.kind == "content":
-            self.spot = self.plan.spot(TURN, landing.rule.targets, self.may_call, True)
+            self.spot = self.plan.spot(TURN, landing.spot.nodes, self.may_call, True)
         self.at = self.scan = landing.end
         self.trail = landing.trail
         self.fresh = True
@@ -664,6 +667,9 @@ class Machine:
                 self._end_string(rule.take_lead(buffer, self.at, at) if rule.firm else at)
                 self._apply(landing, at)
                 return True
+            if final and self._find_landing(spot, at, False, self.at) is _MORE:
+                self.scan = at
+                return False
             if self.holding:
                 self.scan = at + 1
             elif not self._take_escape(at, final):
@@ -800,9 +806,9 @@ class Machine:
         """Return where the value ends before a beginning of structure, and whether what ends all values is there."""
         size = len(self.buffer)
         own = cut_common_start([rule.constant.text for rule in self.spot.rules if not rule.recovery] or [""]).strip()
-        for at in range(max(self.scan, self.at), size):
+        for at in range(max(self.at, size - SHORT), size):
             for rule in self.spot.rules:
                 if rule.constant.match_core(self.buffer, at, False) != NO and not rule.recovery:
-                    end = rule.constant.take_lead(self.buffer, self.at, at) if rule.constant.firm else at
+                    end = rule.constant.take_lead(self.buffer, self.at, at)
                     return end, bool(own) and self.buffer.startswith(own, at)
         return size, False

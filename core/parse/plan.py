@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
-from ..graph import Edge, Graph, Json, Kind, Node, Text, TurnGraph
+from ..graph import Edge, Graph, Json, Kind, Node, Start, Text, TurnGraph
 from ..graph.view import find_reasoning
 from ..graph.cut import cut_common_end, cut_common_start, find_boundaries
-from .constants import Constant, is_firm
+from .constants import Constant, is_firm, is_marked
 
 COUNTER = "\0"
 """Stands for a counter where texts are cut and compared."""
@@ -34,14 +34,16 @@ Guard = Literal["", "tool", "structure"]
 
 _SHORT = ("name", "id")
 _FIELDS = ("name", "id", "key", "value", "arguments")
-_ORDER: dict[Kind, int] = {"name": 0, "id": 0, "key": 1, "arguments": 2, "value": 3, "reasoning": 4, "content": 5, "end": 6, "start": 7}
+_KINDS: tuple[Kind, ...] = ("name", "id", "key", "arguments", "value", "end", "reasoning", "content", "start")
+_ORDER: dict[Kind, int] = {kind: number for number, kind in enumerate(_KINDS)}
 
 
 @dataclass(frozen=True)
 class Rule:
     """One text that may end a field, and the fields that may begin behind it, all of one kind.
 
-    ``closes`` is set where it ends the call; ``recovery`` names what was relaxed where no render shows the text.
+    ``closes`` is set where it ends the call; ``recovery`` names what was relaxed where no render shows the text; ``marked`` tells that
+    whatever it opens is a call, also of a tool that the request does not have.
     """
 
     parts: tuple[str, ...]
@@ -50,10 +52,13 @@ class Rule:
     closes: bool = False
     recovery: str = ""
     guard: Guard = ""
+    marked: bool = False
     constant: Constant = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "constant", Constant(self.parts))
+        constant = Constant(self.parts)
+        object.__setattr__(self, "constant", constant)
+        object.__setattr__(self, "marked", self.marked or constant.marked)
 
     @property
     def kind(self) -> Kind:
@@ -212,16 +217,18 @@ class Plan:
         key = graph, nodes, calls, unclosed
         found = self._spots.get(key)
         if found is None:
-            rules = [rule for node in nodes for rule in self._list_rules(graph, node)]
+            certain = all(node.kind == "arguments" for node in nodes)
+            rules = [rule for node in nodes for rule in self._list_rules(graph, node, certain)]
             if unclosed and nodes[0].kind == "content":
                 rules += [Rule(read_parts(text), nodes, recovery=LATE_END) for text in self.reasoning_ends]
             found = self._spots[key] = Spot(graph, nodes, _sort(rule for rule in rules if calls or not rule.opens))
         return found
 
-    def start(self, edges: tuple[Edge, ...], calls: bool = True) -> Spot:
-        """Return the beginning of a turn that goes on with some edges."""
+    def start(self, start: Start, calls: bool = True) -> Spot:
+        """Return the beginning of a turn; what opens a call may be written by the prompt."""
         node = Node("start", "start")
-        rules = [self._make_rule(TURN, edge) for edge in edges]
+        opened = any(is_marked(text) and start.prompt.endswith(text) for text, _ in self.openers)
+        rules = [replace(self._make_rule(TURN, edge), marked=opened and not edge.text) for edge in start.edges]
         rules += self._list_end_rules()
         return Spot(TURN, (node,), _sort(rule for rule in rules if calls or not rule.opens))
 
@@ -232,14 +239,14 @@ class Plan:
     def _make_rule(self, graph: str, edge: Edge) -> Rule:
         return Rule(edge.parts, (self.nodes[graph, edge.target],), edge.opens_call)
 
-    def _list_rules(self, graph: str, node: Node) -> list[Rule]:
+    def _list_rules(self, graph: str, node: Node, certain: bool) -> list[Rule]:
         if node in (GAP, AFTER):
             return self._list_rules_behind(node)
         edges = self._edges[graph].get(node.name, ())
         if graph != TURN:
             return [self._make_rule(graph, edge) for edge in edges]
         if node.kind in _FIELDS:
-            return self._close_call(node, edges)
+            return self._close_call(node, edges, certain)
         ends = [edge for edge in edges if self.nodes[TURN, edge.target].kind == "end"]
         rules = [rule for edge in ends for rule in self._list_cut_ends(write_parts(edge))]
         rules += [self._make_rule(graph, edge) for edge in edges if edge not in ends]
@@ -250,7 +257,7 @@ class Plan:
             rules += self._list_reasoning_ends()
         return rules
 
-    def _close_call(self, node: Node, edges: list[Edge] | tuple[Edge, ...]) -> list[Rule]:
+    def _close_call(self, node: Node, edges: list[Edge] | tuple[Edge, ...], certain: bool) -> list[Rule]:
         """Return the rules behind a field of a call: edges within it, and what ends it."""
         close = self.closes[node.name]
         rules = [self._make_rule(TURN, edge) for edge in edges if not self._is_leaving(edge)]
@@ -264,20 +271,19 @@ class Plan:
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
             return rules
         rules.append(Rule(read_parts(close), (GAP,), closes=True))
-        rules += self._list_short_closes(node, close)
+        rules += self._list_short_closes(node, close, certain)
         return rules
 
-    def _list_short_closes(self, node: Node, close: str) -> list[Rule]:
+    def _list_short_closes(self, node: Node, close: str, certain: bool) -> list[Rule]:
         """Return pieces of what ends a call, for models that leave the rest of it out.
 
         A field that tells where it ends may be followed by any of them; text only by a beginning, and only where structure follows.
         """
         places = sorted(place for place in find_boundaries(close) if 0 < place < len(close))
         texts = [close[:place].rstrip() for place in places]
-        certain = is_delimited(node)
         if certain:
             texts += [close[place:].strip() for place in places if is_firm(close[place:])]
-        free = certain or is_quoted(node) or node.kind in _SHORT
+        free = is_delimited(node) or is_quoted(node) or node.kind in _SHORT or node.again
         guard: Guard = "" if certain else "structure"
         return [
             Rule(read_parts(text), (GAP,), closes=True, recovery="end of a call missing", guard=guard)
@@ -295,13 +301,21 @@ class Plan:
                         continue
                     rest = write_parts(edge)[len(close) :]
                     if target.kind == "end":
-                        rules += self._list_cut_ends(rest, True)
+                        rules += [*self._list_cut_ends(rest, True), Rule(read_parts(rest), (AFTER,))]
                     else:
                         rules.append(Rule(read_parts(rest), (target,), edge.opens_call))
             if self.section_close.strip():
                 rules.append(Rule(read_parts(self.section_close), (AFTER,)))
+                rules += self._list_short_sections()
         rules += self._list_loose_openers("")
         return rules + self._list_end_rules()
+
+    def _list_short_sections(self) -> list[Rule]:
+        """Return beginnings of what ends all calls, for models that leave the rest out."""
+        close = self.section_close
+        texts = dict.fromkeys(close[:place].rstrip() for place in sorted(find_boundaries(close)) if place < len(close))
+        missing = "end of all calls missing"
+        return [Rule(read_parts(t), (AFTER,), recovery=missing, guard="structure") for t in texts if t.strip()]
 
     def _list_loose_openers(self, recovery: str) -> list[Rule]:
         """Return what may begin a call in any text: each opener, and its inner part where the outer one was left out."""

@@ -28,7 +28,7 @@ class StreamParser(Machine):
     ) -> None:
         plan = get_plan(graph)
         state, rest = find_start(graph, prompt)
-        start = plan.start(state.edges) if state else plan.start(())
+        start = plan.start(state or Start(""))
         super().__init__(plan, tools, start)
         if rest:
             self.feed(rest)  # what a prompt has written of the turn is read, and not emitted

@@ -1,0 +1,346 @@
+"""Holding a model to calls in its own format: a grammar of the turn, made from its graph and the tools of a request.
+
+The texts between fields are taken as the template prints them, each character, so that what a model is held to is what it
+was trained to write and what the next prompt will show it again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple
+
+from ..errors import ConstraintError
+from ..graph import Edge, Node, TurnGraph
+from ..graph import Json as JsonCodec
+from ..graph.chat_format import ChatFormat
+from ..graph.cut import find_boundaries
+from ..schema import ToolSet
+from .schemas import Schema, list_alternatives, list_properties, sort_properties
+from .tree import DIGITS, NOTHING, Chars, Free, Grammar, Repeat, Sequence, Text, Tree, Until, choose, join, maybe
+from .values import WORD, Values
+from .walk import END, Exits, Walk, find_common
+
+ToolChoice = str | Mapping[str, Any]
+Reasoned = Literal["ended", "open", "possible"]
+
+_NAME = re.compile(r"[^\s\"'<>{}()\[\],;]{1,128}")
+_DEEP = 32  # white space in indented JSON, beyond what is seen of it
+
+
+def build_grammar(
+    format: ChatFormat,
+    tools: Iterable[dict[str, Any]],
+    choice: ToolChoice = "required",
+    *,
+    parallel: bool = True,
+    strict: bool | None = None,
+    reasoning: Reasoned = "ended",
+) -> Grammar:
+    """Make the grammar of the turns in which a model may call the given tools. See :func:`build_structural_tag`."""
+    called, free = select_tools(tools, choice)
+    builder = _Builder(format, called, parallel, strict, free)
+    root = builder.build_free() if free else builder.build_calls()
+    return Grammar(join(_write_reasoning(format, reasoning), root), builder.rules)
+
+
+def select_tools(tools: Iterable[dict[str, Any]], choice: ToolChoice) -> tuple[dict[str, Any], bool]:
+    """Return the functions that a tool choice of the OpenAI API leaves, by name, and whether text may come instead.
+
+    ``choice`` is ``"auto"``, ``"required"``, or an object that names a function (of chat completions or of responses) or
+    allowed tools. Raises :class:`ConstraintError` for ``"none"``, for a name that is no tool's, and where no tool is left.
+    """
+    known: dict[str, Any] = ToolSet(tools).tools
+    if isinstance(choice, str):
+        if choice not in ("auto", "required"):
+            raise ConstraintError(f"constraining calls: the tool choice is {choice!r}; there is nothing to constrain")
+        selected = known
+    else:
+        inner = choice.get("allowed_tools", choice)
+        listed = inner.get("tools")
+        names = [_get_name(tool) for tool in listed] if isinstance(listed, list) else [_get_name(inner)]
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise ConstraintError(f"constraining calls: the tool choice names {unknown[0]!r}, which is none of the tools")
+        selected = {name: known[name] for name in names}
+        choice = str(inner.get("mode", "auto")) if isinstance(listed, list) else "required"
+    if not selected:
+        raise ConstraintError("constraining calls: the request has no tools")
+    for name in selected:
+        if not _NAME.fullmatch(name):
+            raise ConstraintError(f"constraining calls: no model can be held to the name {name!r}")
+    return selected, choice == "auto"
+
+
+def _get_name(tool: Mapping[str, Any]) -> str:
+    function = tool.get("function", tool)
+    return str(function.get("name")) if isinstance(function, Mapping) else str(function)
+
+
+def find_closing(format: ChatFormat) -> str:
+    """Return the text that closes reasoning; where only calls follow it, without what opens these."""
+    closing = format.reasoning.end.text if format.reasoning else ""
+    openings = [edge.text.strip() for start in format.graph.starts for edge in start.edges if edge.opens_call]
+    return closing[
+        : min((place for text in openings if text and (place := closing.find(text)) > 0), default=len(closing))
+    ].rstrip()
+
+
+def _write_reasoning(format: ChatFormat, state: Reasoned) -> Tree:
+    reasoning, closing = format.reasoning, find_closing(format)
+    if state == "ended" or reasoning is None or not closing:
+        return NOTHING
+    thought = join(Until((closing,)), Text(closing))
+    return thought if state == "open" else maybe(join(Text(reasoning.start.text), thought))
+
+
+class _Arm(NamedTuple):
+    """One way to write a call: its tree, and what may follow it."""
+
+    tree: Tree
+    exits: Exits
+
+
+class _Builder:
+    """Makes the trees of one grammar; see the module's text."""
+
+    def __init__(self, format: ChatFormat, called: dict[str, Any], parallel: bool, strict: bool | None, free: bool) -> None:
+        graph = format.graph
+        self.format, self.called, self.strict, self.free, self.parallel = format, called, strict, free, parallel
+        self.walk = Walk(graph.turn, DIGITS, list_stops(graph), graph.starts)
+        self.insides = dict(graph.insides)
+        self.rules: dict[str, Tree] = {}
+        openings = [edge for start in graph.starts for edge in start.edges] + list(graph.turn.edges)
+        firsts = [edge.target for edge in openings if edge.opens_call]
+        if not firsts:
+            raise ConstraintError(
+                "constraining calls: how this model writes calls is not known, for the template prints none"
+            )
+        self.first = self.walk.nodes[min(firsts, key=self.walk.rank.__getitem__)]
+        self.spaces = _count_spaces(graph)
+        self.ends: tuple[str, ...] = ()
+        self.joints: tuple[str, ...] = ()
+        self.trees = self._write_tools()
+
+    # A turn of calls -----------------------------------------------------------------------------------------------------
+
+    def build_calls(self) -> Tree:
+        """Return the tree of a turn that consists of calls."""
+        return join(choose(*map(self.walk.spell, self.list_openings())), choose(*self._list_calls()), self._write_more())
+
+    def list_openings(self) -> list[str]:
+        """List what may stand between where the model begins and the first field of the first call.
+
+        Where it begins is the end of a prompt, or of reasoning, whose closing mark is cut off. The white space before the
+        mark of a call is any that is seen in one of these places.
+        """
+        closing = find_closing(self.format)
+        graph = self.format.graph
+        starts = [edge for start in graph.starts for edge in start.edges]
+        behind = [edge for edge in graph.turn.edges if self.walk.nodes[edge.source].kind == "reasoning"]
+        found, after = self._list_texts(starts, closing), self._list_texts(behind, closing)
+        marks = {text.lstrip() for text in found}
+        found += [text for text in after if not marks or text.lstrip() in marks]
+        if not found:
+            found = self._list_texts(
+                [edge for edge in graph.turn.edges if self.walk.nodes[edge.source].kind == "content"], ""
+            )
+        if not found:
+            raise ConstraintError(
+                "constraining calls: no turn begins with a call, so what may stand before one is not known"
+            )
+        leads = sorted({text[: len(text) - len(text.lstrip())] for text in found}, key=lambda lead: (len(lead), lead))
+        return list(dict.fromkeys(lead + text.lstrip() for text in found for lead in leads))
+
+    def _list_texts(self, edges: Iterable[Edge], closing: str) -> list[str]:
+        """Return the texts of those edges that open a call, behind what closes reasoning in them."""
+        texts = ["\0".join(edge.parts) for edge in edges if edge.opens_call and edge.target == self.first.name]
+        return [text.rpartition(closing)[2] if closing else text for text in texts]
+
+    def _list_calls(self) -> list[Tree]:
+        return [tree for trees in self.trees.values() for tree in trees]
+
+    def _write_more(self) -> Tree:
+        """Return the tree of what follows a call: more calls, and the end."""
+        more: Tree = NOTHING
+        if self.joints:
+            more = Repeat(join(choose(*map(self.walk.spell, self.joints)), choose(*self._list_calls())))
+        return join(more, self._write_tails())
+
+    def _write_tails(self) -> Tree:
+        """Return the tree of what stands behind the last call, with or without what ends the turn.
+
+        An engine may take that for the end of the output before a grammar sees it.
+        """
+        tails = []
+        for text in self.ends:
+            place = self.walk.find_stop(text)
+            bare, rest = text[:place], text[place:]
+            stop = next((stop for stop in self.walk.stops if rest.startswith(stop)), "")
+            behind = maybe(choose(*(self.walk.spell(part) for part in dict.fromkeys((stop, rest))))) if rest else NOTHING
+            tails += [join(self.walk.spell(part), behind) for part in dict.fromkeys((bare, bare.rstrip()))]
+        return choose(*tails)
+
+    # Text and calls ------------------------------------------------------------------------------------------------------
+
+    def build_free(self) -> Tree:
+        """Return the tree of text in which whatever opens a call must go on as one."""
+        openings = list(dict.fromkeys(text.lstrip() for text in self.list_openings()))
+        rules: dict[str, list[Tree]] = {}
+        for opening in openings:
+            mark = _find_mark(opening)
+            if mark:
+                calls = join(choose(*self._list_calls()), self._write_more())
+                rules.setdefault(mark, []).append(join(self.walk.spell(opening[len(mark) :]), calls))
+                continue
+            for name, trees in self.trees.items():
+                head, rest = _split_head(opening, name, trees)
+                rules.setdefault(head, []).append(join(rest, self._write_more()))
+        return Free(tuple((head, choose(*trees)) for head, trees in rules.items()), bool(self.joints))
+
+    # One call ------------------------------------------------------------------------------------------------------------
+
+    def _write_tools(self) -> dict[str, list[Tree]]:
+        """Return the ways to write a call of each tool, and note what stands between calls and behind the last."""
+        trees: dict[str, list[Tree]] = {}
+        rests: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
+        for name, function in self.called.items():
+            for tree, exits in self._write_call(name, function):
+                ends = exits.get(END, ())
+                joints = exits.get(f"+{self.first.name}", ()) if self.parallel else ()
+                bare = [text[: self.walk.find_stop(text)] for text in ends]
+                size = len(find_common([*bare, *joints]))
+                trees.setdefault(name, []).append(join(tree, self.walk.spell((*bare, *joints)[0][:size])))
+                rests.add((tuple(sorted(text[size:] for text in ends)), tuple(sorted(text[size:] for text in joints))))
+        if len(rests) > 1:
+            raise ConstraintError("constraining calls: what stands behind a call depends on what is in it")
+        (self.ends, self.joints), *_ = rests
+        return trees
+
+    def _write_call(self, name: str, function: Mapping[str, Any]) -> list[_Arm]:
+        """Return the ways to write a call, from its first field to its last."""
+        schema = make_object_schema(self._get_schema(function), self.format.graph.sorted_keys)
+        values = Values(self.insides, self.rules, schema, self.spaces)
+        arms = list(self._follow(_Arm(NOTHING, {self.first.name: ("",)}), _Writing(name, schema, values)))
+        if not arms:
+            raise ConstraintError(f"constraining calls: how a call to {name!r} is written is not known")
+        return arms
+
+    def _follow(self, arm: _Arm, writing: _Writing, written: bool = False) -> Iterable[_Arm]:
+        """Go on with a call behind what was written of it; ``written`` tells whether its arguments were."""
+        inner = [self.walk.nodes[target] for target in arm.exits if target in self.walk.nodes and target != END]
+        inner = [node for node in inner if not written or node.kind not in ("key", "value", "arguments")]
+        inner.sort(key=lambda node: self.walk.rank[node.name])  # in the shape that the template takes best
+        kind = inner[0].kind if inner else ""
+        if END in arm.exits and (written or kind != "arguments") and (written or not writing.needs_arguments(kind)):
+            yield arm
+        if kind == "key":
+            tree, exits = writing.values.write_entries(self.walk, arm.exits, writing.object)
+            if tree is None and END not in arm.exits:
+                raise ConstraintError(
+                    f"constraining calls: {writing.name!r} declares no parameters, and this format wants some"
+                )
+            if tree is not None:
+                yield from self._follow(_Arm(join(arm.tree, tree), exits), writing, True)
+            return
+        if kind == "value":
+            raise ConstraintError("constraining calls: this format writes values apart from the names of their parameters")
+        for node in inner[:1]:
+            for text in arm.exits[node.name]:
+                tree = join(arm.tree, self.walk.spell(text), self._write_field(node, writing))
+                yield from self._follow(_Arm(tree, self.walk.list_exits(node.name)), writing, written or kind == "arguments")
+
+    def _write_field(self, node: Node, writing: _Writing) -> Tree:
+        if node.kind == "name":
+            return Text(writing.name)
+        if node.kind == "arguments":
+            return writing.values.write(node, writing.schema)
+        if node.again:
+            raise ConstraintError("constraining calls: this format repeats the id of a call")
+        return self._write_named_id(writing.name) if self.walk.carries_name(node) else Chars(WORD, least=1, most=64)
+
+    def _write_named_id(self, name: str) -> Tree:
+        """Return the tree of an id that carries the name: the template only passes it on, so its shape is any."""
+        alone = not any(other != name and name in other for other in self.called)
+        prefix = maybe(join(Chars(WORD[:2], least=1, most=32), Text("."))) if alone else NOTHING
+        return join(prefix, Text(name), maybe(join(Text(":"), DIGITS)))
+
+    def _get_schema(self, function: Mapping[str, Any]) -> Any:
+        """Return the schema that a call to a tool must obey; where it need not, that of any object."""
+        schema = function.get("parameters") or function.get("input_schema") or {}
+        strict = self.strict if self.strict is not None else not self.free or bool(function.get("strict"))
+        if strict:
+            return schema
+        known = schema.get("properties") if isinstance(schema, Mapping) else None
+        if isinstance(known, Mapping) and any(node.kind == "key" for node in self.walk.graph.nodes):
+            return {"type": "object", "properties": {key: {} for key in known}}
+        return {"type": "object"}
+
+
+class _Writing:
+    """The call that is being written."""
+
+    def __init__(self, name: str, schema: Schema, values: Values) -> None:
+        self.name, self.schema, self.values = name, schema, values
+        found = [inner for inner in list_alternatives(schema, schema) if inner["type"] == "object"]
+        if len(found) != 1:
+            raise ConstraintError("constraining calls: a tool's arguments are not described as one object")
+        self.object = found[0]
+
+    def needs_arguments(self, kind: str) -> bool:
+        """Whether a call that ends before its arguments is none."""
+        return kind == "key" and any(needed for _, needed in (list_properties(self.object) or {}).values())
+
+
+def make_object_schema(schema: Any, in_order: bool) -> Schema:
+    """Return the schema of a tool's arguments as one of an object, keys in the order in which the model writes them."""
+    if not isinstance(schema, Mapping) or not schema:
+        return {"type": "object"}
+    schema = sort_properties(schema) if in_order else schema
+    if "type" not in schema and not any(key in schema for key in ("$ref", "anyOf", "oneOf", "allOf")):
+        return {**schema, "type": "object"}
+    return dict(schema)
+
+
+def list_stops(graph: TurnGraph) -> list[str]:
+    """Return the texts that end a turn, the longest first."""
+    return sorted(filter(None, graph.stops), key=len, reverse=True)
+
+
+def _count_spaces(graph: TurnGraph) -> int:
+    """Return how much white space may stand between the tokens of JSON: more where the format around it is indented."""
+    if not any(isinstance(node.codec, JsonCodec) for node in graph.turn.nodes):
+        return 1
+    indents = [len(found) for edge in graph.turn.edges for part in edge.parts for found in re.findall(r"\n( +)", part)]
+    return max(indents) + _DEEP if indents else 1
+
+
+def _find_mark(opening: str) -> str:
+    """Return what tells at the beginning of an opening that a call begins; empty where nothing does."""
+    text = opening.partition("\0")[0]
+    for place in sorted(find_boundaries(text)):
+        head = text[:place]
+        if len(head) > 2 and head[0] in "<[(" and head[-1] in ">])" and any(map(str.isalnum, head)):
+            return head
+    return text if len(text) > 4 and _is_telling(text) else ""
+
+
+def _is_telling(text: str) -> bool:
+    """Whether a text would not stand in prose or data by chance."""
+    return any(char.isalnum() for char in text) and not text[0].isalnum() and not set(text) & set('{"')
+
+
+def _split_head(opening: str, name: str, trees: list[Tree]) -> tuple[str, Tree]:
+    """Return what tells, where no mark does, that a call to a tool begins, and the rest of that call."""
+    heads, rests = [], []
+    for tree in trees:
+        parts = tree.parts if isinstance(tree, Sequence) else (tree,)
+        heads.append(parts[0].text if isinstance(parts[0], Text) else "")
+        rests.append(parts[1:])
+    head = find_common(heads)
+    if "\0" in opening or not head.startswith(name):
+        raise ConstraintError("constraining calls: text may come first, and what opens a call cannot be told from text")
+    if opening + head == name:
+        raise ConstraintError("constraining calls: text may come first, and nothing but a name opens a call")
+    inner = [join(Text(whole[len(head) :]), *rest) for whole, rest in zip(heads, rests, strict=True)]
+    return opening + head, choose(*inner)

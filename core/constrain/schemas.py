@@ -1,0 +1,110 @@
+"""JSON Schemas as grammars need them: alternatives that have exactly one type each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import ConstraintError
+from ..schema import TYPES
+
+Schema = dict[str, Any]
+
+_DEPTH = 16
+_KINDS = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object", type(None): "null"}
+
+
+def list_alternatives(schema: Any, root: Any, depth: int = 0) -> list[Schema]:
+    """Return the schemas of which a value must obey one, each with exactly one type.
+
+    References are followed and ``allOf`` is merged, one level deep. Raises :class:`ConstraintError` for a reference that
+    leads nowhere or to itself.
+    """
+    if depth > _DEPTH:
+        raise ConstraintError("constraining calls: the schema of a tool refers to itself without end")
+    node: Schema = dict(schema) if isinstance(schema, Mapping) else {}
+    if isinstance(node.get("$ref"), str):
+        return list_alternatives({**_follow(node.pop("$ref"), root), **node}, root, depth + 1)
+    for part in node.pop("allOf", None) or ():
+        for inner in list_alternatives(part, root, depth + 1)[:1]:
+            node = _merge(node, inner)
+    for key in ("anyOf", "oneOf"):
+        if isinstance(node.get(key), list) and node[key]:
+            rest = {name: value for name, value in node.items() if name not in (key, "description", "title", "default")}
+            parts = [_merge(rest, part) if isinstance(part, Mapping) else rest for part in node[key]]
+            return [inner for part in parts for inner in list_alternatives(part, root, depth + 1)]
+    return [narrowed for kind in _list_types(node) for narrowed in _narrow(node, kind)]
+
+
+def list_values(node: Mapping[str, Any]) -> list[Any]:
+    """Return the values that a schema allows, where it counts them up."""
+    if "const" in node:
+        return [node["const"]]
+    return list(node["enum"]) if isinstance(node.get("enum"), list) else []
+
+
+def list_properties(node: Mapping[str, Any]) -> dict[str, tuple[Any, bool]] | None:
+    """Return the schema of each property of an object, and whether it must be there; None where any may be."""
+    properties = node.get("properties")
+    if not isinstance(properties, Mapping):
+        return {} if node.get("additionalProperties") is False else None
+    required = node.get("required")
+    needed = frozenset(name for name in required if isinstance(name, str)) if isinstance(required, list) else frozenset()
+    return {name: (inner, name in needed) for name, inner in properties.items()}
+
+
+def sort_properties(schema: Any) -> Any:
+    """Return a schema with all properties in the order of the alphabet."""
+    if isinstance(schema, list):
+        return [sort_properties(inner) for inner in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    made = {key: value if key in ("enum", "const", "default") else sort_properties(value) for key, value in schema.items()}
+    if isinstance(made.get("properties"), dict):
+        made["properties"] = dict(sorted(made["properties"].items(), key=lambda item: str(item[0]).lower()))
+    return made
+
+
+def _merge(one: Mapping[str, Any], two: Mapping[str, Any]) -> Schema:
+    merged: Schema = {**one, **two}
+    for key in ("properties", "required"):
+        if key in one and key in two:
+            merged[key] = {**one[key], **two[key]} if key == "properties" else [*one[key], *two[key]]
+    return merged
+
+
+def _follow(reference: str, root: Any) -> Schema:
+    found = root
+    for part in reference.lstrip("#").split("/")[1:]:
+        part = part.replace("~1", "/").replace("~0", "~")
+        found = found.get(part) if isinstance(found, Mapping) else None
+    if not isinstance(found, Mapping):
+        raise ConstraintError(f"constraining calls: the schema of a tool refers to {reference!r}, which is not in it")
+    return dict(found)
+
+
+def _list_types(node: Schema) -> list[str]:
+    declared = node.get("type")
+    if isinstance(declared, str):
+        declared = [declared]
+    if isinstance(declared, list):
+        return [kind for kind in declared if kind in TYPES]
+    values = list_values(node)
+    if values:
+        return list(dict.fromkeys(_KINDS[type(value)] for value in values))
+    return ["object"] if "properties" in node else ["array"] if "items" in node else list(TYPES)
+
+
+def _narrow(node: Schema, kind: str) -> list[Schema]:
+    """Return a schema with one type, and of its values only those of that type; nothing where there are none."""
+    values = list_values(node)
+    if not values:
+        return [{**node, "type": kind}]
+    fitting = [value for value in values if _is_kind(value, kind)]
+    rest = {key: value for key, value in node.items() if key not in ("const", "enum")}
+    return [{**rest, "type": kind, "enum": fitting}] if fitting else []
+
+
+def _is_kind(value: Any, kind: str) -> bool:
+    found = _KINDS.get(type(value))
+    return found == kind or (kind == "number" and found == "integer")

@@ -1,0 +1,114 @@
+"""Texts and numbers as a format writes them."""
+
+from __future__ import annotations
+
+import re
+
+from ..errors import ConstraintError
+from ..graph import Node, Numeral
+from ..graph import Text as Codec
+from ..graph.cut import cut_common_start
+from .tree import Chars, Repeat, Text, Tree, Until, choose, join, maybe
+from .walk import COUNTER, Walk
+
+_DIGIT = (("0", "9"),)
+_HEX = (("0", "9"), ("A", "F"), ("a", "f"))
+_CONTROL = ("\0", "\x1f")
+_KEY = re.compile(r"[^\s<>\"'=/(){}\[\],:|\\][^\s<>\"'=(){}\[\],:|\\]{0,127}")
+
+
+def find_ends(walk: Walk, node: Node) -> tuple[str, ...]:
+    """Return what must not stand in a raw value: what all texts behind it have in common, else each of them."""
+    if walk.quoted and not isinstance(node.codec, Codec):
+        return ()
+    texts = [text.partition(COUNTER)[0] for found in walk.list_exits(node.name).values() for text in found]
+    texts = [text[: walk.find_stop(text)] or text for text in texts]
+    common = cut_common_start(texts).strip() if texts else ""
+    ends = sorted(
+        {text.strip().partition("\n")[0].rstrip() or text for text in ([common] if common else texts) if text}, key=len
+    )
+    return tuple(end for number, end in enumerate(ends) if not end.startswith(tuple(ends[:number])))
+
+
+def write_text(codec: Codec, ends: tuple[str, ...]) -> Tree:
+    """Return the tree of any text in a notation that holds none of the ends."""
+    table = _list_escapes(codec)
+    if not table or not _is_covered(ends, table):
+        return Until(ends) if ends else Chars((), negated=True, least=0, most=None)
+    raw = [(char, char) for char in sorted(table)] + ([_CONTROL] if codec.numeral else [])
+    numbered = [_write_numeral(codec.numeral)] if codec.numeral else []
+    return Repeat(choose(Chars(tuple(raw), negated=True), *map(Text, table.values()), *numbered))
+
+
+def _list_escapes(codec: Codec) -> dict[str, str]:
+    return {char: written for written, char in codec.escapes if len(char) == 1}
+
+
+def _is_covered(ends: tuple[str, ...], table: dict[str, str]) -> bool:
+    return bool(ends) and all(end[0] in table for end in ends)
+
+
+def _write_numeral(numeral: Numeral) -> Tree:
+    """Return the tree of a character by its number: of one unit of it, where it has several."""
+    size = {"utf-16": 4, "utf-8": 2}.get(numeral.kind)
+    digits = _DIGIT if numeral.kind == "decimal" else _HEX
+    return join(Text(numeral.before), Chars(digits, least=size or 1, most=size or 6), Text(numeral.after))
+
+
+def spell_text(word: str, codec: Codec, ends: tuple[str, ...]) -> str | None:
+    """Return a text as a notation writes it, or None where it holds what would end it."""
+    table = _list_escapes(codec)
+    written = "".join(table.get(char, char) for char in word)
+    return None if not _is_covered(ends, table) and any(end in written for end in ends) else written
+
+
+def spell_key(name: str, node: Node) -> str:
+    """Return a key as a node writes it. Raises :class:`ConstraintError` for one that could be taken for other signs."""
+    codec = node.codec if isinstance(node.codec, Codec) else Codec()
+    if not codec.escapes and not _KEY.fullmatch(name):
+        raise ConstraintError(
+            f"constraining calls: the parameter {name!r} has signs in its name that this model's format may need itself"
+        )
+    return spell_text(name, codec, ()) or name
+
+
+def write_within(leaf: Tree, codec: Codec) -> Tree:
+    """Return a leaf of a tree as it is written inside a text of a notation."""
+    if isinstance(leaf, Text):
+        return Text(spell_text(leaf.text, codec, ()) or "")
+    if isinstance(leaf, Chars) and leaf.negated:
+        refused = {first for first, last in leaf.ranges if first == last}
+        table = {char: written for char, written in _list_escapes(codec).items() if char not in refused}
+        plain = Chars((*leaf.ranges, *((char, char) for char in sorted(table))), negated=True)
+        return Repeat(choose(plain, *map(Text, table.values())), leaf.least, leaf.most) if table else leaf
+    return leaf
+
+
+def write_number(whole: bool) -> Tree:
+    """Return the tree of numbers, as JSON writes them."""
+    more = Chars(_DIGIT, least=0, most=30)
+    integer = join(maybe(Text("-")), choose(Text("0"), join(Chars((("1", "9"),)), more)))
+    if whole:
+        return integer
+    digits, sign = Chars(_DIGIT, least=1, most=30), maybe(choose(Text("+"), Text("-")))
+    exponent = join(choose(Text("e"), Text("E")), sign, Chars(_DIGIT, least=1, most=3))
+    return join(integer, maybe(join(Text("."), digits)), maybe(exponent))
+
+
+def encode_text(text: str, codec: Codec) -> str:
+    """Return a text as a template writes it in a notation."""
+    table = _list_escapes(codec)
+    return (
+        "".join(table.get(char) or _encode_number(char, codec.numeral) for char in text) if table or codec.numeral else text
+    )
+
+
+def _encode_number(char: str, numeral: Numeral | None) -> str:
+    if numeral is None or char.isprintable():
+        return char
+    code = ord(char)
+    if numeral.kind in ("utf-16", "utf-8"):
+        size = 2 if numeral.kind == "utf-16" else 1
+        data = char.encode("utf-16-be" if size == 2 else "utf-8", "surrogatepass")
+        return "".join(numeral.before + data[at : at + size].hex() for at in range(0, len(data), size))
+    return numeral.before + (str(code) if numeral.kind == "decimal" else f"{code:x}") + numeral.after

@@ -1,0 +1,199 @@
+"""Arguments as a format writes them, held to the JSON Schema of a tool.
+
+What of a schema is enforced where values are not JSON: types, alternatives, ``enum`` and ``const``, properties with
+their order and which of them are required, and the items of lists. Bounds of numbers and lengths, and patterns, are left
+to the reader of the answer. JSON is left to whoever enforces the grammar, or is written out as any other graph.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .. import graph as graphs
+from ..errors import ConstraintError
+from ..graph import Choice, Graph, Insides, Node, Number
+from .json_graph import LIST, closed, make_json_graphs, make_node, opened
+from .schemas import Schema, list_alternatives, list_properties, list_values
+from .texts import find_ends, spell_key, spell_text, write_number, write_text, write_within
+from .tree import NOTHING, Chars, Grammar, Json, Reference, Text, Tree, choose, join, replace_leaves
+from .walk import END, Exits, Field, Slot, Walk
+
+WORD = (("A", "Z"), ("a", "z"), ("0", "9"), ("_", "_"), ("-", "-"))
+_DEFINITIONS = ("$defs", "definitions")
+_LIKE = {"number": "integer", "integer": "number"}
+_LETTERS = str.maketrans("0123456789", "ghijklmnop")
+_JSON = make_json_graphs()
+
+
+class Values:
+    """Makes trees for the values of one object schema, ``root``; rules that they need are added to ``rules``.
+
+    ``insides`` are the graphs of lists and objects by name. ``spaces`` bounds the white space between tokens of JSON.
+    """
+
+    def __init__(self, insides: Mapping[str, Graph], rules: dict[str, Tree], root: Any, spaces: int = 1) -> None:
+        self._insides, self._rules, self._root, self._spaces = insides, rules, root, spaces
+        self._walks: dict[str, Walk] = {}
+
+    # Entries and items ---------------------------------------------------------------------------------------------------
+
+    def write_entries(self, walk: Walk, exits: Exits, schema: Schema) -> tuple[Tree | None, Exits]:
+        """Return the tree of the entries of an object, at least one, behind a field with some exits, and their exits."""
+        properties = list_properties(schema)
+        keys = _list_nodes(walk, exits, "key")
+        if properties is None:
+            fields = [field for key in keys for field in self._list_fields(walk, key, None, {"type": key.type or "string"})]
+            return walk.write_row(exits, [Slot(fields)], repeats=True) if fields else (None, {})
+        slots = [Slot(self._list_ways(walk, keys, name, inner), needed) for name, (inner, needed) in properties.items()]
+        return walk.write_row(exits, slots) if slots else (None, {})
+
+    def _list_ways(self, walk: Walk, keys: list[Node], name: str, schema: Any) -> list[Field]:
+        """List the ways to write an argument."""
+        pairs = [(found, key) for found in list_alternatives(schema, self._root) for key in _find_typed(keys, found["type"])]
+        fields = [field for found, key in pairs for field in self._list_fields(walk, key, name, found)]
+        if not fields:
+            raise ConstraintError(
+                f"constraining calls: this format cannot write the parameter {name!r} as its schema wants it"
+            )
+        return fields
+
+    def _list_fields(self, walk: Walk, key: Node, name: str | None, schema: Schema) -> Iterable[Field]:
+        """List the ways to write a key and a value; without a name the key is any."""
+        written = Chars(WORD, least=1, most=64) if name is None else Text(spell_key(name, key))
+        exits = walk.list_exits(key.name)
+        for value in _list_nodes(walk, exits, "value"):
+            inner = join(self.write(value, schema, find_ends(walk, value)))
+            last, after = value.name, walk.list_exits(value.name)
+            for again in _list_nodes(walk, after, "key", again=True):
+                if name is None:
+                    return  # a name that is repeated must be known
+                inner, last = join(inner, walk.spell(after[again.name][0]), written), again.name
+            for text in exits[value.name]:
+                yield Field(key.name, join(written, walk.spell(text), inner), last)
+
+    def _write_inside(self, name: str, schema: Schema) -> Tree:
+        """Return a reference to the inside of a list or an object that obeys a schema."""
+        kept = {
+            key: schema[key] for key in ("type", "properties", "required", "items", "additionalProperties") if key in schema
+        }
+        text = json.dumps([name, self._spaces, kept], sort_keys=True)
+        text += json.dumps(self._find_definitions()) if "$ref" in text else ""
+        rule = "inside-" + hashlib.sha256(text.encode()).hexdigest()[:10].translate(_LETTERS)
+        if rule not in self._rules:
+            self._rules[rule] = NOTHING  # it may refer to itself
+            self._rules[rule] = self._write_rows(self._find_walk(name), schema)
+        return Reference(rule)
+
+    def _write_rows(self, walk: Walk, schema: Schema) -> Tree:
+        exits, needed = walk.list_exits("start"), False
+        if schema["type"] == "object":
+            needed = any(needed for _, needed in (list_properties(schema) or {}).values())
+            row, ends = self.write_entries(walk, exits, schema)
+        else:
+            row, ends = self._write_items(walk, exits, schema.get("items"))
+        rows = [join(row, walk.spell(text)) for text in ends.get(END, ())] if row is not None else []
+        rows += [] if needed else [walk.spell(text) for text in exits.get(END, ())]
+        if not rows:
+            raise ConstraintError(
+                "constraining calls: how this model ends lists and objects inside of arguments is not known"
+            )
+        return choose(*rows)
+
+    def _write_items(self, walk: Walk, exits: Exits, schema: Any) -> tuple[Tree | None, Exits]:
+        nodes = _list_nodes(walk, exits, "value")
+        pairs = [
+            (found, node) for found in list_alternatives(schema, self._root) for node in _find_typed(nodes, found["type"])
+        ]
+        fields = [Field(node.name, self.write(node, found, find_ends(walk, node)), node.name) for found, node in pairs]
+        return walk.write_row(exits, [Slot(fields)], repeats=True) if fields else (None, {})
+
+    def _find_walk(self, name: str) -> Walk:
+        if name not in self._walks:
+            blank = Chars(((" ", " "), ("\n", "\n")), least=0, most=self._spaces)
+            self._walks[name] = Walk(_JSON[name], blank) if name in _JSON else Walk(self._insides[name])
+        return self._walks[name]
+
+    def _find_definitions(self) -> Schema:
+        return {key: self._root[key] for key in _DEFINITIONS if isinstance(self._root, Mapping) and key in self._root}
+
+    # Values --------------------------------------------------------------------------------------------------------------
+
+    def write(self, node: Node, schema: Schema, ends: tuple[str, ...] = ()) -> Tree:
+        """Return the tree of the values of a node that obey a schema with one type; ``ends`` must not stand in raw text."""
+        codec, values = node.codec, list_values(schema)
+        if isinstance(codec, graphs.Json):
+            return self._write_json(schema, codec, ends)
+        if isinstance(codec, Insides):
+            return self._write_inside(codec.graph, schema)
+        if isinstance(codec, graphs.Text):
+            words = [spell_text(str(value), codec, ends) for value in values]
+            trees: list[Tree] = [Text(word) for word in words if word is not None] if values else [write_text(codec, ends)]
+        elif isinstance(codec, Number):
+            trees = [Text(json.dumps(value)) for value in values] if values else [write_number(schema["type"] == "integer")]
+        else:
+            assert isinstance(codec, Choice)
+            wanted = {json.dumps(value) for value in values} or {"true", "false", "null"}
+            trees = [Text(word) for word, literal in codec.words if literal in wanted]
+        if not trees:
+            raise ConstraintError(f"constraining calls: none of the values {values!r} can be written in this format")
+        return choose(*trees)
+
+    def _write_json(self, schema: Schema, codec: graphs.Json, ends: tuple[str, ...]) -> Tree:
+        """Return the tree of a JSON value; of one inside a text, as that text writes it."""
+        within = codec.within
+        if within is None:
+            return Json({**schema, **self._find_definitions()}, self._spaces, ends)
+        rules: dict[str, Tree] = {}
+        tree = Values({}, rules, self._root, self._spaces).expand([schema])
+
+        def change(leaf: Tree) -> Tree:
+            return Reference(f"{leaf.name}-text") if isinstance(leaf, Reference) else write_within(leaf, within)
+
+        self._rules.update({f"{name}-text": replace_leaves(rule, change) for name, rule in rules.items()})
+        return replace_leaves(tree, change)
+
+    def expand(self, schemas: list[Schema]) -> Tree:
+        """Return the tree of a JSON value that obeys one of some schemas with one type, which are written out."""
+        spell = self._find_walk(LIST).spell
+        kinds = [(found, found["type"]) for found in schemas]
+        return choose(
+            *(
+                join(spell(opened(kind)), self.write(make_node(kind), found, ('"',)), spell(closed(kind)))
+                for found, kind in kinds
+            )
+        )
+
+
+def expand_grammar(grammar: Grammar) -> Grammar:
+    """Return a grammar in which JSON Schemas are written out."""
+    rules = dict(grammar.rules)
+    rules.update({name: _expand_json(rule, rules) for name, rule in grammar.rules.items()})
+    return Grammar(_expand_json(grammar.root, rules), rules)
+
+
+def _expand_json(tree: Tree, rules: dict[str, Tree]) -> Tree:
+    """Return a tree in which JSON Schemas are written out; rules that they need are added."""
+
+    def change(leaf: Tree) -> Tree:
+        if not isinstance(leaf, Json):
+            return leaf
+        return Values({}, rules, leaf.schema, leaf.spaces).expand(list_alternatives(leaf.schema, leaf.schema))
+
+    return replace_leaves(tree, change)
+
+
+def _list_nodes(walk: Walk, exits: Exits, kind: str, again: bool = False) -> list[Node]:
+    nodes = [walk.nodes[target] for target in exits if target in walk.nodes]
+    return [node for node in nodes if node.kind == kind and node.again == again]
+
+
+def _find_typed(nodes: list[Node], kind: str) -> list[Node]:
+    """Return the nodes for values of a type, of a number of the other type where it has none."""
+    for wanted in (kind, _LIKE.get(kind, kind), ""):
+        found = [node for node in nodes if node.type == wanted]
+        if found:
+            return found
+    return []

@@ -1,0 +1,297 @@
+"""The turn that a model writes for a message, found by walking the graph of turns.
+
+A walk takes the edges in their order, and goes back where one does not lead to the end with all fields of the message
+written. It remembers what it has tried, so that no state is entered twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from ..errors import ConstraintError
+from ..graph import Choice, Codec, Edge, Graph, Insides, Json, Node, Number, Start, Text, TurnGraph
+from .texts import encode_text, find_ends, spell_text
+from .walk import Walk
+
+Kind = Literal["structure", "reasoning", "content", "name", "id", "key", "value"]
+State = TypeVar("State")
+Pairs = tuple[tuple[Any, Any], ...]
+
+_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object", type(None): "null"}
+_SHAPE = "a1B2c3D4e"
+
+
+class Piece(NamedTuple):
+    """A part of a turn: what it is, and its text."""
+
+    kind: Kind
+    text: str
+
+
+def write_turn(graph: TurnGraph, message: Mapping[str, Any], start: Start | None = None) -> str:
+    """Return what a model writes for an assistant's message, up to what ends the turn; see :func:`write_pieces`."""
+    return "".join(piece.text for piece in write_pieces(graph, message, start))
+
+
+def write_pieces(graph: TurnGraph, message: Mapping[str, Any], start: Start | None = None) -> tuple[Piece, ...]:
+    """Return what a model writes for an assistant's message, in pieces.
+
+    ``message`` is an OpenAI message: ``reasoning_content``, ``content`` and ``tool_calls``, of which each may be missing.
+    Arguments that are text are written as they stand where the format has them as JSON. ``start`` is the state that a prompt
+    leaves, the first of the graph by default. Costs time in proportion to what is written. Raises :class:`ConstraintError`
+    where no turn of the graph has just these fields.
+    """
+    start = start or next(iter(graph.starts), Start(""))
+    walker = _Walker(graph, message, tuple(map(_Call.read, message.get("tool_calls") or ())))
+    others = [other for other in graph.starts if other != start and start.prompt.endswith(other.prompt)]
+    for begun in (start, *others):
+        found = _search(begun.edges, walker.walk.graph, _State(), walker.step)
+        if found is not None:
+            return _join(found)
+    raise ConstraintError(
+        f"writing a turn: this format has no turn with just these fields behind the prompt {start.prompt!r}"
+    )
+
+
+class _Call(NamedTuple):
+    name: str
+    id: str
+    arguments: Any
+    text: str
+
+    @classmethod
+    def read(cls, call: Mapping[str, Any]) -> _Call:
+        function = call.get("function", call)
+        arguments = function.get("arguments") or {}
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = None
+        return cls(function["name"], call.get("id") or "", found if isinstance(found, dict) else None, text)
+
+
+@dataclass(frozen=True)
+class _State:
+    """What has been written: of the message, of the last call, and of its entries."""
+
+    reasoning: bool = False
+    content: bool = False
+    call: int = -1
+    name: bool = False
+    id: bool = False
+    keys: int = 0
+    values: int = 0
+    arguments: bool = False
+
+
+class _Walker:
+    """Says which edges can be taken, and what is written then."""
+
+    def __init__(self, graph: TurnGraph, message: Mapping[str, Any], calls: tuple[_Call, ...]) -> None:
+        self.walk = Walk(graph.turn, stops=graph.stops, starts=graph.starts)
+        self.rows = _Rows(dict(graph.insides), graph.sorted_keys)
+        self.message, self.calls = message, calls
+        repeats, ordered = graph.repeated_keys, graph.sorted_keys
+        self.pairs: list[Pairs] = [_list_pairs(call.arguments or {}, ordered, repeats) for call in calls]
+
+    def step(self, state: _State, edge: Edge, node: Node) -> tuple[_State | None, list[Piece]] | None:
+        """Return the state behind an edge (None: the end) and what is written; None where it cannot be taken."""
+        text = str(max(state.call + edge.opens_call, 0)).join(edge.parts)
+        if self.walk.ends(edge):
+            place = self.walk.find_stop(text)
+            stop = next((stop for stop in self.walk.stops if text.startswith(stop, place)), "")
+            return (None, [Piece("structure", text[:place] + stop)]) if self._is_done(state) else None
+        if edge.opens_call:
+            if not self._is_written(state) or state.call + 1 >= len(self.calls):
+                return None
+            state = replace(state, call=state.call + 1, name=False, id=False, keys=0, values=0, arguments=False)
+        found = self._step_text(state, node) if node.kind in ("reasoning", "content") else self._step_field(state, node)
+        return None if found is None else (found[0], [Piece("structure", text), *found[1]])
+
+    def _is_written(self, state: _State) -> bool:
+        """Whether the last call is whole."""
+        if state.call < 0:
+            return True
+        return state.name and (state.arguments or state.values == state.keys == len(self.pairs[state.call]))
+
+    def _is_done(self, state: _State) -> bool:
+        fields = (state.reasoning or not self._find("reasoning")) and (state.content or not self._find("content"))
+        return fields and state.call + 1 == len(self.calls) and self._is_written(state)
+
+    def _find(self, kind: str) -> str:
+        return str(self.message.get("reasoning_content" if kind == "reasoning" else kind) or "")
+
+    def _step_text(self, state: _State, node: Node) -> tuple[_State, list[Piece]] | None:
+        text = self._find(node.kind)
+        alike = [other for other in self.walk.graph.nodes if other.kind == node.kind]
+        fits = node.beside_calls == bool(self.calls) or len(alike) == 1
+        if not text or not fits or not self._is_written(state):
+            return None
+        kind: Kind = "reasoning" if node.kind == "reasoning" else "content"
+        done = state.reasoning if kind == "reasoning" else state.content
+        after = replace(state, reasoning=True) if kind == "reasoning" else replace(state, content=True)
+        return None if done else (after, self.rows.write(node, text, kind) or [])
+
+    def _step_field(self, state: _State, node: Node) -> tuple[_State, list[Piece]] | None:
+        if state.call < 0:
+            return None
+        call, pairs = self.calls[state.call], self.pairs[state.call]
+        if node.kind == "name":
+            return (replace(state, name=True), [Piece("name", call.name)]) if state.name == node.again else None
+        if node.kind == "id":
+            carries = self.walk.carries_name(node)
+            ident = call.id or (f"{call.name}:{state.call}" if carries else _SHAPE)
+            named = state.name or carries
+            return (replace(state, id=True, name=named), [Piece("id", ident)]) if state.id == node.again else None
+        if node.kind == "arguments":
+            codec = node.codec
+            text = encode_text(call.text, codec.within) if isinstance(codec, Json) and codec.within else call.text
+            return None if state.arguments or state.keys else (replace(state, arguments=True), [Piece("value", text)])
+        found = self.rows.step(self.walk, (state.keys, state.values), node, pairs)
+        if found is None or state.arguments or call.arguments is None:
+            return None
+        return replace(state, keys=found[0][0], values=found[0][1]), found[1]
+
+
+class _Rows:
+    """Writes values, lists and objects."""
+
+    def __init__(self, insides: Mapping[str, Graph], ordered: bool) -> None:
+        self._walks = {name: Walk(graph) for name, graph in insides.items()}
+        self._ordered = ordered
+
+    def step(
+        self, walk: Walk, state: tuple[int, int], node: Node, pairs: Pairs
+    ) -> tuple[tuple[int, int], list[Piece]] | None:
+        """Return what is written by entering a key or a value; the state counts those that are written."""
+        keys, values = state
+        number = keys - 1 if node.again else keys if node.kind == "key" else values
+        if not 0 <= number < len(pairs) or (node.kind == "value" and pairs[number][0] is not None and values >= keys):
+            return None
+        key, value = pairs[number]
+        if not _fits(node, value) and not node.again:
+            return None
+        if node.kind == "key":
+            return (keys + (not node.again), values), self.write(node, key, "key") or []
+        written = self.write(node, value, "value") if _is_best(walk, node, value) else None
+        return None if written is None else ((max(keys, values + 1), values + 1), written)
+
+    def write(self, node: Node, value: Any, kind: Kind) -> list[Piece] | None:
+        """Return a value as a node writes it, None where it cannot."""
+        codec = node.codec
+        if isinstance(codec, Insides):
+            return self._write_inside(self._walks[codec.graph], value)
+        text = _write_scalar(codec, value)
+        return None if text is None else [Piece(kind, text)]
+
+    def _write_inside(self, walk: Walk, value: Any) -> list[Piece] | None:
+        pairs = _list_pairs(value, self._ordered) if isinstance(value, dict) else tuple((None, item) for item in value)
+
+        def step(state: tuple[int, int], edge: Edge, node: Node) -> tuple[tuple[int, int] | None, list[Piece]] | None:
+            before = Piece("structure", "0".join(edge.parts))
+            if node.kind == "end":
+                return (None, [before]) if state == (len(pairs), len(pairs)) else None
+            found = self.step(walk, state, node, pairs)
+            return None if found is None else (found[0], [before, *found[1]])
+
+        return _search(tuple(walk.graph.leaving("start")), walk.graph, (0, 0), step)
+
+
+def _fits(node: Node, value: Any) -> bool:
+    """Whether a value has the type of a node; of numbers, whole ones may stand where any may."""
+    kind = _TYPES[type(value)]
+    return node.type in ("", kind) or (node.type == "number" and kind == "integer")
+
+
+def _is_best(walk: Walk, node: Node, value: Any) -> bool:
+    """Whether no other way to write a string needs fewer escapes: templates choose quotes by what is between them."""
+    if not isinstance(node.codec, Text) or not isinstance(value, str):
+        return True
+    alike = [other for other in walk.graph.nodes if other.kind == "value" and other.type == node.type]
+    costs = {other.name: _count_cost(walk, other, value) for other in alike} if len(alike) > 1 else {node.name: 0}
+    return costs[node.name] == min(costs.values())
+
+
+def _count_cost(walk: Walk, node: Node, value: str) -> int:
+    """Return 0 where nothing in a text could end it, 1 where escapes prevent that, 2 where nothing does."""
+    assert isinstance(node.codec, Text)
+    ends = find_ends(walk, node)
+    if not any(end in value for end in ends):
+        return 0
+    return 2 if spell_text(value, node.codec, ends) is None else 1
+
+
+def _write_scalar(codec: Codec, value: Any) -> str | None:
+    if isinstance(codec, Text):
+        return encode_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), codec)
+    written = json.dumps(value, ensure_ascii=False)
+    if isinstance(codec, Number):
+        return written
+    if isinstance(codec, Choice):
+        return next((word for word, literal in codec.words if literal == written), None)
+    return encode_text(written, codec.within) if isinstance(codec, Json) and codec.within else written
+
+
+def _list_pairs(value: Mapping[str, Any], ordered: bool, repeats: bool = False) -> Pairs:
+    """Return the entries of an object; of a list, one for each item where a format repeats its key."""
+    pairs: list[tuple[Any, Any]] = []
+    for key, inner in sorted(value.items(), key=lambda entry: entry[0].lower()) if ordered else value.items():
+        pairs += [(key, item) for item in inner] if repeats and isinstance(inner, list) else [(key, inner)]
+    return tuple(pairs)
+
+
+def _search(
+    edges: Iterable[Edge],
+    graph: Graph,
+    state: State,
+    step: Callable[[State, Edge, Node], tuple[State | None, list[Piece]] | None],
+) -> list[Piece] | None:
+    """Return what is written on the first way to the end, None where there is none."""
+    nodes = {node.name: node for node in graph.nodes}
+    leaving: dict[str, list[Edge]] = {}
+    for edge in graph.edges:
+        leaving.setdefault(edge.source, []).append(edge)
+    ranks = {node.name: number for number, node in enumerate(graph.nodes)}
+
+    def rank(edge: Edge) -> int:  # the shape that the template takes best comes first
+        return ranks[edge.target] if edge.opens_call or nodes[edge.target].kind == "arguments" else 0
+
+    for found in leaving.values():
+        found.sort(key=lambda edge: (rank(edge), len(edge.text) if edge.opens_call else 0))
+    trail: list[list[Piece]] = []
+    ways = [iter([(state, edge) for edge in sorted(edges, key=rank)])]
+    seen: set[tuple[str, State]] = set()
+    while ways:
+        for before, edge in ways[-1]:
+            node = nodes[edge.target]
+            taken = step(before, edge, node)
+            if taken is None:
+                continue
+            after, pieces = taken
+            if after is None:
+                return [piece for part in (*trail, pieces) for piece in part]
+            if (node.name, after) not in seen:
+                seen.add((node.name, after))
+                trail.append(pieces)
+                ways.append(iter([(after, edge) for edge in leaving.get(node.name, ())]))
+                break
+        else:
+            ways.pop()
+            if trail:
+                trail.pop()
+    return None
+
+
+def _join(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
+    """Join neighbours that are structure, and drop empty pieces."""
+    joined: list[Piece] = []
+    for piece in pieces:
+        if joined and joined[-1].kind == piece.kind == "structure":
+            joined[-1] = Piece("structure", joined[-1].text + piece.text)
+        elif piece.text:
+            joined.append(piece)
+    return tuple(joined)

@@ -1,0 +1,382 @@
+"""The command ``chat-autoparser``: look at a format, parse with it, compare, certify, and check many templates.
+
+Exit status: 0, or 1 where something was found that each command's help names, or 2 for input that cannot be used, which
+one line on standard error names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import partial_json_parser
+
+from ..analysing import analyze
+from ..converse.roundtrip import check_output, check_roundtrips
+from ..delta import Delta
+from ..errors import AutoparserError, MissingTemplateError
+from ..export.certificate import FILE_NAME, load_certificate, make_certificate
+from ..export.response import compare_response_template
+from ..graph.chat_format import ChatFormat
+from ..message import fold_deltas
+from ..parse import StreamParser
+from ..renderer import Renderer
+from ..source import read_response_template
+from .describe import lay_out
+from .difference import compare, cross, lay_out_changes
+from .display import Display
+from .doctor import examine, lay_out_findings
+from .options import BAD_INPUT, FOUND, INTERRUPTED, OK, PIPE_CLOSED, make_argument_parser
+from .overview import check_template, choose_width, lay_out_result, lay_out_summary, make_heading, make_report
+from .page import make_page
+from .roundtrips import lay_out_roundtrips
+from .sources import (
+    InputError,
+    find_path,
+    find_templates,
+    list_placeholders,
+    list_templates,
+    load_template,
+    read_text,
+    read_tools,
+    write_text,
+)
+from .spans import Line, Span, make_visible, split_lines
+from .turns import KnownTurn, cut_pieces, list_turns, pick_example, say_switches
+from .verdict import rate, summarise
+
+_PIECE = 1 << 16
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command with the given arguments (those of the process by default) and return its exit status.
+
+    Exits by itself, with status 0 or 2, only where argparse does: for ``--help``, ``--version`` and wrong usage.
+    """
+    arguments = make_argument_parser(_ACTIONS).parse_args(argv)
+    _prepare_output()
+    try:
+        status: int = arguments.run(arguments)
+        sys.stdout.flush()
+        return status
+    except (InputError, AutoparserError) as error:
+        print(f"chat-autoparser: {make_visible(str(error)).replace(chr(10), ' ')}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone; what Python flushes at exit must not fail once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+
+
+# inspect
+
+
+def inspect_template(arguments: argparse.Namespace) -> int:
+    """Print a template's format, verdict and a worked example."""
+    _refuse_ignored(arguments, "html", ("output", "tools", "prompt"))
+    renderer = _load(arguments)
+    format = _analyze(renderer, arguments)
+    if arguments.json:
+        _print_json(format.to_dict())
+        return OK
+    turns = list_turns(renderer, format) if renderer else []
+    if arguments.html:
+        return _write_page(arguments, renderer, format, turns)
+    display = Display()
+    display.print(*lay_out(format))
+    for note in _list_notes(arguments, renderer, format):
+        display.print(Line(), Line.of(("fair", make_visible(note))))
+    _print_example(display, pick_example(turns))
+    return OK
+
+
+def _refuse_ignored(arguments: argparse.Namespace, wanted: str, names: Iterable[str]) -> None:
+    """Refuse options that would do nothing because another is missing."""
+    for name in names:
+        if getattr(arguments, name) is not None and not getattr(arguments, wanted):
+            raise InputError(f"--{name} does nothing without --{wanted}")
+
+
+def _list_notes(arguments: argparse.Namespace, renderer: Renderer | None, format: ChatFormat) -> Iterator[str]:
+    """Say what was assumed, and where another source disagrees."""
+    if arguments.switches:
+        yield f"Assumed in every request: {say_switches(tuple(arguments.switches))}"
+    yield from list_placeholders(renderer)
+    if arguments.template is None:
+        return
+    path = find_path(arguments.template)
+    names = list_templates(path)
+    if len(names) > 1 and arguments.name is None:
+        yield f"There are several templates, {', '.join(names)}: chosen as transformers does; --template NAME picks one"
+    template = read_response_template(path)
+    for fault in compare_response_template(format, template) if template is not None else ():
+        yield f"The response_template of the model disagrees. {fault}"
+
+
+def _print_example(display: Display, turn: KnownTurn | None) -> None:
+    if turn is None:
+        return
+    pieces = list(cut_pieces(turn))
+    under = f" with {say_switches(turn.switches)}" if turn.switches else ""
+    display.print(
+        Line(),
+        Line.of(("title", f"A turn as the model writes it{under}"), ("note", " (dim: the end of the prompt)")),
+        *split_lines([Span("note", turn.added), *(Span(*piece) for piece in pieces)], "    "),
+    )
+    display.print_legend(dict.fromkeys(piece.kind for piece in pieces))
+
+
+def _write_page(arguments: argparse.Namespace, renderer: Renderer | None, format: ChatFormat, turns: list[KnownTurn]) -> int:
+    """Write the page that `--html` names."""
+    output = read_text(arguments.output) if arguments.output else None
+    prompt = read_text(arguments.prompt) if arguments.prompt else None
+    name = str(arguments.template or arguments.examples)
+    notes = list(_list_notes(arguments, renderer, format))
+    trips = check_roundtrips(renderer, format) if renderer and not arguments.examples else None
+    tools = read_tools(arguments.tools)
+    page = make_page(name, format, renderer, turns, output=output, tools=tools, prompt=prompt, notes=notes, trips=trips)
+    write_text(arguments.html, page)
+    print(f"wrote {make_visible(str(arguments.html))}")
+    return OK
+
+
+# parse
+
+
+def parse_output(arguments: argparse.Namespace) -> int:
+    """Read a model's raw output from standard input and print the message, or its deltas as they come."""
+    if arguments.prompt and arguments.switches:
+        raise InputError("--set does nothing beside --prompt, which tells where the output begins: give one of the two")
+    tools = read_tools(arguments.tools)
+    prompt = read_text(arguments.prompt) if arguments.prompt else None
+    format = _analyze(_load(arguments), arguments)
+    if sys.stdin is None:
+        raise InputError("there is no standard input to read the model's output from")
+    if sys.stdin.isatty():
+        print("chat-autoparser: reading the model's output from the terminal; end it with Ctrl-D", file=sys.stderr)
+    parser = format.parser(tools, prompt)
+    deltas: list[Delta] = []
+    for delta in _feed_parts(parser, _read_parts(sys.stdin.buffer)):
+        deltas.append(delta)
+        if arguments.stream:
+            _print_json(delta.to_openai(), indent=None)
+    if not arguments.stream:
+        _print_json(fold_deltas(deltas))
+    for index in sorted(parser.incomplete_calls):
+        print(f"chat-autoparser: note: {_describe_incomplete(deltas, index)}", file=sys.stderr)
+    return OK
+
+
+def _describe_incomplete(deltas: Iterable[Delta], index: int) -> str:
+    """Say which call is incomplete, and what can be read of its arguments so far."""
+    pieces = [delta for delta in deltas if delta.kind == "tool_call" and delta.index == index]
+    name, written = pieces[0].name, "".join(delta.text for delta in pieces)
+    try:
+        read = partial_json_parser.loads(written)
+    except ValueError:
+        read = None
+    if not read:
+        return f"the tool call to {name} is incomplete, before its arguments"
+    return f"the tool call to {name} is incomplete; of its arguments there is {json.dumps(read, ensure_ascii=False)}"
+
+
+def _feed_parts(parser: StreamParser, parts: Iterable[str]) -> Iterator[Delta]:
+    for part in parts:
+        yield from parser.feed(part)
+    yield from parser.finish()
+
+
+def _read_parts(stream: BinaryIO) -> Iterator[str]:
+    """Read a stream of UTF-8 in pieces as they arrive, without waiting for lines."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    decoded = 0
+    while True:
+        data: bytes = stream.read1(_PIECE)  # type: ignore[attr-defined]
+        pending = len(decoder.getstate()[0])
+        try:
+            text = decoder.decode(data, final=not data)
+        except UnicodeDecodeError as error:
+            place = decoded - pending + error.start
+            raise InputError(f"standard input is not valid UTF-8: {error.reason} at byte {place}") from None
+        decoded += len(data)
+        if text:
+            yield text
+        if not data:
+            return
+
+
+# check, diff, doctor, certify
+
+
+def check_paths(arguments: argparse.Namespace) -> int:
+    """Analyse many templates, print what was derived and proven, and tell by the status whether all is."""
+    paths = find_templates(arguments.paths)
+    out = Display()
+    progress = out if sys.stdout.isatty() else Display(sys.stderr)
+    width = choose_width(paths, out.width)
+    results = []
+    if not arguments.json:
+        out.print(make_heading(width))
+    with progress.track(len(paths)) as begin:
+        for path in paths:
+            begin(str(path))
+            load = _Loading(str(path), arguments)
+            results.append(check_template(path, load, lambda renderer: _analyze(renderer, arguments)))
+            if not arguments.json:
+                out.print(lay_out_result(results[-1], width))
+    if arguments.json:
+        _print_json(make_report(results))
+    else:
+        out.print(Line(), lay_out_summary(results))
+    if any(result.unreadable for result in results):
+        return BAD_INPUT
+    return OK if all(result.proven for result in results) else FOUND
+
+
+def show_difference(arguments: argparse.Namespace) -> int:
+    """Say what changed in the format from one template to another."""
+    renderers = [_Loading(path, arguments)() for path in (arguments.first, arguments.second)]
+    one, other = (analyze(renderer) for renderer in renderers)
+    changes = compare(one, other)
+    crossings = [cross(renderers[0], one, other), cross(renderers[1], other, one)]
+    if arguments.json:
+        _print_json({"changes": list(map(asdict, changes)), "read": list(map(asdict, crossings))})
+    else:
+        Display().print(*lay_out_changes(changes, crossings))
+    return FOUND if changes or one.graph != other.graph else OK
+
+
+def examine_model(arguments: argparse.Namespace) -> int:
+    """Say which built-in parsers of the installed engines read a model's turns, and the flags to use."""
+    path = find_path(arguments.model)
+    if not path.is_dir():
+        raise InputError(f"{arguments.model} is no model folder: the engines' parsers need the tokenizer that lies in it")
+    renderer = load_template(arguments.model, switches=dict(arguments.switches))
+    format = analyze(renderer)
+    findings = examine(path, renderer, format, Display(sys.stderr))
+    if arguments.json:
+        _print_json([asdict(finding) for finding in findings])
+    else:
+        Display().print(*lay_out_findings(findings, arguments.model))
+    return OK if any(finding.best_reads_all for finding in findings) else FOUND
+
+
+def certify(arguments: argparse.Namespace) -> int:
+    """Write a certificate, or hold one against its template."""
+    renderer = _load(arguments)
+    if renderer is None:
+        raise InputError("a certificate belongs to a template: name one")
+    if arguments.verify:
+        format = load_certificate(arguments.verify, renderer)
+        print(f"{make_visible(str(arguments.verify))} fits the template: {summarise(format.verdict)}")
+        return OK if rate(format.verdict) == "good" else FOUND
+    format = _analyze(renderer, arguments)
+    path = find_path(arguments.template)
+    target: Path = arguments.to or (path if path.is_dir() else path.parent) / FILE_NAME
+    write_text(target, json.dumps(make_certificate(renderer, format), ensure_ascii=False) + "\n")
+    print(f"wrote {make_visible(str(target))}: {summarise(format.verdict)}")
+    return OK if rate(format.verdict) == "good" else FOUND
+
+
+# roundtrip
+
+
+def check_round_trips(arguments: argparse.Namespace) -> int:
+    """Say which turns come back unchanged when their message is rendered with the next turn."""
+    renderer = _load(arguments)
+    if renderer is None:
+        raise InputError("round trips need a template: name one")
+    format, encode = _analyze(renderer, arguments), _load_encode(find_path(arguments.template))
+    if arguments.output:
+        results = check_output(renderer, format, read_text(arguments.output), encode=encode)
+    else:
+        results = check_roundtrips(renderer, format, encode=encode)
+    if arguments.json:
+        _print_json([result.to_dict() for result in results])
+    else:
+        Display().print(*lay_out_roundtrips(results))
+    return OK if all(result.fault != "parse" for result in results) else FOUND
+
+
+def _load_encode(path: Path) -> Callable[[str], list[int]] | None:
+    """Return how a model folder's tokenizer turns text into tokens; None where there is none or tokenizers is missing."""
+    file = path / "tokenizer.json"
+    if not file.is_file():
+        return None
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        return None
+    tokenizer = Tokenizer.from_file(str(file))
+    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+
+
+# What all of them need
+
+
+class _Loading:
+    """Loads a template with the options of a command."""
+
+    def __init__(self, given: str, arguments: argparse.Namespace) -> None:
+        self._given, self._arguments = given, arguments
+
+    def __call__(self) -> Renderer:
+        given = self._arguments
+        tokens = {"bos_token": given.bos_token, "eos_token": given.eos_token}
+        named = {name: token for name, token in tokens.items() if token is not None}
+        return load_template(self._given, given.name, dict(given.switches), **named)
+
+
+def _load(arguments: argparse.Namespace) -> Renderer | None:
+    """Load the template; None where there is none and examples stand for it."""
+    if arguments.template is None:
+        if not arguments.examples:
+            raise InputError("name a template or a model folder, or teach the format with --examples FILE")
+        return None
+    try:
+        return _Loading(arguments.template, arguments)()
+    except MissingTemplateError:
+        if arguments.examples:
+            return None
+        raise
+
+
+def _analyze(renderer: Renderer | None, arguments: argparse.Namespace) -> ChatFormat:
+    return analyze(renderer, examples=arguments.examples) if arguments.examples else analyze(renderer)
+
+
+def _print_json(value: Any, indent: int | None = 2) -> None:
+    encoding = codecs.lookup(sys.stdout.encoding or "utf-8").name
+    print(json.dumps(value, ensure_ascii=encoding != "utf-8", indent=indent), flush=True)
+
+
+def _prepare_output() -> None:
+    """Let what the stream's encoding lacks be printed as an escape: a lone surrogate, or a sign on an old terminal."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure: Callable[..., None] | None = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+_ACTIONS = {
+    "inspect": inspect_template,
+    "parse": parse_output,
+    "check": check_paths,
+    "roundtrip": check_round_trips,
+    "diff": show_difference,
+    "doctor": examine_model,
+    "certify": certify,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,296 @@
+"""A format in words: the verdict first, then how a turn begins and ends, and how reasoning, content and calls are written.
+
+:func:`lay_out` makes lines of pieces, each with its kind; :func:`describe` is their text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ..graph import Choice, Edge, Insides, Json, Node, Number, Text
+from ..graph.chat_format import ChatFormat, Conversation
+from ..graph.view import Marker, State, kind_of, walk_call
+from .spans import Line, Span, make_visible, measure, show_text
+from .verdict import lay_out_counterexample, lay_out_doubts, rate, rate_status, summarise
+
+_WIDEST_LABEL = 32
+_WIDEST_VALUE = 56
+
+_WORDS = {"name": "NAME", "id": "ID", "key": "KEY", "value": "VALUE", "arguments": "ARGUMENTS"}
+_STATES: dict[State, str] = {
+    "reasoning": "inside reasoning",
+    "content": "behind reasoning",
+    "open": "with reasoning, content or calls",
+}
+
+
+class Row(NamedTuple):
+    """A row of a description: a label, what it labels, and a remark."""
+
+    label: str
+    value: tuple[Span, ...]
+    note: str = ""
+
+
+def describe(format: ChatFormat) -> str:
+    """Return a format as text that a person can read, without a line break at its end."""
+    return "\n".join(map(str, lay_out(format)))
+
+
+def lay_out(format: ChatFormat) -> Iterator[Line]:
+    """Return the lines of a description."""
+    verdict = format.verdict
+    yield Line.of(("title", "Chat format: "), (rate(verdict), summarise(verdict)))
+    yield from lay_out_doubts(format)
+    for note in verdict.notes:
+        yield Line.of(("text", "  "), ("note", "note: " + make_visible(note)))
+    sections = list_sections(format)
+    widest = max(len(row.label) for rows in sections.values() for row in rows)
+    for title, rows in sections.items():
+        yield Line()
+        yield Line.of(("title", title))
+        yield from _align(rows, min(widest, _WIDEST_LABEL))
+    if verdict.counterexample is not None:
+        yield from lay_out_counterexample(verdict.counterexample)
+
+
+def list_sections(format: ChatFormat) -> dict[str, list[Row]]:
+    """Return the rows of a description by section; those that say nothing are left out."""
+    sections = {
+        "Turn": _list_turn(format),
+        "Reasoning": _list_reasoning(format),
+        "Content": _list_content(format),
+        "Tool calls": _list_tools(format),
+        "Conversation": _list_conversation(format.conversation),
+        "Template": _list_capabilities(format),
+        "Proof": (_row(part, [Span(rate_status(status), status)]) for part, status in format.verdict.parts),
+    }
+    found = {title: list(rows) for title, rows in sections.items()}
+    return {title: rows for title, rows in found.items() if rows}
+
+
+def _align(rows: list[Row], label_width: int) -> Iterator[Line]:
+    widths = [measure(row.value) for row in rows if row.note]
+    value_width = max((width for width in widths if width <= _WIDEST_VALUE), default=0)
+    for label, value, note in rows:
+        spans = [Span("text", "  "), Span("label", f"{label:<{label_width}}"), Span("text", "  "), *value]
+        if note:
+            spans += [Span("text", " " * (max(0, value_width - measure(value)) + 2)), Span("note", note)]
+        yield Line(tuple(spans))
+
+
+def _row(label: str, value: Iterable[Span] | str, note: str = "") -> Row:
+    return Row(label, (Span("text", value),) if isinstance(value, str) else tuple(value), note)
+
+
+def _list_turn(format: ChatFormat) -> Iterator[Row]:
+    if format.header:
+        yield _row("header", show_text(format.header), "right before what the model writes")
+    else:
+        yield _row("header", "none: the prompt ends with the user's text")
+    stops = [span for stop in format.stops for span in (Span("text", " or "), *show_text(stop))][1:]
+    yield _row("end of turn", stops or "not marked: the engine's own end of text")
+    told: set[tuple[object, ...]] = set()
+    for switches, added, state in format.states or (((), "", "open"),):
+        label = name_switches(switches) if switches else "prompt adds" if not told else "or, after other messages"
+        label = f"with {label}" if switches else label
+        says = _STATES[state] if format.reasoning else "with content or calls"
+        if (label, added) not in told:
+            yield _row(label, show_text(added) if added else "nothing", f"generation starts {says}")
+        told.add((label, added))
+
+
+def name_switches(switches: Iterable[tuple[str, str]]) -> str:
+    """Return the settings of switches in one line."""
+    return ", ".join(f"{make_visible(name)}={make_visible(value)}" for name, value in switches)
+
+
+def _list_reasoning(format: ChatFormat) -> Iterator[Row]:
+    reasoning = format.reasoning
+    if reasoning is None:
+        yield _row("none", "the template prints none")
+        return
+    if reasoning.start:
+        yield _row("opened by", show_text(reasoning.start.written), _find_opener(format))
+    else:
+        yield _row("opened by", "nothing: it begins where the turn begins")
+    yield _row("closed by", show_text(reasoning.end.written) if reasoning.end else "nothing that is known")
+    yield _row(
+        "shown in prompts", "only in turns with tool calls" if reasoning.beside_calls_only else "as the messages have it"
+    )
+
+
+def _find_opener(format: ChatFormat) -> str:
+    """Say who writes what opens reasoning."""
+    inside = [switches for switches, _, state in format.states if state == "reasoning"]
+    if format.states and format.states[0][2] == "reasoning":
+        return "by the prompt"
+    switched = next(filter(None, inside), ())
+    return f"by the prompt with {name_switches(switched)}, else by the model" if switched else "by the model"
+
+
+def _list_content(format: ChatFormat) -> Iterator[Row]:
+    content = format.content
+    if content.wrapped == "never":
+        yield _row("written", "plainly: it is what is left of the turn")
+        return
+    yield _row("wrapped", {"with calls": "only beside calls"}.get(content.wrapped, content.wrapped))
+    for label, marker in (("opened by", content.start), ("closed by", content.end)):
+        if marker:
+            yield _row(label, show_text(marker.written))
+
+
+def _list_tools(format: ChatFormat) -> Iterator[Row]:
+    tools, graph = format.tools, format.graph
+    if tools is None:
+        yield _row("none", "how a call is written is not known" if format.capabilities.tools else "the template prints none")
+        return
+    for label, marker, place in (
+        ("section opened by", tools.section_start, "before the first call of a turn"),
+        ("section closed by", tools.section_end, "behind the last call of a turn"),
+    ):
+        if marker:
+            yield _row(label, show_text(marker.written), place)
+    yield _row("a call", show_call(format))
+    if tools.separator:
+        yield _row("between two calls", show_text(tools.separator))
+    yield _row("several calls", "yes" if tools.parallel else "not seen: the template prints one call a turn")
+    nodes = [edge.source for edge in walk_call(graph)]
+    if not any(kind_of(graph, name) == "id" for name in nodes):
+        yield _row("id", "none is written")
+    yield from _list_values(format)
+
+
+def show_call(format: ChatFormat) -> list[Span]:
+    """Return one call as it is written, with words in capitals in the place of its fields."""
+    tools, graph = format.tools, format.graph
+    path = walk_call(graph)
+    if tools is None or not path:
+        return []
+    spans = show_text(tools.call_start.written)
+    for edge in path:
+        kind = kind_of(graph, edge.source)
+        spans += [
+            Span("value" if kind == "arguments" else kind, _WORDS[kind]),
+            *_show_edge(edge, path, tools.call_end, format),
+        ]
+    return spans
+
+
+def _show_edge(edge: Edge, path: tuple[Edge, ...], end: Marker, format: ChatFormat) -> list[Span]:
+    """Return the text behind a field; behind the last one, what closes the call."""
+    text = edge.text
+    if edge is path[-1]:
+        place = text.find(end.written) if end else -1
+        place = (
+            place + len(end.written)
+            if place >= 0
+            else min((p for s in format.stops if (p := text.find(s)) >= 0), default=len(text))
+        )
+        text = text[:place]
+    return show_text(text)
+
+
+def _list_values(format: ChatFormat) -> Iterator[Row]:
+    nodes = format.graph.turn.nodes
+    path = [edge.source for edge in walk_call(format.graph)]
+    for node in nodes:
+        if node.name in path and node.kind == "arguments" and isinstance(node.codec, Json):
+            form = "a JSON object inside a JSON string" if node.codec.within else "a JSON object"
+            yield _row("arguments", f"{form}, passed on as the model writes it")
+            return
+    told: dict[str, list[str]] = {}
+    for node in nodes:
+        if node.kind == "value":
+            told.setdefault(_say_codec(node), []).append(node.type)
+    for form, types in told.items():
+        kinds = ", ".join(dict.fromkeys(kind or "value" for kind in types))
+        yield _row(kinds if len(kinds) <= _WIDEST_LABEL else "values of other types", form)
+
+
+def _say_codec(node: Node) -> str:
+    """Say how a value is written."""
+    codec = node.codec
+    if isinstance(codec, Choice):
+        return (
+            ", ".join(f"{make_visible(written)} for {value}" for written, value in codec.words if written != value)
+            or "as in JSON"
+        )
+    if isinstance(codec, (Number, Json)):
+        return "as in JSON"
+    if isinstance(codec, Insides):
+        return "in a notation of its own"
+    if isinstance(codec, Text) and (codec.escapes or codec.numeral):
+        return f"text, {len(codec.escapes)} characters escaped"
+    return "text as it stands"
+
+
+def _list_capabilities(format: ChatFormat) -> Iterator[Row]:
+    able = format.capabilities
+    shown = {
+        "tools": able.tools,
+        "tool calls": able.tool_calls,
+        "parallel calls": able.parallel_calls,
+        "tool results": able.tool_role,
+        "system messages": able.system_role,
+        "content null": able.null_content,
+    }
+    if not any(shown.values()):
+        return
+    yield _row("takes", ", ".join(name for name, taken in shown.items() if taken))
+    missing = ", ".join(name for name, taken in shown.items() if not taken)
+    if missing:
+        yield _row("does not take", missing)
+    if able.arguments != "none":
+        yield _row("arguments wanted", f"as {'an object' if able.arguments == 'object' else 'a JSON string'}")
+    yield _row("reads the switches", ", ".join(able.switches) or "none")
+
+
+def _list_conversation(talk: Conversation) -> Iterator[Row]:
+    if not talk.steps:
+        return  # it was not asked for
+    if talk.opening:
+        yield _row("begins with", show_text(talk.opening))
+    for role in talk.roles:
+        value = [*show_text(role.start), Span("content", "…"), *show_text(role.end)]
+        yield _row(role.name, value, f"inside the next message of the {role.within}'s" if role.within else "")
+    if not talk.roles:
+        yield _row("messages", "not known: no conversation of two turns is rendered with all messages in it")
+    elif not talk.proven:
+        yield _row("", "not proven: renders are not these texts one after the other")
+    if talk.preset:
+        yield _row("without a system message", show_text(_cut_middle(talk.preset)))
+    for rule in list_rules(talk):
+        yield _row("rule", rule)
+
+
+def _cut_middle(text: str, length: int = 60) -> str:
+    return text if len(text) <= length else f"{text[: length // 2]} … {text[-length // 2 :]}"
+
+
+def list_rules(talk: Conversation) -> Iterator[str]:
+    """Say in words which conversations a template does not take, as far as pairs of messages tell."""
+    for step in talk.steps:
+        if step.before == "*" and step.kind != "any other role":
+            does = "drops it without a word" if step.outcome == "dropped" else "refuses it"
+            yield f"takes no message of the kind {step.kind!r}: {does}"
+    pairs = {(step.before, step.kind): step.outcome for step in talk.steps if step.before != "*"}
+    plain = ("user", "assistant")
+    if all(pairs.get((role, role)) == "refused" for role in plain):
+        yield "roles must alternate: user, assistant, user, …"
+    else:
+        for role in plain:
+            if pairs.get((role, role)) in ("refused", "dropped", "replaces"):
+                yield f"takes no two messages of the role {role!r} in a row"
+    if pairs.get(("", "assistant")) == "refused":
+        yield "the first message must not be the assistant's"
+    later = {pairs.get((role, "system")) for role in plain} - {None}
+    if later and "printed" not in later:
+        yield f"a system message stands at the beginning only: {'refused' if 'refused' in later else 'dropped'} elsewhere"
+    if pairs.get(("assistant", "")) == "refused":
+        yield "the last message must not be the assistant's"
+    for role in talk.needed:
+        yield f"wants at least one message of the role {role!r}"
+    for role in talk.single:
+        yield f"prints only the last of several messages of the role {role!r}"

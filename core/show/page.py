@@ -1,0 +1,241 @@
+"""One page of HTML that shows a format: the verdict, the format, a turn and a conversation in colours, and an output as
+it streams in.
+
+What the page shows comes from strangers: templates, models, names of files. Jinja's autoescape writes every text, the data
+for the script has no character that HTML knows, the script puts text into the page as text only, and the page's own policy
+allows its one style sheet and its one script, known by their hashes, and nothing from anywhere else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from ..converse.roundtrip import RoundTrip
+from ..errors import TemplateError
+from ..graph.chat_format import ChatFormat
+from ..renderer import Renderer
+from .describe import list_sections
+from .spans import Line, make_visible
+from .turns import KnownTurn, cut_pieces, pick_example, say_switches
+from .verdict import lay_out_counterexample, list_doubts, rate, rate_status, summarise
+
+_MOST_PIECES = 20_000
+_SYSTEM, _USER, _RESULT = "Be brief.", "What will the weather be?", "Rain on day "
+_FOLLOWING = {"user": "a question", "tool": "results", "later": "results, an answer and a question"}
+_FILES = {"chat_template.jinja", "chat_template.json", "tokenizer_config.json"}
+
+
+class Piece(NamedTuple):
+    """A part of a rendered conversation: whose message and which field it is from, and that in words."""
+
+    role: str
+    field: str
+    origin: str
+    text: str
+
+
+def make_page(
+    name: str,
+    format: ChatFormat,
+    renderer: Renderer | None,
+    turns: Sequence[KnownTurn],
+    *,
+    output: str | None = None,
+    tools: Sequence[dict[str, Any]] | None = None,
+    prompt: str | None = None,
+    notes: Sequence[str] = (),
+    trips: Sequence[RoundTrip] | None = None,
+) -> str:
+    """Return the page as HTML.
+
+    ``name`` is what the template was called by, ``turns`` are turns that it renders. ``output`` is what a model wrote behind
+    ``prompt`` with the request's ``tools``; an example stands in for it. ``trips`` are round trips, or None where they
+    were not tried.
+    """
+    turn = pick_example(turns)
+    if output is None and turn is not None:
+        output, tools, prompt, about = turn.text, turn.tools or None, turn.prompt, "This is the turn from above."
+    else:
+        about = "This is the output that was given." if output else "There is nothing to show."
+    deltas = _list_deltas(format, output or "", tools, prompt)
+    style, script = (_read(f"page.{kind}") for kind in ("css", "js"))
+    values = {
+        **_list_words(name, format, notes),
+        **_list_talk(renderer, turn),
+        "stream_about": about,
+        "output": make_visible(output or ""),
+        "length": len(output or ""),
+        "deltas": [(position, make_visible(json.dumps(delta, ensure_ascii=False))) for position, delta in deltas],
+        "trips": None if trips is None else list(_merge_trips(trips)),
+        "kept": len({(trip.turn, trip.after, trip.switches) for trip in trips or () if trip.kept}),
+        "tried": len({(trip.turn, trip.after, trip.switches) for trip in trips or ()}),
+        "data": _embed({"text": output or "", "deltas": deltas}),
+        "style": Markup(style),
+        "script": Markup(script),
+        "style_hash": _hash(style),
+        "script_hash": _hash(script),
+    }
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    return environment.from_string(_read("page.html")).render(values)
+
+
+def _list_words(name: str, format: ChatFormat, notes: Sequence[str]) -> dict[str, Any]:
+    """Return what the page says of a format in words."""
+    verdict = format.verdict
+    example = list(lay_out_counterexample(verdict.counterexample))[1:] if verdict.counterexample else []
+    sections = list_sections(format)
+    sections.pop("Proof", None)
+    return {
+        "model": make_visible(name_model(name)),
+        "source": make_visible(name),
+        "rating": rate(verdict),
+        "summary": summarise(verdict),
+        "parts": [(part, status, rate_status(status)) for part, status in verdict.parts],
+        "doubts": [
+            doubt._replace(reason=make_visible(doubt.reason), step=make_visible(doubt.step)) for doubt in list_doubts(format)
+        ],
+        "notes": [make_visible(note) for note in (*verdict.notes, *notes)],
+        "counterexample": [_show(line) for line in example],
+        "sections": {title: [(row.label, row.value, row.note) for row in rows] for title, rows in sections.items()},
+    }
+
+
+def _show(line: Line) -> list[tuple[str, str]]:
+    return [(span.kind, span.text) for span in line.spans]
+
+
+def _list_talk(renderer: Renderer | None, turn: KnownTurn | None) -> dict[str, Any]:
+    """Return what the page shows of a turn and of a conversation with it."""
+    pieces = [(piece.kind, make_visible(piece.text)) for piece in cut_pieces(turn) if piece.text] if turn else []
+    talk = list(_make_talk(renderer, turn)) if renderer and turn else []
+    under = f" ({say_switches(turn.switches)})" if turn and turn.switches else ""
+    return {
+        "under": under,
+        "assumed": f"Examples are rendered with {say_switches(turn.switches)}."
+        if turn and under
+        else "No switch is set in examples.",
+        "turn": pieces,
+        "added": make_visible(turn.added) if turn else "",
+        "turn_kinds": list(dict.fromkeys(kind for kind, _ in pieces)),
+        "talk": talk,
+        "roles": list(dict.fromkeys(piece.role for piece in talk if piece.role != "none")),
+        "no_talk": "There is no template that renders one." if renderer is None else "The template renders none.",
+    }
+
+
+def name_model(given: str) -> str:
+    """Return the name of the model in what the command was given: a folder's, a file's, or the one on the hub."""
+    path = Path(given)
+    if not path.exists():
+        return given
+    path = path.resolve()
+    if path.is_dir() or path.name in _FILES:
+        folder = path if path.is_dir() else path.parent
+        cached = re.search(r"models--(.+?)--(.+)", str(folder.parent.parent.name))
+        return f"{cached[1]}/{cached[2]}" if cached else folder.name
+    return path.stem
+
+
+def _read(file: str) -> str:
+    """Return one of the page's files, which are the project's own: nothing in them comes from a stranger."""
+    return (files(__package__) / file).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+def _embed(value: Any) -> Markup:
+    """Return data as JSON that can stand in a script element whatever is in it."""
+    text = json.dumps(value, ensure_ascii=True)
+    for char in "<>&":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return Markup(text)
+
+
+def _list_deltas(
+    format: ChatFormat, text: str, tools: Sequence[dict[str, Any]] | None, prompt: str | None
+) -> list[tuple[int, dict[str, Any]]]:
+    """Return the deltas of an output that comes in character by character, each with how many had come in."""
+    parser = format.parser(tools, prompt)
+    step = 1 + len(text) // _MOST_PIECES
+    deltas = []
+    for start in range(0, len(text), step):
+        piece = text[start : start + step]
+        deltas += [(start + len(piece), delta.to_openai()) for delta in parser.feed(piece)]
+    return deltas + [(len(text), delta.to_openai()) for delta in parser.finish()]
+
+
+def _merge_trips(trips: Sequence[RoundTrip]) -> Iterator[dict[str, Any]]:
+    """Return what became of round trips, each outcome once with the turns that it is true of."""
+    best: dict[tuple[Any, ...], RoundTrip] = {}
+    for trip in trips:
+        key = (trip.turn, trip.after, trip.switches)
+        if key not in best or (trip.kept, bool(trip.repair)) > (best[key].kept, bool(best[key].repair)):
+            best[key] = trip
+    merged: dict[tuple[Any, ...], list[str]] = {}
+    for trip in best.values():
+        outcome = (trip.kept, trip.fault, trip.earlier, trip.later, trip.repair)
+        under = f" ({say_switches(trip.switches)})" if trip.switches else ""
+        merged.setdefault(outcome, []).append(f"{trip.turn}, then {_FOLLOWING.get(trip.after, trip.after)}{under}")
+    for (kept, fault, earlier, later, repair), turns in merged.items():
+        texts = {"kept": "unchanged" if kept else f"changed by the {fault}", "earlier": earlier, "later": later}
+        texts["repair"] = say_switches(repair)
+        shown = {label: make_visible(text) for label, text in texts.items()}
+        yield {**shown, "kind": "good" if kept else "bad", "turns": [make_visible(turn) for turn in turns]}
+
+
+# The conversation
+
+
+def _make_talk(renderer: Renderer, turn: KnownTurn) -> Iterator[Piece]:
+    """Render a conversation with the turn in it, and tell which of its words come from which message."""
+    history = [
+        {**message, "content": _say(message["content"], _USER)} for message in turn.messages if message["role"] == "user"
+    ]
+    results = [
+        {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": _RESULT + str(number)}
+        for number, call in enumerate(turn.calls)
+    ]
+    for system in (True, False):
+        lead = [{"role": "system", "content": _say(history[0]["content"], _SYSTEM)}] if system else []
+        messages = [*lead, *history, turn.message, *results]
+        try:
+            text = renderer(messages, list(turn.tools) or None, True, **dict(turn.switches))
+        except TemplateError:
+            continue
+        yield from _cut(text, messages, turn)
+        return
+
+
+def _say(content: Any, text: str) -> Any:
+    return [{"type": "text", "text": text}] if isinstance(content, list) else text
+
+
+def _cut(text: str, messages: Sequence[dict[str, Any]], turn: KnownTurn) -> Iterator[Piece]:
+    words = {_SYSTEM: ("system", "content"), _USER: ("user", "content")}
+    words.update({word: ("assistant", kind) for word, kind in turn.words().items()})
+    words.update({_RESULT + str(number): ("tool", "content") for number in range(len(turn.calls))})
+    pattern = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in sorted(words, key=len, reverse=True))
+    at, asked = 0, text.find(_USER)
+    answered = text.find(_RESULT) if _RESULT in text else len(text)
+    for match in re.finditer(pattern, text):
+        role, field = words[match[0]]
+        if role == "assistant" and match.start() < asked:
+            role, field = "tools", "declaration"
+        elif role == "assistant" and match.start() > answered:
+            role = "tool"
+        yield Piece("none", "marker", "the template", make_visible(text[at : match.start()]))
+        yield Piece(role, field, f"{role}: {field}", make_visible(match[0]))
+        at = match.end()
+    yield Piece("none", "marker", "the template", make_visible(text[at:]))

@@ -1,0 +1,56 @@
+"""A format in a few lines, for the log of a server: the verdict, reasoning, content and calls, and what is in doubt."""
+
+from __future__ import annotations
+
+from ..graph.chat_format import ChatFormat
+from ..graph.view import Marker
+from .describe import show_call
+from .spans import make_visible, show_text
+from .verdict import list_doubts, summarise
+
+
+def summarise_format(format: ChatFormat) -> list[str]:
+    """Return a format in four lines: the verdict, reasoning, content and tool calls, each as the model writes it."""
+    content = format.content
+    return [
+        summarise(format.verdict),
+        "reasoning: " + _say_reasoning(format),
+        "content: " + ("plain" if content.wrapped == "never" else _say_between(content.start, "…", content.end)),
+        "tool calls: " + _say_calls(format),
+    ]
+
+
+def warn_of_doubts(format: ChatFormat) -> list[str]:
+    """Return what could not be established, a line for each part: why, what that means for a client, and what to do."""
+    return [
+        make_visible(f"{doubt.part} {doubt.status}: {doubt.reason}; {doubt.cost}. Next step: {doubt.step}.", layout=False)
+        for doubt in list_doubts(format)
+    ]
+
+
+def name_start(format: ChatFormat) -> str:
+    """Say how the prompt without switches leaves reasoning: ``"opened by the prompt"``, ``"closed by the prompt"`` or
+    nothing.
+    """
+    state = format.states[0][2] if format.states else "open"
+    return {"reasoning": "opened by the prompt", "content": "closed by the prompt"}.get(state, "")
+
+
+def _say_reasoning(format: ChatFormat) -> str:
+    reasoning = format.reasoning
+    if reasoning is None:
+        return "none"
+    how = name_start(format)
+    return _say_between(reasoning.start, "…", reasoning.end) + (f" ({how})" if how else "")
+
+
+def _say_calls(format: ChatFormat) -> str:
+    tools = format.tools
+    if tools is None:
+        return "not known, though the template takes tools" if format.capabilities.tools else "none"
+    call = "".join(span.text for span in show_call(format))
+    return _say_between(tools.section_start, call, tools.section_end)
+
+
+def _say_between(start: Marker, inner: str, end: Marker) -> str:
+    return inner.join("".join(span.text for span in show_text(marker.written)) for marker in (start, end))

@@ -1,0 +1,137 @@
+"""Turns with words that a person can read, as a model writes them: what examples, comparisons and judges of parsers use."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple
+
+from ..ask.question import Call, Question, Switches
+from ..converse.author import CONTENT, REASONING, Author, make_calls
+from ..graph.chat_format import ChatFormat
+from ..renderer import Renderer
+
+
+class Piece(NamedTuple):
+    """A part of a turn: the kind of field it is from, or ``structure``."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class KnownTurn:
+    """A turn of which is known what stands in it.
+
+    ``added`` is what the generation prompt adds, ``text`` what the model writes behind it, and ``stop`` what ends the turn.
+    ``reasoning``, ``content`` and ``calls`` are None or empty where the template does not print them. ``messages``,
+    ``tools`` and ``switches`` are what a request says that leads to ``prompt``, ``message`` is the turn as it is handed
+    back.
+    """
+
+    prompt: str
+    added: str
+    text: str
+    stop: str
+    reasoning: str | None
+    content: str | None
+    calls: tuple[Call, ...]
+    messages: tuple[dict[str, Any], ...]
+    message: dict[str, Any]
+    tools: tuple[dict[str, Any], ...]
+    switches: Switches
+
+    @property
+    def fields(self) -> int:
+        """How many fields it shows."""
+        return bool(self.reasoning) + bool(self.content) + len(self.calls)
+
+    @property
+    def name(self) -> str:
+        """What stands in it, in words."""
+        parts = [name for name, there in (("reasoning", self.reasoning), ("content", self.content)) if there]
+        parts += [f"{len(self.calls)} call{'s' if len(self.calls) > 1 else ''}"] if self.calls else []
+        return ", ".join(parts) + (f" ({say_switches(self.switches)})" if self.switches else "")
+
+    def words(self) -> dict[str, str]:
+        """Return what stands in the fields, each text with its kind."""
+        words: dict[str, str] = {}
+        for kind, text in (("reasoning", self.reasoning), ("content", self.content)):
+            words.update({text: kind} if text else {})
+        for call in self.calls:
+            words.update({call.name: "name", call.id: "id"})
+            for key, value in call.object.items():
+                words.update({key: "key", value if isinstance(value, str) else json.dumps(value): "value"})
+        return words
+
+    @property
+    def expected(self) -> dict[str, Any]:
+        """The message that it means, with arguments as objects."""
+        calls = [{"name": call.name, "arguments": call.object} for call in self.calls]
+        return {"reasoning_content": self.reasoning, "content": self.content, "tool_calls": calls}
+
+
+def say_switches(switches: Switches) -> str:
+    """Return switches in one line."""
+    return ", ".join(f"{name}={value!r}" for name, value in switches)
+
+
+def list_turns(renderer: Renderer, format: ChatFormat) -> list[KnownTurn]:
+    """Return turns as the model writes them: with reasoning or none, content or none, two calls, one or none, for each
+    setting of the switches that changes what the prompt adds. Empty where the template renders none. Costs some dozens
+    of renders.
+    """
+    author = Author(renderer, format)
+    found: dict[tuple[str, str], KnownTurn] = {}
+    for switches in dict.fromkeys([(), *(_read_switches(start.switches) for start in format.graph.starts)]):
+        for reasoning, content, count in product((REASONING, None), (CONTENT, None), (2, 1, 0) if author.calls else (0,)):
+            question = Question(reasoning, content, make_calls(count, author.named_ids), switches, tools=bool(count))
+            turn = _write(author, question) if reasoning or content or count else None
+            if turn is not None:
+                found.setdefault((turn.prompt, turn.text), turn)
+    return list(found.values())
+
+
+def _read_switches(switches: tuple[tuple[str, str], ...]) -> Switches:
+    return tuple((name, ast.literal_eval(value)) for name, value in switches)
+
+
+def _write(author: Author, question: Question) -> KnownTurn | None:
+    made, message = author.write(question), author.answer(question)
+    if made is None or message is None:
+        return None
+    start = author.find_start(made.prompt)
+    return KnownTurn(
+        made.prompt,
+        start.prompt if start else "",
+        made.text,
+        made.stop,
+        question.reasoning,
+        question.content,
+        question.calls,
+        tuple(author.build_prompt(question)),
+        message,
+        tuple(author.choose_tools(question) or ()),
+        question.switches,
+    )
+
+
+def pick_example(turns: Sequence[KnownTurn]) -> KnownTurn | None:
+    """Return the turn that shows most, under as few switches as that takes."""
+    return max(turns, key=lambda turn: (turn.fields, bool(turn.reasoning), -len(turn.switches)), default=None)
+
+
+def cut_pieces(turn: KnownTurn) -> Iterator[Piece]:
+    """Return a turn in pieces, each field told from the texts around it."""
+    words = turn.words()
+    pattern = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in sorted(words, key=len, reverse=True))
+    at = 0
+    for match in re.finditer(pattern, turn.text):
+        yield Piece("structure", turn.text[at : match.start()])
+        yield Piece(words[match[0]], match[0])
+        at = match.end()
+    yield Piece("structure", turn.text[at:] + turn.stop)

@@ -1,0 +1,164 @@
+"""What a proof says, in words: in one line, why a part is not proven, and what to do next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Literal, NamedTuple
+
+from ..ask.words import LATER, RESULT, SYSTEM, USER
+from ..graph.chat_format import FROM_INSTRUCTIONS, TAUGHT, ChatFormat, Counterexample, Verdict
+from .spans import Line, Span, make_visible, split_lines
+
+Rating = Literal["good", "fair", "bad"]
+
+_RATINGS: dict[str, str] = {
+    "proven": "good",
+    TAUGHT: "good",
+    "absent": "note",
+    "partly proven": "fair",
+    FROM_INSTRUCTIONS: "fair",
+}
+_COSTS = {
+    "reasoning": "reasoning may arrive as content, or content as reasoning",
+    "content": "content may arrive with markup in it",
+    "tools": "tool calls may arrive as content",
+}
+_WORDS = {"tools": "call"}
+_TEACH = "give one or two raw outputs of the model, with the messages they mean, as examples"
+
+
+class Doubt(NamedTuple):
+    """A part that is not proven: its status, why, what that means for a client, and what to do next."""
+
+    part: str
+    status: str
+    reason: str
+    cost: str
+    step: str
+
+
+def rate_status(status: str) -> str:
+    """Return ``good``, ``fair`` or ``bad`` for the status of a part; ``note`` where there is nothing to prove."""
+    return _RATINGS.get(status, "bad")
+
+
+def rate(verdict: Verdict) -> Rating:
+    """Return ``good`` where all is proven, ``fair`` where something is, else ``bad``."""
+    if verdict.checked and verdict.proven:
+        return "good"
+    return "fair" if verdict.passed else "bad"
+
+
+def summarise(verdict: Verdict) -> str:
+    """Return a verdict in one line."""
+    if not verdict.checked:
+        return "not proven, no turn was read back"
+    word = {"good": "proven", "fair": "partly proven", "bad": "not established"}[rate(verdict)]
+    open_parts = ", ".join(f"{part} {status}" for part, status in verdict.parts if status not in ("proven", "absent"))
+    word += f" ({open_parts})" if open_parts else ""
+    return f"{word}; {verdict.passed} of {verdict.checked} rendered turns were read back exactly"
+
+
+def list_doubts(format: ChatFormat) -> list[Doubt]:
+    """Return what is not proven, part by part."""
+    found = []
+    for part, status in format.verdict.parts:
+        if rate_status(status) in ("fair", "bad"):
+            reason, step = _explain(format, part, status)
+            found.append(Doubt(part, status, reason, _COSTS.get(part, "it may be read wrongly"), step))
+    return found
+
+
+def _explain(format: ChatFormat, part: str, status: str) -> tuple[str, str]:
+    """Return why a part is not proven, and what to do next."""
+    verdict = format.verdict
+    if status == FROM_INSTRUCTIONS:
+        return "the template prints no such turn; its instructions to the model show how one is written", _TEACH
+    if part == "tools" and format.tools is None:
+        return "the template takes tools, but prints no call", _TEACH
+    example = verdict.counterexample
+    if example is not None and example.aspect.startswith(part):
+        return "a turn that the template renders is read otherwise (the counterexample)", "compare the two, and " + _TEACH
+    note = next((note for note in verdict.notes if _WORDS.get(part, part) in note), None)
+    if note is not None:
+        return note, _TEACH
+    return "not all of its turns could be rendered and read back", _TEACH
+
+
+def lay_out_doubts(format: ChatFormat) -> Iterator[Line]:
+    """Return lines that tell why parts are not proven, and the next step for each."""
+    for doubt in list_doubts(format):
+        yield Line.of(
+            ("text", "  "),
+            (rate_status(doubt.status), f"{doubt.part} {doubt.status}: "),
+            ("text", make_visible(doubt.reason)),
+        )
+        yield Line.of(("text", "    "), ("note", f"{doubt.cost}; next step: {make_visible(doubt.step)}"))
+
+
+def lay_out_counterexample(example: Counterexample) -> Iterator[Line]:
+    """Return the lines of a counterexample, in which only what differs is shown."""
+    yield Line()
+    yield Line.of(("title", "Smallest counterexample"), ("text", f" ({example.aspect})"))
+    yield Line.of(("text", "  "), ("label", "the template writes, behind the prompt:"))
+    yield from split_lines([Span("note", _cut_tail(example.prompt)), Span("text", example.text)], "    ")
+    for part, expected, got in compare_fields(example.expected, example.got):
+        yield Line.of(("text", "  "), ("label", part))
+        yield Line.of(("text", "    expected  "), ("good", make_visible(expected)))
+        yield Line.of(("text", "    got       "), ("bad", make_visible(got)))
+
+
+def _cut_tail(prompt: str, length: int = 80) -> str:
+    for word in (USER, LATER, RESULT, SYSTEM):
+        prompt = prompt.replace(word, "…")
+    return prompt if len(prompt) <= length else "…" + prompt[-length:]
+
+
+def compare_fields(expected: str, got: str) -> Iterator[tuple[str, str, str]]:
+    """Return the fields in which two messages, given as JSON, differ: name, and what stands in each, as JSON."""
+    try:
+        one, other = json.loads(expected), json.loads(got)
+    except ValueError:
+        one, other = expected, got
+    one, other = _read_arguments(one), _read_arguments(other)
+    if not _holds_id(one):
+        other = _drop_ids(other)
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        yield "message", _dump(one), _dump(other)
+        return
+    for name in dict.fromkeys([*one, *other]):
+        if (one.get(name) or None) != (other.get(name) or None):
+            yield name, _dump(one.get(name)), _dump(other.get(name))
+
+
+def _read_arguments(value: Any, key: str = "") -> Any:
+    """Return a message whose arguments are read, where they are JSON as text."""
+    if isinstance(value, dict):
+        return {name: _read_arguments(inner, name) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_read_arguments(inner) for inner in value]
+    if key == "arguments" and isinstance(value, str):
+        with suppress(ValueError, RecursionError):
+            return json.loads(value)
+    return value
+
+
+def _holds_id(message: Any) -> bool:
+    calls = message.get("tool_calls") if isinstance(message, dict) else None
+    return any(isinstance(call, dict) and call.get("id") for call in calls or ())
+
+
+def _drop_ids(message: Any) -> Any:
+    """Return a message without the ids of its calls: where the template writes none, those that a parser makes up say nothing."""
+    if not isinstance(message, dict) or not isinstance(message.get("tool_calls"), list):
+        return message
+    calls = [{**call, "id": None} if isinstance(call, dict) and "id" in call else call for call in message["tool_calls"]]
+    return {**message, "tool_calls": calls}
+
+
+def _dump(value: Any) -> str:
+    if value is None or value == []:
+        return "nothing"
+    return value if isinstance(value, str) and "\n" not in value else json.dumps(value, ensure_ascii=False)

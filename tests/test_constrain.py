@@ -1,0 +1,236 @@
+"""Grammars of calls: what real templates render passes, and what was not asked for does not.
+
+The grammars are enforced here by Python's regular expressions, from the same tree that is printed for engines; what
+xgrammar makes of the printed tags is tested in `tests/engines`, and for the whole corpus by `scripts/constrain.py`.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
+
+from conversations import PLAIN_TEXT, TOOLS
+from corpus import load_corpus
+from turns import Turn, build_turns
+
+import chat_autoparser as ca
+from chat_autoparser.analysing import analyze
+from chat_autoparser.constrain import build_grammar, build_structural_tag, build_text_grammar
+from chat_autoparser.constrain.calls import find_closing
+from chat_autoparser.constrain.tree import Chars, Choice, Free, Grammar, Reference, Repeat, Sequence, Text, Tree, Until
+from chat_autoparser.constrain.values import expand_grammar
+from chat_autoparser.graph.chat_format import ChatFormat
+
+DEMO = Path(__file__).resolve().parent.parent / "scripts" / "demo.jinja"
+NAMED = {"type": "function", "function": {"name": "send_postcard"}}
+# Not in the order of the schema, or with what it does not declare.
+DISOBEDIENT = ("call undeclared", "call null", "call nested", "call booleans")
+
+SHAPES = (
+    "Qwen-Qwen3-0.6B",
+    "Qwen-Qwen3-Coder-Next",
+    "GLM-4.7-Flash",
+    "MiniMaxAI-MiniMax-M3-MXFP8",
+    pytest.param("moonshotai-Kimi-K2.5", marks=pytest.mark.xfail(strict=True, reason="two of its calls are not learnt")),
+    "deepseek-ai-DeepSeek-V4",
+    "openai-gpt-oss-safeguard-20b",
+    "mistralai-Mistral-7B-Instruct-v0.3",
+    "Gryphe-Gemma-4-31B-StyleTune",
+    "allenai-Olmo-3-7B-Instruct",
+    "danish-foundation-models-croco-munin-apertus-8b-da-simpo-full-50k",
+    "tiiuae-Falcon3-7B-Instruct",
+)
+
+
+NO_CALLS = analyze(
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+
+
+def write_pattern(tree: Tree, grammar: Grammar, depth: int = 0) -> str:
+    """The regular expression of a tree; what refers to itself is followed to a depth."""
+    if isinstance(tree, Text):
+        return re.escape(tree.text)
+    if isinstance(tree, Chars):
+        inside = "".join(f"{re.escape(first)}-{re.escape(last)}" for first, last in tree.ranges)
+        signs = f"[{'^' if tree.negated else ''}{inside}]" if inside else r"[\s\S]"
+        return f"{signs}{{{tree.least},{'' if tree.most is None else tree.most}}}"
+    if isinstance(tree, Until):
+        return f"(?:(?!{'|'.join(map(re.escape, tree.ends))})[\\s\\S])*"
+    if isinstance(tree, Sequence):
+        return "".join(write_pattern(part, grammar, depth) for part in tree.parts)
+    if isinstance(tree, Choice):
+        return f"(?:{'|'.join(write_pattern(part, grammar, depth) for part in tree.parts)})"
+    if isinstance(tree, Repeat):
+        most = "" if tree.most is None else tree.most
+        return f"(?:{write_pattern(tree.part, grammar, depth)}){{{tree.least},{most}}}"
+    if isinstance(tree, Free):
+        heads = "|".join(re.escape(trigger) for trigger, _ in tree.rules)
+        rules = "|".join(re.escape(trigger) + write_pattern(inner, grammar, depth) for trigger, inner in tree.rules)
+        text = f"(?:(?!{heads})[\\s\\S])*"
+        return f"{text}(?:(?:{rules}){text})*" if tree.loop else f"{text}(?:{rules})?"
+    assert isinstance(tree, Reference)
+    return write_pattern(grammar.rules[tree.name], grammar, depth + 1) if depth < 2 else "(?!)"
+
+
+def accepts(format: ChatFormat, text: str, tools: list[dict[str, Any]], choice: Any = "required", **options: Any) -> bool:
+    grammar = expand_grammar(build_grammar(format, tools, choice, **options))
+    return re.fullmatch(write_pattern(grammar.root, grammar), text) is not None
+
+
+@cache
+def study(name: str) -> tuple[ChatFormat, tuple[tuple[Turn, str], ...]]:
+    source = next(source for source in load_corpus(name) if name in source.names)
+    format = analyze(source.text, bos_token="<s>", eos_token="</s>")
+    return format, tuple(list_calls(format, build_turns(source.name, source.text, quick=True)))
+
+
+def list_calls(format: ChatFormat, turns: list[Turn]) -> Iterator[tuple[Turn, str]]:
+    """The turns that consist of calls, with what is written behind the end of reasoning."""
+    end = find_closing(format)
+    for turn in turns:
+        if not turn.expected["tool_calls"] or turn.expected["content"] or not turn.tools or turn.unreadable:
+            continue
+        if end and end in turn.text:
+            yield turn, turn.text[turn.text.rindex(end) + len(end) :]
+        elif not turn.expected["reasoning_content"]:
+            yield turn, turn.text
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_what_a_template_renders_passes(name: str) -> None:
+    format, turns = study(name)
+    turns = tuple((t, text) for t, text in turns if not t.name.startswith(DISOBEDIENT))
+    assert len(turns) >= 2
+    refused = [(turn.name, text) for turn, text in turns if not accepts(format, text, turn.tools or [])]
+    assert not refused
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_what_was_not_asked_for_does_not_pass(name: str) -> None:
+    format, turns = study(name)
+    texts = {turn.name: text for turn, text in turns}
+    plain = TOOLS["plain"]
+    call = texts["call"]
+    assert accepts(format, call, plain)
+    assert not accepts(format, PLAIN_TEXT, plain)
+    assert not accepts(format, PLAIN_TEXT + call, plain)
+    assert not accepts(format, call, plain, NAMED)
+    wrong, more = copy.deepcopy(plain), copy.deepcopy(plain)
+    wrong[0]["function"]["parameters"]["properties"]["limit"]["type"] = "boolean"
+    more[0]["function"]["parameters"]["properties"]["zone"] = {"type": "string"}
+    more[0]["function"]["parameters"]["required"] = ["habitat", "zone"]
+    assert not accepts(format, call, wrong)
+    assert not accepts(format, call, wrong, "auto", strict=True)
+    assert accepts(format, call, wrong, strict=False) or not any(
+        node.kind == "arguments" for node in format.graph.turn.nodes
+    )
+    assert not accepts(format, call, more)
+    assert accepts(format, "Well." + call, plain, "auto", strict=True)
+    assert accepts(format, PLAIN_TEXT, plain, "auto", strict=True)
+    if "two calls" in texts:
+        assert accepts(format, texts["two calls"], plain)
+        assert not accepts(format, texts["two calls"], plain, parallel=False)
+
+
+def test_the_tag_of_a_template() -> None:
+    tools = [
+        {
+            "type": "function",
+            "function": {
+                "name": "get_weather",
+                "parameters": {
+                    "type": "object",
+                    "properties": {
+                        "city": {"type": "string"},
+                        "days": {"type": "integer"},
+                        "unit": {"enum": ["C", "F"]},
+                    },
+                    "required": ["city"],
+                },
+            },
+        }
+    ]
+    tag = build_structural_tag(analyze(DEMO), tools, "required", parallel=False)
+    assert tag["type"] == "structural_tag"
+    assert json.loads(json.dumps(tag)) == tag
+    texts = str(tag)
+    assert "get_weather:)\\n(:with city:)" in texts
+    assert {"type": "any_text", "excludes": ["(:.:)"]} in tag["format"]["elements"]
+    assert {"type": "grammar", "grammar": 'root ::= ("with unit:)" ("C" | "F") "(:.:)\\n(:")?\n'} in tag["format"][
+        "elements"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tools", "choice", "message"),
+    [
+        ([], "required", "no tools"),
+        (TOOLS["plain"], "none", "nothing to constrain"),
+        (TOOLS["plain"], {"type": "function", "name": "fly"}, "'fly'"),
+        ([{"type": "function", "function": {"name": "two words"}}], "required", "two words"),
+        (TOOLS["plain"], "required", "the template prints none"),
+    ],
+)
+def test_what_cannot_be_constrained_is_said(tools: list[dict[str, Any]], choice: Any, message: str) -> None:
+    with pytest.raises(ca.ConstraintError, match=re.escape(message)):
+        build_structural_tag(NO_CALLS, tools, choice)
+
+
+def test_allowed_tools_and_names_of_both_apis_are_understood() -> None:
+    format, turns = study("Qwen-Qwen3-0.6B")
+    call = next(text for turn, text in turns if turn.name == "call")
+    plain = TOOLS["plain"]
+    allowed = {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "send_postcard"}]}
+    assert not accepts(format, call, plain, allowed)
+    assert accepts(format, call, plain, {"type": "function", "name": "find_okapi"})
+    assert accepts(format, call, plain, {**allowed, "tools": [{"type": "function", "name": "find_okapi"}]})
+
+
+def test_reasoning_may_be_part_of_it() -> None:
+    format, turns = study("Qwen-Qwen3-0.6B")
+    call = next(text for turn, text in turns if turn.name == "call").lstrip()
+    plain = TOOLS["plain"]
+    assert accepts(format, f"Hm.\n</think>\n\n{call}", plain, reasoning="open")
+    assert not accepts(format, call, plain, reasoning="open")
+    assert accepts(format, f"<think>\nHm.\n</think>\n\n{call}", plain, reasoning="possible")
+    assert accepts(format, call, plain, reasoning="possible")
+
+
+def test_a_layout_survives_being_stored() -> None:
+    for name in SHAPES[:8]:
+        format, _ = study(name)
+        assert ChatFormat.from_dict(json.loads(json.dumps(format.to_dict()))) == format
+
+
+def test_a_text_grammar_says_when_to_begin() -> None:
+    format, _ = study("Qwen-Qwen3-0.6B")
+    forced, free = (build_text_grammar(format, TOOLS["plain"], choice) for choice in ("required", "auto"))
+    assert (forced.lazy, forced.triggers) == (False, ())
+    assert (free.lazy, free.triggers) == (True, ("<tool_call>",))
+    assert {"<tool_call>", "</tool_call>", "<think>", "</think>"} <= set(free.preserved)
+    assert free.stops == ("<|im_end|>",)
+    assert free.grammar.startswith("root ::= ")
+
+
+@pytest.mark.parametrize(
+    "name", ["Qwen-Qwen3-0.6B", "GLM-4.7-Flash", "MiniMaxAI-MiniMax-M3-MXFP8", "Gryphe-Gemma-4-31B-StyleTune"]
+)
+def test_a_text_grammar_is_read_by_others(name: str) -> None:
+    gbnf = pytest.importorskip("gbnf", reason="for Python 3.11 and newer only")
+    format, turns = study(name)
+    grammar = build_text_grammar(format, TOOLS["plain"]).grammar
+    call = next(text for turn, text in turns if turn.name == "call")
+    assert any(isinstance(rule, gbnf.RuleEnd) for rule in gbnf.GBNF(grammar, call))
+    with pytest.raises(gbnf.InputParseError):
+        gbnf.GBNF(grammar, PLAIN_TEXT)
