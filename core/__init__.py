@@ -31,51 +31,44 @@ parser belongs to one generation. The same from a shell: ``python -m chat_autopa
 from __future__ import annotations
 
 from .analysis import analyze
-from .attribution import attribute, find_written
-from .bridge import bridge
-from .budget import Budget
+from .ask.budget import Budget
+from .ask.renderer import Renderer, load_renderer
+from .constrain import TextGrammar, build_structural_tag, build_text_grammar
+from .converse.attribution import attribute, find_written
+from .converse.bridge import bridge
+from .converse.roundtrip import check_roundtrips
+from .converse.rules import check_conversation
 from .delta import Delta
 from .errors import AutoparserError, BudgetError, ConstraintError, FormatError, LessonError, TemplateError
 from .export.certificate import find_version
+from .export.response import ResponseTemplate, compare_response_template
 from .format import (
-    Arguments,
+    Asking,
     Capabilities,
     ChatFormat,
     Content,
     Conversation,
     Counterexample,
-    EntriesLayout,
-    EntryLayout,
-    Layout,
-    ListNotation,
+    Edge,
+    Graph,
     Marker,
-    ObjectBody,
-    ObjectNotation,
+    Node,
+    Problem,
     Reasoning,
     Role,
-    SequenceBody,
-    Slot,
     Start,
     Step,
-    StringNotation,
     Tools,
-    Turn,
-    ValueNotation,
+    TurnGraph,
     Verdict,
 )
-from .gbnf import TextGrammar, build_text_grammar
-from .lesson import Lesson, load_environment_lessons, load_lessons
-from .parser import StreamParser
-from .renderer import Renderer, load_renderer
-from .response import ResponseTemplate, compare_response_template
-from .roundtrip import check_roundtrips
-from .structural import build_structural_tag
-from .validation import Problem, check_conversation
+from .parse import StreamParser
+from .teach.lesson import Lesson, load_environment_lessons, load_lessons
 
 __version__ = find_version()
 
 __all__ = [
-    "Arguments",
+    "Asking",
     "AutoparserError",
     "Budget",
     "BudgetError",
@@ -86,32 +79,25 @@ __all__ = [
     "Conversation",
     "Counterexample",
     "Delta",
-    "EntriesLayout",
-    "EntryLayout",
+    "Edge",
     "FormatError",
-    "Layout",
+    "Graph",
     "Lesson",
     "LessonError",
-    "ListNotation",
     "Marker",
-    "ObjectBody",
-    "ObjectNotation",
+    "Node",
     "Problem",
     "Reasoning",
     "Renderer",
     "ResponseTemplate",
     "Role",
-    "SequenceBody",
-    "Slot",
     "Start",
     "Step",
     "StreamParser",
-    "StringNotation",
     "TemplateError",
     "TextGrammar",
     "Tools",
-    "Turn",
-    "ValueNotation",
+    "TurnGraph",
     "Verdict",
     "__version__",
     "analyze",

@@ -28,7 +28,7 @@ from typing import Any
 from corpus import load_corpus
 
 import chat_autoparser as ca
-from chat_autoparser.budget import Budget
+from chat_autoparser.ask.budget import Budget
 
 TOKEN = 4
 SLICE = 100  # how many tokens the parsers are fed in turn

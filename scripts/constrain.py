@@ -30,10 +30,10 @@ from turns import Turn, build_turns
 from xgrammar.testing import _is_grammar_accept_string
 
 import chat_autoparser as ca
-from chat_autoparser.analysing import analyze
+from chat_autoparser.analysis import analyze
 from chat_autoparser.constrain import build_structural_tag
 from chat_autoparser.constrain.calls import find_closing
-from chat_autoparser.graph.chat_format import ChatFormat
+from chat_autoparser.format.chat_format import ChatFormat
 
 JsonObject = dict[str, Any]
 LEFT_OUT = ("call undeclared", "call null", "call nested", "call booleans")

@@ -28,11 +28,14 @@ TOOLS: list[dict[str, Any]] = [
         "type": "function",
         "function": {
             "name": name,
+            "description": f"The tool {name}.",
             "parameters": {
                 "type": "object",
                 "properties": {
-                    key: {"type": "string" if isinstance(value, str) else "integer"} for key, value in arguments.items()
+                    key: {"type": "string" if isinstance(value, str) else "integer", "description": f"The {key}."}
+                    for key, value in arguments.items()
                 },
+                "required": list(arguments),
             },
         },
     }

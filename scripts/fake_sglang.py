@@ -34,7 +34,7 @@ from sglang.srt.parser.reasoning_parser import ReasoningParser
 from sglang.srt.plugins import load_plugins
 from sglang.srt.runtime_context import get_serving
 from sglang.srt.server_args import prepare_server_args
-from sglang_scripted import ScriptReader, script
+from sglang_scripted import ScriptReader, encode_script, script
 
 _LIMIT = 100_000
 
@@ -42,7 +42,8 @@ _LIMIT = 100_000
 class ScriptedManager(TokenizerManager):  # type: ignore[misc]
     """A tokenizer manager that has no scheduler to ask."""
 
-    async def generate_request(self, obj: Any, request: Any = None) -> AsyncIterator[Any]:
+    async def generate_scripted(self, obj: Any, request: Any = None) -> AsyncIterator[Any]:
+        """Do what `generate_request` does, which plugins hook into: so it is replaced, and not overridden."""
         obj.normalize_batch_and_arguments()
         if obj.is_single:
             async for output in self._write(obj, 0):
@@ -60,7 +61,7 @@ class ScriptedManager(TokenizerManager):  # type: ignore[misc]
     async def _write(self, obj: Any, index: int) -> AsyncIterator[Any]:
         wanted = script.get() or {"text": "This request has no script."}
         params = obj.sampling_params or {}
-        ids = [*self.tokenizer.encode(wanted["text"], add_special_tokens=False), self.tokenizer.eos_token_id]
+        ids = [*encode_script(self.tokenizer, wanted), self.tokenizer.eos_token_id]
         most = params.get("max_new_tokens") or _LIMIT
         reason: dict[str, Any] = {"type": "stop", "matched": ids[-1]}
         if len(ids) > most:
@@ -132,6 +133,9 @@ class _Counter:
             Req.update_reasoning_tokens(self._request, ids, self._end)
         elif self._start:
             Req.update_self_opened_reasoning_tokens(self._request, ids, self._start, self._end)
+
+
+TokenizerManager.generate_request = ScriptedManager.generate_scripted
 
 
 def _launch_nothing(*args: Any, **kwargs: Any) -> tuple[list[Any], list[str]]:

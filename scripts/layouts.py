@@ -22,8 +22,8 @@ from corpus import Source, load_corpus
 from rendering import BOS, EOS
 
 import chat_autoparser as ca
-from chat_autoparser.analysing import analyze
-from chat_autoparser.graph.chat_format import ChatFormat
+from chat_autoparser.analysis import analyze
+from chat_autoparser.format.chat_format import ChatFormat
 
 ROLES = ("system", "user", "assistant")
 WORDS = ("zorvim", "quelta", "brasno", "himduk", "wexolf", "jupati")

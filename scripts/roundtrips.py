@@ -29,7 +29,7 @@ from corpus import Source, load_corpus
 from rendering import BOS, EOS
 
 from chat_autoparser import load_renderer
-from chat_autoparser.analysing import analyze
+from chat_autoparser.analysis import analyze
 from chat_autoparser.converse.roundtrip import check_roundtrips
 from chat_autoparser.errors import AutoparserError
 

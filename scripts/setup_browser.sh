@@ -6,20 +6,25 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh
 
-# Runs a command that needs the network; where it fails, its last words are the reason.
+# Runs a command that needs the network; where it fails, what it says of errors is the reason, and a hint follows.
 fetch() {
-    local said
+    local hint=$1 said
+    shift
     if ! said=$("$@" 2>&1); then
-        echo "setup_browser: '$*' failed: $(tail -n 1 <<<"$said")" >&2
+        echo "setup_browser: '$*' failed:" >&2
+        { grep -i -E '(error|fail|timed out)' <<<"$said" || cat <<<"$said"; } | grep -v '^ *at ' | tail -n 3 | cut -c 1-300 >&2 || true
+        echo "setup_browser: $hint" >&2
         exit 3
     fi
 }
 
 if ! .venv/bin/python -c 'import playwright' 2>/dev/null; then
-    fetch .venv/bin/python -m pip install -qq --disable-pip-version-check --editable '.[browser]'
+    fetch "without the package playwright no browser can be driven; pip's configuration says where packages come from." \
+        .venv/bin/python -m pip install -qq --disable-pip-version-check --editable '.[browser]'
 fi
 [ -z "${CHROMIUM:-}" ] || exit 0
 for name in chromium chromium-browser google-chrome chrome; do
     ! command -v "$name" >/dev/null || exit 0
 done
-fetch timeout 300 .venv/bin/python -m playwright install --only-shell chromium
+hint="install the system's Chromium instead: the package is chromium on Debian, Fedora and Arch, chromium-browser on Ubuntu."
+fetch "$hint Or name one: CHROMIUM=/path/to/chromium" timeout 300 .venv/bin/python -m playwright install --only-shell chromium

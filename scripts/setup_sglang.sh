@@ -13,6 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 version=0.5.23
+torch=2.13.0
 environment=build/sglang
 stamp=$environment/installed-from.txt
 log=build/setup_sglang.log
@@ -51,10 +52,17 @@ step() { # step WORDS COMMAND...: run a command with its output in the log, and 
 
 install() { "$environment/bin/python" -m pip install -qq --disable-pip-version-check --no-compile "$@"; }
 
+# The build for CPUs, from where pip is told to look, which is all that a machine without a way out has; else from where
+# PyTorch publishes it, which uv knows; else what there is: a CUDA build runs on a CPU too, and is ten times as large.
+install_torch() {
+    install "torch==$torch+cpu" ||
+        "$environment/bin/uv" pip install --quiet --python "$environment/bin/python" --torch-backend=cpu "torch==$torch" ||
+        install "torch==$torch"
+}
+
 # Many small packages: uv takes a quarter of pip's time. It does not read pip's configuration, so it is told the index.
 install_many() {
     local index
-    install uv
     if index=$("$environment/bin/python" -m pip config get global.index-url 2>/dev/null); then
         export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$index}"
     fi
@@ -89,10 +97,11 @@ free_gb=$(($(df -Pk build | awk 'NR == 2 { print $4 }') / 1024 / 1024))
 echo "Setting up SGLang $version for CPU in $environment, once ($("$python" --version), log in $log)" >&2
 : >"$log"
 step "environment" "$python" -m venv --clear "$environment"
-# First and by itself, so that nothing below can choose another one. Where pip finds a CPU build it is that.
-step "torch" install torch==2.13.0
+step "installer" install uv
+# First and by itself, so that nothing below can choose another one.
+step "torch" install_torch
 step "SGLang" install --no-deps "sglang==$version"
-step "what it imports" install_many torch==2.13.0 \
+step "what it imports" install_many "torch==$torch" \
     transformers==5.19.0 tokenizers==0.23.2 xgrammar==0.2.7 openai==2.8.0 openai-harmony==0.0.4 'llguidance>=1.7.6,<2' \
     compressed-tensors==0.18.0 gguf==0.19.0 partial_json_parser fastapi 'uvicorn>=0.51' uvloop pydantic orjson msgspec \
     aiohttp requests interegular pyzmq psutil setproctitle pillow pybase64 einops sentencepiece tiktoken prometheus-client \

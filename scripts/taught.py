@@ -25,8 +25,8 @@ from rendering import BOS, EOS
 from turns import Study, Turn, find_layout, list_turns, make_turns, study_template
 
 import chat_autoparser as ca
-from chat_autoparser.analysing import analyze
-from chat_autoparser.graph.chat_format import ChatFormat
+from chat_autoparser.analysis import analyze
+from chat_autoparser.format.chat_format import ChatFormat
 
 LEAST = {"one": 95.0, "two": 95.0}
 _FIRST = Call("find_okapi", {"habitat": "pen twelve", "limit": 3})

@@ -95,16 +95,18 @@ class Study:
     """What `rename` found out about the words of its markers, whatever it makes of them."""
 
 
-def build_turns(name: str, source: str, *, quick: bool = False) -> list[Turn]:
+def build_turns(
+    name: str, source: str, *, quick: bool = False, conversations: tuple[Conversation, ...] = CONVERSATIONS
+) -> list[Turn]:
     """All turns of a template, each text once. Raises what Jinja raises for a source that cannot be compiled."""
     study = study_template(name, source)
-    return list_turns(study, quick=quick) if study else []
+    return list_turns(study, quick=quick, conversations=conversations) if study else []
 
 
-def list_turns(study: Study, *, quick: bool = False) -> list[Turn]:
+def list_turns(study: Study, *, quick: bool = False, conversations: tuple[Conversation, ...] = CONVERSATIONS) -> list[Turn]:
     """All turns of a template that has been studied."""
     turns: dict[tuple[str, str, bool], Turn] = {}
-    for conversation, layout, leading in list_layouts(study, quick=quick):
+    for conversation, layout, leading in list_layouts(study, quick=quick, conversations=conversations):
         for turn in make_turns(study, layout, conversation, leading):
             turns.setdefault((turn.prompt, turn.text, turn.tools is None), turn)
     return list(turns.values())
@@ -120,7 +122,9 @@ def study_template(name: str, source: str) -> Study | None:
     return study
 
 
-def list_layouts(study: Study, *, quick: bool = False) -> Iterator[tuple[Conversation, Layout, bool]]:
+def list_layouts(
+    study: Study, *, quick: bool = False, conversations: tuple[Conversation, ...] = CONVERSATIONS
+) -> Iterator[tuple[Conversation, Layout, bool]]:
     """For each conversation its layout, and whether it is to be tried with its end left on, too."""
 
     def lay_out(conversation: Conversation, switches: Switches) -> Layout | None:
@@ -129,7 +133,7 @@ def list_layouts(study: Study, *, quick: bool = False) -> Iterator[tuple[Convers
             study.layouts[key] = find_layout(study, *key)
         return study.layouts[key]
 
-    for conversation in CONVERSATIONS:
+    for conversation in conversations:
         leading = conversation.name in LEADING
         if quick and not leading:
             continue

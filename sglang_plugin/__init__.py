@@ -18,17 +18,23 @@ SWITCH = "CHAT_AUTOPARSER_SGLANG_AUTO"
 
 LOG = logging.getLogger("sglang.chat_autoparser")
 
+OLDEST, NEWER = (0, 5, 23), (0, 5, 24)
+"""The versions of SGLang that the plugin is tested with: from the first on, and before the second.
+
+0.5.23 is the first that hands a parser the rendered prompt and the special tokens of all requests, and lets a grammar hold
+the reasoning as well (`srt/parser/response_template.py`). What is hooked into is no promised interface, so a version that
+nobody has tried is refused instead of being half extended.
+"""
+
 
 def register() -> None:
-    """Add the parsers and hooks to SGLang. Raises ImportError, with the reason, where this SGLang is not known.
+    """Add the parsers and hooks to SGLang: all that are needed, or none. Raises ImportError, with the reason, for none.
 
     SGLang logs what a plugin raises and goes on without it: its own `auto` would then be used, and nobody would notice.
     So a failure is also said in plain words.
     """
     try:
-        from .versions import check_version
-
-        check_version()  # before anything is imported that an older version does not have
+        check_version()  # before anything is imported that another version does not have
         from .registration import register_all
 
         register_all()
@@ -41,6 +47,16 @@ def register() -> None:
             NAME,
         )
         raise
+
+
+def check_version() -> None:
+    """Raise ImportError for a version of SGLang that the plugin was not tested with."""
+    from sglang.version import __version__
+
+    numbers = tuple(int(part) for part in __version__.split("+")[0].split(".")[:3] if part.isdigit())
+    if not OLDEST <= numbers < NEWER:
+        oldest, newer = (".".join(map(str, version)) for version in (OLDEST, NEWER))
+        raise ImportError(f"this is SGLang {__version__}, and {oldest} or newer, but older than {newer}, is needed")
 
 
 def is_switched_off() -> bool:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pydantic import Field
 
 from chat_autoparser import Delta
-from chat_autoparser.parser import StreamParser
+from chat_autoparser.serve import describe_tools
 
-from . import LOG, constraints
-from .engine import (
-    BaseFormatDetector,
-    ResponseTemplateToolDetector,
-    ToolCallItem,
-    forwards_unknown_tools,
-)
-from .formats import Prompt, Reader, get_reader
-from .specials import TokenDropper
-from .tools import describe_tools
+from .constraints import describe_choice
+from .engine import BaseFormatDetector, ResponseTemplateToolDetector, ToolCallItem, forwards_unknown_tools
+from .formats import get_reader
+from .reading import Prompt, Reading, Turn
 
 
 class CallItem(ToolCallItem):  # type: ignore[misc]
@@ -46,35 +40,67 @@ class CallResult(NamedTuple):
 _make = tuple.__new__
 
 
-class KnownCallParser(StreamParser):
-    """Takes only what names a tool of the request for a call; anything else is text."""
+class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
+    """Makes content and tool calls of what follows the reasoning.
 
-    def _admit(self, name: str) -> bool:
-        return super()._admit(name) and self._tools is not None and name in self._tools
+    SGLang makes one for each choice of a request, and others for a look at its constraint. A message of SGLang's that holds
+    text and calls is sent text first: so what comes behind a call waits for the next piece of the output. Where the request
+    wants one call at most, what follows the first is left out. Raises nothing.
+    """
 
-
-class CallStream:
-    """Reads one output. Raises nothing. Where the request wants one call at most, what follows the first is left out."""
-
-    def __init__(self, reader: Reader, tools: list[dict[str, Any]], prompt: Prompt | str | None) -> None:
-        make = StreamParser if forwards_unknown_tools() else KnownCallParser
-        self._parser: Any = make(reader.calls_format, tools, prompt, True)
-        self._single = getattr(prompt, "single", False)
+    def __init__(self, tokenizer: Any = None, prefix: str = "", tools: Sequence[Any] | None = None, **_: Any) -> None:
+        BaseFormatDetector.__init__(self)
+        self._turn = prefix.turn if isinstance(prefix, Prompt) else None
+        self._reader = self._turn.reader if self._turn else get_reader(tokenizer)
+        self._single = bool(self._turn and self._turn.single)
+        self._prompt = prefix or None
+        self._tools = tools
+        self._choice: Any = None
+        self._reading: Reading | None = None
         self._late: list[Delta] = []
-        # Where the first stage is ours, it has dropped them.
-        self._dropper = reader.make_dropper() if not reader.splits else TokenDropper(frozenset(), ())
+        self._parsed: tuple[str, CallResult] | None = None
+        self.tool_close_literals: list[str] = []
+        self.incomplete_tool_call_indices: set[int] = set()
 
     @property
-    def incomplete(self) -> set[int]:
-        """The numbers of the calls that were cut off."""
-        return {index for index in self._parser.incomplete_calls if not index or not self._single}
+    def _left(self) -> Turn | None:
+        """The turn on which the first stage has left what it read, if it is ours as well."""
+        return self._turn if self._turn and self._turn.joined and self._turn.first else None
 
-    def feed(self, text: str) -> CallResult:
-        """Read a piece; return what can be sent with it: up to text that stands behind a call, which waits for the next."""
-        try:
-            deltas = self._parser.feed(self._dropper.feed(text))
-        except Exception:  # whatever it is, the client gets its text
-            deltas = self._give_up(text)
+    def _start(self, tools: Sequence[Any]) -> Reading:
+        described, format = describe_tools(self._tools or tools), self._reader.calls_format
+        parser = format.parser(described, self._prompt, after_reasoning=True, known_only=not forwards_unknown_tools())
+        return Reading(self._reader, described, parser, self._turn.special if self._turn else {})
+
+    def has_tool_call(self, text: str) -> bool:
+        """Whether a whole output is anything else than the text that it is."""
+        if self._left:
+            return self._left.has_calls
+        result = self.detect_and_parse(text, self._tools or [])
+        return bool(result.calls) or result.normal_text != text
+
+    def detect_and_parse(self, text: str, tools: Sequence[Any]) -> Any:
+        """Read a whole output. SGLang asks twice."""
+        if self._parsed is None or self._parsed[0] != text:
+            deltas, reading = self._read_whole(text, tools)
+            self._settle(reading)
+            self._parsed = text, _join_pieces(self._make_result(deltas))
+        return self._parsed[1]
+
+    def _read_whole(self, text: str, tools: Sequence[Any]) -> tuple[list[Delta], Reading | None]:
+        if self._left:
+            return self._left.take(), self._left.first
+        reading = self._start(tools)
+        deltas = reading.feed_pieces(self._turn.split_whole(text) if self._turn else [(text, ())])
+        return deltas + reading.finish(), reading
+
+    def parse_streaming_increment(self, new_text: str, tools: Sequence[Any]) -> Any:
+        """Read a piece of an output; return what can be sent with it: up to text that stands behind a call."""
+        if self._left:
+            deltas = self._left.take()
+        else:
+            self._reading = self._reading or self._start(tools)
+            deltas = self._reading.feed_pieces(self._turn.split(new_text) if self._turn else [(new_text, ())])
         if self._late:
             deltas, self._late = self._late + deltas, []
         if len(deltas) == 1:
@@ -85,23 +111,23 @@ class CallStream:
                 return _make(CallResult, ("", [_make(CallPiece, (index, piece, None))]))
         return self._make_result(self._keep_late(deltas))
 
-    def finish(self, text: str = "") -> CallResult:
-        """Read a last piece; return all that is left."""
-        text, half = self._dropper.finish(text)
-        try:
-            deltas = self._parser.feed(text)
-            if half and not self._parser.holds_back:
-                deltas += self._parser.feed(half)
-            deltas += self._parser.finish()
-        except Exception:
-            deltas = self._give_up(text)
-        deltas, self._late = self._late + deltas, []
+    def finish(self, tools: Sequence[Any]) -> Any:
+        """Return what was held back."""
+        deltas, self._late = self._late, []
+        if self._left:
+            deltas += self._left.take()
+            self._settle(self._left.first)
+        elif self._reading is not None:
+            deltas += self._reading.finish()
+            self._settle(self._reading)
         return self._make_result(deltas)
 
-    def _give_up(self, text: str) -> list[Delta]:
-        LOG.exception("Reading tool calls failed, and the rest of the output is content. Please report this")
-        self._parser = _Text()
-        return [Delta("content", text)] if text else []
+    def _settle(self, reading: Reading | None) -> None:
+        """Say which calls were cut off: SGLang does not call such an answer complete."""
+        cut = reading.incomplete if reading else ()
+        self.incomplete_tool_call_indices = {index for index in cut if not index or not self._single}
+        if self._turn:
+            self._turn.cut = bool(self.incomplete_tool_call_indices)
 
     def _keep_late(self, deltas: list[Delta]) -> list[Delta]:
         """Return the deltas before text that stands behind a call, and keep the others."""
@@ -127,83 +153,6 @@ class CallStream:
             else:
                 items.append(CallPiece(index or 0, text))
         return CallResult("".join(texts), items)
-
-
-class _Text:
-    """What reads on where reading has failed."""
-
-    incomplete_calls: frozenset[int] = frozenset()
-    holds_back = False
-
-    def feed(self, text: str) -> list[Delta]:
-        return [Delta("content", text)] if text else []
-
-    def finish(self) -> list[Delta]:
-        return []
-
-
-class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
-    """Reads what follows the reasoning: content and tool calls; see :meth:`ChatFormat.parser`.
-
-    SGLang makes one for each choice of a request, and others for a look at its constraint. A message of SGLang's that holds
-    text and calls is sent text first: so what comes behind a call waits for the next piece of the output. Raises nothing.
-    """
-
-    def __init__(
-        self,
-        tokenizer: Any = None,
-        prefix: str = "",
-        tools: Sequence[Any] | None = None,
-        constrained: bool = False,
-        **_: Any,
-    ) -> None:
-        BaseFormatDetector.__init__(self)
-        self._reader = getattr(prefix, "reader", None) or get_reader(tokenizer)
-        self._prompt = prefix or None
-        self._tools = tools
-        self._choice: Any = None
-        self._stream: CallStream | None = None
-        self._parsed: tuple[str, Any] | None = None
-        self.tool_close_literals: list[str] = []
-        self.incomplete_tool_call_indices: set[int] = set()
-
-    def _make_stream(self, tools: Sequence[Any]) -> CallStream:
-        return CallStream(self._reader, describe_tools(self._tools or tools) or [], self._prompt)
-
-    def has_tool_call(self, text: str) -> bool:
-        """Whether a whole output is anything else than the text that it is."""
-        result = self.detect_and_parse(text, self._tools or [])
-        return bool(result.calls) or result.normal_text != text
-
-    def detect_and_parse(self, text: str, tools: Sequence[Any]) -> Any:
-        """Read a whole output. SGLang asks twice."""
-        if self._parsed is None or self._parsed[0] != text:
-            stream = self._make_stream(tools)
-            result = stream.finish(text)
-            calls: dict[int, Any] = {}
-            for item in result.calls:
-                if item.tool_index in calls:
-                    calls[item.tool_index].parameters += item.parameters
-                else:
-                    calls[item.tool_index] = item
-            result = CallResult(result.normal_text, list(calls.values()))
-            self.incomplete_tool_call_indices = stream.incomplete
-            self._parsed = text, result
-        last_read.incomplete = bool(self.incomplete_tool_call_indices)
-        return self._parsed[1]
-
-    def parse_streaming_increment(self, new_text: str, tools: Sequence[Any]) -> Any:
-        """Read a piece of an output."""
-        if self._stream is None:
-            self._stream = self._make_stream(tools)
-        return self._stream.feed(new_text)
-
-    def finish(self, tools: Sequence[Any]) -> Any:
-        """Return what was held back."""
-        stream = self._stream or self._make_stream(tools)
-        result = stream.finish()
-        self.incomplete_tool_call_indices = stream.incomplete
-        return result
 
     def get_required_tool_parser(self, tool_choice: Any) -> None:
         """SGLang's question for a parser of its JSON form, which says what the request wants: this is it."""
@@ -234,25 +183,17 @@ class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
         tool_choice: Any = "auto",
         thinking_mode: bool = False,
         parallel_tool_calls: bool = True,
-        message_start: bool = False,
     ) -> Any:
-        """Return the structural tag for a choice; at the start of a message it also holds the reasoning."""
-        described = describe_tools(tools) or []
-        parallel = parallel_tool_calls is not False
-        return constraints.make_tag(self._reader.format, described, tool_choice, parallel, message_start)
-
-    def open_call_closer(self, text: str) -> None:
-        """SGLang's question for the end of a call that a stop token has cut off: the parser does not need it."""
-
-    def structure_info(self) -> Callable[[str], Any]:
-        """SGLang's older description of a format, which is never asked for where there is a structural tag."""
-        raise NotImplementedError("the calls of this format are held by a structural tag")
+        """Return the structural tag for a choice, for what follows the reasoning."""
+        return self._reader.make_tag(describe_choice(tools, tool_choice, parallel_tool_calls is not False))
 
 
-class _LastRead:
-    """Whether the output read last had a call that was cut off: SGLang has no place for that where it does not stream."""
-
-    incomplete = False
-
-
-last_read = _LastRead()
+def _join_pieces(result: CallResult) -> CallResult:
+    """Return a result in which each call is one item."""
+    calls: dict[int, Any] = {}
+    for item in result.calls:
+        if item.tool_index in calls:
+            calls[item.tool_index].parameters += item.parameters
+        else:
+            calls[item.tool_index] = item
+    return CallResult(result.normal_text, list(calls.values()))

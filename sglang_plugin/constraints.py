@@ -3,45 +3,55 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from chat_autoparser import AutoparserError, ChatFormat, build_structural_tag
+from chat_autoparser import AutoparserError, ChatFormat, ConstraintError, build_structural_tag
+from chat_autoparser.serve import ToolChoice, describe_tools
 
 from . import LOG, engine
 
+LONGEST = 100_000
+"""How many characters the tools may have whose tag is made here: it is made while other requests wait."""
 
-def make_tag(format: ChatFormat, tools: list[dict[str, Any]], choice: Any, parallel: bool, message_start: bool) -> Any:
-    """Return xgrammar's structural tag for a request, or None where the format has none; the log says why.
+HEAVIEST = 5_000
+"""What the squares of the numbers of their parameters may sum up to where arguments are not JSON: so does the tag."""
 
-    ``choice`` is SGLang's: `auto`, `required` or one function's. At the start of a message, where the model may reason
-    first, the tag holds that too; elsewhere SGLang keeps the tag back until reasoning is over.
+
+def describe_choice(tools: Iterable[Any] | None, choice: Any, parallel: bool, reasoning: str = "ended") -> str:
+    """Return what a tag is made from, as a key: equal for equal requests.
+
+    ``choice`` is SGLang's: `auto`, `required` or one function's, of which there is then exactly one call. ``reasoning`` says
+    what the tag has to hold of it: see :func:`chat_autoparser.build_structural_tag`.
     """
-    backend = engine.find_grammar_backend()
+    chosen = ToolChoice.read(choice)
+    return json.dumps([chosen.select(describe_tools(tools)), chosen.mode, parallel and not chosen.single, reasoning])
+
+
+def make_tag(format: ChatFormat, key: str) -> Any:
+    """Return xgrammar's structural tag for a request, or None where the format has none; the log says why."""
+    backend = engine.read_setting("grammar_backend", engine.TAG_BACKEND)
     if backend != engine.TAG_BACKEND:
         _warn(backend)
         return None
-    named = choice if isinstance(choice, str) else choice.model_dump()
-    return _make_tag(_Key(format, json.dumps([tools, named, parallel, "possible" if message_start else "ended"])))
+    tools, choice, parallel, reasoning = json.loads(key)
+    try:
+        if len(key) > LONGEST or (not _is_json(format) and _weigh(tools) > HEAVIEST):
+            raise ConstraintError("the tools are too many, or have too many parameters")
+        return engine.compile_tag(build_structural_tag(format, tools, choice, parallel=parallel, reasoning=reasoning))
+    except (AutoparserError, ValueError, RuntimeError) as error:
+        LOG.warning("Calls cannot be held to the model's own format, SGLang's JSON form is used where it must: %s", error)
+        return None
 
 
-class _Key:
-    """What a tag is made from; equal for equal requests to the same format."""
+def _is_json(format: ChatFormat) -> bool:
+    return format.tools is not None and format.tools.arguments.json
 
-    __slots__ = ("_text", "format")
 
-    def __init__(self, format: ChatFormat, text: str) -> None:
-        self.format = format
-        self._text = text
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.format is other.format and self._text == other._text
-
-    def __hash__(self) -> int:
-        return hash((id(self.format), self._text))
-
-    def read(self) -> Any:
-        return json.loads(self._text)
+def _weigh(tools: list[dict[str, Any]]) -> int:
+    schemas = [tool["function"]["parameters"] for tool in tools]
+    return sum(len(schema.get("properties") or ()) ** 2 for schema in schemas if isinstance(schema, dict))
 
 
 @lru_cache
@@ -51,14 +61,3 @@ def _warn(backend: str) -> None:
         "request requires or names, and strict tools are not enforced elsewhere",
         backend,
     )
-
-
-@lru_cache(maxsize=256)
-def _make_tag(key: _Key) -> Any:
-    tools, choice, parallel, reasoning = key.read()
-    try:
-        tag = build_structural_tag(key.format, tools, choice, parallel=parallel, reasoning=reasoning)
-        return engine.compile_tag(tag)
-    except (AutoparserError, ValueError, RuntimeError) as error:
-        LOG.warning("Calls cannot be held to the model's own format, SGLang's JSON form is used where it must: %s", error)
-        return None

@@ -8,8 +8,8 @@ prompt, keeps special tokens in the text of all requests, and asks them for the 
 
 from __future__ import annotations
 
+import copy
 import pkgutil
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from sglang.srt.arg_groups.overrides import declare_resolution, resolving_view
@@ -27,7 +27,8 @@ from sglang.srt.parser.response_template import (
     ResponseTemplateToolDetector,
 )
 from sglang.srt.plugins.hook_registry import HookRegistry, HookType
-from sglang.srt.runtime_context import get_context
+from sglang.srt.runtime_context import get_context, publish_role
+from sglang.srt.sampling.sampling_params import set_request_reasoning_in_grammar
 from sglang.srt.utils.hf_transformers_utils import get_config, get_tokenizer
 from sglang.version import __version__
 from xgrammar import Grammar, StructuralTag
@@ -36,15 +37,17 @@ __all__ = [
     "GRAMMAR_FROM_START",
     "BaseFormatDetector",
     "FunctionCallParser",
+    "HookRegistry",
+    "HookType",
     "ReasoningParser",
     "ResponseTemplateReasoningDetector",
     "ResponseTemplateToolDetector",
     "ToolCallItem",
     "ToolChoice",
+    "__version__",
+    "set_request_reasoning_in_grammar",
 ]
 
-RESOLVE = "sglang.srt.parser.template_detection.resolve_auto_parsers"
-SERVING_CHAT = "sglang.srt.entrypoints.openai.serving_chat.OpenAIServingChat"
 WORKER_APP_VARIABLE = "SGLANG_HTTP_SERVER_APP_PATH"
 TAG_BACKEND = "xgrammar"
 """The one of SGLang's grammar backends that knows structural tags other than the oldest form of them."""
@@ -62,26 +65,12 @@ class Template(NamedTuple):
     name: str
 
 
-def add_hook(target: str, hook: Callable[..., Any]) -> None:
-    """Put a function around one of SGLang's, which must exist: its registry would only log that it does not."""
+def has_function(target: str) -> bool:
+    """Whether SGLang has what a dotted path names. Its registry of hooks would only log that it has not, and later."""
     try:
-        pkgutil.resolve_name(target)
-    except (ImportError, AttributeError) as error:
-        raise ImportError(f"SGLang {__version__} has no {target}, which has to be extended") from error
-    HookRegistry.register(target, hook, HookType.AROUND)
-
-
-def guess_reasoning_parser(tokenizer: Any) -> str | None:
-    """Return which of its reasoning parsers SGLang's own `auto` picks for a template (`resolve_auto_parsers`)."""
-    try:
-        from sglang.srt.parser import template_detection as detection
-
-        forced, toggle = detection.detect_reasoning_pattern(tokenizer.chat_template)
-        context = detection.build_detection_context(tokenizer.chat_template, tokenizer, toggle, forced)
-        found: str | None = detection.match_rules(context, detection.REASONING_PARSER_RULES, "reasoning")
-        return found
-    except Exception:  # its rules look at any template and vocabulary; without a guess nothing is lost but its extras
-        return None
+        return callable(pkgutil.resolve_name(target))
+    except (ImportError, AttributeError):
+        return False
 
 
 def list_parsers(server_args: Any) -> dict[str, str | None]:
@@ -91,7 +80,7 @@ def list_parsers(server_args: Any) -> dict[str, str | None]:
 
 
 def declare_parsers(server_args: Any, parsers: dict[str, str | None]) -> None:
-    """Decide what parsers are used."""
+    """Decide what parsers are used; the last to decide wins."""
     declare_resolution(server_args, "chat-autoparser", **parsers)
 
 
@@ -100,18 +89,30 @@ def forwards_unknown_tools() -> bool:
     return bool(envs.SGLANG_FORWARD_UNKNOWN_TOOLS.get())
 
 
-def find_grammar_backend() -> str:
-    """Return the name of what holds this server's outputs to grammars; where nothing is served, that of the usual one."""
+def read_setting(name: str, default: Any = None) -> Any:
+    """Return a setting of the server of this process; the default where there is none, or nothing is served."""
     try:
-        return str(get_context().config_leaf("grammar_backend") or TAG_BACKEND)
-    except ValueError:
-        return TAG_BACKEND
+        return get_context().config_leaf(name) or default
+    except (ValueError, AttributeError):
+        return default
 
 
 def compile_tag(tag: dict[str, Any]) -> Any:
     """Return a structural tag as SGLang takes it. Raises ValueError or RuntimeError where xgrammar refuses it."""
     Grammar.from_structural_tag(tag)
     return StructuralTag.model_validate(tag)
+
+
+def settle_template(tokenizer: Any) -> Any:
+    """Return the tokenizer of a detector with the template by which this server renders.
+
+    In the processes that render it has that already (`srt/parser/template_manager.py`). A scheduler's has the model's.
+    """
+    if publish_role() != "scheduler" or getattr(tokenizer, "chat_template", None) is None:
+        return tokenizer
+    tokenizer = copy.copy(tokenizer)
+    _choose_template(tokenizer, resolving_view(get_context().server_args))
+    return tokenizer
 
 
 def load_template(server_args: Any) -> Template:
@@ -123,9 +124,7 @@ def load_template(server_args: Any) -> Template:
     """
     view = resolving_view(server_args)
     given = view.chat_template
-    if given is not None and not (isinstance(given, str) and given.endswith(".jinja")):
-        raise UnknownTemplate(f"--chat-template {given} is one of SGLang's own conversation templates")
-    if given is not None and chat_template_exists(given):
+    if given is not None and (not str(given).endswith(".jinja") or chat_template_exists(given)):
         raise UnknownTemplate(f"--chat-template {given} is one of SGLang's own conversation templates")
     by_path = get_conv_template_by_model_path(view.model_path) if given is None else None
     if by_path is not None:
@@ -138,11 +137,29 @@ def load_template(server_args: Any) -> Template:
         tokenizer_backend=view.tokenizer_backend,
     )
     _refuse_encoders(view, tokenizer)
+    return Template(tokenizer, _choose_template(tokenizer, view))
+
+
+def _choose_template(tokenizer: Any, view: Any) -> str:
+    """Give a tokenizer the template that the server will use, and return what that is called.
+
+    Of several named templates it is the one that the server is told, else the first.
+    """
+    given, own = view.chat_template, tokenizer.chat_template
+    always = (view.default_chat_template_kwargs or {}).get("chat_template")
+    if isinstance(always, str):
+        tokenizer.chat_template = always
+        return "the chat template of --default-chat-template-kwargs"
     if given is not None:
         with open(given, encoding="utf-8") as file:
             tokenizer.chat_template = file.read().strip("\n").replace("\\n", "\n")
-        return Template(tokenizer, f"the chat template {given}")
-    return Template(tokenizer, _choose_named_template(tokenizer, view.hf_chat_template_name))
+        return f"the chat template {given}"
+    name = f"the chat template of {view.model_path}"
+    if not isinstance(own, dict) or not own:
+        return name
+    chosen = view.hf_chat_template_name if view.hf_chat_template_name in own else next(iter(own))
+    tokenizer.chat_template = own[chosen]
+    return f"{name} named '{chosen}'"
 
 
 def _refuse_encoders(view: Any, tokenizer: Any) -> None:
@@ -159,13 +176,3 @@ def _has_python_template(config: Any, template: Any) -> bool:
     from sglang.srt.parser.python_chat_template import resolve_python_chat_template
 
     return isinstance(template, str) and resolve_python_chat_template(config, template) is not None
-
-
-def _choose_named_template(tokenizer: Any, name: str | None) -> str:
-    """Of several named templates keep the one that the server will use: the one it is told, else the first."""
-    templates = tokenizer.chat_template
-    if not isinstance(templates, dict) or not templates:
-        return "the model's chat template"
-    chosen = name if name in templates else next(iter(templates))
-    tokenizer.chat_template = templates[chosen]
-    return f"the model's chat template '{chosen}'"

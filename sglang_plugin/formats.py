@@ -1,67 +1,47 @@
-"""The format of the model that is served: derived once at startup, and known to each of SGLang's processes.
-
-Schedulers and detokenizers have the model's tokenizer, but not the template that `--chat-template` names; so what was
-derived before they are started is handed over in the environment, which each of them inherits.
-"""
+"""The formats of the templates that are served, and what one request needs of them while it is worked on."""
 
 from __future__ import annotations
 
-import json
-import os
+import copy
+from concurrent.futures import Future
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from chat_autoparser import AutoparserError, ChatFormat
-from chat_autoparser.cache import FormatCache
-from chat_autoparser.tokens import is_structure
+from chat_autoparser.serve import Formats, SpecialTokens, list_special_tokens
 
-from . import LOG
-from .specials import TokenDropper
+from . import LOG, engine
+from .constraints import make_tag
 
-HANDOVER = "CHAT_AUTOPARSER_SGLANG_FORMAT"
-"""The environment variable in which the format is handed over."""
+formats = Formats(LOG)
+"""The formats of this process. Each process derives those that it needs, so that engines in one process share nothing."""
 
-OWN = "CHAT_AUTOPARSER_SGLANG_OWN"
-"""The environment variable that names the reasoning parser which SGLang's own `auto` would have picked."""
-
-_formats = FormatCache(log=LOG)
-_readers: dict[tuple[int, str | None], Reader] = {}
 _MOST = 64
-
-requested: ContextVar[str | None] = ContextVar("requested", default=None)
-"""The chat template that a request brings, while SGLang works on that request."""
-
-
-class Prompt(str):
-    """A rendered prompt that knows what reads its continuation: SGLang hands prompts to detectors, and no requests.
-
-    ``single`` says that the request wants one call at most.
-    """
-
-    reader: Reader
-    single: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """What the detectors read with. ``splits`` says whether they also read the reasoning, or somebody else does."""
+    """What the outputs of one template and tokenizer are read with."""
 
     format: ChatFormat
     tokenizer: Any
-    splits: bool = True
-
-    def mark(self, prompt: str, single: bool) -> Prompt:
-        """Return a prompt that knows this reader."""
-        marked = Prompt(prompt)
-        marked.reader, marked.single = self, single
-        return marked
 
     @cached_property
     def calls_format(self) -> ChatFormat:
-        """The format for what comes after reasoning; where nobody splits that off, it is text like any other."""
-        return self.format if self.splits else replace(self.format, reasoning=None)
+        """The format where reasoning is somebody else's: there it is text like any other."""
+        return replace(self.format, reasoning=None)
+
+    @cached_property
+    def special(self) -> dict[int, str]:
+        """The special tokens that have no part in the format, and must not be seen by a client."""
+        return SpecialTokens(self.format, list_special_tokens(self.tokenizer)).unknown
+
+    @cached_property
+    def make_tag(self) -> Any:
+        """A function that makes the structural tag of a request, and remembers those made last."""
+        return lru_cache(maxsize=_MOST)(partial(make_tag, self.format))
 
     @cached_property
     def think_start(self) -> str:
@@ -84,79 +64,73 @@ class Reader:
                 return f"explicit_{name}" if default == "content" else name
         return "always" if default == "reasoning" else None
 
-    def make_dropper(self) -> TokenDropper:
-        """Return what takes out of an output the special tokens that a client must not see."""
-        return TokenDropper(self.unknown_tokens, self.token_heads)
+    def find_state(self, prompt: str) -> str:
+        """Return what a prompt leaves to the model: `reasoning` (it is open), `content` (it is over), or `open`."""
+        splitter = self.format.reasoning_splitter([], prompt)
+        if splitter.in_reasoning:
+            return "reasoning"
+        return "content" if splitter.reasoning_ended else "open"
 
-    @cached_property
-    def unknown_tokens(self) -> frozenset[str]:
-        """The texts of special tokens that have no part in the format, and must not be seen by a client."""
-        added = getattr(self.tokenizer, "added_tokens_decoder", None) or {}
-        texts = {str(entry) for entry in added.values() if getattr(entry, "special", False)}
-        texts.update(getattr(self.tokenizer, "all_special_tokens", None) or ())
-        return frozenset(text for text in texts if text and not is_structure(self.format, text))
 
-    @cached_property
-    def token_heads(self) -> frozenset[str]:
-        """The characters with which such tokens begin."""
-        return frozenset(text[0] for text in self.unknown_tokens)
+requested: ContextVar[Reader | None] = ContextVar("requested", default=None)
+"""What reads by the template that a request brings, while SGLang works on that request."""
 
 
 def derive_format(tokenizer: Any, name: str) -> ChatFormat:
     """Return the format of a tokenizer's template. Raises :class:`AutoparserError` where there is none."""
-    return _formats.get(tokenizer, key=_identify(tokenizer), name=name)
+    tokens = list_texts(tokenizer)
+    source = getattr(tokenizer, "chat_template", None)
+    # What renders may be the tokenizer's own code, of which the source alone tells nothing.
+    made = type(tokenizer).__qualname__, str(getattr(tokenizer, "name_or_path", ""))
+    return formats.pin(tokenizer, name, key=(made, repr(source), *sorted(tokens.items())))
 
 
-def hand_over(format: ChatFormat, splits: bool, own: str | None = None) -> None:
-    """Make a format the one in force, in this process and those that it will start.
+def get_reader(tokenizer: Any) -> Reader:
+    """Return what reads the model's output: by the template of the request that is worked on, else by the one in force.
 
-    ``own`` is the reasoning parser that SGLang would use without us.
+    Raises nothing: where none is known, everything is content. Costs a look into a table.
     """
-    if own:
-        os.environ[OWN] = own
-    os.environ[HANDOVER] = json.dumps({"format": format.to_dict(), "splits": splits})
-    _readers.clear()
+    return requested.get() or _make_served(tokenizer, str(getattr(tokenizer, "chat_template", None)))
 
 
-def withdraw() -> None:
-    """Forget the format in force: this server does not use it."""
-    os.environ.pop(HANDOVER, None)
-    os.environ.pop(OWN, None)
-    _readers.clear()
+def get_brought_reader(tokenizer: Any, template: str, always: bool) -> Reader:
+    """Return what reads by a template that a request brings, or that the server ``always`` gives to requests.
 
-
-def get_reader(tokenizer: Any, template: str | None = None) -> Reader:
-    """Return what reads the model's output: by a request's template, the one in force, or the tokenizer's.
-
-    Raises nothing: where none is known, everything is content.
+    A request's has been analysed before (:func:`analyse_brought`); where it has not, everything is content. Raises nothing.
     """
-    template = template or requested.get()
-    key = id(tokenizer), template
-    reader = _readers.get(key)
-    if reader is None or reader.tokenizer is not tokenizer:
-        if len(_readers) >= _MOST:
-            _readers.clear()
-        reader = _readers[key] = _make_reader(tokenizer, template)
-    return reader
+    if always:
+        return _make_served(tokenizer, template)
+    if formats.find(template, **list_texts(tokenizer)) is not None:
+        return _make_brought(tokenizer, template)
+    analyse_brought(tokenizer, template)
+    return Reader(ChatFormat(), tokenizer)
 
 
-def _make_reader(tokenizer: Any, template: str | None) -> Reader:
-    handed = os.environ.get(HANDOVER)
-    data: dict[str, Any] = {}
+def analyse_brought(tokenizer: Any, template: str) -> Future[ChatFormat]:
+    """Have a template that a request brings analysed, in a process of its own and within a few seconds. Raises nothing."""
+    return formats.submit(template, **list_texts(tokenizer))
+
+
+# Apart, so that the templates of requests cannot crowd out a server's own.
+@lru_cache(maxsize=_MOST)
+def _make_served(tokenizer: Any, template: str) -> Reader:
+    settled = engine.settle_template(tokenizer)
+    if settled is tokenizer and template != str(getattr(tokenizer, "chat_template", None)):
+        settled = copy.copy(tokenizer)
+        settled.chat_template = template
     try:
-        data = json.loads(handed) if handed else {}
-        splits = bool(data.get("splits", True))
-        if template is not None:
-            tokens = dict(tokenizer.special_tokens_map)
-            return Reader(_formats.get(template, name="a request's chat template", **tokens), tokenizer, splits)
-        if data:
-            return Reader(ChatFormat.from_dict(data["format"]), tokenizer, splits)
-        return Reader(derive_format(tokenizer, "the tokenizer's chat template"), tokenizer)
-    except (AutoparserError, ValueError, KeyError) as error:
+        return Reader(derive_format(settled, "the chat template in force"), tokenizer)
+    except AutoparserError as error:
         LOG.warning("The model's format is not known, and all of its output is content: %s", error)
         return Reader(ChatFormat(), tokenizer)
 
 
-def _identify(tokenizer: Any) -> Any:
-    """Return by what a tokenizer's template is known again, also when the tokenizer gets another one."""
-    return id(tokenizer), repr(getattr(tokenizer, "chat_template", None))
+@lru_cache(maxsize=_MOST)
+def _make_brought(tokenizer: Any, template: str) -> Reader:
+    return Reader(formats.find(template, **list_texts(tokenizer)) or ChatFormat(), tokenizer)
+
+
+def list_texts(tokenizer: Any) -> dict[str, str]:
+    """Return the special tokens of a tokenizer that a template can name."""
+    tokens = getattr(tokenizer, "special_tokens_map", None) or {}
+    return {name: text for name, text in tokens.items() if isinstance(text, str)}

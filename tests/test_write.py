@@ -16,10 +16,10 @@ from corpus import load_corpus
 from turns import Turn, build_turns
 
 import chat_autoparser as ca
-from chat_autoparser.analysing import analyze
+from chat_autoparser.analysis import analyze
 from chat_autoparser.constrain import Example, make_example, write_pieces, write_turn
 from chat_autoparser.constrain.example import ARGUMENTS, CONTENT, NAMES, REASONING
-from chat_autoparser.graph.chat_format import ChatFormat
+from chat_autoparser.format.chat_format import ChatFormat
 from chat_autoparser.parse.stream import find_start
 
 TAGGED = """\

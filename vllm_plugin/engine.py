@@ -1,49 +1,30 @@
-"""All that differs between versions of vLLM, and what is learnt by looking at its objects; 0.25 to 0.33 were read.
-
-vLLM makes a parser for each request out of two halves, and tells a half little of what it needs to know: not the other
-half, not always the request. It is all in the calls that lead to ours, as local variables whose names have been the same
-in all these versions: ``self``, an object with both ``reasoning_parser_cls`` and ``tool_parser_cls`` (``Parser.__init__``);
-``request`` (``parse_delta``, ``_make_parser``); ``model_output_token_ids`` (``parse``). Where one is not found, the halves
-do without it.
-"""
+"""All that depends on the version of vLLM; 0.32 and 0.33 were read and run."""
 
 from __future__ import annotations
 
-import sys
-from types import FrameType
+import os
 from typing import Any
 
-import vllm
+from vllm import envs
+from vllm.entrypoints.generate.base.protocol import (
+    DeltaFunctionCall,
+    DeltaMessage,
+    DeltaToolCall,
+    ExtractedToolCallInformation,
+    FunctionCall,
+    ToolCall,
+)
+from vllm.entrypoints.openai.responses.protocol import ResponsesRequest
+from vllm.parser import ParserManager
+from vllm.parser.abstract_parser import Parser
 from vllm.reasoning import ReasoningParser
+from vllm.renderers.chat_utils import load_chat_template
+from vllm.renderers.hf import resolve_chat_template
+from vllm.sampling_params import StructuredOutputsParams
 from vllm.tool_parsers import ToolParser
+from vllm.tool_parsers.utils import iter_response_function_tool_info
 
-OLDEST = "0.25"
-_FOUND = getattr(vllm, "__version__", "an older one")
-
-if not hasattr(ReasoningParser, "engine_based_streaming"):
-    raise ImportError(
-        f"chat-autoparser needs vLLM {OLDEST} or newer, and found {_FOUND}, which does "
-        "not say where a stream ends. Upgrade vLLM, or name one of its own parsers."
-    )
-
-try:
-    from vllm.entrypoints.generate.base.protocol import (
-        DeltaFunctionCall,
-        DeltaMessage,
-        DeltaToolCall,
-        ExtractedToolCallInformation,
-        FunctionCall,
-        ToolCall,
-    )
-except ImportError:  # before 0.28
-    from vllm.entrypoints.openai.engine.protocol import (
-        DeltaFunctionCall,
-        DeltaMessage,
-        DeltaToolCall,
-        ExtractedToolCallInformation,
-        FunctionCall,
-        ToolCall,
-    )
+from chat_autoparser.serve import ToolChoice, describe_tools
 
 __all__ = [
     "DeltaFunctionCall",
@@ -51,65 +32,20 @@ __all__ = [
     "DeltaToolCall",
     "ExtractedToolCallInformation",
     "FunctionCall",
+    "Parser",
+    "ParserManager",
     "ReasoningParser",
+    "StructuredOutputsParams",
     "ToolCall",
     "ToolParser",
+    "load_chat_template",
 ]
 
-_NEAR, _FAR = 2, 8  # how many calls are looked through: the longest ways are one and five
-_DELEGATING = "vllm.parser.abstract_parser"
+TEMPLATE = "CHAT_AUTOPARSER_VLLM_TEMPLATE"
+"""The environment variable by which a server tells the processes that it starts what ``--chat-template`` says."""
+
 _JINJA = "transformers.tokenization_utils_base"
 _WRAPPERS = "vllm.tokenizers.hf"
-
-
-def find_owner() -> Any:
-    """Return the parser that is being made of the half whose constructor asks, or None."""
-    frame: FrameType | None = sys._getframe(2)
-    for _ in range(_NEAR):
-        if frame is None:
-            break
-        found = frame.f_locals.get("self")
-        if hasattr(found, "reasoning_parser_cls") and hasattr(found, "tool_parser_cls"):
-            return found
-        frame = frame.f_back
-    return None
-
-
-def find_local(name: str, attribute: str = "") -> Any:
-    """Return the value of the nearest local variable of that name, having that attribute, in the calls that lead here."""
-    frame: FrameType | None = sys._getframe(2)
-    for _ in range(_FAR):
-        if frame is None:
-            break
-        found = frame.f_locals.get(name)
-        if found is not None and (not attribute or hasattr(found, attribute)):
-            return found
-        frame = frame.f_back
-    return None
-
-
-def find_request() -> Any:
-    """Return the request that a call of vLLM's is about, or None."""
-    return find_local("request", "tool_choice")
-
-
-def find_required(owner: Any, kind: type) -> type | None:
-    """Return the class of half that an owner insists on, or None where it takes any.
-
-    An owner that reads the output itself refuses halves but its own in its constructor (``HarmonyParser``). Which they are,
-    the module of that constructor says: the one half of this kind that it imports.
-    """
-    for base in type(owner).__mro__:
-        if base.__module__ == _DELEGATING:
-            return None
-        if "__init__" in vars(base):
-            named = [value for value in vars(sys.modules[base.__module__]).values() if _is_half(value, kind)]
-            return named[0] if len(named) == 1 else None
-    return None
-
-
-def _is_half(value: Any, kind: type) -> bool:
-    return isinstance(value, type) and issubclass(value, kind) and value is not kind
 
 
 def renders_jinja(tokenizer: Any) -> bool:
@@ -123,14 +59,10 @@ def renders_jinja(tokenizer: Any) -> bool:
 
 def resolve_template(tokenizer: Any, given: str | None, tools: list[dict[str, Any]] | None, model_config: Any) -> str | None:
     """Return the Jinja source with which vLLM would render a request with these tools; None where there is none."""
+    source: str | None
     if model_config is not None:
-        try:
-            from vllm.renderers.hf import resolve_chat_template
-        except ImportError:
-            pass
-        else:
-            source: str | None = resolve_chat_template(tokenizer, given, tools, model_config=model_config)
-            return source
+        source = resolve_chat_template(tokenizer, given, tools, model_config=model_config)
+        return source
     try:
         source = tokenizer.get_chat_template(given, tools=tools)
     except Exception:  # transformers raises ValueError where there is none, other tokenizers what they like
@@ -138,95 +70,74 @@ def resolve_template(tokenizer: Any, given: str | None, tools: list[dict[str, An
     return source
 
 
-def read_template_argument() -> str | None:
-    """Return the template that the command line names, for the processes and moments that know no server."""
-    arguments = sys.argv[1:]
-    for place, argument in enumerate(arguments):
-        name, _, value = argument.partition("=")
-        if name.replace("_", "-") == "--chat-template":
-            value = value or (arguments[place + 1] if place + 1 < len(arguments) else "")
-            return _load_template(value)
-    return None
-
-
-def _load_template(value: str) -> str | None:
+def read_template_variable() -> str | None:
+    """Return the template that the server which started this process was given, or None."""
+    given = os.environ.get(TEMPLATE)
     try:
-        try:
-            from vllm.renderers.chat_utils import load_chat_template
-        except ImportError:
-            from vllm.entrypoints.chat_utils import load_chat_template
-        loaded: str | None = load_chat_template(value)
+        loaded: str | None = load_chat_template(given) if given else None
     except Exception:  # vLLM itself reports a template that cannot be loaded
         return None
     return loaded
 
 
+def is_chat(request: Any) -> bool:
+    """Whether a request is one of chat completions, as the Messages API makes of its own too, not of the Responses API."""
+    return not isinstance(request, ResponsesRequest)
+
+
 def list_tools(request: Any) -> list[dict[str, Any]]:
-    """Return the tools that a request allows, as dicts of the OpenAI chat API; none where it allows no calls."""
-    if request is None or not request.tools or request.tool_choice == "none":
-        return []
-    return [tool for given in request.tools for tool in _read_tool(given)]
+    """Return all tools of a request, as dicts of the OpenAI chat API; also those that the Responses API groups."""
+    given = getattr(request, "tools", None) or ()
+    tools = describe_tools(given)
+    known = {tool["function"]["name"] for tool in tools}
+    for tool in given:
+        if getattr(tool, "type", "function") != "function":
+            infos = iter_response_function_tool_info(tool)
+            tools += [_make_tool(name, parameters) for name, parameters in infos if name not in known]
+    return tools
 
 
-def _read_tool(tool: Any) -> list[dict[str, Any]]:
-    function = getattr(tool, "function", None)
-    if function is not None:
-        return [_make_tool(function.name, function.parameters, getattr(function, "strict", None))]
-    if getattr(tool, "type", "") == "function":
-        return [_make_tool(tool.name, tool.parameters, getattr(tool, "strict", None))]
-    try:
-        from vllm.tool_parsers.utils import iter_response_function_tool_info
-    except ImportError:
-        return []
-    return [_make_tool(name, parameters, None) for name, parameters in iter_response_function_tool_info(tool)]
+def _make_tool(name: str, parameters: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "parameters": parameters or {}}}
 
 
-def _make_tool(name: str, parameters: Any, strict: bool | None) -> dict[str, Any]:
-    function: dict[str, Any] = {"name": name, "parameters": parameters or {}}
-    if strict is not None:
-        function["strict"] = strict
-    return {"type": "function", "function": function}
+def read_choice(request: Any) -> ToolChoice:
+    """Return what a request says about calls. Where nobody has chosen, vLLM passes on none."""
+    if not getattr(request, "tools", None) or getattr(request, "tool_choice", None) is None:
+        return ToolChoice("none")
+    return ToolChoice.read(request.tool_choice)
 
 
-REQUIRED = ""
-"""What :func:`get_forced` returns where any call will do."""
+def enforces_tools() -> bool:
+    """Whether the operator wants structural tags for calls (``VLLM_ENFORCE_STRICT_TOOL_CALLING``)."""
+    return bool(envs.VLLM_ENFORCE_STRICT_TOOL_CALLING)
 
 
-def get_forced(request: Any) -> str | None:
-    """Return the name of the tool that a request forces, or :data:`REQUIRED`; None where the model is free."""
-    choice = getattr(request, "tool_choice", None)
-    if choice is None or isinstance(choice, str):
-        return REQUIRED if choice == "required" else None
-    return getattr(getattr(choice, "function", choice), "name", None)
+def get_tag(request: Any) -> str | None:
+    """Return the structural tag to which the output of a request is held, or None."""
+    tag: str | None = getattr(getattr(request, "structured_outputs", None), "structural_tag", None)
+    return tag
 
 
-def uses_tag(request: Any) -> bool:
-    """Whether the output of a request is held to a structural tag."""
-    return getattr(getattr(request, "structured_outputs", None), "structural_tag", None) is not None
-
-
-def uses_json(request: Any) -> bool:
-    """Whether the output of a request is held to a form, by what the client asked for or by vLLM."""
+def has_form(request: Any) -> bool:
+    """Whether the output of a request is held to a form, by what the client asked for or by a parser."""
     if getattr(request, "structured_outputs", None) is not None:
         return True
     wanted = getattr(request, "response_format", None) or getattr(getattr(request, "text", None), "format", None)
     return getattr(wanted, "type", "text") not in ("text", None)
 
 
-def set_structured_outputs(request: Any, tag: str | None) -> None:
-    """Hold the output of a request to a structural tag, or to vLLM's own JSON for forced calls.
+def hold(request: Any, *, tag: str | None = None, schema: dict[str, Any] | None = None) -> None:
+    """Hold the output of a request to a structural tag, which holds from the first token on, or to a schema of JSON.
 
-    What else the request asks for its output is taken away: vLLM accepts only one.
+    What else the request asks for its output is taken away: vLLM accepts only one. That a grammar is a parser's, and has a
+    place for reasoning, is what the private attribute says (0.32 chat, 0.33 also Responses; ``resolve_reasoning_ended``).
     """
-    from vllm.sampling_params import StructuredOutputsParams
-    from vllm.tool_parsers.utils import get_json_schema_from_tools
-
     if tag is not None:
         request.structured_outputs = StructuredOutputsParams(structural_tag=tag)
+        if hasattr(request, "_grammar_from_parser"):
+            request._grammar_from_parser = True
     else:
-        schema = get_json_schema_from_tools(tool_choice=request.tool_choice, tools=request.tools)
-        if schema is None:
-            return
         request.structured_outputs = StructuredOutputsParams(json=schema)
     if hasattr(request, "response_format"):
         request.response_format = None

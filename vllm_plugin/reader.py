@@ -1,50 +1,77 @@
-"""A template in force and a tokenizer: the format, and what follows from it for the tokens of that tokenizer."""
+"""The template in force and its format, seen from one tokenizer: what the parsers of a server read with.
+
+A server is noted when it is started (:mod:`.hooks`), for vLLM tells its parsers the tokenizer, but never what
+``--chat-template`` says.
+"""
 
 from __future__ import annotations
 
-import json
-import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from functools import cached_property
-from threading import Lock
-from typing import Any
+from functools import cached_property, lru_cache
+from itertools import groupby
+from typing import Any, Literal
 
 from transformers import PreTrainedTokenizerBase
 
-from chat_autoparser import AutoparserError, ChatFormat, Renderer, TemplateError, load_renderer
-from chat_autoparser.budget import Budget
-from chat_autoparser.cache import FormatCache
-from chat_autoparser.renderer import NamedRenderer
-from chat_autoparser.tokens import TokenFilter, drop_tokens, is_structure
+from chat_autoparser import AutoparserError, ChatFormat, TemplateError, load_renderer
+from chat_autoparser.ask.renderer import NamedRenderer
+from chat_autoparser.serve import Formats, SpecialTokens, list_special_tokens, publish_counters
 
+from . import LOG
 from .encoder import Encoder
-from .engine import find_request, read_template_argument, renders_jinja, resolve_template
-from .server import Server, find_server
+from .engine import read_template_variable, renders_jinja, resolve_template
 
-_LOG = logging.getLogger("vllm.chat_autoparser")
-
-HINT = "chat_autoparser"
-"""The key in a parser's ``chat_template_kwargs`` under which the server process tells the engine process the format."""
+FORMATS = Formats(LOG)
+"""The formats of all servers in this process."""
 
 _TAILS = (48, 512)  # how many tokens of a prompt are looked at before all of it is
 _PROBE_TOOL = {"type": "function", "function": {"name": "probe", "parameters": {"type": "object", "properties": {}}}}
-_NOT_SWITCHES = {"add_generation_prompt", "continue_final_message", "documents", "tools", "tokenize", "chat_template", HINT}
-_MOST = 64
 
-_formats = FormatCache(log=_LOG, budget=Budget(seconds=120, render_seconds=30))  # vLLM itself sets no bounds
-_Key = tuple[int, str | None, tuple[str | None] | None]
-_readers: dict[_Key, Reader] = {}
-_lock = Lock()
+
+@dataclass(frozen=True)
+class Server:
+    """What a server was started with: its tokenizer and model, and the template for all requests (None: the model's)."""
+
+    tokenizer: Any
+    model_config: Any
+    chat_template: str | None
+    trusts_requests: bool = False
+
+
+_SERVERS: dict[int, Server] = {}
+_READERS: dict[int, tuple[Server, Reader]] = {}
+
+
+def note_server(server: Server) -> None:
+    """Remember a server, by its tokenizer."""
+    _SERVERS[id(server.tokenizer)] = server
+    _READERS.pop(id(server.tokenizer), None)
+
+
+def forget_server(tokenizer: Any) -> None:
+    """Forget a server."""
+    _SERVERS.pop(id(tokenizer), None)
+    _READERS.pop(id(tokenizer), None)
+
+
+def _find_server(tokenizer: Any, model_config: Any) -> Server:
+    """Return the server that uses a tokenizer; the one of this process, while its own tokenizer is not known yet."""
+    known = _SERVERS.get(id(tokenizer))
+    if known is not None:
+        return known
+    given = next((server.chat_template for server in reversed(_SERVERS.values())), None)
+    return Server(tokenizer, model_config, given if given is not None else read_template_variable())
 
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """What both halves read with; made once for each template and tokenizer."""
+    """A format and a tokenizer; made once for each server, and for each template that a request brings."""
 
     format: ChatFormat
     tokenizer: Any
-    renderer: Renderer | None = None
+    special_tokens: dict[int, str]
 
     @cached_property
     def plain(self) -> ChatFormat:
@@ -52,30 +79,9 @@ class Reader:
         return replace(self.format, reasoning=None)
 
     @cached_property
-    def hint(self) -> str:
-        """The format as text, for another process."""
-        return json.dumps(self.format.to_dict())
-
-    @cached_property
-    def unknown_tokens(self) -> dict[int, str]:
-        """The special tokens that have no part in the format, and must not be seen by a client."""
-        special = _list_special_tokens(self.tokenizer)
-        return {token: text for token, text in special.items() if not is_structure(self.format, text)}
-
-    def drop_unknown_tokens(self, text: str, ids: Sequence[int] | None) -> str:
-        """Take the special tokens that have no part in the format out of a whole output; their ids may not be known."""
-        unknown = self.unknown_tokens
-        if not ids:
-            return drop_tokens(text, unknown.values())
-        if unknown.keys().isdisjoint(ids):
-            return text
-        tokens = TokenFilter(unknown)
-        return tokens.feed(text, ids) + tokens.finish()
-
-    @cached_property
-    def needs_special_tokens(self) -> bool:
-        """Whether the format can only be read where the text of special tokens is shown."""
-        return len(self.unknown_tokens) < len(_list_special_tokens(self.tokenizer))
+    def special(self) -> SpecialTokens:
+        """The special tokens, and which of them have no part in the format."""
+        return SpecialTokens(self.format, self.special_tokens)
 
     @cached_property
     def end_id(self) -> int | None:
@@ -107,109 +113,140 @@ class Reader:
                 return text
         return self.decode(ids)
 
-    def render_prompt(self, kwargs: dict[str, Any] | None) -> str | None:
-        """Return a prompt made with a request's template arguments, where its own is not known; None: as by default."""
-        switches = {name: value for name, value in (kwargs or {}).items() if name not in _NOT_SWITCHES}
-        if self.renderer is None or not switches:
-            return None
-        try:
-            return self.renderer([{"role": "user", "content": "Hello"}], None, True, **switches)
-        except AutoparserError:
-            return None
+    def find_state(self, prompt: str | None) -> Literal["ended", "open", "possible"]:
+        """Return what a prompt leaves to the model: reasoning is over, stands open, or may come."""
+        splitter = self.format.reasoning_splitter([], prompt)
+        if splitter.in_reasoning:
+            return "open"
+        return "ended" if splitter.reasoning_ended else "possible"
+
+    def cut(self, text: str, ids: Sequence[int]) -> Iterator[tuple[str, Sequence[int]]]:
+        """Cut the text of several tokens where special ones stand that a client must not see.
+
+        Which of several equal texts was such a token can only be told from the texts of the others.
+        """
+        unknown = self.special.unknown
+        if len(ids) < 2 or unknown.keys().isdisjoint(ids):
+            yield text, ids
+            return
+        pieces: list[tuple[str, Sequence[int]]] = []
+        for special, group in groupby(ids, unknown.__contains__):
+            stretch = list(group)
+            pieces += [(unknown[token], [token]) for token in stretch] if special else [(self.decode(stretch), stretch)]
+        while pieces and not text.endswith(pieces[-1][0]):
+            pieces.pop()  # the token that ended the output has no text
+        if "".join(piece for piece, _ in pieces) == text:
+            yield from pieces
+        else:
+            yield text, ids
 
 
 def get_reader(tokenizer: Any, model_config: Any = None) -> Reader:
-    """Return the reader for what is in force: the request's template, the server's, or the model's own.
+    """Return the reader for the template that a server uses; analysed at the first call.
 
-    Raises :class:`AutoparserError` where there is no template or it is not understood. A template that only came with a
-    request is no reason to fail: then everything is content.
+    Raises :class:`AutoparserError` where there is no template or it is not understood.
     """
-    server = find_server(tokenizer)
-    given = _find_given(server) if server and server.trusts_requests else None
-    key = (id(tokenizer), given, (server.chat_template,) if server else None)
-    known = _readers.get(key)
-    if known is not None:
-        return known
-    try:
-        reader = _make_reader(tokenizer, given, server, model_config)
-    except AutoparserError as error:
-        if given is None:
-            raise
-        _LOG.warning("A request's chat template is not understood, and all of its output is content: %s", error)
-        reader = Reader(ChatFormat(), tokenizer)
-    return _remember(key, reader)
+    server = _find_server(tokenizer, model_config)
+    known = _READERS.get(id(tokenizer))
+    if known is not None and known[0].tokenizer is tokenizer and known[0].chat_template == server.chat_template:
+        return known[1]
+    reader = _make_reader(server)
+    _READERS[id(tokenizer)] = (server, reader)
+    publish_counters()
+    return reader
 
 
-def _find_given(server: Server) -> str | None:
-    """Return the template that the current request brings: for itself, or among its arguments, if none goes before that."""
-    request = find_request()
-    given: str | None = getattr(request, "chat_template", None)
+def find_given(request: Any, tokenizer: Any) -> str | None:
+    """Return the template that a request brings, if its server lets that count and renders with templates at all.
+
+    That is its own, or one among its arguments where none goes before that.
+    """
+    server = _SERVERS.get(id(tokenizer))
+    if server is None or not server.trusts_requests:
+        return None
+    given = getattr(request, "chat_template", None)
     if given is None and server.chat_template is None:
         given = (getattr(request, "chat_template_kwargs", None) or {}).get("chat_template")
-    return given
+    return given if isinstance(given, str) and renders_jinja(tokenizer) else None
 
 
-def read_hint(text: Any, tokenizer: Any) -> Reader | None:
-    """Return the reader for a format that another process derived, or None where the text is none."""
-    if not isinstance(text, str):
-        return None
-    known = _readers.get((id(tokenizer), text, None))
-    if known is not None:
-        return known
-    try:
-        return _remember((id(tokenizer), text, None), Reader(ChatFormat.from_dict(json.loads(text)), tokenizer))
-    except (AutoparserError, ValueError):
-        return None
+def submit_given(given: str, tokenizer: Any) -> Future[ChatFormat]:
+    """Have the template of a request analysed, away from this process's event loop."""
+    return FORMATS.submit(given, **tokenizer.special_tokens_map)
 
 
-def _remember(key: _Key, reader: Reader) -> Reader:
-    with _lock:
-        while len(_readers) >= _MOST:
-            del _readers[next(iter(_readers))]
-        return _readers.setdefault(key, reader)
+def find_reader(request: Any, own: Reader) -> Reader:
+    """Return the reader for a request: the server's, or that of the request's own template. Raises nothing, never waits.
 
-
-def _make_reader(tokenizer: Any, given: str | None, server: Server | None, model_config: Any) -> Reader:
-    name = "the request's chat template"
+    A template of which nothing is known is read as content: :func:`submit_given` has said so.
+    """
+    given = find_given(request, own.tokenizer)
     if given is None:
-        name = "the model's chat template"
-        given = server.chat_template if server else read_template_argument()
-        if given is not None:
-            name = "the chat template of --chat-template"
-    renderer, key = _load_renderer(tokenizer, given, server.model_config if server else model_config)
-    return Reader(_formats.get(renderer, key=key, name=name), tokenizer, renderer)
+        return own
+    format = FORMATS.find(given, **own.tokenizer.special_tokens_map) or _UNKNOWN
+    return own if format is own.format else _make_given_reader(_Given(format, own))
 
 
-def _load_renderer(tokenizer: Any, given: str | None, model_config: Any) -> tuple[Renderer, Any]:
-    """Return what renders as vLLM does, and by what it is known again.
+_UNKNOWN = ChatFormat()
+
+
+class _Given:
+    """What a reader for a request's template is made of; the same for the same objects."""
+
+    def __init__(self, format: ChatFormat, own: Reader) -> None:
+        self.format, self.own = format, own
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Given) and self.format is other.format and self.own is other.own
+
+    def __hash__(self) -> int:
+        return hash((id(self.format), id(self.own)))
+
+
+@lru_cache(maxsize=64)
+def _make_given_reader(given: _Given) -> Reader:
+    return Reader(given.format, given.own.tokenizer, given.own.special_tokens)
+
+
+def find_reader_or_none(tokenizer: Any) -> Reader | None:
+    """Return the reader of a process that must not fail, or None."""
+    try:
+        return get_reader(tokenizer)
+    except AutoparserError:
+        return None
+
+
+def _make_reader(server: Server) -> Reader:
+    tokenizer, given = server.tokenizer, server.chat_template
+    name = "the chat template of --chat-template" if given is not None else "the model's chat template"
+    special = list_special_tokens(tokenizer)
+    format = _pin(server, special, name)
+    return Reader(format, tokenizer, special)
+
+
+def _pin(server: Server, special: dict[int, str], name: str) -> ChatFormat:
+    """Return the format of what renders as vLLM does.
 
     That is a Python encoder, one template, or one for requests without tools and another for those with tools.
     """
+    tokenizer, given = server.tokenizer, server.chat_template
     if not renders_jinja(tokenizer):
         named = {"chat_template": given} if given else {}
         # What a tokenizer of transformers' gives as text is what is cut into tokens; others tell the tokens alone.
-        takes_text = isinstance(tokenizer, PreTrainedTokenizerBase)
-        encoder = tokenizer if takes_text else Encoder(tokenizer, _list_special_tokens(tokenizer))
-        return load_renderer(encoder, **named), (id(tokenizer), given)
-    without = resolve_template(tokenizer, given, None, model_config)
-    with_tools = resolve_template(tokenizer, given, [_PROBE_TOOL], model_config)
+        encoder = tokenizer if isinstance(tokenizer, PreTrainedTokenizerBase) else Encoder(tokenizer, special)
+        key = (type(tokenizer).__qualname__, getattr(tokenizer, "name_or_path", id(tokenizer)), given)
+        return FORMATS.pin(load_renderer(encoder, **named), "the tokenizer's own encoder", key=key)
+    without = resolve_template(tokenizer, given, None, server.model_config)
+    with_tools = resolve_template(tokenizer, given, [_PROBE_TOOL], server.model_config)
     sources = [source for source in dict.fromkeys((without, with_tools)) if source]
+    variables = dict(tokenizer.special_tokens_map)
+    if len(sources) == 2:
+        templates = {"default": sources[0], "tool_use": sources[1]}
+        names = (*sources, repr(sorted(variables.items())))
+        return FORMATS.pin(NamedRenderer(templates, **variables), name, key=names)
     if not sources:
         raise TemplateError(
-            "Learning how the model writes: neither the tokenizer nor the model's folder has a chat template. Give one with "
-            "--chat-template, or leave out --tool-call-parser and --reasoning-parser."
+            "neither the tokenizer nor the model's folder has a chat template. Give one with --chat-template, or leave out "
+            "--tool-call-parser and --reasoning-parser"
         )
-    variables = dict(tokenizer.special_tokens_map)
-    key = (*sources, repr(sorted(variables.items())))
-    if len(sources) == 1:
-        return load_renderer(sources[0], **variables), key
-    return NamedRenderer({"default": sources[0], "tool_use": sources[1]}, **variables), key
-
-
-def _list_special_tokens(tokenizer: Any) -> dict[int, str]:
-    """Return the special tokens of a tokenizer: those that a server leaves out of the text unless told otherwise."""
-    added = getattr(tokenizer, "added_tokens_decoder", None) or {}
-    special = {token: str(entry) for token, entry in added.items() if getattr(entry, "special", False)}
-    texts = [*tokenizer.all_special_tokens]
-    special.update(zip(tokenizer.all_special_ids, texts, strict=False))
-    return {token: text for token, text in special.items() if text}
+    return FORMATS.pin(sources[0], name, **variables)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..graph import Kind
+from ..format import Kind
 from .words import find_make
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..renderer import Renderer
+from .renderer import Renderer
 from .oracle import Oracle
 from .question import Question, Switches
 from .words import make_word

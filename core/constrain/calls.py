@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from ..errors import ConstraintError
-from ..graph import Edge, Node, TurnGraph
-from ..graph import Json as JsonCodec
-from ..graph.chat_format import ChatFormat
-from ..graph.cut import find_boundaries
+from ..format import Edge, Node, TurnGraph
+from ..format import Json as JsonCodec
+from ..format import ChatFormat
+from ..format.cut import find_boundaries
 from ..schema import ToolSet
 from .schemas import Schema, list_alternatives, list_properties, sort_properties
 from .tree import DIGITS, NOTHING, Chars, Free, Grammar, Repeat, Sequence, Text, Tree, Until, choose, join, maybe

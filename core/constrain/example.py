@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from ..errors import ConstraintError
-from ..graph import Start, TurnGraph
+from ..format import Start, TurnGraph
 from .walk import Walk
 from .write import Piece, write_pieces
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ..graph import Choice, Codec, Edge, Graph, Insides, Node, Number, Numeral, Text
+from ..format import Choice, Codec, Edge, Graph, Insides, Node, Number, Numeral, Text
 from .walk import COUNTER
 
 LIST, OBJECT = "json list", "json object"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..graph.chat_format import ChatFormat
+from ..format import ChatFormat
 from .calls import Reasoned, ToolChoice, build_grammar
 from .rules import print_rules
 from .tree import Choice, Free, Grammar, Json, Repeat, Sequence, Text, Tree, Until, holds

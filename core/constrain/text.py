@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ..graph.chat_format import ChatFormat
+from ..format import ChatFormat
 from .calls import Reasoned, ToolChoice, build_grammar, list_stops
 from .rules import print_rules
 from .tree import Free, Grammar, Sequence, Text, Tree, choose, join

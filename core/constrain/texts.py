@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from ..errors import ConstraintError
-from ..graph import Node, Numeral
-from ..graph import Text as Codec
-from ..graph.cut import cut_common_start
+from ..format import Node, Numeral
+from ..format import Text as Codec
+from ..format.cut import cut_common_start
 from .tree import Chars, Repeat, Text, Tree, Until, choose, join, maybe
 from .walk import COUNTER, Walk
 

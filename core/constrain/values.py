@@ -12,9 +12,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .. import graph as graphs
+from .. import format as formats
 from ..errors import ConstraintError
-from ..graph import Choice, Graph, Insides, Node, Number
+from ..format import Choice, Graph, Insides, Node, Number
 from .json_graph import LIST, closed, make_json_graphs, make_node, opened
 from .schemas import Schema, list_alternatives, list_properties, list_values
 from .texts import find_ends, spell_key, spell_text, write_number, write_text, write_within
@@ -124,11 +124,11 @@ class Values:
     def write(self, node: Node, schema: Schema, ends: tuple[str, ...] = ()) -> Tree:
         """Return the tree of the values of a node that obey a schema with one type; ``ends`` must not stand in raw text."""
         codec, values = node.codec, list_values(schema)
-        if isinstance(codec, graphs.Json):
+        if isinstance(codec, formats.Json):
             return self._write_json(schema, codec, ends)
         if isinstance(codec, Insides):
             return self._write_inside(codec.graph, schema)
-        if isinstance(codec, graphs.Text):
+        if isinstance(codec, formats.Text):
             words = [spell_text(str(value), codec, ends) for value in values]
             trees: list[Tree] = [Text(word) for word in words if word is not None] if values else [write_text(codec, ends)]
         elif isinstance(codec, Number):
@@ -141,7 +141,7 @@ class Values:
             raise ConstraintError(f"constraining calls: none of the values {values!r} can be written in this format")
         return choose(*trees)
 
-    def _write_json(self, schema: Schema, codec: graphs.Json, ends: tuple[str, ...]) -> Tree:
+    def _write_json(self, schema: Schema, codec: formats.Json, ends: tuple[str, ...]) -> Tree:
         """Return the tree of a JSON value; of one inside a text, as that text writes it."""
         within = codec.within
         if within is None:

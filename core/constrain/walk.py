@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from ..errors import ConstraintError
-from ..graph import Edge, Graph, Node, Start
-from ..graph import Text as Codec
+from ..format import Edge, Graph, Node, Start
+from ..format import Text as Codec
 from .tree import DIGITS, Repeat, Text, Tree, choose, join, maybe
 
 COUNTER = "\0"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from ..errors import ConstraintError
-from ..graph import Choice, Codec, Edge, Graph, Insides, Json, Node, Number, Start, Text, TurnGraph
+from ..format import Choice, Codec, Edge, Graph, Insides, Json, Node, Number, Start, Text, TurnGraph
 from .texts import encode_text, find_ends, spell_text
 from .walk import Walk
 

@@ -23,8 +23,8 @@ from typing import Any
 
 from ..ask.pieces import find_common_start, list_tokens
 from ..errors import BudgetError, TemplateError
-from ..graph.cut import cut_common_start
-from ..renderer import Renderer
+from ..format.cut import cut_common_start
+from ..ask.renderer import Renderer
 from .marks import Changes, Field, Search, Span, change_fields, group_leaves, list_leaves
 
 

@@ -15,13 +15,13 @@ from typing import Any, Literal
 
 from ..ask.question import Call, Question, Shape, Switches, build_history, build_messages, build_tools, build_turn
 from ..ask.words import make_named_id
-from ..budget import Budget
+from ..ask.budget import Budget
 from ..derive.record import make_shape
 from ..derive.types import find_json
 from ..errors import TemplateError
-from ..graph import Start
-from ..graph.chat_format import ChatFormat
-from ..renderer import Renderer
+from ..format import Start
+from ..format import ChatFormat
+from ..ask.renderer import Renderer
 from .writing import write_turn
 
 _BUDGET = Budget(seconds=120.0, renders=50_000, render_seconds=10.0)

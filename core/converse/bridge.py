@@ -21,8 +21,8 @@ from ..ask.question import Call, Question, build_turn
 from ..ask.words import USER, make_id, make_word
 from ..derive.record import make_shape
 from ..errors import BudgetError, TemplateError
-from ..graph.chat_format import ChatFormat
-from ..renderer import Renderer
+from ..format import ChatFormat
+from ..ask.renderer import Renderer
 
 _TAIL = 512
 """How many tokens of the prompt are looked at to learn what is open where the completion begins."""

@@ -25,9 +25,9 @@ from ..ask.pieces import find_common_start
 from ..ask.question import Question, Switches
 from ..ask.words import LATER, RESULT
 from ..errors import TemplateError
-from ..graph.chat_format import ChatFormat
-from ..graph.cut import cut_common_start
-from ..renderer import Renderer
+from ..format import ChatFormat
+from ..format.cut import cut_common_start
+from ..ask.renderer import Renderer
 from .author import (
     CONTENT,
     REASONING,

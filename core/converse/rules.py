@@ -16,11 +16,11 @@ from typing import Any
 from ..ask.oracle import Oracle
 from ..ask.shapes import find_shape, list_call_shapes
 from ..ask.words import make_id, make_word
-from ..budget import Budget
+from ..ask.budget import Budget
 from ..derive.roles import find_conversation
 from ..errors import BudgetError, TemplateError, TemplateRefusal
-from ..graph.conversation import TOOL, Message, Problem, name_role
-from ..renderer import Renderer, load_renderer
+from ..format.conversation import TOOL, Message, Problem, name_role
+from ..ask.renderer import Renderer, load_renderer
 
 _ID = make_id(0)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..ask.question import Call, find_type
-from ..graph import Choice, Codec, Edge, Graph, Insides, Json, Node, Number, Start, Text, TurnGraph
+from ..format import Choice, Codec, Edge, Graph, Insides, Json, Node, Number, Start, Text, TurnGraph
 
 _MOST_STEPS = 20_000
 

@@ -11,7 +11,7 @@ from ..ask.oracle import Oracle
 from ..ask.pieces import Field, Needle, Span
 from ..ask.question import Call, Question, Shape
 from ..ask.words import USER, make_word
-from ..graph import Json, Text
+from ..format import Json, Text
 from .strings import SPECIAL, make_marks, make_text, write_marked
 from .types import find_json
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..ask.oracle import Turn
 from ..ask.pieces import END, START, Field, Row
 from ..ask.question import Switches
-from ..graph import Codec
+from ..format import Codec
 
 TURN = "turn"
 """The name of the graph of the turn itself, beside those of lists and objects."""

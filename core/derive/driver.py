@@ -8,10 +8,10 @@ from ..ask.oracle import Oracle
 from ..ask.question import Question, Shape, Switches
 from ..ask.shapes import find_reasoning_shape, find_shape, list_call_shapes
 from ..ask.switches import find_switches, list_settings
-from ..budget import Budget
+from ..ask.budget import Budget
 from ..errors import TemplateError
-from ..graph import TurnGraph
-from ..renderer import Renderer
+from ..format import TurnGraph
+from ..ask.renderer import Renderer
 from .draft import Draft
 from .finish import finish
 from .starts import learn_starts

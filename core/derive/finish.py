@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from ..ask.pieces import END, START, Field
 from ..ask.words import holds_word
-from ..graph import Edge, Graph, Insides, Node, Start, Text, TurnGraph
+from ..format import Edge, Graph, Insides, Node, Start, Text, TurnGraph
 from .draft import TURN, Draft, Link, Links
 from .strings import strip_digits
 

@@ -8,9 +8,9 @@ from ..ask.oracle import Oracle
 from ..ask.question import Question, Shape
 from ..ask.shapes import make_test_call
 from ..ask.words import SYSTEM, make_word
-from ..graph.chat_format import Asking, Capabilities, ChatFormat
-from ..graph.conversation import ASSISTANT, NAME, TOOL, USER, Conversation
-from ..graph.view import find_reasoning, find_tools
+from ..format import Asking, Capabilities, ChatFormat
+from ..format.conversation import ASSISTANT, NAME, TOOL, USER, Conversation
+from ..format.view import find_reasoning, find_tools
 from .driver import Derivation
 from .roles import find_conversation
 

@@ -19,7 +19,7 @@ from ..ask.question import Call, Question, Shape, build_tools, build_turn
 from ..ask.shapes import make_test_call
 from ..ask.words import make_word
 from ..errors import BudgetError, TemplateError, TemplateRefusal
-from ..graph.conversation import (
+from ..format.conversation import (
     ANYWHERE,
     ASSISTANT,
     BEGINNING,
@@ -35,7 +35,7 @@ from ..graph.conversation import (
     Role,
     Step,
 )
-from ..graph.cut import cut_common_end, cut_common_start
+from ..format.cut import cut_common_end, cut_common_start
 
 Kinds = tuple[str, ...]
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ..ask.words import make_word
-from ..graph import Numeral, Text
+from ..format import Numeral, Text
 
 SPECIAL = (*string.punctuation, " ", "\n", "\t", "\r", "\b", "\f", "\x01", "é", "☃", "東", "😀")
 """Characters that may be written in another way: all marks, white space, some control characters and some others."""

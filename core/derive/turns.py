@@ -10,7 +10,7 @@ from ..ask.oracle import Oracle, Turn
 from ..ask.pieces import Field, Needle, Row, cut_row
 from ..ask.question import Call, Question, Shape, Switches
 from ..ask.words import make_id, make_named_id, make_word
-from ..graph import Json, Text
+from ..format import Json, Text
 from .arguments import find_json_arguments, find_spans
 from .draft import TURN, Draft
 from .strings import make_marks, make_text, read_images, write_marked

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..ask.pieces import find_common_end, find_common_start
 from ..ask.words import make_word
-from ..graph import Choice, Codec, Insides, Json, Number
+from ..format import Choice, Codec, Insides, Json, Number
 from .strings import AskGaps, Gap
 
 PLAIN = make_word("s", 1)

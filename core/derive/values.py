@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from ..ask.pieces import Field, Needle, cut_row
 from ..ask.words import make_word
-from ..graph import Insides, Text
+from ..format import Insides, Text
 from .draft import TURN, Draft, Link
 from .places import BuildList, BuildObject, ask_apart, ask_beside_keys, ask_values_apart
 from .strings import SPECIAL, AskGaps, Surroundings, ask_strings, make_text, strip_digits

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FormatError
-from ..graph.chat_format import ChatFormat
-from ..renderer import JinjaRenderer, NamedRenderer, Renderer
+from ..format import ChatFormat
+from ..ask.renderer import JinjaRenderer, NamedRenderer, Renderer
 
 FILE_NAME = "chat_autoparser.json"
 """What a certificate in a model's folder is called."""

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..graph import Edge, Insides, Json, Node, Text, TurnGraph
-from ..graph.chat_format import ChatFormat
-from ..graph.cut import cut_common_end, cut_common_start
-from ..graph.view import Tools, kind_of, walk_call
+from ..format import Edge, Insides, Json, Node, Text, TurnGraph
+from ..format import ChatFormat
+from ..format.cut import cut_common_end, cut_common_start
+from ..format.view import Tools, kind_of, walk_call
 
 _SPACE = r"\s*"
 _WORD = r"[\w.\-:/@$+~#]+?"

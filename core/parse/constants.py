@@ -54,7 +54,7 @@ def is_marked(text: str) -> bool:
 
 
 class Constant:
-    """A text between two fields. ``parts`` as in :class:`~chat_autoparser.graph.Edge`.
+    """A text between two fields. ``parts`` as in :class:`~chat_autoparser.format.Edge`.
 
     ``core`` is the text without the layout around it, ``lead`` and ``trail``.
     """

@@ -17,8 +17,8 @@ from typing import Any, Literal, NamedTuple
 
 from ..delta import Delta
 from ..errors import AutoparserError
-from ..graph import Insides, Json, Node, Text
-from ..graph.cut import cut_common_start
+from ..format import Insides, Json, Node, Text
+from ..format.cut import cut_common_start
 from ..schema import UNKNOWN, Schema, ToolSet
 from .constants import MORE, NO, skip_blank
 from .lexer import JsonLexer

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
-from ..graph import Edge, Graph, Json, Kind, Node, Start, Text, TurnGraph
-from ..graph.view import find_reasoning
-from ..graph.cut import cut_common_end, cut_common_start, find_boundaries
+from ..format import Edge, Graph, Json, Kind, Node, Start, Text, TurnGraph
+from ..format.view import find_reasoning
+from ..format.cut import cut_common_end, cut_common_start, find_boundaries
 from .constants import Constant, is_firm, is_marked
 
 COUNTER = "\0"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..delta import Delta
-from ..graph import Edge, Start, TurnGraph
+from ..format import Edge, Start, TurnGraph
 from .machine import Machine
 from .plan import Plan, Spot, get_plan
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any
 
-from ..graph import Choice, Json, Node, Number, Numeral, Text
+from ..format import Choice, Json, Node, Number, Numeral, Text
 from .constants import MORE, NO
 
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)

@@ -16,8 +16,8 @@ from typing import Any
 from ..ask.oracle import Oracle, Turn
 from ..ask.question import Call, Question, build_tools
 from ..derive.driver import Derivation
-from ..graph import Start, TurnGraph
-from ..graph.chat_format import Counterexample, Verdict
+from ..format import Start, TurnGraph
+from ..format import Counterexample, Verdict
 from .cases import Case, draw_cases
 from .message import Message, compare, find_expected, write_message
 

@@ -18,17 +18,17 @@ from typing import Any, BinaryIO
 
 import partial_json_parser
 
-from ..analysing import analyze
+from ..analysis import analyze
 from ..converse.roundtrip import check_output, check_roundtrips
 from ..delta import Delta
 from ..errors import AutoparserError, MissingTemplateError
 from ..export.certificate import FILE_NAME, load_certificate, make_certificate
 from ..export.response import compare_response_template
-from ..graph.chat_format import ChatFormat
+from ..format import ChatFormat
 from ..message import fold_deltas
 from ..parse import StreamParser
-from ..renderer import Renderer
-from ..source import read_response_template
+from ..ask.renderer import Renderer
+from ..ask.source import read_response_template
 from .describe import lay_out
 from .difference import compare, cross, lay_out_changes
 from .display import Display

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ..graph import Choice, Edge, Insides, Json, Node, Number, Text
-from ..graph.chat_format import ChatFormat, Conversation
-from ..graph.view import Marker, State, kind_of, walk_call
+from ..format import Choice, Edge, Insides, Json, Node, Number, Text
+from ..format import ChatFormat, Conversation
+from ..format.view import Marker, State, kind_of, walk_call
 from .spans import Line, Span, make_visible, measure, show_text
 from .verdict import lay_out_counterexample, lay_out_doubts, rate, rate_status, summarise
 

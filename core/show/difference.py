@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import TemplateError
-from ..graph.chat_format import ChatFormat
-from ..renderer import Renderer
+from ..format import ChatFormat
+from ..ask.renderer import Renderer
 from .describe import list_sections
 from .spans import Line, Span
 from .turns import KnownTurn, list_turns

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import TemplateError
-from ..graph.chat_format import ChatFormat
-from ..renderer import Renderer
+from ..format import ChatFormat
+from ..ask.renderer import Renderer
 from .difference import find_fault
 from .display import Display
 from .spans import Line, make_visible

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import AutoparserError
-from ..graph.chat_format import ChatFormat
-from ..renderer import Renderer
+from ..format import ChatFormat
+from ..ask.renderer import Renderer
 from .report import name_start
 from .spans import Line, Span, make_visible
 from .verdict import rate, rate_status

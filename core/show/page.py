@@ -22,8 +22,8 @@ from markupsafe import Markup
 
 from ..converse.roundtrip import RoundTrip
 from ..errors import TemplateError
-from ..graph.chat_format import ChatFormat
-from ..renderer import Renderer
+from ..format import ChatFormat
+from ..ask.renderer import Renderer
 from .describe import list_sections
 from .spans import Line, make_visible
 from .turns import KnownTurn, cut_pieces, pick_example, say_switches

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..graph.chat_format import ChatFormat
-from ..graph.view import Marker
+from ..format import ChatFormat
+from ..format.view import Marker
 from .describe import show_call
 from .spans import make_visible, show_text
 from .verdict import list_doubts, summarise

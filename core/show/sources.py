@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TemplateError
-from ..renderer import JinjaRenderer, Renderer, load_renderer
-from ..source import read_source
+from ..ask.renderer import JinjaRenderer, Renderer, load_renderer
+from ..ask.source import read_source
 
 PLACEHOLDERS = {"bos_token": "<bos_token>", "eos_token": "<eos_token>"}
 """What stands for the special tokens of a template that comes without a model's folder, where nobody gave them."""

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from ..ask.question import Call, Question, Switches
 from ..converse.author import CONTENT, REASONING, Author, make_calls
-from ..graph.chat_format import ChatFormat
-from ..renderer import Renderer
+from ..format import ChatFormat
+from ..ask.renderer import Renderer
 
 
 class Piece(NamedTuple):

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 from ..ask.words import LATER, RESULT, SYSTEM, USER
-from ..graph.chat_format import FROM_INSTRUCTIONS, TAUGHT, ChatFormat, Counterexample, Verdict
+from ..format import FROM_INSTRUCTIONS, TAUGHT, ChatFormat, Counterexample, Verdict
 from .spans import Line, Span, make_visible, split_lines
 
 Rating = Literal["good", "fair", "bad"]

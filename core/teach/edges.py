@@ -15,8 +15,8 @@ from itertools import product
 from typing import Literal, NamedTuple
 
 from ..ask.pieces import END, Field, find_common_end, list_tokens
-from ..graph import Choice, Codec, Edge, Graph, Json, Node, Number, Start, Text, TurnGraph
-from ..graph.cut import cut_common_end
+from ..format import Choice, Codec, Edge, Graph, Json, Node, Number, Start, Text, TurnGraph
+from ..format.cut import cut_common_end
 from .sample import PYTHON_TEXT, RAW, Sample
 
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")

@@ -18,7 +18,7 @@ from ..ask.words import make_id, make_word
 from ..converse.author import read_arguments
 from ..converse.writing import write_turn
 from ..errors import LessonError
-from ..graph.chat_format import TAUGHT, Capabilities, ChatFormat, Counterexample, Verdict
+from ..format import TAUGHT, Capabilities, ChatFormat, Counterexample, Verdict
 from .edges import Draft, cut_ending, make_plain, teach_calls, teach_reasoning
 from .lesson import Lesson, LessonCall
 from .sample import cut_lesson

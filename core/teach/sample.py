@@ -17,7 +17,7 @@ from ..ask.question import find_type
 from ..derive.arguments import find_encoded
 from ..derive.types import find_json
 from ..errors import LessonError
-from ..graph import Codec, Json, Numeral, Text
+from ..format import Codec, Json, Numeral, Text
 from .lesson import Lesson, LessonCall
 
 RAW = Text()

@@ -7,7 +7,8 @@ messages of our choice. Nothing here knows how formats are derived: what is righ
 from __future__ import annotations
 
 from invent.design import AXES, Design
-from invent.draw import draw, draw_any, find_flaws, normalise
+from invent.draw import draw, draw_any, normalise
+from invent.flaws import find_flaws
 from invent.write import write_template
 
 __all__ = ["AXES", "Design", "draw", "draw_any", "find_flaws", "normalise", "write_template"]

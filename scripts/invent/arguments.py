@@ -9,6 +9,9 @@ from invent.source import Row, text
 from invent.values import write_key, write_type, write_value
 
 JSON_STYLES = frozenset({"json", "json text", "json flat", "json pairs", "json objects"})
+# Arguments that are written as one value: a dump of JSON, or what Python makes of a dict.
+WHOLE_STYLES = JSON_STYLES | {"python"}
+FENCE = "```"
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,11 @@ def find_items(design: Design) -> Items:
         "key as tag": lambda: Items("", left, right + space, space, line, "", (close_left, close_right)),
         "key, mark, value": lambda: Items("", marks.open("key"), value[0], marks.close("key"), line),
         "lines": lambda: Items("", "", assign, "", "\n"),
+        "tag of type": lambda: Items("", left, right + space, space, line),
+        "numbered": lambda: Items("", ". ", assign, "", "\n"),
         "bullets": lambda: Items("", "- ", assign, "", "\n"),
         "indented": lambda: Items("", "  ", ":\n    ", "", "\n"),
+        "yaml": lambda: Items("", "    ", ": ", "", "\n"),
         "headings": lambda: Items("", "## ", "\n", "\n", ""),
         "table": lambda: Items("", "| ", " | ", " |", "\n"),
         "query": lambda: Items("?", "", "=", "", "&"),
@@ -60,33 +66,61 @@ def write_items(design: Design, arguments: str) -> Row:
     """The code for arguments that are not JSON."""
     items = find_items(design)
     kind: Row = [write_type("v"), *text(":")]
-    row: Row = [*text(items.opening), "{%- for k, v in " + arguments + " | items -%}", *text(items.before)]
+    row: Row = [*text(items.opening), "{%- for k, v in " + arguments + " | items -%}"]
+    row += ["{{ loop.index }}"] if design.arguments == "numbered" else []
+    row += text(items.before)
     row += kind if design.type == "before key" else []
-    row += [*write_key(design, "k"), *text(items.between)]
+    row += _write_head(design, items)
     row += kind if design.type == "before value" else []
     row += write_value(design, "v")
     row += [*text("::"), write_type("v")] if design.type == "behind value" else []
     row += text(items.after)
     if items.repeat:
         row += [*text(items.repeat[0]), "{{ k }}", *text(items.repeat[1])]
+    if design.arguments == "tag of type":
+        _, _, left, right = design.marks.around("key")
+        row += [*text(left), write_type("v"), *text(right)]
     if items.separator:
         row += ["{%- if not loop.last -%}", *text(items.separator), "{%- endif -%}"]
     return [*row, "{%- endfor -%}", *text(items.closing)]
 
 
+def _write_head(design: Design, items: Items) -> Row:
+    """The key, and what stands between it and its value."""
+    key = write_key(design, "k")
+    if design.arguments == "tag of type":
+        return [write_type("v"), *text(' name="'), *key, *text('"' + items.between)]
+    if design.type in ("attribute", "is string"):
+        closing = '"' if design.arguments == "tag, attribute" else ""
+        right = items.between.removeprefix(closing)
+        if design.type == "is string":
+            return [*key, *text(closing + ' string="'), "{{ (v is string) | tojson }}", *text('"' + right)]
+        return [*key, *text(closing + ' type="'), write_type("v"), *text('"' + right)]
+    return [*key, *text(items.between)]
+
+
 def write_arguments(design: Design) -> Row:
-    """The code for all arguments of a call `f`, save those that are part of a JSON envelope."""
+    """The code for all arguments of a call `f`, with what stands around them."""
+    row = _write_bare(design)
+    if design.around == "fence":
+        row = [*text(FENCE + ("python" if design.arguments == "python" else "json") + "\n"), *row, *text("\n" + FENCE)]
+    elif design.around == "marks":
+        row = [*text(design.marks.open("arguments")), *row, *text(design.marks.close("arguments"))]
+    return ["{%- if f.arguments -%}", *row, "{%- endif -%}"] if design.empty == "left out" else row
+
+
+def _write_bare(design: Design) -> Row:
+    if design.arguments == "python":
+        return ["{{ f.arguments | string }}"]
     if design.arguments not in JSON_STYLES:
         return write_items(design, "f.arguments")
     if design.takes == "string":
         return ["{{ f.arguments }}"]
-    code = "f.arguments"
+    code, row = "f.arguments", Row()
     if design.arguments == "json pairs":
         code = "f.arguments | items | list"
-    row: Row = []
     if design.arguments == "json objects":
-        row = ["{%- set ns.list = [] -%}", *write_objects()]
-        code = "ns.list"
+        row, code = ["{%- set ns.list = [] -%}", *write_objects()], "ns.list"
     if design.arguments == "json text":
         code = "(f.arguments | tojson)"
     dumped = f"{code} | {find_filter(design)}"

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from invent.arguments import find_filter, write_arguments, write_items, write_objects
+from invent.arguments import FENCE, WHOLE_STYLES, find_filter, write_arguments, write_items, write_objects
 from invent.design import Design
 from invent.source import Row, quote, text
 
-JSON_FRAMES = ("json", "json nested", "json keyed", "json keyed inside", "json list", "json in list")
+JSON_FRAMES = ("json", "recipient, json", "json nested", "json keyed", "json keyed inside", "json list", "json in list")
 # Frames that are their own marks: the name stands in the opening one.
 MARKED_FRAMES = ("attribute", "equals", "name as tag", "repeated")
-FENCE = "```"
+LABELS = {
+    "Action, Action Input": ("Action: ", "\nAction Input: "),
+    "Tool, Arguments": ("Tool: ", "\nArguments: "),
+    "use, with": ("use ", " with "),
+    "name, args": ("name: ", "\nargs: "),
+}
 
 
 def write_name(design: Design) -> Row:
-    return [*text("" if design.prefix == "-" else design.prefix), "{{ f.name }}"]
+    prefix, suffix, mark = ("" if axis == "-" else axis for axis in (design.prefix, design.suffix, design.name_quote))
+    return [*text(mark + prefix), "{{ f.name }}", *text(mark + suffix)]
 
 
 def write_call(design: Design) -> Row:
+    """The code for one call, with all that stands around each."""
+    if design.section != "each":
+        return _write_wrapped(design)
+    opening, closing = find_spaces(design)
+    section = design.marks.open("section") + opening, closing + design.marks.close("section")
+    return [*text(section[0]), *_write_wrapped(design), *text(section[1])]
+
+
+def _write_wrapped(design: Design) -> Row:
     """The code for one call, its marks included; `c` is the call, `f` its function, `index` counts from 1."""
     marks = design.marks
     if design.frame in MARKED_FRAMES:
@@ -28,6 +43,10 @@ def write_call(design: Design) -> Row:
     if design.wrap == "indexed":
         left, right = marks.cut_open("call")
         return [*text(left + "_"), "{{ index }}", *text(right + opening), *inside, *text(closing + marks.close("call"))]
+    if design.wrap == "numbered":
+        return [*text(marks.word("call") + " "), "{{ index }}", *text(": "), *inside, *text("\n")]
+    if design.wrap == "opened":
+        return [*text(marks.open("call") + opening), *inside]
     if design.wrap == "mark":
         return [*text(marks.open("call") + opening), *inside, *text(closing + marks.close("call"))]
     return inside
@@ -76,6 +95,7 @@ def _write_inside(design: Design) -> Row:
             "id": [*text(f'"id"{colon}"'), "{{ c.id }}", *text('"')],
             "constant": text(f'"type"{colon}"function"'),
             "counter": [*text(f'"index"{colon}'), "{{ index }}"],
+            "text counter": [*text(f'"nr"{colon}"'), "{{ index - 1 }}", *text('"')],
         }
         row: Row = text("{")
         for number, part in enumerate(list_parts(design)):
@@ -84,8 +104,12 @@ def _write_inside(design: Design) -> Row:
     before = _write_id(design) if design.id == "before" else []
     between = _write_id(design) if design.id == "between" else []
     after = _write_id(design) if design.id == "after" else []
+    if design.lead == "word":
+        before = [*before, *text("function" + marks.open("separator"))]
+    elif design.lead == "mark":
+        before = [*before, *text(marks.open("channel"))]
     if design.frame == "id":
-        return ["{{ c.id }}", *text(marks.open("arguments") + line), *arguments]
+        return [*before, "{{ c.id }}", *text(marks.open("arguments") + line), *arguments]
     if design.frame == "own tags":
         named = [*text(marks.open("name")), *name, *text(marks.close("name") + line)]
         given = [*text(marks.open("arguments")), *arguments, *text(marks.close("arguments"))]
@@ -98,7 +122,20 @@ def _write_inside(design: Design) -> Row:
         return [*before, *between, *arguments, *after]
     if design.frame == "call syntax":
         return [*before, *name, *arguments, *after]
-    return [*before, *name, *between, *text(line or "" if between else line or " "), *arguments, *after]
+    if design.frame == "s-expression":
+        return [*before, *text("("), *name, *arguments, *text(")"), *after]
+    if design.frame == "labels":
+        label, middle = LABELS[design.labels]
+        if design.arguments not in WHOLE_STYLES and "\n" in middle:
+            middle = middle.rstrip(" ") + "\n"
+        return [*text(label), *name, *text(middle), *arguments]
+    if design.frame == "yaml":
+        return [*text("- tool: "), *name, *text("\n  with:\n"), *arguments]
+    if design.frame == "bracketed":
+        return [*before, *text("["), *name, *text("]\n"), *arguments, *after]
+    if design.frame == "heading":
+        return [*before, *text("### "), *name, *between, *text("\n"), *arguments, *after]
+    return [*before, *name, *between, *text(design.joint), *arguments, *after]
 
 
 def list_parts(design: Design) -> list[str]:
@@ -112,8 +149,8 @@ def list_parts(design: Design) -> list[str]:
         parts.insert(0, "constant")
     if design.envelope == "constant last":
         parts.append("constant")
-    if design.envelope == "counter":
-        parts.insert(0, "counter")
+    if design.envelope in ("counter", "text counter"):
+        parts.insert(0, design.envelope)
     return parts
 
 
@@ -138,6 +175,7 @@ def make_literal(design: Design) -> tuple[Row, str]:
     name = "f.name" if design.prefix in ("", "-") else f"({quote(design.prefix)} ~ f.name)"
     if design.frame == "json list":
         shown = {"name": name, "arguments": given, "id": "c.id", "constant": '"call"', "counter": "index"}
+        shown["text counter"] = "(index - 1) | string"
         return row, "[" + ", ".join(shown[part] for part in list_parts(design)) + "]"
     entries = {
         "name": f'"{design.name_key}": {name}',
@@ -145,6 +183,7 @@ def make_literal(design: Design) -> tuple[Row, str]:
         "id": '"id": c.id',
         "constant": '"type": "function"',
         "counter": '"index": index',
+        "text counter": '"nr": (index - 1) | string',
     }
     parts = list_parts(design)
     if design.frame in ("json keyed", "json keyed inside"):
@@ -194,10 +233,18 @@ def find_separator(design: Design) -> str:
 def _write_section(design: Design) -> tuple[Row, Row]:
     marks, (opening, closing) = design.marks, find_spaces(design)
     before, after = ("[", "]") if "list" in design.section else ("", "")
-    if design.section in ("none", "list", "-"):
+    if design.section in ("none", "list", "each", "-"):
         return text(before), text(after)
+    if design.section == "fence":
+        return text(FENCE + marks.word("section") + "\n"), text("\n" + FENCE)
+    if design.section == "word, list":
+        return text(marks.word("section") + before), text(after)
+    if design.section == "label":
+        return text("Next: "), []
     left, right = marks.cut_open("section")
     head: Row = [*text(left)]
     if design.section == "all, counted":
         head += [*text(" n="), "{{ m.tool_calls | length }}"]
+    if design.section == "opened":
+        return [*head, *text(right + opening)], []
     return [*head, *text(right + opening + before)], text(after + closing + marks.close("section"))

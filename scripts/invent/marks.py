@@ -15,6 +15,9 @@ SHAPES: dict[str, tuple[str, str, str, str]] = {
     "pipe, suffix": ("<|", "_begin|>", "<|", "_end|>"),
     "pipe, prefix": ("<|start_", "|>", "<|end_", "|>"),
     "pipe, upper": ("<|", "|>", "<|END_", "|>"),
+    "pipe, vendor": ("<|fx:", ":fx|>", "<|fx:end_", ":fx|>"),
+    "square pipe": ("[|", "|]", "[|/", "|]"),
+    "triangles": ("◁", "▷", "◁/", "▷"),
     "wide pipe": ("<｜", "▁begin｜>", "<｜", "▁end｜>"),
     "square": ("[", "]", "[/", "]"),
     "square, upper": ("[", "]", "[/", "]"),
@@ -66,18 +69,24 @@ POOLS: dict[str, tuple[str, ...]] = {
     "result": ("result", "observation", "tool_response", "returned"),
 }
 PARTS = tuple(POOLS)
+# What belongs to turns and messages, and not to what is said in them.
+OUTER = frozenset({"turn", "message", "end", "call end", "middle", "channel", "result"})
+# Twice as many as there are parts.
 _SIGNS = "§¶†‡※◊○●△▲▽▼□■◇◆☆★♠♣♥♦⊢⊣⊤⊥⋄∎⌘⌂⏎⎔⟐⟡"
 _SYLLABLES = ("ba", "ko", "mi", "ru", "ze", "ta", "lo", "fi", "ne", "su", "qua", "dri", "vol", "ast", "pel")
 
 
 @dataclass(frozen=True)
 class Marks:
-    """How every part is marked: `words` in the order of `PARTS`; `closing` is a word that all closing marks share (or
-    empty), `behind` stands after every mark."""
+    """How every part is marked: `words` in the order of `PARTS`; `closing` is "own" (the same word), "common" (one word for
+    all) or "unlike" (other words, `ends`), `behind` stands after every mark. What makes turns and messages has the shape
+    `outer`, which may be another one: special tokens around a turn, plain tags inside."""
 
     shape: str
+    outer: str
     words: tuple[str, ...]
     closing: str
+    ends: tuple[str, ...]
     behind: str
 
     def word(self, part: str) -> str:
@@ -87,42 +96,59 @@ class Marks:
         """The opening mark of a part, with more inside."""
         return "".join(self.cut_open(part)) if not more else more.join(self.cut_open(part))
 
+    def find_shape(self, part: str) -> tuple[str, str, str, str]:
+        return SHAPES[self.outer if part in OUTER else self.shape]
+
     def cut_open(self, part: str) -> tuple[str, str]:
         """The opening mark, cut where an attribute goes."""
-        left, right, _, _ = SHAPES[self.shape]
+        left, right, _, _ = self.find_shape(part)
         return left + self.word(part), right + self.behind
 
     def close(self, part: str) -> str:
         return "".join(self.cut_close(part))
 
     def cut_close(self, part: str) -> tuple[str, str]:
-        _, _, left, right = SHAPES[self.shape]
-        if self.shape == "signs":
-            signs = self.closing or _SIGNS[len(PARTS) + PARTS.index(part)]
-            return signs, self.behind
-        return left + (self.closing or self.word(part)), right + self.behind
+        _, _, left, right = self.find_shape(part)
+        number = 0 if self.closing == "common" else PARTS.index(part)
+        return left + (self.word(part) if self.closing == "own" else self.ends[number]), right + self.behind
 
-    def around(self, word: str) -> tuple[str, str, str, str]:
+    def around(self, part: str) -> tuple[str, str, str, str]:
         """The shape around a word that is a field: before and after it in an opening mark, and in a closing one."""
-        left, right, close_left, close_right = SHAPES[self.shape]
+        left, right, close_left, close_right = self.find_shape(part)
         return left, right + self.behind, close_left, close_right + self.behind
 
 
-def draw_words(choose: random.Random, shape: str, manner: str) -> tuple[str, ...]:
-    """A word for each part, all different: `manner` is plain, made up, alike at the start or alike at the end."""
+def draw_marks(choose: random.Random, manner: str) -> Marks:
+    """Marks of any shape, with words drawn in this manner."""
+    shape = choose.choice(list(SHAPES))
+    outer = shape if choose.random() < 0.5 else choose.choice([other for other in SHAPES if other != "signs"])
+    closing = choose.choice(("own",) * 7 + ("common", "unlike"))
+    behind = choose.choice(("",) * 12 + ("<|sep|>", "|", "\t"))
+    words = draw_words(choose, shape, outer, manner)
+    ends = [f"{choose.choice(('end', 'so', 'over', 'after'))}{word[::-1].replace('_', '')}" for word in words]
     if shape == "signs":
-        return tuple(_SIGNS[: len(PARTS)])
+        # A sign says nothing about what it closes.
+        ends = [_SIGNS[len(PARTS) + number] for number in range(len(PARTS))]
+        closing = "unlike"
+    return Marks(shape, outer, words, closing, tuple(ends), behind)
+
+
+def draw_words(choose: random.Random, shape: str, outer: str, manner: str) -> tuple[str, ...]:
+    """A word for each part, all different: `manner` is plain, made up, alike at the start or alike at the end."""
     words: list[str] = []
     stem = choose.choice(("tool", "fx", "agent", "m", "ctl"))
-    for part in PARTS:
-        word = ""
+    for number, part in enumerate(PARTS):
+        own = outer if part in OUTER else shape
+        word = _SIGNS[number] if own == "signs" else ""
         while not word or word in words:
-            word = choose.choice(POOLS[part])
-            if manner == "made up":
-                word = "".join(choose.choice(_SYLLABLES) for _ in range(choose.randint(2, 3)))
-            elif manner == "alike at the start":
-                word = f"{stem}_{word}"
-            elif manner == "alike at the end":
-                word = f"{word}_{stem}"
+            word = _draw_word(choose, part, manner, stem)
+            word = word.upper() if own in UPPER else word
         words.append(word)
-    return tuple(word.upper() if shape in UPPER else word for word in words)
+    return tuple(words)
+
+
+def _draw_word(choose: random.Random, part: str, manner: str, stem: str) -> str:
+    if manner == "made up":
+        return "".join(choose.choice(_SYLLABLES) for _ in range(choose.randint(2, 3)))
+    word = choose.choice(POOLS[part])
+    return {"alike at the start": f"{stem}_{word}", "alike at the end": f"{word}_{stem}"}.get(manner, word)

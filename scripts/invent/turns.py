@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from conversations import Call, Fields, JsonObject
@@ -16,15 +18,33 @@ from rendering import Template, compile_template
 from rivals import find_field_rival, find_split_rival
 from turns import Turn
 
-from invent.arguments import JSON_STYLES, find_items
+from invent.arguments import WHOLE_STYLES, find_items
 from invent.calls import find_spaces
 from invent.design import Design
+from invent.parts import find_between, find_end, find_reasoning, list_marks
 from invent.says import EARLIER, ONE, QUESTION, RESULT, TOOLS, list_mixes, list_texts, list_values
 from invent.values import escape, find_quotes
-from invent.write import SWITCHES, find_between, find_end, find_reasoning, list_marks, write_template
+from invent.write import SWITCHES, write_template
 
 ALIKE = "another message is rendered alike"
 _LETTERS = "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+
+
+_ASKED = Call("NAMENEEDLE", {"KEYNEEDLE": "VALUENEEDLE"})
+NEEDLES = [
+    Fields(reasoning, content, calls)
+    for reasoning in (None, "THOUGHTNEEDLE")
+    for content in (None, "SAIDNEEDLE")
+    for calls in ((), (_ASKED,), (_ASKED, _ASKED))
+    if reasoning or content or calls
+]
+_NEEDLE = re.compile(r"([A-Z]+NEEDLE)")
+
+
+def find_common(one: str, two: str) -> str:
+    """What both texts start with."""
+    length = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+    return one[:length]
 
 
 class Speaker:
@@ -34,7 +54,19 @@ class Speaker:
         self.design = design
         self.source = source or write_template(design)
         self.template: Template = compile_template(self.source)
-        self.marks = list_marks(design)
+        self._prompts: dict[str, str] = {}
+        self.marks = self._find_marks()
+
+    def _find_marks(self) -> list[str]:
+        """What no plain text may hold: all that stands beside reasoning and content in a turn, and all longer constants."""
+        longer = [mark for mark in list_marks(self.design) if len(mark) > 2 or not mark.isascii()]
+        beside: list[str] = []
+        for fields in NEEDLES:
+            ids = make_ids(self.design, fields.calls, "needles")
+            prompt, full = self.render(None, [], "user", {}), self.render(fields, ids, "user", {})
+            rest = _NEEDLE.split(full[len(find_common(prompt, full)) :])
+            beside += [piece.strip() for index, piece in enumerate(rest) if index % 2 == 0 and index < 6]
+        return [*dict.fromkeys(mark for mark in [*longer, *beside] if mark)]
 
     def make_message(self, fields: Fields, ids: list[str]) -> JsonObject:
         """The assistant message that holds the fields."""
@@ -67,12 +99,17 @@ class Speaker:
 
     def render(self, fields: Fields | None, ids: list[str], history: str, switches: JsonObject) -> str:
         """The conversation with an answer, or with a generation prompt. Raises ValueError if the template refuses it."""
+        place = f"{history} {switches}"
+        if fields is None and place in self._prompts:
+            return self._prompts[place]
         messages = self.make_history(history)
         if fields is not None:
             messages = [*messages, self.make_message(fields, ids)]
         rendered = self.template.render(messages, TOOLS, fields is None, switches)
         if rendered is None:
             raise ValueError(self.template.error)
+        if fields is None:
+            self._prompts[place] = rendered
         return rendered
 
 
@@ -80,6 +117,8 @@ def make_ids(design: Design, calls: tuple[Call, ...], label: str) -> list[str]:
     """An id for each call, as this format has them."""
     if design.id == "inside":
         return [f"functions.{call.name}:{index}" for index, call in enumerate(calls)]
+    if label == "needles":
+        return ["IDXNEEDLE" for _ in calls]
     choose = random.Random(label)
     return ["".join(choose.choice(_LETTERS) for _ in range(9)) for _ in calls]
 
@@ -108,7 +147,10 @@ def _list_turns(speaker: Speaker, seed: int | None) -> Iterator[Turn]:
     if seed is not None:
         chosen = _choose(chosen, random.Random(seed))
     for number, label in enumerate(chosen):
-        yield from make_turn(speaker, label, said[label], "user", {}, ended=number % 2 == 1)
+        fields = said[label]
+        if design.reasoning_opened == "prompt" and fields.reasoning is None and can_say(speaker, _think(fields)):
+            fields = _think(fields)
+        yield from make_turn(speaker, label, fields, "user", {}, ended=number % 2 == 1)
     for label in ("content: plain", "reasoning: plain, content", "two calls", "reasoning, call", "content, call"):
         fields = said[label]
         if not can_say(speaker, fields):
@@ -116,8 +158,13 @@ def _list_turns(speaker: Speaker, seed: int | None) -> Iterator[Turn]:
         for history in ("tool", "later"):
             yield from make_turn(speaker, f"{label}, after {history}", fields, history, {}, ended=history == "tool")
         if design.switch != "-":
-            for value in SWITCHES[design.switch][1:]:
+            for value in SWITCHES[design.switch][2:]:
                 yield from make_turn(speaker, f"{label}, switched", fields, "user", {design.switch: value}, ended=False)
+
+
+def _think(fields: Fields) -> Fields:
+    """The fields with some reasoning, for models whose prompt makes them reason."""
+    return replace(fields, reasoning="Let me think about it.")
 
 
 def _choose(labels: list[str], choose: random.Random) -> list[str]:
@@ -196,7 +243,7 @@ def is_plain(marks: list[str], text: str) -> bool:
 
 def can_hold_key(design: Design, key: str) -> bool:
     """Whether a key can stand where this format has keys."""
-    wide = (*JSON_STYLES, "tag, attribute", "tag pairs", "key, mark, value")
+    wide = (*WHOLE_STYLES, "tag, attribute", "tag pairs", "key, mark, value")
     simple = key.isidentifier() and key.isascii()
     return simple or design.arguments in wide or design.key_quote in ('"', "'")
 
@@ -204,13 +251,18 @@ def can_hold_key(design: Design, key: str) -> bool:
 def can_hold(speaker: Speaker, value: Any) -> bool:
     """Whether a value can be told from what stands around it."""
     design = speaker.design
-    if design.arguments in JSON_STYLES:
+    if design.arguments in WHOLE_STYLES:
+        return True
+    if not isinstance(value, str) and design.quoted == "all":
         return True
     if not isinstance(value, str):
         return design.arguments != "query" or not isinstance(value, (list, dict))
     written, quotes = escape(design, value), find_quotes(design)
     if quotes.closing:
-        if design.escape in ("backslash", "json", "doubling"):
+        single = quotes.closing in ('"', "'", "`")
+        if design.escape == "doubling" or (design.escape in ("json", "backslash") and single):
+            return True
+        if design.escape == "backslash" and len(quotes.closing) == 1:
             return True
         return (written + quotes.closing).find(quotes.closing) == len(written)
     return _can_hold_raw(speaker, written)

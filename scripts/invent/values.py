@@ -39,6 +39,8 @@ def find_quotes(design: Design) -> Quotes:
         return Quotes(mark, mark)
     if design.quote == "angle quotes":
         return Quotes("“", "”")
+    if design.quote == "cdata":
+        return Quotes("<![CDATA[", "]]>")
     both = {"none": "", "triple": '"""', "-": ""}.get(design.quote, design.quote)
     return Quotes(both, both)
 
@@ -78,19 +80,28 @@ def write_string(design: Design, value: str) -> Row:
     return [*text(quotes.opening), "{{ " + code + " }}", *text(quotes.closing)]
 
 
-def write_scalar(design: Design, value: str) -> Row:
-    """The code for a value that is neither a string, nor a list or object to be written in the same manner."""
+def spell(design: Design, value: str) -> str:
+    """The Jinja expression for a value that is neither a string, nor a list or object written in the same manner."""
+    inner = f"({value} | string if {value} is mapping or {value} is iterable else {value} | tojson)"
+    other = inner if design.nested == "python" else f"({value} | tojson)"
     if WORDS.get(design.words, WORDS["json"]) == WORDS["json"]:
-        return ["{{ " + value + " | tojson }}"]
+        return other
     true, false, null = (quote(word) for word in WORDS[design.words])
     spelled = f"{true} if {value} is sameas true else {false} if {value} is sameas false else {null} if {value} is none"
-    return ["{{ " + f"{spelled} else {value} | tojson" + " }}"]
+    return f"({spelled} else {other})"
+
+
+def write_scalar(design: Design, value: str) -> Row:
+    return ["{{ " + spell(design, value) + " }}"]
 
 
 def write_value(design: Design, value: str) -> Row:
     """The code for any value, without a mark of its type."""
     if design.nested == "same":
         return ["{{ write(" + value + ") }}"]
+    if design.quoted == "all":
+        bare = "{%- set w = " + f"{value} if {value} is string else {spell(design, value)}" + " -%}"
+        return [bare, *write_string(design, "w")]
     return [
         "{%- if " + value + " is string -%}",
         *write_string(design, value),

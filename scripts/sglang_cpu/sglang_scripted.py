@@ -3,6 +3,7 @@
 A request's body may have the field `script`, an object:
 
     text    the text to write, cut into tokens by the model's tokenizer; the end-of-sequence token follows
+    spelled which parts of the text, in their order, are written with ordinary tokens though they read like special ones
     more    let the model, or the request's grammar, go on behind the text
     burst   tokens that come at a time, as with speculative decoding or under load (1)
 
@@ -53,6 +54,17 @@ def _add_reader(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return original(*args, **kwargs)
 
 
+def encode_script(tokenizer: Any, wanted: dict[str, Any]) -> list[int]:
+    """Return the tokens of a script's text."""
+    ids: list[int] = []
+    rest = wanted["text"]
+    for part in wanted.get("spelled", ()):
+        before, _, rest = rest.partition(part)
+        ids += tokenizer.encode(before, add_special_tokens=False)
+        ids += tokenizer.encode(part, add_special_tokens=False, split_special_tokens=True)
+    return [*ids, *tokenizer.encode(rest, add_special_tokens=False)]
+
+
 class ScriptReader:
     """ASGI middleware that takes the script out of a request's body."""
 
@@ -97,7 +109,7 @@ async def _write(original: Callable[..., Any], manager: Any, obj: Any, *args: An
         async for output in original(manager, obj, *args, **kwargs):
             yield output
         return
-    ids = manager.tokenizer.encode(wanted["text"], add_special_tokens=False)
+    ids = encode_script(manager.tokenizer, wanted)
     if not wanted.get("more"):
         ids = [*ids, manager.tokenizer.eos_token_id]
     params = dict(obj.sampling_params or {})

@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT
 
 import chat_autoparser as ca
-from chat_autoparser.analysing import analyze
+from chat_autoparser.analysis import analyze
 from chat_autoparser.converse.bridge import Bridge, bridge
 
 sys.path.insert(0, str(ROOT / "scripts"))

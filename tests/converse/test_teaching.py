@@ -10,9 +10,9 @@ import pytest
 
 import chat_autoparser as ca
 from chat_autoparser import command
-from chat_autoparser.analysing import analyze
+from chat_autoparser.analysis import analyze
 from chat_autoparser.cache import FormatCache
-from chat_autoparser.graph.chat_format import ChatFormat, Conversation
+from chat_autoparser.format.chat_format import ChatFormat, Conversation
 from chat_autoparser.teach.lesson import load_environment_lessons, load_lessons
 
 SILENT = (

@@ -18,6 +18,7 @@ from conversations import JsonObject
 from engines import MODEL
 from judge import fold
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from pydantic_core import from_json
 
 _SECONDS = 60.0
 
@@ -294,8 +295,9 @@ def _take_meaning(message: JsonObject) -> list[Any]:
 
 
 def _read_json(text: str) -> Any:
+    """What a client makes of arguments; of those that were cut, what it makes of their beginning."""
     try:
-        return json.loads(text or "{}")
+        return from_json(text or "{}", allow_partial=True)
     except ValueError:
         return text
 

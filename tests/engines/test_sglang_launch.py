@@ -108,10 +108,14 @@ def list_forms(folder: Path, source: str) -> dict[str, tuple[str | dict[str, str
         "named of several": ({"default": "{{ messages }}", "tool_use": source}, ["--hf-chat-template-name", "tool_use"]),
         "a file": ("{{ messages }}", ["--chat-template", str(given)]),
         "a file and several": ({"default": "{{ messages }}"}, ["--chat-template", str(given)]),
+        "for all requests": ("{{ messages }}", ["--default-chat-template-kwargs", json.dumps({"chat_template": source})]),
     }
 
 
-@pytest.mark.parametrize("form", ["the first of several", "named of several", "a file", "a file and several"])
+FORMS = ["the first of several", "named of several", "a file", "a file and several", "for all requests"]
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_forms_of_templates(form: str, engine: Engine, tmp_path: Path) -> None:
     """With several named templates SGLang alone does not start."""
     subject = load_subject(TEMPLATES[SHAPE])

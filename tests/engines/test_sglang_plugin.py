@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+import time
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,22 +28,14 @@ from sglang_stages import Stages, make_tools, strip_ids
 from tiny_model import make_model
 from transformers import AutoTokenizer
 
-from chat_autoparser.sglang_plugin import NAME, SWITCH, engine, formats, register, resolution, versions
+from chat_autoparser.sglang_plugin import NAME, SWITCH, engine, formats, register, registration, resolution
 from chat_autoparser.sglang_plugin.calls import CallDetector
+from chat_autoparser.sglang_plugin.reading import HALF
 from chat_autoparser.sglang_plugin.reasoning import ReasoningDetector
-from chat_autoparser.sglang_plugin.specials import HALF, TokenDropper
 
 load_plugins()
 
 shapes = pytest.mark.parametrize("shape", TEMPLATES)
-
-
-@pytest.fixture(autouse=True)
-def no_format_in_force() -> Iterator[None]:
-    """Detectors go by their tokenizer, as where no server was started."""
-    formats.withdraw()
-    yield
-    formats.withdraw()
 
 
 @cache
@@ -147,14 +140,15 @@ def test_ids_of_the_model_are_kept() -> None:
 
 
 def test_a_failure_inside_costs_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> None:
-        raise RuntimeError("broken")
+    class Broken:
+        def feed(self, text: str) -> None:
+            raise RuntimeError("broken")
 
     detector, splitter = make_detector(), ReasoningDetector(tokenizer=load_tokenizer(JSON_IN_TAGS))
     detector.parse_streaming_increment("Hel", [WEATHER])
     splitter.parse_streaming_increment("Hel")
-    monkeypatch.setattr(detector._stream._parser, "feed", fail)
-    monkeypatch.setattr(splitter._stream._stage, "feed", fail)
+    for stage in (detector, splitter):
+        monkeypatch.setattr(stage._reading._reader, "_parser", Broken())
     assert detector.parse_streaming_increment("lo", [WEATHER]).normal_text == "lo"
     assert detector.finish([WEATHER]).normal_text == ""
     assert splitter.parse_streaming_increment("lo").normal_text == "lo"
@@ -199,23 +193,15 @@ def test_reasoning_in_one_piece_where_it_must_not_stream() -> None:
     assert [thought for thought, _ in results if thought] == ["Hm."]
 
 
-def test_reasoning_stands_in_for_content() -> None:
+def test_reasoning_never_stands_in_for_content() -> None:
+    """SGLang has a field of requests for that."""
     parser = ReasoningDetector(force_nonempty_content=True, tokenizer=load_tokenizer(JSON_IN_TAGS))
-    assert parser.detect_and_parse("<think>\nHm.\n</think>").normal_text == "Hm."
+    assert tuple(parser.detect_and_parse("<think>\nHm.\n</think>")) == ("", "Hm.")
 
 
 def test_a_grammar_from_the_start_leaves_no_reasoning() -> None:
     detector = ReasoningDetector(grammar_start="from_start", tokenizer=load_tokenizer(JSON_IN_TAGS))
     assert detector.detect_and_parse('{"a": "<think>"}').normal_text == '{"a": "<think>"}'
-
-
-@pytest.mark.parametrize("size", [1, 2, 5, 100])
-def test_unknown_special_tokens_go(size: int) -> None:
-    texts = frozenset({"<|pad|>", "<|pad|>>", "[X]"})
-    dropper = TokenDropper(texts, {"<", "["})
-    text = "a<|pad|>b <|pa<|pad|>> [[X]] <|pa"
-    pieces = [dropper.feed(text[start : start + size]) for start in range(0, len(text), size)]
-    assert "".join([*pieces, *dropper.finish()]) in ("ab <|pa [] <|pa", "ab <|pa> [] <|pa")
 
 
 @shapes
@@ -269,6 +255,21 @@ def test_a_named_call_is_that_call() -> None:
     xgrammar.Grammar.from_structural_tag(json.loads(written))
 
 
+@pytest.mark.parametrize(
+    ("shape", "count", "held"), [(JSON_IN_TAGS, 400, True), ("tagged arguments", 30, True), ("tagged arguments", 400, False)]
+)
+def test_no_request_keeps_the_server_busy_with_its_schema(shape: str, count: int, held: bool) -> None:
+    """Beyond what a tag can be made of in time, the call has SGLang's JSON form."""
+    properties = {f"p{number}": {"type": "string"} for number in range(count)}
+    tool = Tool(type="function", function={"name": "many", "parameters": {"type": "object", "properties": properties}})
+    parser = FunctionCallParser([tool], NAME, tokenizer=load_tokenizer(shape))
+    start = time.process_time()
+    constraint = parser.get_structure_constraint("required")
+    assert constraint is not None
+    assert constraint[0] == ("structural_tag" if held else "json_schema")
+    assert time.process_time() - start < 2
+
+
 def test_calls_are_not_held_where_nothing_asks_for_it() -> None:
     parser = FunctionCallParser([WEATHER], NAME, tokenizer=load_tokenizer(JSON_IN_TAGS))
     assert parser.get_structure_constraint("auto") is None
@@ -305,6 +306,7 @@ def make_arguments(folder: Path, **given: Any) -> Any:
         "revision": None,
         "chat_template": None,
         "hf_chat_template_name": None,
+        "default_chat_template_kwargs": None,
         "reasoning_parser": "auto",
         "tool_call_parser": "auto",
     }
@@ -313,18 +315,22 @@ def make_arguments(folder: Path, **given: Any) -> Any:
 
 @pytest.fixture
 def resolve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Resolve the parsers for a template, with an engine whose own answer is `engines-own`."""
+    """Resolve the parsers for a template, with an engine whose own answer is given: `engines-own`."""
     monkeypatch.setattr(engine, "resolving_view", lambda args: args)
     monkeypatch.setattr(engine, "declare_parsers", lambda args, parsers: args.__dict__.update(parsers))
 
-    def answer(args: Any) -> None:
-        for name in engine.PARSERS:
-            if getattr(args, name) == "auto":
-                setattr(args, name, "engines-own")
-
     def run(
-        source: str, named: dict[str, str] | None = None, architecture: str | None = None, **given: Any
+        source: str,
+        named: dict[str, str] | None = None,
+        architecture: str | None = None,
+        own: str | None = "engines-own",
+        **given: Any,
     ) -> tuple[str | None, str | None]:
+        def answer(args: Any) -> None:
+            for name in engine.PARSERS:
+                if getattr(args, name) == "auto":
+                    setattr(args, name, own)
+
         folder = make_model(source, tmp_path / "model")
         if named is not None:
             config = json.loads((folder / "tokenizer_config.json").read_text())
@@ -349,7 +355,35 @@ BARE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}</{{ m.role }}>{% en
 
 def test_auto_is_the_template_in_force(resolve: Any) -> None:
     assert resolve(load(JSON_IN_TAGS).source) == (NAME, NAME)
-    assert formats.HANDOVER in os.environ
+
+
+@pytest.mark.parametrize("own", ["engines-own", None])
+def test_what_is_not_proven_is_ours_only_where_nobody_else_knows(
+    own: str | None, resolve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def doubt(*args: Any) -> Any:
+        format = derive(*args)
+        parts = tuple((part, "partly proven") for part, _ in format.verdict.parts)
+        return replace(format, verdict=replace(format.verdict, parts=parts))
+
+    derive = formats.derive_format
+    monkeypatch.setattr(formats, "derive_format", doubt)
+    assert resolve(load(JSON_IN_TAGS).source, own=own) == (own or NAME, own or NAME)
+
+
+def test_a_template_that_nobody_understands_is_an_error(resolve: Any) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        resolve("{{ raise_exception('no') }}", own=None)
+    message = str(stopped.value)
+    assert "the chat template of" in message
+    assert "model" in message
+    assert SWITCH in message
+    assert "\n" not in message
+    assert resolve(BARE, own=None) == (None, None)  # it is understood, and has neither
+
+
+def test_a_model_without_a_template_is_the_engines(resolve: Any) -> None:
+    assert resolve(BARE, {"default": ""}, own=None) == (None, None)
 
 
 def test_what_a_template_does_not_show_is_left_to_the_engine(resolve: Any) -> None:
@@ -397,18 +431,84 @@ def test_a_named_parser_that_cannot_be_used_is_an_error(resolve: Any) -> None:
         resolve("{{ raise_exception('no') }}", tool_call_parser=NAME)
 
 
-def test_registration_fails_loudly(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(versions, "__version__", "0.5.22")
-    with pytest.raises(ImportError, match=r"this is SGLang 0\.5\.22, and 0\.5\.23 or newer is needed"):
+def test_two_engines_in_one_process_share_nothing(resolve: Any) -> None:
+    """Both are resolved before either reads; nothing that one decides is where the other looks."""
+    environment = dict(os.environ)
+    shapes = (JSON_IN_TAGS, "tagged arguments")
+    assert [resolve(load(shape).source)[1] for shape in shapes] == [NAME, NAME]
+    assert dict(os.environ) == environment
+    for shape in (*shapes, *shapes):
+        case = load(shape).find("call")
+        assert case is not None
+        assert find_fault(case.expected, make_stages(shape, case).read_whole(case.text)) is None, shape
+
+
+def test_a_scheduler_goes_by_the_template_in_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tokenizer has the model's own template, whatever `--chat-template` says."""
+    given = tmp_path / "given.jinja"
+    given.write_text(load("own reasoning tags").source, "utf-8")
+    tokenizer = AutoTokenizer.from_pretrained(make_model(load(JSON_IN_TAGS).source, tmp_path / "model"))
+    arguments = make_arguments(tmp_path, chat_template=str(given))
+    monkeypatch.setattr(engine, "publish_role", lambda: "scheduler")
+    monkeypatch.setattr(engine, "resolving_view", lambda args: args)
+    monkeypatch.setattr(engine, "get_context", lambda: SimpleNamespace(server_args=arguments))
+    source = tokenizer.chat_template
+    assert ReasoningDetector(tokenizer=tokenizer).think_end_token == "</seed:think>"
+    assert tokenizer.chat_template == source
+
+
+VERSIONS = ["0.5.22", "0.5.24", "0.6.0", "1.0"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_other_versions_are_refused(version: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr("sglang.version.__version__", version)
+    with pytest.raises(ImportError, match=rf"this is SGLang {version}, and 0\.5\.23 or newer, but older than 0\.5\.24"):
         register()
     assert "could not be registered" in caplog.text
-    with pytest.raises(ImportError, match="nowhere"):
-        engine.add_hook("sglang.nowhere.function", lambda: None)
 
 
-def test_the_format_is_handed_over() -> None:
-    tokenizer = load_tokenizer(JSON_IN_TAGS)
-    format = formats.derive_format(tokenizer, "a template")
-    formats.hand_over(format, splits=True)
-    other = SimpleNamespace(added_tokens_decoder={}, all_special_tokens=[], chat_template=BARE)
-    assert formats.get_reader(other).format == format
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a registration changes in SGLang, empty."""
+    changed: dict[str, Any] = {"hooks": [], "calls": {}, "reasoning": {}}
+    monkeypatch.setattr(engine.HookRegistry, "register", lambda target, *_: changed["hooks"].append(target))
+    monkeypatch.setattr(FunctionCallParser, "ToolCallParserEnum", changed["calls"])
+    monkeypatch.setattr(ReasoningParser, "DetectorMap", changed["reasoning"])
+    return changed
+
+
+def replace_hook(monkeypatch: pytest.MonkeyPatch, place: int) -> Any:
+    """Let one of SGLang's functions be missing."""
+    hooks = list(registration.HOOKS)
+    hooks[place] = hooks[place]._replace(target=f"{hooks[place].target}_that_was_renamed")
+    monkeypatch.setattr(registration, "HOOKS", tuple(hooks))
+    return hooks[place]
+
+
+NEEDED = [place for place, hook in enumerate(registration.HOOKS) if not hook.loss]
+
+
+@pytest.mark.parametrize("place", NEEDED, ids=lambda place: registration.HOOKS[place].target.rsplit(".")[-1])
+def test_all_is_registered_or_nothing(
+    place: int, registered: dict[str, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    missing = replace_hook(monkeypatch, place)
+    with pytest.raises(ImportError, match=missing.target):
+        register()
+    assert registered == {"hooks": [], "calls": {}, "reasoning": {}}
+    assert "whose own `auto` is now in force" in caplog.text
+    assert "is registered as" not in caplog.text
+
+
+def test_what_is_cosmetic_may_be_missing(
+    registered: dict[str, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = next(place for place, hook in enumerate(registration.HOOKS) if hook.loss)
+    missing = replace_hook(monkeypatch, place)
+    caplog.set_level("INFO")
+    register()
+    assert len(registered["hooks"]) == len(registration.HOOKS) - 1
+    assert registered["calls"].keys() == registered["reasoning"].keys() == {NAME, "auto"}
+    assert missing.loss in caplog.text
+    assert "is registered as" in caplog.text

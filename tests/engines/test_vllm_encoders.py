@@ -28,7 +28,7 @@ from judge import find_fault, fold
 from tiny_model import make_model
 from vllm_messages import make_message, take_delta
 
-from chat_autoparser.vllm_plugin import register, server
+from chat_autoparser.vllm_plugin import reader, register
 from chat_autoparser.vllm_plugin.reader import get_reader
 
 register()
@@ -249,7 +249,7 @@ def named(tmp_path: Path) -> Iterator[Model]:
     tokenizer = get_tokenizer(str(folder))
     tokenizer.chat_template = {"default": DEFAULT, "tool_use": TOOL_USE}
     yield Model(tokenizer)
-    server._SERVERS.pop(id(tokenizer), None)
+    reader.forget_server(tokenizer)
 
 
 def note(model: Model, template: str | None, trusts: bool = False) -> None:
@@ -261,7 +261,7 @@ def note(model: Model, template: str | None, trusts: bool = False) -> None:
         **dict.fromkeys(("tokenizer_revision", "code_revision"), None),
         trust_remote_code=False,
     )
-    server.note_server(server.Server(model.tokenizer, config, template, trusts))
+    reader.note_server(reader.Server(model.tokenizer, config, template, trusts))
 
 
 @pytest.mark.parametrize("served", [False, True], ids=["alone", "by a server"])
@@ -304,8 +304,13 @@ def test_which_of_several_templates_counts(
 
     note(named, server_s, trusts)
     request = ChatCompletionRequest(model="tiny", messages=[USER], chat_template=given, chat_template_kwargs=kwargs)
-    parser = compose()(named.tokenizer, request.tools, chat_template_kwargs=dict(kwargs))
-    assert parser.reasoning_parser.reasoning_end_str == f"</{wins}>"
+    own = get_reader(named.tokenizer)
+    template = reader.find_given(request, named.tokenizer)
+    if template is not None:
+        reader.submit_given(template, named.tokenizer).result()
+    reasoning = reader.find_reader(request, own).format.reasoning
+    assert reasoning is not None
+    assert reasoning.end.text == f"</{wins}>"
     if trusts:
         asked = request.build_chat_params(server_s, "auto").get_apply_chat_template_kwargs()["chat_template"]
         assert f"</{wins}>" in asked

@@ -28,11 +28,12 @@ from tiny_model import make_model
 from tokenizers.decoders import DecodeStream
 from vllm_messages import make_message, take_delta
 
-from chat_autoparser.vllm_plugin import NAMES, messages, register, server
-from chat_autoparser.vllm_plugin.messages import Outbox
-from chat_autoparser.vllm_plugin.reader import HINT, get_reader
-from chat_autoparser.vllm_plugin.reasoning import AutoReasoningParser
-from chat_autoparser.vllm_plugin.tools import AutoToolParser
+from chat_autoparser.serve import COUNTERS
+from chat_autoparser.vllm_plugin import NAMES, check_version, reader, register
+from chat_autoparser.vllm_plugin.halves import AutoReasoningParser, AutoToolParser
+from chat_autoparser.vllm_plugin.messages import CutCall, Outbox, PendingCalls
+from chat_autoparser.vllm_plugin.parser import AutoParser
+from chat_autoparser.vllm_plugin.reader import get_reader
 
 register()
 
@@ -235,20 +236,6 @@ def test_order_is_kept_in_several_messages() -> None:
     assert box.send_all([]) is None
 
 
-def test_pieces_are_made_without_checks_and_are_what_the_checks_make() -> None:
-    from chat_autoparser.vllm_plugin.engine import DeltaMessage
-
-    assert messages.make_text is messages._make_text_unchecked, "this pydantic makes the frequent messages slowly"
-    assert messages.make_piece is messages._make_piece_unchecked
-    texts = [(messages.make_text(kind, "x"), DeltaMessage(**{kind: "x"})) for kind in ("reasoning", "content")]
-    call = {"index": 2, "function": {"arguments": "x"}}
-    for made, checked in [*texts, (messages.make_piece(2, "x"), DeltaMessage(tool_calls=[call]))]:
-        assert made == checked
-        assert made.model_dump(exclude_unset=True) == checked.model_dump(exclude_unset=True)
-        assert made.model_copy(deep=True) == checked
-    assert texts[0][0].tool_calls is not texts[1][0].tool_calls
-
-
 @pytest.mark.parametrize("burst", BURSTS)
 def test_unknown_special_tokens_are_dropped_and_spelled_ones_kept(models: Any, burst: int) -> None:
     model = models("JSON in tags")
@@ -304,17 +291,81 @@ def test_reasoning_tokens_are_counted(models: Any, shape: str, markers: str) -> 
     assert parser.count_reasoning_tokens([]) == 0
 
 
-def test_the_engine_process_reads_with_the_format_of_the_server(models: Any) -> None:
+@pytest.mark.parametrize("markers", ["special", "plain"])
+def test_counting_again_after_each_token_costs_no_more_than_counting_once(models: Any, markers: str) -> None:
+    """A client that wants the usage continuously makes vLLM ask after each token: what was counted is not decoded again."""
+    model = models("reasoning opened by the prompt", markers)
+    case = make_case("<think>" + "Thinking of stripes. " * 100 + "</think>It has forty-two." + " And more." * 50)
+    tokens = model.encode(case.text)
+    parser = model.compose()(model.tokenizer, None)
+    parser.set_prompt_token_ids(model.encode("<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n"))
+    expected = parser.count_reasoning_tokens(tokens)
+    assert expected > 200
+    decoded = 0
+
+    def decode(self: Any, ids: Any) -> str:
+        nonlocal decoded
+        decoded += len(ids)
+        text: str = self.tokenizer.decode(list(ids), skip_special_tokens=False)
+        return text
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader.Reader, "decode", decode)
+        counts = [parser.count_reasoning_tokens(tuple(tokens[:place])) for place in range(1, len(tokens) + 1)]
+    assert abs(counts[-1] - expected) <= 3
+    assert counts == sorted(counts)
+    assert decoded < 20 * len(tokens)
+
+
+def make_engine_half(model: Model, **kwargs: Any) -> Any:
+    """The half that vLLM makes in the process of the engine."""
+    return AutoReasoningParser(tokenizer=model.tokenizer, **kwargs)
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [{"class": ["vllm.no_such_module", "X"]}, {"class": ["os", "system"]}, "[" * 100_000, '{"version": 0}', 7],
+    ids=["no module", "any module", "deep", "another version", "a number"],
+)
+def test_nothing_that_a_request_carries_reaches_the_engine(models: Any, hint: Any) -> None:
     model, other = models("JSON in tags"), models("own reasoning tags")
-    kwargs: JsonObject = {"enable_thinking": True, HINT: "from a client"}
-    model.compose()(model.tokenizer, None, chat_template_kwargs=kwargs)
-    half = AutoReasoningParser(tokenizer=other.tokenizer, chat_template_kwargs=kwargs)
-    assert half.reader.format == get_reader(model.tokenizer).format
-    wrong = AutoReasoningParser(tokenizer=other.tokenizer, chat_template_kwargs={HINT: '{"version": 0}'})
-    assert wrong.reader.format == get_reader(other.tokenizer).format
+    half = make_engine_half(model, chat_template_kwargs={"chat_autoparser": hint, "chat_template": other})
+    prompt = model.encode("<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n")
+    assert half.is_reasoning_end(prompt) is False
+    assert half.is_reasoning_end_streaming([*prompt, *model.encode("<think>a</think>")], model.encode("</think>")) is True
+    assert half.reasoning_end_str == "</think>"
 
 
-# Which classes, which template
+def test_the_engine_s_half_raises_nothing(models: Any, own: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing is known of reasoning, a grammar holds from the first token on."""
+    own.tokenizer.chat_template = "{{ raise_exception('no') }}"
+    half = make_engine_half(own)
+    assert half.is_reasoning_end([1, 2]) is True
+    assert half.is_reasoning_end_streaming([1, 2, 3], [3]) is True
+    assert half.reasoning_end_str is None
+
+    def fail(self: Any, ids: Any) -> str:
+        raise RecursionError
+
+    monkeypatch.setattr(reader.Reader, "decode", fail)
+    half = make_engine_half(models("JSON in tags", "plain"))
+    assert half.is_reasoning_end([1, 2]) is True
+    assert half.is_reasoning_end_streaming([1, 2, 3], [3]) is True
+
+
+# Which classes, which names, which template
+
+
+def test_one_parser_reads_for_both_flags_or_either(models: Any) -> None:
+    from vllm.parser.abstract_parser import DelegatingParser
+
+    model = models("JSON in tags")
+    assert issubclass(model.compose(), AutoParser)
+    assert issubclass(model.compose("chat_template", "auto"), AutoParser)
+    assert model.compose("auto", None).reasoning_parser_cls is None
+    assert model.compose(None, "auto").tool_parser_cls is None
+    assert model.compose("auto", "auto", enable_auto_tools=False).tool_parser_cls is None
+    assert issubclass(model.compose("auto", "deepseek_r1"), DelegatingParser)
 
 
 @pytest.mark.skipif("pytest.importorskip('openai_harmony') is None")
@@ -324,15 +375,22 @@ def test_a_model_for_which_vllm_insists_on_its_own_halves_gets_them(models: Any)
     model = models("headers of messages")
     composed = model.compose(is_harmony=True)
     assert issubclass(composed, HarmonyParser)
-    kwargs: JsonObject = {}
-    parser = composed(model.tokenizer, None, chat_template_kwargs=kwargs)
+    parser = composed(model.tokenizer, None)
     assert not isinstance(parser.reasoning_parser, AutoReasoningParser)
     assert not isinstance(parser.tool_parser, AutoToolParser)
-    there = AutoReasoningParser(tokenizer=model.tokenizer, chat_template_kwargs=kwargs)
-    assert type(there) is type(parser.reasoning_parser)
 
 
-def test_registering_twice_and_without_vllm(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    """What the plugin logs: vLLM keeps its loggers to itself."""
+    logger = logging.getLogger("vllm")
+    logger.propagate, before = True, logger.propagate
+    with caplog.at_level(logging.INFO):
+        yield caplog
+    logger.propagate = before
+
+
+def test_registering_twice_and_without_vllm(monkeypatch: pytest.MonkeyPatch, log: pytest.LogCaptureFixture) -> None:
     from vllm.reasoning import ReasoningParserManager
     from vllm.tool_parsers import ToolParserManager
 
@@ -340,17 +398,50 @@ def test_registering_twice_and_without_vllm(monkeypatch: pytest.MonkeyPatch, cap
     for name in NAMES:
         assert ToolParserManager.get_tool_parser(name) is AutoToolParser
         assert ReasoningParserManager.get_reasoning_parser(name) is AutoReasoningParser
+    assert log.text == ""
     monkeypatch.setitem(sys.modules, "vllm.reasoning", None)
-    with caplog.at_level(logging.ERROR):
-        logging.getLogger("vllm").propagate, before = True, logging.getLogger("vllm").propagate
+    register()
+    assert "are not available as parsers" in log.text
+
+
+def test_an_auto_of_vllm_s_own_is_not_shadowed(monkeypatch: pytest.MonkeyPatch, log: pytest.LogCaptureFixture) -> None:
+    """Neither half of it, even where vLLM has the name for one kind of parser alone."""
+    from vllm.reasoning import ReasoningParserManager
+    from vllm.tool_parsers import ToolParserManager
+
+    for manager in (ToolParserManager, ReasoningParserManager):
+        for table in [name for name, value in vars(manager).items() if isinstance(value, dict)]:
+            monkeypatch.setattr(manager, table, {})
+
+    class Theirs(AutoToolParser):  # type: ignore[misc]
+        __module__ = "vllm.tool_parsers.auto"
+
+    ToolParserManager.register_module("auto", True, Theirs)
+    register()
+    assert ToolParserManager.get_tool_parser("auto") is Theirs
+    assert "auto" not in ReasoningParserManager.list_registered()
+    assert ToolParserManager.get_tool_parser("chat_template") is AutoToolParser
+    assert "vLLM has a parser 'auto' of its own" in log.text
+
+
+@pytest.mark.parametrize(("version", "refused"), [("0.25.1", True), ("0.31.0+cpu", True), ("0.32.0", False), ("1.0", False)])
+def test_an_old_version_is_refused_and_a_new_one_is_not(
+    monkeypatch: pytest.MonkeyPatch, log: pytest.LogCaptureFixture, version: str, refused: bool
+) -> None:
+    monkeypatch.setattr("vllm.__version__", version)
+    if refused:
+        with pytest.raises(ImportError, match=r"too old.*0\.32 or newer"):
+            check_version()
         register()
-        logging.getLogger("vllm").propagate = before
-    assert "could not be registered" in caplog.text
+        assert "too old" in log.text
+    else:
+        check_version()
+        assert ("was tested with" in log.text) == (version == "1.0")
 
 
 def note(model: Model, template: str | None, trusts: bool = False) -> None:
     config = SimpleNamespace(hf_config=SimpleNamespace(model_type="qwen3"))
-    server.note_server(server.Server(model.tokenizer, config, template, trusts))
+    reader.note_server(reader.Server(model.tokenizer, config, template, trusts))
 
 
 @pytest.fixture
@@ -359,7 +450,7 @@ def own(tmp_path: Path) -> Iterator[Model]:
     subject = load_shape("JSON in tags")
     model = Model(subject.source, subject.eos, "special", tmp_path)
     yield model
-    server._SERVERS.pop(id(model.tokenizer), None)
+    reader.forget_server(model.tokenizer)
 
 
 def test_the_server_s_template_goes_before_the_model_s(own: Model) -> None:
@@ -370,21 +461,29 @@ def test_the_server_s_template_goes_before_the_model_s(own: Model) -> None:
     assert found.end.text == "</seed:think>"
 
 
-def test_a_request_s_template_counts_where_it_is_trusted(own: Model) -> None:
-    case = make_case("Hello.")
-    request = make_request(case, chat_template=load_shape("own reasoning tags").source)
-    for trusts, end in ((False, "</think>"), (True, "</seed:think>")):
-        note(own, own.tokenizer.chat_template, trusts)
-        reasoning = get_reader(own.tokenizer).format.reasoning
-        assert request is not None
-        assert reasoning is not None
-        assert reasoning.end.text == end
+def test_a_request_s_template_counts_where_it_is_trusted_and_known(own: Model) -> None:
+    """What is not known yet is not waited for: it is content. A server waits for the analysis before it renders."""
+    source = load_shape("own reasoning tags").source
+    request = make_request(make_case("Hello."), chat_template=source)
+    note(own, own.tokenizer.chat_template)
+    server = get_reader(own.tokenizer)
+    assert reader.find_reader(request, server) is server
+    note(own, own.tokenizer.chat_template, trusts=True)
+    server = get_reader(own.tokenizer)
+    assert reader.find_reader(request, server).format.reasoning is None
+    reader.submit_given(source, own.tokenizer).result()
+    found = reader.find_reader(request, server)
+    assert found.format.reasoning is not None
+    assert found.format.reasoning.end.text == "</seed:think>"
+    assert reader.find_reader(request, server) is found  # made once
+    assert reader.find_reader(make_request(make_case("Hello.")), server) is server
 
 
 def test_a_template_that_nobody_understands_ends_the_start(own: Model) -> None:
     note(own, "{{ raise_exception('no') }}")
-    with pytest.raises(Exception, match="renders no plain conversation"):
+    with pytest.raises(Exception, match="the chat template of --chat-template is not understood") as caught:
         own.compose()
+    assert "\n" not in str(caught.value)
     note(own, PLAIN)
     own.compose()
 
@@ -395,41 +494,198 @@ def test_no_template_ends_the_start(own: Model) -> None:
         own.compose()
 
 
+# Cut calls
+
+
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo, where \\"it\\" rains"}}\n</tool_call>'
+
+
+def test_a_call_that_was_cut_is_never_said_to_be_made(models: Any) -> None:
+    """At each of its positions: whole and in a stream, for vLLM asks in different ways whether calls were made."""
+    model, composed = models("JSON in tags"), models("JSON in tags").compose()
+    prompt = model.encode("<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n")
+    complete = cut = 0
+    for length in range(1, len(CALL) + 1):
+        case = make_case(CALL[:length], TOOLS)
+        request = make_request(case)
+        calls = composed(model.tokenizer, request.tools).parse(case.text, request, True, model.encode(case.text))[2]
+        parser, told, arguments = composed(model.tokenizer, request.tools), False, ""
+        pieces = list(model.cut(case.text, 1))
+        for place, (text, ids) in enumerate(pieces, 1):
+            delta = parser.parse_delta(text, ids, request, prompt, finished=place == len(pieces))
+            if delta is not None:
+                told = told or bool(delta.tool_calls)
+                arguments += "".join(call.function.arguments or "" for call in delta.tool_calls)
+        made = [call for call in calls if not isinstance(call, CutCall)]
+        assert told == bool(made), case.text
+        assert arguments == "".join(call.arguments for call in calls), case.text
+        complete, cut = complete + bool(made), cut + (len(calls) > len(made))
+        if made:  # its arguments are all there
+            assert length >= len(CALL) - 14
+    assert complete
+    assert cut > 20
+
+
+def test_pieces_of_calls_that_are_pending_are_sent_as_any(models: Any) -> None:
+    from chat_autoparser.vllm_plugin.engine import DeltaMessage
+
+    message = DeltaMessage(tool_calls=[{"index": 0, "function": {"arguments": "x"}}])
+    expected = message.model_dump_json(exclude_unset=True)
+    message.tool_calls = PendingCalls(message.tool_calls)
+    assert not message.tool_calls
+    assert message.model_dump_json(exclude_unset=True) == expected
+
+
+def test_what_is_read_is_counted(models: Any) -> None:
+    model = models("JSON in tags")
+    before = COUNTERS.read()
+    for text in (CALL, CALL[:60], "Hello."):
+        case = make_case(text, TOOLS)
+        request = make_request(case)
+        model.compose()(model.tokenizer, request.tools).parse(case.text, request, True, model.encode(case.text))
+    found = {name: number - before[name] for name, number in COUNTERS.read().items()}
+    assert (found["outputs"], found["calls"], found["cut_calls"], found["recoveries"]) == (3, 2, 1, 0)
+
+
 # Forced calls
+
+STATES = {"ended": "<think>\n\n</think>\n\n", "open": "<think>\n", "possible": ""}
+
+
+def make_prompt(model: Model, state: str) -> list[int]:
+    return model.encode(f"<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n{STATES[state]}")
+
+
+def adjust(model: Model, request: Any, prompt: list[int], **options: Any) -> Any:
+    parser = model.compose(**options)(model.tokenizer, request.tools)
+    parser.set_prompt_token_ids(prompt)
+    return parser.adjust_request(request)
+
+
+def accepts(request: Any, text: str) -> bool:
+    """Whether the constraint of a request allows an output, from its first character to its end."""
+    import xgrammar
+
+    tag = request.structured_outputs.structural_tag
+    grammar = xgrammar.Grammar.from_structural_tag(tag)
+    tokenizer = xgrammar.TokenizerInfo([chr(code) for code in range(256)], stop_token_ids=[0])
+    matcher = xgrammar.GrammarMatcher(xgrammar.GrammarCompiler(tokenizer).compile_grammar(grammar))
+    return bool(matcher.accept_string(text) and matcher.accept_token(0))
+
+
+REASONED = "I need the weather.\n</think>\n\n"
+WEATHER = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+TRAIN = WEATHER.replace("get_weather", "find_train")
+
+
+@pytest.mark.parametrize("choice", ["required", "named"])
+@pytest.mark.parametrize("state", STATES)
+def test_a_forced_call_holds_from_the_first_token_with_a_place_for_reasoning(models: Any, state: str, choice: str) -> None:
+    model = models("JSON in tags")
+    named = {"type": "function", "function": {"name": "get_weather"}}
+    request = make_request(make_case("", TOOLS), tool_choice=named if choice == "named" else "required")
+    prompt = make_prompt(model, state)
+    adjust(model, request, prompt)
+    assert request._grammar_from_parser  # which tells vLLM not to wait for the end of reasoning
+    outputs = {"ended": WEATHER, "open": f"{REASONED}{WEATHER}", "possible": f"<think>\n{REASONED}{WEATHER}"}
+    assert accepts(request, outputs[state])
+    assert accepts(request, WEATHER) == (state != "open")
+    for refused in ("Hello.", "<think>\nHm.", f"{REASONED}Hello.", "<think>\n</think>\n\nHello.", ""):
+        assert not accepts(request, refused), refused
+    two = outputs[state].replace(WEATHER, f"{WEATHER}\n{WEATHER}")
+    assert accepts(request, two) == (choice == "required")
+    assert accepts(request, outputs[state].replace("get_weather", "find_train")) == (choice == "required")
+
+
+def test_two_calls_where_one_was_named_are_one(models: Any) -> None:
+    """Whatever the model was not held to."""
+    model, case = models("JSON in tags"), make_case(f"{WEATHER}\n{WEATHER}", TOOLS)
+    named = {"type": "function", "function": {"name": "get_weather"}}
+    request, composed = make_request(case, tool_choice=named), model.compose()
+    prompt = make_prompt(model, "ended")
+    whole = model.parse(composed, case, request, prompt)
+    assert len(whole["tool_calls"]) == 1
+    assert strip_ids(model.stream(composed, case, request, prompt, 1)[0]) == strip_ids(whole)
+
+
+def test_a_parser_tells_what_stands_open(models: Any) -> None:
+    model = models("JSON in tags")
+    parser = model.compose()(model.tokenizer, None)
+    assert [parser.is_reasoning_end(make_prompt(model, state)) for state in STATES] == [True, False, False]
 
 
 @shapes
 @pytest.mark.parametrize("named", [False, True], ids=["required", "named"])
-def test_forced_calls(models: Any, shape: str, named: bool) -> None:
+@pytest.mark.parametrize("enforced", [True, False], ids=["enforced", "not enforced"])
+def test_forced_calls(models: Any, shape: str, named: bool, enforced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The model is held to its own format, or to vLLM's JSON; either answer is read."""
     import xgrammar
 
+    monkeypatch.setenv("VLLM_ENFORCE_STRICT_TOOL_CALLING", str(int(enforced)))
     model, case = models(shape), make_case("", TOOLS)
     choice = {"type": "function", "function": {"name": "find_train"}} if named else "required"
     request = make_request(case, tool_choice=choice)
-    composed = model.compose()
-    composed(model.tokenizer, request.tools).adjust_request(request)
+    render = model.tokenizer.apply_chat_template
+    prompt = model.encode(render(case.messages, add_generation_prompt=True, tokenize=False))
+    adjust(model, request, prompt)
     held = request.structured_outputs
     assert held is not None
-    if held.structural_tag is not None:
+    if enforced:
+        assert held.structural_tag is not None
         xgrammar.Grammar.from_structural_tag(held.structural_tag)
         assert "find_train" in held.structural_tag
-        return
-    assert held.json is not None
-    text = '{"city": "Oslo"}' if named else REQUIRED.replace("NAME", "find_train")
-    prompt = model.encode(model.tokenizer.apply_chat_template(case.messages, add_generation_prompt=True, tokenize=False))
-    answered = make_case(text, TOOLS)
-    whole = model.parse(composed, answered, request, prompt)
-    assert [call["function"]["name"] for call in whole["tool_calls"]] == ["find_train"] * (1 if named else 2)
-    assert whole["tool_calls"][0]["function"]["arguments"] == '{"city": "Oslo"}'
-    for burst in BURSTS:
-        assert strip_ids(model.stream(composed, answered, request, prompt, burst)[0]) == strip_ids(whole)
+    else:
+        assert held.structural_tag is None
+        assert held.json is not None
+    if not enforced or '"json_schema": {"type": "array"' in (held.structural_tag or ""):
+        text = REQUIRED.replace("NAME", "find_train")
+        used = get_reader(model.tokenizer)
+        if used.find_state(used.read_prompt(prompt)) == "open":
+            assert used.format.reasoning is not None
+            text = f"Hm.{used.format.reasoning.end.written}{text}"
+        composed = model.compose()
+        answered = make_case(text, TOOLS)
+        whole = model.parse(composed, answered, request, prompt)
+        assert [call["function"]["name"] for call in whole["tool_calls"]] == ["find_train"] * (1 if named else 2)
+        assert whole["tool_calls"][0]["function"]["arguments"] == '{"city": "Oslo"}'
+        for burst in BURSTS:
+            assert strip_ids(model.stream(composed, answered, request, prompt, burst)[0]) == strip_ids(whole)
 
 
 @pytest.mark.parametrize("given", [{"strict": True}, {"parallel_tool_calls": False}, {}], ids=["strict", "one call", "free"])
-def test_free_calls_are_held_to_their_form_only_where_that_is_wanted(models: Any, given: JsonObject) -> None:
+@pytest.mark.parametrize("enforced", [True, False], ids=["enforced", "not enforced"])
+def test_free_calls_are_held_to_their_form_only_where_that_is_wanted(
+    models: Any, given: JsonObject, enforced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VLLM_ENFORCE_STRICT_TOOL_CALLING", str(int(enforced)))
     tools: list[JsonObject] = [{**tool, "function": {**tool["function"], "strict": "strict" in given}} for tool in TOOLS]
     model, case = models("JSON in tags"), make_case("", tools)
     request = make_request(case, **{key: value for key, value in given.items() if key != "strict"})
-    model.compose()(model.tokenizer, request.tools).adjust_request(request)
-    assert (request.structured_outputs is not None) == bool(given)
+    adjust(model, request, make_prompt(model, "possible"))
+    assert (request.structured_outputs is not None) == bool(given and enforced)
+
+
+@pytest.mark.parametrize("mode", ["required", "auto"])
+def test_allowed_tools_are_the_ones_that_may_be_called(models: Any, mode: str) -> None:
+    from vllm.entrypoints.openai.responses.protocol import ResponsesRequest
+
+    model = models("JSON in tags")
+    tools = [{"type": "function", "strict": False, **tool["function"]} for tool in TOOLS]
+    allowed = {"type": "allowed_tools", "mode": mode, "tools": [{"type": "function", "name": "find_train"}]}
+    request = ResponsesRequest(model="tiny", input="Hello", tools=tools, tool_choice=allowed)
+    adjust(model, request, make_prompt(model, "ended"))
+    assert accepts(request, TRAIN)
+    assert not accepts(request, WEATHER)
+    assert accepts(request, "Hello.") == (mode == "auto")
+
+
+@pytest.mark.parametrize("schema", ["deep", "no schema"])
+def test_a_hostile_schema_raises_nothing(models: Any, schema: str) -> None:
+    parameters: Any = {"type": "object", "properties": {}}
+    for _ in range(3000 if schema == "deep" else 0):
+        parameters = {"type": "object", "properties": {"a": parameters}}
+    if schema == "no schema":
+        parameters = {"type": ["object", 7], "properties": ["a"], "required": {"b": 1}}
+    tools = [{"type": "function", "function": {"name": "f", "strict": True, "parameters": parameters}}]
+    model, request = models("JSON in tags"), make_request(make_case("", tools))
+    adjust(model, request, make_prompt(model, "ended"))

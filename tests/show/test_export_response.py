@@ -16,9 +16,9 @@ from corpus import load_corpus
 from judge import is_same
 from turns import Turn, build_turns
 
-from chat_autoparser.analysing import analyze
+from chat_autoparser.analysis import analyze
 from chat_autoparser.export.response import compare_response_template
-from chat_autoparser.graph.chat_format import ChatFormat
+from chat_autoparser.format.chat_format import ChatFormat
 from chat_autoparser.show.command import main
 
 chat_parsing = pytest.importorskip("transformers.utils.chat_parsing", reason="for transformers 5.13 and newer")

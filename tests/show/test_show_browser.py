@@ -16,7 +16,7 @@ import pytest
 from conftest import ROOT
 from test_show_page import EVIL, HOSTILE, make_page, read_data
 
-from chat_autoparser.analysing import analyze
+from chat_autoparser.analysis import analyze
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the extra 'browser'")
 

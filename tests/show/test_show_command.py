@@ -18,8 +18,8 @@ from conftest import ROOT
 from shown import PROVEN
 
 import chat_autoparser as ca
-from chat_autoparser.analysing import analyze
-from chat_autoparser.graph.chat_format import ChatFormat
+from chat_autoparser.analysis import analyze
+from chat_autoparser.format.chat_format import ChatFormat
 from chat_autoparser.show import command, sources
 from chat_autoparser.show.sources import PLACEHOLDERS, find_templates, read_switch
 

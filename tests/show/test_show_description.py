@@ -11,10 +11,10 @@ import pytest
 from shown import FORMAT, GRAPH, give
 
 import chat_autoparser as ca
-from chat_autoparser.analysing import analyze
-from chat_autoparser.graph import Graph, Start, TurnGraph
-from chat_autoparser.graph.chat_format import FROM_INSTRUCTIONS, ChatFormat, Counterexample, Verdict
-from chat_autoparser.graph.view import Marker
+from chat_autoparser.analysis import analyze
+from chat_autoparser.format import Graph, Start, TurnGraph
+from chat_autoparser.format.chat_format import FROM_INSTRUCTIONS, ChatFormat, Counterexample, Verdict
+from chat_autoparser.format.view import Marker
 from chat_autoparser.show.display import Display
 from chat_autoparser.show.report import summarise_format, warn_of_doubts
 from chat_autoparser.show.spans import Line, Span, make_visible, measure, split_lines

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from conftest import ROOT
 
-from chat_autoparser.analysing import analyze
-from chat_autoparser.renderer import load_renderer
+from chat_autoparser.analysis import analyze
+from chat_autoparser.ask.renderer import load_renderer
 from chat_autoparser.show import doctor
 from chat_autoparser.show.display import Display
 from chat_autoparser.show.turns import KnownTurn

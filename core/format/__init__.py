@@ -1,0 +1,54 @@
+"""What was derived from a template, as plain data: fields, the texts between them, and how each field is written."""
+
+from __future__ import annotations
+
+from .chat_format import FROM_INSTRUCTIONS, TAUGHT, Asking, Capabilities, ChatFormat, Counterexample, Verdict
+from .conversation import Conversation, Problem, Role, Step
+from .model import (
+    Choice,
+    Codec,
+    Edge,
+    Graph,
+    Insides,
+    Json,
+    Kind,
+    Node,
+    Number,
+    Numeral,
+    Start,
+    Text,
+    TurnGraph,
+)
+from .view import Content, Marker, Reasoning, State, Tools
+
+__all__ = [
+    "FROM_INSTRUCTIONS",
+    "TAUGHT",
+    "Asking",
+    "Capabilities",
+    "ChatFormat",
+    "Choice",
+    "Codec",
+    "Content",
+    "Conversation",
+    "Counterexample",
+    "Edge",
+    "Graph",
+    "Insides",
+    "Json",
+    "Kind",
+    "Marker",
+    "Node",
+    "Number",
+    "Numeral",
+    "Problem",
+    "Reasoning",
+    "Role",
+    "Start",
+    "State",
+    "Step",
+    "Text",
+    "Tools",
+    "TurnGraph",
+    "Verdict",
+]

@@ -1,0 +1,231 @@
+"""The formats of a server: its own, which stay, and those of templates that requests bring.
+
+A server's own template is analysed where it is asked for, before the server is up. A request's template is untrusted code
+that a client chose: it is analysed in a process of its own, with bounds of time and memory that the operating system
+enforces, one at a time, while the server goes on. What was found is kept in a table of bounded size, the least recently
+used first to go; the server's own formats are not in it and cannot be evicted.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
+from time import monotonic, perf_counter
+from typing import Any
+
+from ..analysis import analyze
+from ..ask.budget import Budget
+from ..errors import AutoparserError, BudgetError, MissingTemplateError
+from ..format import ChatFormat
+from ..teach.lesson import load_environment_lessons
+from ..ask.renderer import load_renderer
+from .counters import COUNTERS, Counters
+from .report import report_format, warn_of_doubts
+
+_LOG = logging.getLogger(__name__)
+
+OWN_BUDGET = Budget(seconds=120, render_seconds=30)
+"""What a server's own template may cost: the engine will render it without any bounds."""
+
+SECONDS = 1.0
+"""How much time on the processor the analysis of a request's template may take."""
+
+PATIENCE = 4.0
+"""How long a request's template waits for its turn, in seconds; then its output is content."""
+
+CAPACITY = 64
+"""How many formats of requests' templates are kept."""
+
+LONGEST = 400_000
+"""How many characters a request's template may have."""
+
+_START = 2.0  # seconds that the process of an analysis may take to start, on a machine that is busy
+_WAITING = 32  # templates that may wait; what comes while so many do is not analysed
+
+
+class Formats:
+    """Keeps the formats of one server; see the module's text.
+
+    ``log`` is told once for each format, in one line. ``apart`` replaces the function that analyses a request's template:
+    source, special tokens and seconds in, a format out; raises :class:`AutoparserError`.
+    """
+
+    def __init__(
+        self,
+        log: logging.Logger = _LOG,
+        *,
+        seconds: float = SECONDS,
+        capacity: int = CAPACITY,
+        counters: Counters = COUNTERS,
+        apart: Callable[[str, Mapping[str, str], float], ChatFormat] | None = None,
+    ) -> None:
+        self._log = log
+        self._seconds = seconds
+        self._capacity = capacity
+        self._counters = counters
+        self._apart = apart or analyse_apart
+        self._lock = Lock()
+        self._pinned: dict[Hashable, ChatFormat] = {}
+        self._kept: OrderedDict[Hashable, ChatFormat] = OrderedDict()
+        self._running: dict[Hashable, Future[ChatFormat]] = {}
+        self._executor: ThreadPoolExecutor | None = None
+
+    def pin(
+        self,
+        template: Any,
+        name: str,
+        *,
+        key: Hashable = None,
+        budget: Budget = OWN_BUDGET,
+        **special_tokens: str,
+    ) -> ChatFormat:
+        """Return the format of the server's own template, analysed here and now at the first call, and keep it.
+
+        ``template`` and ``special_tokens`` are those of :func:`analyze`, with the examples that ``CHAT_AUTOPARSER_EXAMPLES``
+        names; ``name`` is what log and errors call it. Known again by ``key``, by default source and special tokens.
+        Raises :class:`AutoparserError`, at each call, in one line that names the template.
+        """
+        if key is None:
+            key = _make_key(template if isinstance(template, str) else id(template), special_tokens)
+        with self._lock:
+            known = self._pinned.get(key)
+        if known is not None:
+            return known
+        start = perf_counter()
+        self._counters.add("analyses")
+        try:
+            format = _analyse_own(template, special_tokens, budget)
+        except AutoparserError as error:
+            self._counters.add("refused_analyses")
+            raise type(error)(f"{name} is not understood: {' '.join(str(error).split())}") from None
+        with self._lock:
+            if key in self._pinned:
+                return self._pinned[key]
+            self._pinned[key] = format
+        self._log.info("%s", report_format(format, name, perf_counter() - start))
+        warn_of_doubts(format, name, self._log)
+        return format
+
+    def find(self, source: str, **special_tokens: str) -> ChatFormat | None:
+        """Return the format of a request's template if it is known; waits for nothing."""
+        key = _make_key(source, special_tokens)
+        with self._lock:
+            found = self._pinned.get(key)
+            if found is None and key in self._kept:
+                self._kept.move_to_end(key)
+                found = self._kept[key]
+            return found
+
+    def submit(self, source: str, **special_tokens: str) -> Future[ChatFormat]:
+        """Have a request's template analysed apart; the future is done within some seconds and raises nothing.
+
+        Where the template is not understood, or not in time, its format is an empty one, by which all is content; the log
+        says so. On an event loop, await ``asyncio.wrap_future(...)``.
+        """
+        key = _make_key(source, special_tokens)
+        known = self.find(source, **special_tokens)
+        if known is not None:
+            return _done(known)
+        with self._lock:
+            future = self._running.get(key)
+            if future is not None:
+                return future
+            if len(self._running) >= _WAITING:
+                refused = True
+            else:
+                refused = False
+                if self._executor is None:
+                    self._executor = ThreadPoolExecutor(1, thread_name_prefix="chat-autoparser")
+                deadline = monotonic() + PATIENCE
+                future = self._executor.submit(self._analyse, key, source, special_tokens, deadline)
+                self._running[key] = future
+        if refused or future is None:
+            self._refuse("too many other templates are being analysed")
+            return _done(ChatFormat())
+        return future
+
+    def _analyse(self, key: Hashable, source: str, special_tokens: Mapping[str, str], deadline: float) -> ChatFormat:
+        start = perf_counter()
+        format, keep = ChatFormat(), True
+        try:
+            if monotonic() > deadline:
+                raise BudgetError("it had to wait too long for other templates")
+            self._counters.add("analyses")
+            format = self._apart(source, special_tokens, self._seconds)
+            self._log.info("%s", report_format(format, "a request's chat template", perf_counter() - start))
+        except Exception as error:
+            keep = not isinstance(error, BudgetError)  # the machine may only have been busy
+            self._refuse(" ".join(str(error).split())[:300])
+        with self._lock:
+            if keep:
+                self._kept[key] = format
+            while len(self._kept) > self._capacity:
+                self._kept.popitem(last=False)
+            self._running.pop(key, None)
+        return format
+
+    def _refuse(self, reason: str) -> None:
+        self._counters.add("refused_analyses")
+        self._log.warning("chat-autoparser: a request's chat template is not understood, all is content: %s", reason)
+
+
+def analyse_apart(source: str, special_tokens: Mapping[str, str], seconds: float = SECONDS) -> ChatFormat:
+    """Return the format of a template, derived in a process of its own that is ended after its time.
+
+    Raises :class:`AutoparserError` where the template is not understood or exceeds its bounds. Costs the start of a Python
+    process, some 0.2 s, in a thread that only waits.
+    """
+    if len(source) > LONGEST:
+        raise BudgetError(f"it has {len(source)} characters, and {LONGEST} are allowed")
+    task = {"source": source, "special_tokens": dict(special_tokens), "seconds": seconds}
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    environment = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONIOENCODING": "utf-8"}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", f"{__package__}.worker"],
+            input=json.dumps(task).encode(),
+            capture_output=True,
+            env=environment,
+            timeout=seconds + _START,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise BudgetError(f"its analysis was ended after {seconds + _START:g} s") from None
+    except OSError as error:
+        raise BudgetError(f"no process can be started to analyse it ({error})") from None
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        raise BudgetError(f"its analysis ended with status {done.returncode}, for want of time or memory") from None
+    if "error" in answer:
+        raise AutoparserError(answer["error"])
+    return ChatFormat.from_dict(answer["format"])
+
+
+def _analyse_own(template: Any, special_tokens: dict[str, str], budget: Budget) -> ChatFormat:
+    """Derive a format, with the examples of the environment, which may stand in for a template."""
+    lessons = load_environment_lessons()
+    try:
+        renderer = load_renderer(template, **special_tokens).within(budget)
+    except MissingTemplateError:
+        if not lessons:
+            raise
+        renderer = None
+    return analyze(renderer, examples=lessons)
+
+
+def _make_key(source: Hashable, special_tokens: Mapping[str, str]) -> Hashable:
+    return (source, *sorted(special_tokens.items()))
+
+
+def _done(format: ChatFormat) -> Future[ChatFormat]:
+    future: Future[ChatFormat] = Future()
+    future.set_result(format)
+    return future

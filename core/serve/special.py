@@ -1,0 +1,48 @@
+"""Special tokens: which a tokenizer has, and which of them a client must not see.
+
+A format whose markers are special tokens can only be read where an engine shows the text of special tokens. Then it shows
+all of them, also those that have no part in the format.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from .tokens import is_structure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..format import ChatFormat
+
+
+def list_special_tokens(tokenizer: Any) -> dict[int, str]:
+    """Return the special tokens of a tokenizer by their ids: those that an engine leaves out of the text by default.
+
+    ``tokenizer`` has what transformers' have: ``added_tokens_decoder``, ``all_special_tokens`` and ``all_special_ids``; what
+    is missing counts as empty.
+    """
+    added = getattr(tokenizer, "added_tokens_decoder", None) or {}
+    special = {token: str(entry) for token, entry in added.items() if getattr(entry, "special", False)}
+    ids = getattr(tokenizer, "all_special_ids", None) or ()
+    special.update(zip(ids, getattr(tokenizer, "all_special_tokens", None) or (), strict=False))
+    return {token: text for token, text in special.items() if text}
+
+
+class SpecialTokens:
+    """The special tokens of one tokenizer, seen from one format. Costs a search of the format's texts for each, once."""
+
+    def __init__(self, format: ChatFormat, tokens: Mapping[int, str]) -> None:
+        self._format = format
+        self._tokens = tokens
+
+    @cached_property
+    def unknown(self) -> dict[int, str]:
+        """Those that have no part in the format, by their ids: :class:`OutputReader` drops them."""
+        return {token: text for token, text in self._tokens.items() if not is_structure(self._format, text)}
+
+    @property
+    def needed(self) -> bool:
+        """Whether the format can only be read where the text of special tokens is shown."""
+        return len(self.unknown) < len(self._tokens)

@@ -1,0 +1,147 @@
+"""What the demonstrations on a real server have in common: its command, its log, and a streamed reply piece by piece."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from demo import indent, print_title
+from serving import ENVIRONMENT, STAND_INS, Server
+
+from chat_autoparser.description import make_visible
+from chat_autoparser.display import Display, make_line
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# A record of vLLM's log has this before each of its lines, one of SGLang's before its first.
+_VLLM_LINE = re.compile(r"(?:\([^()]* pid=\d+\) )?[A-Z]+ \d\d-\d\d [\d:.]+ (\[[^\]]*\]) ?(.*)")
+_SGLANG_LINE = re.compile(r"\[\d{4}-\d\d-\d\d [\d:]+[^\]]*\] ?(.*)")
+_OURS = re.compile(r"\bproven\b|not established|\bDerived from\b", re.IGNORECASE)
+
+Request = dict[str, Any]
+
+
+def show_command(display: Display, command: Sequence[str], path: Sequence[Path] = ()) -> None:
+    """Print a server's command so that it can be pasted into a shell, from wherever that is."""
+    prefixes = ("SGLANG_",) if STAND_INS in path else ("VLLM_",)
+    given = {key: value for key, value in ENVIRONMENT.items() if key.startswith((*prefixes, "HF_HUB"))}
+    if path:
+        given["PYTHONPATH"] = os.pathsep.join(map(str, path))
+    words = [f"{key}={shlex.quote(value)}" for key, value in given.items()]
+    text = shlex.join([*command, "--port", "8000"])
+    lines = [" ".join(words), *re.split(r" (?=--)", text)]
+    for number, line in enumerate(lines):
+        end = " \\" if number < len(lines) - 1 else ""
+        display.print(make_line(("note", f"{'  $ ' if number == 0 else '      '}{line}{end}")))
+
+
+def watch(seconds: float) -> None:
+    """Say on a terminal how long the server has been starting."""
+    if sys.stderr.isatty():
+        print(f"\r  starting the server ... {seconds:.0f} s", end="", file=sys.stderr, flush=True)
+
+
+def show_server(display: Display, server: Server) -> None:
+    """Print what the plugin wrote into the server's log."""
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    print_title(display, "2. What the server says it derived", f"up after {server.seconds:.0f} s")
+    said = list_said(server.log.read_text("utf-8", "replace"))
+    for line in said or [f"nothing; its whole log is {server.log}"]:
+        display.print(make_line(("text", f"  {make_visible(line)}")))
+
+
+def list_said(log: str) -> list[str]:
+    """The lines of those records of a log that speak of a derived format, each record once."""
+    records: dict[tuple[str, ...], None] = {}
+    for record in _split_records(log):
+        if any(_OURS.search(line) for line in record):
+            records[record] = None
+    return [line for record in records for line in record]
+
+
+def _split_records(log: str) -> Iterator[tuple[str, ...]]:
+    record: list[str] = []
+    place = None
+    for line in log.splitlines():
+        vllm, sglang = _VLLM_LINE.match(line), _SGLANG_LINE.match(line)
+        if sglang or not vllm or vllm[1] != place:
+            starts = bool(sglang) or bool(vllm) or place is not None
+            if starts and record:
+                yield tuple(record)
+                record = []
+        place = vllm[1] if vllm else None
+        text = vllm[2] if vllm else sglang[1] if sglang else line
+        if text.strip():
+            record.append(text)
+    if record:
+        yield tuple(record)
+
+
+def show_reply(display: Display, server: Server, request: Request) -> dict[str, Any]:
+    """Stream a reply, print each piece as it comes, and return the message that they add up to, with its `finish`."""
+    import openai  # the environments of engines have it; to read a log it takes none
+
+    client: Any = openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0, timeout=300)
+    message: dict[str, Any] = {"reasoning_content": None, "content": None, "tool_calls": [], "finish": None}
+    start = time.monotonic()
+    for kind, style, piece in _stream(client, request, message):
+        spans = ("note", f"{(time.monotonic() - start) * 1000:6.0f} ms  "), ("label", f"{kind:<11}")
+        display.print(indent(make_line(*spans, (style, make_visible(piece, layout=True)))))
+    return message
+
+
+def _stream(client: Any, request: Request, message: dict[str, Any]) -> Iterator[tuple[str, Any, str]]:
+    """Tell of each piece its kind, its style and its text, and fold it into the message."""
+    for choice in (choice for chunk in client.chat.completions.create(stream=True, **request) for choice in chunk.choices):
+        delta = choice.delta
+        message["finish"] = choice.finish_reason or message["finish"]
+        reasoning = getattr(delta, "reasoning", None) or getattr(delta, "reasoning_content", None)
+        if reasoning:
+            message["reasoning_content"] = (message["reasoning_content"] or "") + reasoning
+            yield "reasoning", "reasoning", reasoning
+        if delta.content:
+            message["content"] = (message["content"] or "") + delta.content
+            yield "content", "content", delta.content
+        for call in delta.tool_calls or ():
+            if call.function.name:
+                function = {"name": call.function.name, "arguments": ""}
+                message["tool_calls"].append({"id": call.id, "type": "function", "function": function})
+                yield "call", "name", f"{call.function.name}  {call.id}"
+            if call.function.arguments:
+                message["tool_calls"][call.index]["function"]["arguments"] += call.function.arguments
+                yield "arguments", "value", call.function.arguments
+
+
+def show_message(display: Display, message: dict[str, Any]) -> None:
+    """Print a message as JSON, without what is empty."""
+    shown = json.dumps({key: value for key, value in message.items() if value}, ensure_ascii=False, indent=2)
+    display.print(*(make_line(("text", f"  {make_visible(line)}")) for line in shown.splitlines()))
+
+
+def keep_up(display: Display, server: Server, request: Request) -> None:
+    """Leave the server up until the user ends it, and print how it can be asked the same."""
+    body = {**request, **request.get("extra_body", {}), "stream": True}
+    body.pop("extra_body", None)
+    command = f"curl -N {server.url}/v1/chat/completions -H 'Content-Type: application/json' -d "
+    lines = (f"The server stays up at {server.url}/v1 until you press Ctrl-C. Ask it the same, for example:", "")
+    display.print(make_line(), *(make_line(("text", f"  {line}")) for line in lines))
+    display.print(make_line(("note", f"  {command}{shlex.quote(json.dumps(body, ensure_ascii=False))}")))
+    try:
+        while server.is_alive():
+            time.sleep(1)
+    except KeyboardInterrupt:
+        return
+
+
+def stop_on_signal() -> None:
+    """Let the server be stopped where this process is asked to end."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

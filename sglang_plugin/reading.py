@@ -1,0 +1,197 @@
+"""One output on its way through SGLang's two stages.
+
+SGLang reads an output with two parsers: the first takes the reasoning out, the second makes calls of the rest. Where both
+are ours and serve a request together, the first reads everything in one pass and leaves the second what is not reasoning,
+on the :class:`Turn` that the request carries; the text between them is then not looked at again. The turn also brings what
+SGLang's parsers are not told: the ids of the tokens behind a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from chat_autoparser import Delta
+from chat_autoparser.serve import OutputReader
+
+from . import LOG
+from .formats import Reader
+
+HALF = "\ufffd"
+"""What SGLang writes, at the end of the output, for a character that a limit has cut in two (`detokenizer_manager.py`)."""
+
+Piece = tuple[str, Collection[int]]
+_NONE: Collection[int] = ()
+
+
+class Turn:
+    """One request, as the parsers of its outputs need it.
+
+    ``single`` says that it wants one call at most, ``joined`` that a parser of ours makes the calls of what another one of
+    ours leaves, ``tools`` which those are, and ``shows`` that the outputs have special tokens in them which are to go.
+    """
+
+    def __init__(
+        self, reader: Reader, tools: list[dict[str, Any]], *, single: bool = False, joined: bool = False, shows: bool = False
+    ) -> None:
+        self.reader = reader
+        self.tools = tools
+        self.single = single
+        self.joined = joined
+        self.special = reader.special if shows else {}
+        self.cut = False
+        self.first: Reading | None = None
+        self._deltas: list[Delta] = []
+        self._seen: dict[int, int] = {}
+        self._due: dict[int, list[int]] = {}
+        self._index = 0
+        self._whole: list[tuple[str, list[int]]] = []
+
+    # What the first stage leaves to the second
+
+    def leave(self, first: Reading, deltas: list[Delta]) -> None:
+        """Leave deltas to the second stage; ``first`` has read them. What nobody has taken of another output goes."""
+        self._deltas = self._deltas + deltas if first is self.first else deltas
+        self.first = first
+
+    def take(self) -> list[Delta]:
+        """Return what was left since the last time."""
+        deltas, self._deltas = self._deltas, []
+        return deltas
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether calls are among what was left."""
+        return any(delta.kind == "tool_call" for delta in self._deltas)
+
+    # The tokens behind the text
+
+    def note(self, output: dict[str, Any], incremental: bool) -> None:
+        """Look at a part of a stream before the stages are given its text."""
+        self._index = index = output.get("index", 0)
+        ids = output.get("output_ids") or []
+        if not incremental:  # SGLang goes on adding to this list
+            count = output["meta_info"].get("completion_tokens", len(ids))
+            ids, self._seen[index] = ids[self._seen.get(index, 0) : count], count
+        if self._due.get(index) or any(token in self.special for token in ids):
+            self._due.setdefault(index, []).extend(ids)
+
+    def note_whole(self, outputs: list[dict[str, Any]]) -> None:
+        """Look at whole outputs before the stages are given their text."""
+        self._whole = [(str(output.get("text")), list(output.get("output_ids") or ())) for output in outputs]
+
+    def split(self, text: str) -> list[Piece]:
+        """Return the next text of a stream with the ids of its special tokens, in pieces that tell where each stands."""
+        ids = self._due.pop(self._index, None) if self._due else None
+        return self._split(text, ids) if ids else [(text, _NONE)]
+
+    def split_whole(self, text: str) -> list[Piece]:
+        """Return a whole output likewise."""
+        for place, (known, ids) in enumerate(self._whole):
+            if known == text:
+                del self._whole[place]
+                return self._split(text, ids)
+        return [(text, _NONE)]
+
+    def _split(self, text: str, ids: list[int]) -> list[Piece]:
+        special = self.special
+        due = [token for token in ids if token in special]
+        if all(text.count(special[token]) <= due.count(token) for token in set(due)):
+            return [(text, due)]
+        # The model has also spelled what such a token reads like: only the text before it tells which is which.
+        pieces: list[Piece] = []
+        before: list[int] = []
+        rest = text
+        for token in ids:
+            if token not in special:
+                before.append(token)
+                continue
+            spelled = self._decode(before)
+            if not rest.startswith(spelled + special[token]):
+                break  # the tokenizer does not decode piece by piece: the first of equal texts goes
+            pieces += [(spelled, _NONE), (special[token], [token])]
+            rest = rest[len(spelled) + len(special[token]) :]
+            before, due = [], due[1:]
+        return [*pieces, (rest, due)]
+
+    def _decode(self, ids: list[int]) -> str:
+        options = {"skip_special_tokens": False, "spaces_between_special_tokens": False}
+        return str(self.reader.tokenizer.decode(ids, **options)) if ids else ""
+
+
+class Prompt(str):
+    """A rendered prompt that knows the turn it begins: SGLang hands prompts to its parsers, and no requests."""
+
+    turn: Turn
+
+    @classmethod
+    def mark(cls, prompt: str, turn: Turn) -> Prompt:
+        """Return a prompt that knows this turn."""
+        marked = cls(prompt)
+        marked.turn = turn
+        return marked
+
+
+class Reading:
+    """Reads one output with a parser of the core's. Raises nothing. Half a character is kept back until the end."""
+
+    def __init__(self, reader: Reader, tools: list[dict[str, Any]], parser: Any, special: dict[int, str]) -> None:
+        self._parser = parser
+        self._reader = OutputReader(reader.format, tools, parser=parser, special=special, log=LOG)
+        self._half = ""
+
+    @property
+    def incomplete(self) -> frozenset[int]:
+        """The numbers of the calls that were cut off."""
+        return self._reader.incomplete
+
+    def feed(self, text: str, ids: Collection[int] = _NONE) -> list[Delta]:
+        """Read a piece."""
+        if self._half:
+            text, self._half = self._half + text, ""
+        if text.endswith(HALF):
+            whole = text.rstrip(HALF)
+            text, self._half = whole, text[len(whole) :]
+        return self._reader.feed(text, ids)
+
+    def feed_pieces(self, pieces: list[Piece]) -> list[Delta]:
+        """Read pieces."""
+        return self.feed(*pieces[0]) if len(pieces) == 1 else [delta for piece in pieces for delta in self.feed(*piece)]
+
+    def finish(self) -> list[Delta]:
+        """Return all that is left. Half a character of what may be a marker is no text."""
+        half = self._half if not self._parser.holds_back else ""
+        deltas = self._reader.feed(half) if half else []
+        return deltas + self._reader.finish()
+
+
+class Splitting:
+    """The core's splitter as a parser: the reasoning, and all else as it stands, for a second stage that is not ours."""
+
+    in_call = False
+    incomplete_calls: frozenset[int] = frozenset()
+
+    def __init__(self, splitter: Any) -> None:
+        self._splitter = splitter
+
+    @property
+    def in_reasoning(self) -> bool:
+        """Whether the next character is read as reasoning."""
+        return bool(self._splitter.in_reasoning)
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether what was fed last may yet turn out to be structure."""
+        return bool(self._splitter.holds_back)
+
+    def feed(self, text: str) -> list[Delta]:
+        """Read a piece."""
+        return self._make_deltas(*self._splitter.feed(text))
+
+    def finish(self) -> list[Delta]:
+        """Return what was held back."""
+        return self._make_deltas(*self._splitter.finish())
+
+    def _make_deltas(self, thought: str, rest: str) -> list[Delta]:
+        deltas = [Delta("reasoning", thought)] if thought else []
+        return [*deltas, Delta("content", rest)] if rest else deltas

@@ -1,0 +1,307 @@
+"""What the plugins of serving engines share."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from concurrent.futures import Future, wait
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from conftest import ROOT
+
+from chat_autoparser import AutoparserError, BudgetError, ChatFormat, Delta, analyze
+from chat_autoparser.message import fold_deltas
+from chat_autoparser.serve import (
+    Counters,
+    Formats,
+    OutputReader,
+    SpecialTokens,
+    ToolChoice,
+    describe_tools,
+    list_special_tokens,
+    publish_counters,
+)
+from chat_autoparser.serve.formats import LONGEST, analyse_apart
+
+DEMO = (ROOT / "scripts" / "demo.jinja").read_text()
+CHATML = """{%- for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content or '' }}{% for c in m.tool_calls or [] %}<tool_call>
+{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}
+</tool_call>{% endfor %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+PLAIN = (
+    "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
+)
+ENDLESS = (
+    "{% for i in range(100000) %}{% for i in range(100000) %}{% for i in range(100000) %}{% endfor %}{% endfor %}{% endfor %}"
+    + PLAIN
+)
+TOOLS: list[dict[str, Any]] = [{"type": "function", "function": {"name": "say", "parameters": {}}}]
+CALL = '<tool_call>\n{"name": "say", "arguments": {"text": "TEXT"}}\n</tool_call>'
+
+
+@pytest.fixture(scope="module")
+def chatml() -> ChatFormat:
+    return analyze(CHATML)
+
+
+# The tools of a request
+
+
+def test_tools_are_described_whatever_they_are_made_of() -> None:
+    function = SimpleNamespace(name="a", parameters={"type": "object"}, strict=True)
+    given = [
+        SimpleNamespace(type="function", function=function),
+        SimpleNamespace(type="function", name="b", parameters=None, strict=None),
+        {"type": "function", "function": {"name": "c", "parameters": {"x": 1}}},
+        {"type": "function", "name": "d", "strict": False},
+        SimpleNamespace(type="mcp", name="e"),
+        {"type": "web_search"},
+        SimpleNamespace(type="function", function=SimpleNamespace(name=None)),
+        None,
+    ]
+    functions = [tool["function"] for tool in describe_tools(given)]
+    assert [function["name"] for function in functions] == ["a", "b", "c", "d"]
+    assert functions[0] == {"name": "a", "parameters": {"type": "object"}, "strict": True}
+    assert functions[1] == {"name": "b", "parameters": {}}
+    assert functions[3]["strict"] is False
+    assert describe_tools(None) == []
+
+
+ALLOWED = {"mode": "required", "tools": [{"type": "function", "name": "a"}, {"type": "function", "function": {"name": "c"}}]}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (None, ToolChoice()),
+        ("none", ToolChoice("none")),
+        ("required", ToolChoice("required")),
+        ({"type": "function", "function": {"name": "a"}}, ToolChoice("required", frozenset("a"), True)),
+        (SimpleNamespace(type="function", name="a"), ToolChoice("required", frozenset("a"), True)),
+        ({"type": "allowed_tools", **ALLOWED}, ToolChoice("required", frozenset("ac"))),
+        ({"type": "allowed_tools", "allowed_tools": ALLOWED}, ToolChoice("required", frozenset("ac"))),
+        ({"type": "allowed_tools", **ALLOWED, "mode": "auto"}, ToolChoice("auto", frozenset("ac"))),
+        ({"type": "nonsense"}, ToolChoice()),
+    ],
+)
+def test_choices_are_read_in_every_form(given: Any, expected: ToolChoice) -> None:
+    assert ToolChoice.read(given) == expected
+
+
+def test_a_choice_selects_tools() -> None:
+    tools = describe_tools([{"type": "function", "name": name} for name in "abc"])
+    assert [tool["function"]["name"] for tool in ToolChoice.read({"type": "allowed_tools", **ALLOWED}).select(tools)] == [
+        "a",
+        "c",
+    ]
+    assert ToolChoice("none").select(tools) == []
+    assert ToolChoice("required").select(tools) == tools
+
+
+# Special tokens
+
+
+def make_tokenizer() -> Any:
+    tokens = {1: "<s>", 2: "<|im_end|>", 3: "<tool_call>"}
+    entries = {token: _Entry(text) for token, text in tokens.items()}
+    return SimpleNamespace(added_tokens_decoder=entries, all_special_tokens=["</s>"], all_special_ids=[4])
+
+
+class _Entry(str):
+    special = True
+
+
+def test_special_tokens_that_have_no_part_in_a_format(chatml: ChatFormat) -> None:
+    tokens = list_special_tokens(make_tokenizer())
+    assert tokens == {1: "<s>", 2: "<|im_end|>", 3: "<tool_call>", 4: "</s>"}
+    seen = SpecialTokens(chatml, tokens)
+    assert seen.unknown == {1: "<s>", 4: "</s>"}
+    assert seen.needed
+    assert not SpecialTokens(ChatFormat(), {1: "<s>"}).needed
+    assert list_special_tokens(object()) == {}
+
+
+Piece = tuple[str, list[int]]
+
+
+def read(reader: OutputReader, pieces: list[Piece]) -> dict[str, Any]:
+    deltas = [delta for text, ids in pieces for delta in reader.feed(text, ids)]
+    return fold_deltas([*deltas, *reader.finish()])
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["token by token", "in one step"])
+def test_a_special_token_is_dropped_by_its_id_and_never_inside_a_call(chatml: ChatFormat, together: bool) -> None:
+    head, tail = CALL.split("TEXT")
+    pieces: list[Piece] = [
+        ("A spelled <s> stays, ", [10]),
+        ("<s>", [1]),
+        ("a generated one goes.", [11]),
+        (f"{head}an ", [12]),
+        ("<s>", [1]),
+        (f" and a <s> stay{tail}", [13]),
+    ]
+    if together:
+        # All that is known is which tokens were generated: the first of equal texts is taken for the token's.
+        pieces = [("A generated ", [10]), ("<s>goes." + head + "<s> stays" + tail, [1, 11, 12, 1, 13])]
+    message = read(OutputReader(chatml, TOOLS, special={1: "<s>"}), pieces)
+    text = json.loads(message["tool_calls"][0]["function"]["arguments"])["text"]
+    if together:
+        assert (message["content"], text) == ("A generated goes.", "<s> stays")
+    else:
+        assert (message["content"], text) == ("A spelled <s> stays, a generated one goes.", "an <s> and a <s> stay")
+
+
+def test_the_text_of_a_special_token_may_come_late_and_in_pieces(chatml: ChatFormat) -> None:
+    reader = OutputReader(chatml, TOOLS, special={1: "<s>"})
+    assert read(reader, [("", [1]), ("a <", [5]), ("s", [6]), ("> b", [7])])["content"] == "a  b"
+    reader = OutputReader(chatml, TOOLS, special={1: "<s>"})
+    assert read(reader, [("a <", [1])])["content"] == "a <"
+
+
+# Reading
+
+
+class Broken:
+    """A parser that fails at a word."""
+
+    in_reasoning = True
+    calls_seen = 0
+    incomplete_calls: frozenset[int] = frozenset()
+
+    def feed(self, text: str) -> list[Delta]:
+        if "fail" in text:
+            raise RecursionError
+        return [Delta("reasoning", text)]
+
+    def finish(self) -> list[Delta]:
+        raise ValueError
+
+
+def test_a_parser_that_fails_loses_nothing_and_publishes_no_reasoning(caplog: pytest.LogCaptureFixture) -> None:
+    counters = Counters()
+    reader = OutputReader(ChatFormat(), parser=Broken(), counters=counters)
+    message = read(reader, [("one, ", []), ("fail, ", []), ("three", [])])
+    assert (message["reasoning_content"], message["content"]) == ("one, fail, three", None)
+    assert counters.read()["recoveries"] == 1
+    assert "fail" not in caplog.text.replace("that has failed", "").replace("failed", "")  # no payload
+    assert read(OutputReader(ChatFormat(), parser=Broken(), counters=counters), [("one", [])])["reasoning_content"] == "one"
+
+
+def test_outputs_are_counted(chatml: ChatFormat) -> None:
+    counters = Counters()
+
+    def count(text: str, tools: list[dict[str, Any]] | None = TOOLS) -> dict[str, int]:
+        before = counters.read()
+        reader = OutputReader(chatml, tools, counters=counters)
+        read(reader, [(char, []) for char in text])
+        reader.finish()  # counts once
+        return {name: number - before[name] for name, number in counters.read().items() if number != before[name]}
+
+    assert count("Hello.") == {"outputs": 1}
+    assert count(CALL + "\n" + CALL) == {"outputs": 1, "calls": 2}
+    assert count(CALL[:-20]) == {"outputs": 1, "calls": 1, "cut_calls": 1}
+    assert count("I never write <tool_call> myself.") == {"outputs": 1, "text_kept": 1}
+    assert count("I never write <tool_call> myself.", []) == {"outputs": 1}
+
+
+def test_a_cut_call_is_known_at_each_of_its_positions(chatml: ChatFormat) -> None:
+    for length in range(len(CALL) + 1):
+        reader = OutputReader(chatml, TOOLS)
+        message = read(reader, [(CALL[:length], [])])
+        if "tool_calls" in message and reader.incomplete != {0}:
+            assert json.loads(message["tool_calls"][0]["function"]["arguments"]) == {"text": "TEXT"}, length
+
+
+def test_counters_are_published_where_there_is_something_to_publish_them_with() -> None:
+    registry = pytest.importorskip("prometheus_client").REGISTRY
+    assert publish_counters()
+    assert publish_counters()
+    assert registry.get_sample_value("chat_autoparser_outputs_total") is not None
+
+
+# Formats
+
+
+def test_a_server_s_own_format_is_pinned_and_reported_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    formats = Formats(capacity=2, apart=lambda source, tokens, seconds: ChatFormat())
+    own = formats.pin(CHATML, "the model's chat template")
+    assert formats.pin(CHATML, "the model's chat template") is own
+    [line] = [record.getMessage() for record in caplog.records]
+    assert line.startswith("chat-autoparser: from the model's chat template in ")
+    assert "<tool_call>" in line
+    assert "proven" in line
+    assert "\n" not in line
+    for number in range(5):
+        formats.submit(f"{PLAIN}{{# {number} #}}").result()
+    assert formats.find(CHATML) is own
+    assert formats.submit(CHATML).result() is own
+    kept = [number for number in range(5) if formats.find(f"{PLAIN}{{# {number} #}}")]
+    assert kept == [3, 4]
+
+
+def test_a_server_s_template_that_is_not_understood_is_named_in_one_line() -> None:
+    with pytest.raises(AutoparserError) as caught:
+        Formats().pin("{{ raise_exception('no\nway') }}", "the chat template of --chat-template")
+    assert str(caught.value).startswith("the chat template of --chat-template is not understood: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_not_proven_is_said_with_what_to_do(caplog: pytest.LogCaptureFixture) -> None:
+    template = PLAIN.replace("{% if add", "{{ tools }}{% if add")
+    Formats().pin(template, "the model's chat template")
+    [warning] = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert "not understood in full" in warning
+    assert "CHAT_AUTOPARSER_EXAMPLES" in warning
+
+
+def test_a_request_s_template_is_analysed_in_another_process() -> None:
+    assert analyse_apart(CHATML, {}, 20) == analyze(CHATML)
+    with pytest.raises(AutoparserError):
+        analyse_apart("{{ raise_exception('no') }}", {}, 20)
+    with pytest.raises(BudgetError):
+        analyse_apart(" " * (LONGEST + 1), {})
+
+
+HOSTILE = {
+    "endless": ENDLESS,
+    "large": "{{ 'x' * 2000000000 }}" + PLAIN,
+    "a number": "{{ 9 ** 9 ** 9 }}" + PLAIN,
+    "deep": "{{ " + "(" * 50_000 + ")" * 50_000 + " }}",
+    "many": "{% set x = 1 %}" * 20_000 + PLAIN,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_template_is_stopped(name: str) -> None:
+    """It costs its time and no more, and this process is free meanwhile."""
+    formats, start, gaps = Formats(), time.monotonic(), [0.0]
+    future = formats.submit(HOSTILE[name])
+    last = start
+    while not future.done():
+        time.sleep(0.002)
+        now = time.monotonic()
+        gaps.append(now - last)
+        last = now
+    assert isinstance(future.result(), ChatFormat)
+    assert time.monotonic() - start < 8
+    assert max(gaps) < 1, "this process stood still"
+
+
+def test_so_many_templates_wait_and_no_more() -> None:
+    def work(source: str, tokens: Any, seconds: float) -> ChatFormat:
+        time.sleep(0.2)
+        return ChatFormat()
+
+    formats, start = Formats(apart=work), time.monotonic()
+    futures: list[Future[ChatFormat]] = [formats.submit(str(number)) for number in range(200)]
+    assert time.monotonic() - start < 1
+    assert formats.submit("1") is futures[1] or futures[1].done()  # asked twice, analysed once
+    wait(futures, timeout=20)
+    assert all(future.result() == ChatFormat() for future in futures)
+    assert time.monotonic() - start < 6

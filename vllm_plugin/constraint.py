@@ -1,0 +1,220 @@
+"""Holding the model to calls: in its own format where that can be expressed, else in JSON.
+
+The constraint holds from the first token on, for it has a place for reasoning: where the prompt has opened it, reasoning
+up to its end and then calls; where the model may reason and need not, reasoning or none, and then calls.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+from vllm.tool_parsers.utils import get_json_schema_from_tools
+
+from chat_autoparser import (
+    Arguments,
+    ChatFormat,
+    Delta,
+    Marker,
+    ObjectBody,
+    ObjectNotation,
+    Slot,
+    StringNotation,
+    Tools,
+    ValueNotation,
+)
+from chat_autoparser.errors import ConstraintError
+from chat_autoparser.serve import ToolChoice
+from chat_autoparser.structural import build_structural_tag, prepend_reasoning
+
+from . import LOG
+from .engine import enforces_tools, get_tag, has_form, hold, list_tools, read_choice
+from .reader import Reader
+
+State = Literal["ended", "open", "possible"]
+
+_JSON = ObjectNotation("{", '"', (Slot(Marker('": '), Marker()),), ", ", "}")
+_STRINGS = (StringNotation('"', '"'),)
+_ARGUMENTS = Arguments(True, _JSON, _STRINGS, ValueNotation(_STRINGS, "true", "false", "null", None, None, True))
+_BODY = ObjectBody(("name",), ("parameters",), array=True, keys=("name", "parameters"))
+_NOTHING = Marker()
+
+JSON_CALLS = ChatFormat(tools=Tools(_NOTHING, _NOTHING, _NOTHING, _NOTHING, ", ", _BODY, _ARGUMENTS))
+"""How calls are written where the model's own format cannot be enforced: as vLLM's JSON for calls that are required."""
+
+_MOST = 1024
+_told: OrderedDict[int, None] = OrderedDict()
+
+
+class JsonReader:
+    """Reads an output under that constraint: reasoning as the format says, then calls as JSON."""
+
+    def __init__(self, format: ChatFormat, tools: list[dict[str, Any]], prompt: str | None) -> None:
+        self._splitter = format.reasoning_splitter([], prompt)
+        self._calls = JSON_CALLS.parser(tools)
+
+    @property
+    def in_reasoning(self) -> bool:
+        """Whether the next character is read as reasoning."""
+        return self._splitter.in_reasoning
+
+    @property
+    def in_call(self) -> bool:
+        """Whether the next character stands inside a call."""
+        return self._calls.in_call
+
+    @property
+    def incomplete_calls(self) -> frozenset[int]:
+        """The numbers of the calls that have no end."""
+        return self._calls.incomplete_calls
+
+    @property
+    def calls_seen(self) -> int:
+        """How many calls have begun."""
+        return self._calls.calls_seen
+
+    def feed(self, text: str) -> list[Delta]:
+        """Read a piece."""
+        return self._sort(*self._splitter.feed(text))
+
+    def finish(self) -> list[Delta]:
+        """Say that the output has ended."""
+        return self._sort(*self._splitter.finish()) + self._calls.finish()
+
+    def _sort(self, reasoning: str, rest: str) -> list[Delta]:
+        deltas = [Delta("reasoning", reasoning)] if reasoning else []
+        return deltas + self._calls.feed(rest) if rest else deltas
+
+
+def constrain(request: Any, reader: Reader, level: int, prompt: str | None, *, tells: bool = True) -> None:
+    """Hold the model to calls as they should be, if the request or the server wants that.
+
+    ``level`` is the server's (``--tool-strict-level``): from 1 on all calls are held to their form, from 2 on all to the
+    schemas of their arguments too. Where it does not ``tell`` the engine that the constraint holds from the first token, it
+    says nothing of reasoning: somebody else waits for its end.
+    """
+    choice = read_choice(request)
+    tools = choice.select(list_tools(request))
+    if not tools or get_tag(request) is not None:
+        return
+    forced = choice.mode == "required"
+    strict = level > 0 or any(tool["function"].get("strict") for tool in tools)
+    wished = enforces_tools() and (strict or choice.names is not None or request.parallel_tool_calls is False)
+    if not forced and (not wished or has_form(request)):
+        return  # an answer that has a form by itself has precedence, as vLLM has it
+    state: State = reader.find_state(prompt) if tells else "ended"
+    tag = _find_tag(request, reader, tools, choice, level, state)
+    if tag is None and not forced:
+        return
+    if tag is None:
+        schema = _make_schema(request, choice)
+        tag = _make_json_tag(reader.format, schema, state) if enforces_tools() else None
+        if tag is None:
+            hold(request, schema=schema)
+            return
+    hold(request, tag=tag)
+    if tells:
+        _remember(tag)
+
+
+def reads_json(request: Any, reader: Reader, level: int, state: State) -> bool:
+    """Whether the answer to a request is written as JSON, for the model's own format cannot be enforced."""
+    choice = read_choice(request)
+    if choice.mode != "required" or getattr(request, "structured_outputs", None) is None:
+        return False
+    tools = choice.select(list_tools(request))
+    return bool(tools) and _find_tag(request, reader, tools, choice, level, state) is None
+
+
+def is_told(tag: str | None) -> bool:
+    """Whether a structural tag is one that was made here and holds from the first token on."""
+    return tag is not None and hash(tag) in _told
+
+
+def _remember(tag: str) -> None:
+    _told[hash(tag)] = None
+    _told.move_to_end(hash(tag))
+    while len(_told) > _MOST:
+        _told.popitem(last=False)
+
+
+class _Key:
+    """What a tag is made from; equal for equal requests to the same format."""
+
+    __slots__ = ("format", "text")
+
+    def __init__(self, format: ChatFormat, text: str) -> None:
+        self.format = format
+        self.text = text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.format is other.format and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash((id(self.format), self.text))
+
+
+class _Wish(NamedTuple):
+    tools: list[dict[str, Any]]
+    choice: str
+    parallel: bool
+    strict: bool | None
+    state: State
+
+
+def _find_tag(
+    request: Any, reader: Reader, tools: list[dict[str, Any]], choice: ToolChoice, level: int, state: State
+) -> str | None:
+    """Return the constraint in the model's own format, as JSON; None where it cannot be expressed or is not wanted."""
+    if not enforces_tools():
+        return None
+    parallel = request.parallel_tool_calls is not False and not choice.single
+    wish = _Wish(tools, choice.mode, parallel, True if level > 1 else None, state)
+    try:
+        return _make_tag(_Key(reader.format, json.dumps(wish)))
+    except (RecursionError, TypeError, ValueError):  # schemas come from clients
+        return None
+
+
+@lru_cache(maxsize=256)
+def _make_tag(key: _Key) -> str | None:
+    wish = _Wish(*json.loads(key.text))
+    try:
+        tag = build_structural_tag(
+            key.format, wish.tools, wish.choice, parallel=wish.parallel, strict=wish.strict, reasoning=wish.state
+        )
+    except (ConstraintError, RecursionError) as error:
+        LOG.debug("A call is not held to the model's own format: %s", error)
+        return None
+    return _check(tag)
+
+
+def _make_json_tag(format: ChatFormat, schema: dict[str, Any], state: State) -> str | None:
+    inner = {"type": "structural_tag", "format": {"type": "json_schema", "json_schema": schema}}
+    return _check(prepend_reasoning(format, inner, state))
+
+
+def _make_schema(request: Any, choice: ToolChoice) -> dict[str, Any]:
+    """Return vLLM's own schema for calls that are required, for the tools that may be called."""
+    wanted = [tool for tool in request.tools if choice.names is None or _get_name(tool) in choice.names]
+    schema: dict[str, Any] = dict(get_json_schema_from_tools(tool_choice="required", tools=wanted))
+    return {**schema, "maxItems": 1} if choice.single or request.parallel_tool_calls is False else schema
+
+
+def _get_name(tool: Any) -> Any:
+    return getattr(getattr(tool, "function", tool), "name", None)
+
+
+def _check(tag: dict[str, Any]) -> str | None:
+    """Return a structural tag as text if the installed xgrammar takes it: vLLM hands one that it does not to others."""
+    try:
+        import xgrammar
+
+        text = json.dumps(tag, ensure_ascii=False)
+        xgrammar.Grammar.from_structural_tag(text)
+    except Exception as error:  # RuntimeError of a library in C++, and what its front end in Python raises
+        LOG.debug("A call is not held to the model's own format, for xgrammar refuses it: %s", error)
+        return None
+    return text

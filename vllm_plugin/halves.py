@@ -1,0 +1,214 @@
+"""What the names stand for: half a parser each.
+
+vLLM checks its flags against them, asks the reasoning half for the markers of reasoning and, in the process of the engine,
+where reasoning ends. Where both flags are ours they read nothing (:class:`~.parser.AutoParser` does); beside a parser of
+vLLM's own, each reads its part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from chat_autoparser.serve import OutputReader
+
+from . import LOG
+from .constraint import JSON_CALLS, constrain, reads_json
+from .engine import DeltaMessage, ReasoningParser, ToolParser, list_tools, read_choice
+from .messages import Outbox, make_extracted
+from .reader import Reader, find_reader, find_reader_or_none, get_reader
+
+
+class AutoToolParser(ToolParser):  # type: ignore[misc]
+    """Reads the calls in what a reasoning parser of vLLM's leaves."""
+
+    engine_based_streaming = True
+    supports_required_and_named = False  # forced calls are read here too, whatever form they have
+
+    def __init__(self, tokenizer: Any, tools: list[Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(tokenizer, tools)
+        self._own = get_reader(tokenizer)
+        self._reader: OutputReader | None = None
+        self._outbox = Outbox()
+
+    def adjust_request(self, request: Any) -> Any:
+        """Hold the model to a call where the request wants one, and have special tokens shown that mark calls."""
+        reader = find_reader(request, self._own)
+        if reader.special.needed and list_tools(request):
+            request.skip_special_tokens = False
+        constrain(request, reader, 0, None, tells=False)
+        return request
+
+    def get_remaining_unstreamed_args(self) -> str:
+        """Return nothing: all arguments are streamed."""
+        return ""
+
+    def extract_tool_calls_streaming(
+        self,
+        previous_text: str,
+        current_text: str,
+        delta_text: str,
+        previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int],
+        delta_token_ids: Sequence[int],
+        request: Any,
+    ) -> Any:
+        """Return what a piece of the output makes certain: content and calls."""
+        if self._reader is None:
+            self._reader = self._open(request)
+        return self._outbox.send(self._reader.feed(delta_text, delta_token_ids))
+
+    def finish_streaming(self) -> Any:
+        """Return what was held back until the end of the output."""
+        return self._outbox.send_all(self._reader.finish()) if self._reader is not None else None
+
+    def extract_tool_calls(self, model_output: str, request: Any) -> Any:
+        """Return content and calls of what is left of a whole output."""
+        reader = self._open(request)
+        return make_extracted([*reader.feed(model_output), *reader.finish()])
+
+    def _open(self, request: Any) -> OutputReader:
+        reader = find_reader(request, self._own)
+        tools = list_tools(request) if read_choice(request).mode != "none" else []
+        format = JSON_CALLS if tools and reads_json(request, reader, 0, "ended") else reader.plain
+        special = {} if request.skip_special_tokens else reader.special.unknown
+        return OutputReader(format, tools, "", special=special, log=LOG)
+
+
+class AutoReasoningParser(ReasoningParser):  # type: ignore[misc]
+    """Splits reasoning from all else, and hands that on verbatim to a tool parser of vLLM's.
+
+    In the process of the engine it tells where reasoning ends, for answers whose form the client has given: by the template
+    of the server, and never by what a request says. There it raises nothing: where the template is not known, the form
+    holds from the first token on.
+    """
+
+    engine_based_streaming = True
+
+    def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(tokenizer, *args, **kwargs)
+        self._model_config = kwargs.get("model_config")
+        if self._model_config is not None:
+            get_reader(tokenizer, self._model_config)  # a server's: what it cannot read is to be known at the start
+        self._prompt_ids: Sequence[int] | None = None
+        self._splitter: Any = None
+        self._rest = ""
+
+    @property
+    def reasoning_start_str(self) -> str | None:
+        """The text that starts reasoning, for ``thinking_token_budget``; None where there is none."""
+        return self._get_marker("start")
+
+    @property
+    def reasoning_end_str(self) -> str | None:
+        """The text that ends reasoning; None where there is none."""
+        return self._get_marker("end")
+
+    def _get_marker(self, name: str) -> str | None:
+        reader = find_reader_or_none(self.model_tokenizer)
+        reasoning = reader.format.reasoning if reader is not None else None
+        return (getattr(reasoning, name).text or None) if reasoning else None
+
+    def adjust_request(self, request: Any) -> Any:
+        """Have the text of special tokens shown, where markers are special tokens."""
+        reader = find_reader_or_none(self.model_tokenizer)
+        if reader is not None and reader.special.needed:
+            request.skip_special_tokens = False
+        return request
+
+    # Where generation starts, and where reasoning ends.
+
+    def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
+        """Remember the rendered prompt."""
+        self._prompt_ids = prompt_token_ids
+
+    def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
+        """Remember the rendered prompt."""
+        self._prompt_ids = prompt_token_ids
+
+    def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
+        """Whether reasoning is over, or was never to be, behind a prompt."""
+        self._prompt_ids = input_ids
+        try:
+            reader = find_reader_or_none(self.model_tokenizer)
+            return reader is None or reader.find_state(reader.read_prompt(input_ids)) == "ended"
+        except Exception:
+            return self._say_failed()
+
+    def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Iterable[int]) -> bool:
+        """Whether reasoning ends within the last tokens; depends on these and a few before them alone."""
+        try:
+            reader = find_reader_or_none(self.model_tokenizer)
+            return reader is None or _ends_within(reader, input_ids, list(delta_ids))
+        except Exception:
+            return self._say_failed()
+
+    def _say_failed(self) -> bool:
+        LOG.exception("chat-autoparser: whether reasoning is over could not be told: the grammar holds. Please report this")
+        return True
+
+    # Reading, beside a tool parser of vLLM's.
+
+    def _make_splitter(self) -> Any:
+        reader = get_reader(self.model_tokenizer, self._model_config)
+        prompt = None if self._prompt_ids is None else reader.read_prompt(self._prompt_ids)
+        return reader.format.reasoning_splitter(None, prompt)
+
+    def extract_reasoning_streaming(
+        self,
+        previous_text: str,
+        current_text: str,
+        delta_text: str,
+        previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int],
+        delta_token_ids: Sequence[int],
+    ) -> Any:
+        """Return the reasoning in a piece of the output, and as content what the tool parser is to begin with."""
+        if self._splitter is None:
+            self._splitter = self._make_splitter()
+        reasoning, self._rest = self._splitter.feed(delta_text)
+        return _make_split(reasoning, self._rest)
+
+    def has_engine_confirmed_reasoning_end(self) -> bool:
+        """Whether the tool parser is to go on."""
+        return self._splitter is not None and bool(self._splitter.ended)
+
+    def extract_content_ids(self, input_ids: list[int]) -> list[int]:
+        """Return the tokens of the piece just read that stand behind the end of reasoning."""
+        reader = get_reader(self.model_tokenizer, self._model_config)
+        missing, place = len(self._rest), len(input_ids)
+        while place > 0 and missing > 0:
+            place -= 1
+            missing = len(self._rest) - len(reader.decode(input_ids[place:]))
+        return input_ids[place:]
+
+    def finish_streaming(self) -> Any:
+        """Return what was held back: at the end of reasoning, or at that of the output."""
+        return None if self._splitter is None or self._splitter.ended else _make_split(*self._splitter.finish())
+
+    def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
+        """Return the reasoning of a whole output and what else it holds."""
+        splitter = self._make_splitter()
+        reasoning, rest = splitter.feed(model_output)
+        more, behind = splitter.finish()
+        return reasoning + more or None, rest + behind or None
+
+
+def _make_split(reasoning: str, rest: str) -> Any:
+    fields = {"reasoning": reasoning, "content": rest}
+    given = {name: text for name, text in fields.items() if text}
+    return DeltaMessage(**given) if given else None
+
+
+def _ends_within(reader: Reader, input_ids: Sequence[int], delta: list[int]) -> bool:
+    reasoning = reader.format.reasoning
+    if reasoning is None or not delta:
+        return reasoning is None
+    if reader.end_id in delta:
+        return True
+    marker = reasoning.end.text
+    start = len(input_ids) - len(delta)
+    window = input_ids[max(0, start - len(marker)) :]
+    text = reader.decode(window)
+    before = reader.decode(window[: len(window) - len(delta)])
+    return text.find(marker, max(0, len(before) - len(marker) + 1)) >= 0

@@ -1,0 +1,316 @@
+"""What vLLM has no interface for: its classes are extended here, and docs/upstream.md says what is missing.
+
+Where a class or function is not there, :func:`install` raises: nothing is registered then, and the log says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from pydantic_core import from_json
+from vllm.renderers.online_renderer import OnlineRenderer
+
+from chat_autoparser import AutoparserError
+
+from . import LOG
+from .constraint import is_told
+from .engine import TEMPLATE, ParserManager, load_chat_template
+from .halves import AutoReasoningParser, AutoToolParser
+from .messages import CutCall
+from .parser import AutoParser
+from .reader import Server, find_given, get_reader, note_server, submit_given
+
+_HARMONY = {"tool_parser_name": "openai", "reasoning_parser_name": "openai_gptoss"}
+"""vLLM's own parsers, for the one kind of model whose outputs it reads itself and lets no other parser see."""
+
+_LAUNCHER = "vllm.entrypoints.launchers.launcher"
+_MARK = "_chat_autoparser"
+_LONGEST = 100_000  # characters that an environment variable may have
+
+
+def install() -> None:
+    """Extend vLLM. Raises AttributeError or ImportError where it is not as it is known; may be called again."""
+    _wrap(ParserManager, "get_parser", _get_parser)
+    _wrap(OnlineRenderer, "__init__", _start_renderer)
+    _wrap(OnlineRenderer, "preprocess_chat", _preprocess_chat)
+    launcher = sys.modules.get(_LAUNCHER)  # only where a server is started
+    if launcher is not None:
+        _wrap(launcher, "validate_api_server_args", _check_start)
+
+
+def _wrap(owner: Any, name: str, around: Callable[..., Any]) -> None:
+    """Put a function around one of vLLM's: it is called with the original first."""
+    original = getattr(owner, name)
+    if getattr(original, _MARK, False):
+        return
+    if inspect.ismethod(original):  # a classmethod: bound to the class already
+        function = original.__func__
+
+        @functools.wraps(function)
+        def bound(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            return around(functools.partial(function, cls), cls, *args, **kwargs)
+
+        setattr(bound, _MARK, True)
+        setattr(owner, name, classmethod(bound))
+        return
+
+    @functools.wraps(original)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return around(original, *args, **kwargs)
+
+    setattr(wrapped, _MARK, True)
+    setattr(owner, name, wrapped)
+
+
+# One parser for both flags
+
+
+def _get_parser(original: Callable[..., Any], manager: Any, *args: Any, **kwargs: Any) -> Any:
+    """Let one parser stand for both flags where both are ours, or one is and the other is not given."""
+    given = inspect.signature(original).bind(*args, **kwargs)
+    given.apply_defaults()
+    options = given.arguments
+    tools = manager.get_tool_parser(options["tool_parser_name"], options["enable_auto_tools"], options["model_name"])
+    reasoning = manager.get_reasoning_parser(options["reasoning_parser_name"])
+    if options["is_harmony"]:
+        for name, found, ours in (
+            ("tool_parser_name", tools, AutoToolParser),
+            ("reasoning_parser_name", reasoning, AutoReasoningParser),
+        ):
+            options[name] = _HARMONY[name] if found is ours else options[name]
+        return original(**options)
+    halves = {tools, reasoning} - {None}
+    if not halves or halves - {AutoToolParser, AutoReasoningParser}:
+        return original(**options)
+    level = options["tool_strict_level"]
+    fields = {
+        "reasoning_parser_cls": reasoning,
+        "tool_parser_cls": tools,
+        "tool_strict_level": None if level is None else _read_level(level),
+    }
+    made = type("AutoParser", (AutoParser,), fields)
+    if options["tokenizer"] is not None:
+        manager.validate_parser_tokenizer(
+            made,
+            options["tokenizer"],
+            tool_parser_name=options["tool_parser_name"],
+            reasoning_parser_name=options["reasoning_parser_name"],
+            model_name=options["model_name"],
+        )
+    return made
+
+
+def _read_level(name: str) -> Any:
+    from vllm.tool_parsers.tool_strict_level import ToolStrictLevel
+
+    return ToolStrictLevel.from_name(name)
+
+
+# The template in force
+
+
+def _check_start(original: Callable[..., None], args: Any) -> None:
+    """Analyse the template before the engine is started. Ends the start, in one line, where it is not understood."""
+    original(args)
+    tools = args.tool_call_parser if args.enable_auto_tool_choice else None
+    reasoning = args.reasoning_parser or args.structured_outputs_config.reasoning_parser
+    try:
+        ours = [
+            ParserManager.get_tool_parser(tools, bool(tools)) is AutoToolParser,
+            ParserManager.get_reasoning_parser(reasoning) is AutoReasoningParser,
+        ]
+        if any(ours):
+            _prepare(args, *ours)
+    except AutoparserError as error:
+        flags = [f"--tool-call-parser {tools}"] * ours[0] + [f"--reasoning-parser {reasoning}"] * ours[1]
+        raise SystemExit(f"chat-autoparser: {' and '.join(flags)} cannot be used: {error}") from None
+    except (OSError, ValueError) as error:  # of loading model or tokenizer: vLLM will say it better
+        LOG.warning("chat-autoparser: the template could not be looked at before the engine starts: %s", error)
+
+
+def _prepare(args: Any, reads_calls: bool, reads_reasoning: bool) -> None:
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.tokenizers import cached_tokenizer_from_config
+
+    config = AsyncEngineArgs.from_cli_args(args).create_model_config()
+    if config.hf_config.model_type == "gpt_oss":
+        LOG.info("chat-autoparser: vLLM reads the outputs of this model itself, and its own parsers are used")
+        if reads_calls:
+            args.tool_call_parser = _HARMONY["tool_parser_name"]
+        if reads_reasoning:
+            args.reasoning_parser = _HARMONY["reasoning_parser_name"]
+            args.structured_outputs_config.reasoning_parser = _HARMONY["reasoning_parser_name"]
+        return
+    if config.skip_tokenizer_init:
+        return
+    os.environ.pop(TEMPLATE, None)
+    if args.chat_template and len(str(args.chat_template)) < _LONGEST:
+        os.environ[TEMPLATE] = str(args.chat_template)
+    tokenizer = cached_tokenizer_from_config(config)
+    note_server(Server(tokenizer, config, load_chat_template(args.chat_template), args.trust_request_chat_template))
+    get_reader(tokenizer, config)
+
+
+def _start_renderer(original: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+    """Note with what a server renders, before it makes its first parser."""
+    given = inspect.signature(original).bind(*args, **kwargs).arguments
+    tokenizer = given["renderer"].tokenizer
+    if tokenizer is not None:
+        trusts = bool(given.get("trust_request_chat_template"))
+        note_server(Server(tokenizer, given["model_config"], given["chat_template"], trusts))
+    original(*args, **kwargs)
+    if _is_ours(given["self"].parser):
+        watch_answers()
+
+
+def _is_ours(parser: Any) -> bool:
+    return isinstance(parser, type) and issubclass(parser, AutoParser)
+
+
+async def _preprocess_chat(original: Callable[..., Any], renderer: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+    """Wait for the analysis of a request's own template, and tell the parser the prompt before it adjusts the request."""
+    parser: Any = kwargs.get("parser")
+    if not _is_ours(parser):
+        return await original(renderer, request, *args, **kwargs)
+    tokenizer = renderer.renderer.tokenizer
+    given = find_given(request, tokenizer)
+    if given is not None:
+        await asyncio.wrap_future(submit_given(given, tokenizer))
+    if _TELLS_PROMPT:
+        return await original(renderer, request, *args, **kwargs)
+    rendered = await original(renderer, request, *args, **{**kwargs, "parser": None})
+    made = parser(
+        tokenizer,
+        request.tools,
+        model_config=renderer.model_config,
+        chat_template_kwargs=renderer.effective_chat_template_kwargs(request),
+    )
+    ids = rendered[1][0].get("prompt_token_ids")
+    if ids is not None:
+        made.set_prompt_token_ids(ids)
+    made.adjust_request(request=request)
+    return rendered
+
+
+_TELLS_PROMPT = "set_prompt_token_ids" in inspect.getsource(OnlineRenderer.preprocess_chat)
+"""Whether vLLM tells a parser the prompt before it adjusts the request, as it does from 0.33 on."""
+
+
+# What an answer says of itself
+
+
+def watch_answers() -> None:
+    """Extend the classes that serve answers. Raises AttributeError or ImportError where they are not as they are known."""
+    from vllm.entrypoints.anthropic import serving as messages
+    from vllm.entrypoints.openai.chat_completion.serving import OpenAIServingChat
+    from vllm.entrypoints.openai.responses.protocol import ResponsesRequest
+    from vllm.entrypoints.openai.responses.serving import OpenAIServingResponses
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    _wrap(OpenAIServingChat, "chat_completion_full_generator", _answer_chat)
+    _wrap(messages.AnthropicServingMessages, "messages_full_converter", _convert_whole)
+    _wrap(messages, "_to_anthropic_stop_reason", _find_stop_reason)
+    _wrap(OpenAIServingResponses, "_make_response_output_items", _make_items)
+    _wrap(OpenAIServingResponses, "_process_simple_streaming_events", _stream_items)
+    if "_grammar_from_parser" not in ResponsesRequest.__private_attributes__:  # before 0.33
+        _wrap(AsyncLLM, "generate", _generate)
+
+
+async def _answer_chat(
+    original: Callable[..., Any], serving: Any, request: Any, results: AsyncIterator[Any], *args: Any, **kwargs: Any
+) -> Any:
+    """Let a whole answer with a call that was cut say how it ended, and one without content have none."""
+    if not _is_ours(serving.parser_cls):
+        return await original(serving, request, results, *args, **kwargs)
+    reasons: dict[int, str | None] = {}
+
+    async def watch() -> AsyncIterator[Any]:
+        async for result in results:
+            for output in result.outputs:
+                reasons[output.index] = output.finish_reason
+            yield result
+
+    response = await original(serving, request, watch(), *args, **kwargs)
+    for choice in getattr(response, "choices", None) or ():
+        message = choice.message
+        cut = _list_cut(message)
+        reason = reasons.get(choice.index) or "stop"
+        if choice.finish_reason == "tool_calls" and (cut or reason != "stop"):
+            choice.finish_reason = reason
+        if message.content == "":
+            message.content = None
+    return response
+
+
+def _list_cut(message: Any) -> list[CutCall]:
+    return [call.function for call in message.tool_calls or () if isinstance(call.function, CutCall)]
+
+
+def _convert_whole(original: Callable[..., Any], serving: Any, response: Any) -> Any:
+    """Let an answer of the Messages API hold what there is of a call that was cut, and say how it ended.
+
+    Arguments are an object there: it is what the official client makes of a stream that was cut at the same place.
+    """
+    choice = response.choices[0]
+    cut = _list_cut(choice.message)
+    for function in cut:
+        function.arguments = json.dumps(from_json(function.arguments or "{}", allow_partial=True))
+    result = original(serving, response)
+    if cut and result.stop_reason == "tool_use":
+        result.stop_reason, result.stop_sequence = _end_message(choice.stop_reason)
+    return result
+
+
+def _find_stop_reason(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The same for a stream: no call is to be run that is not complete."""
+    given = inspect.signature(original).bind(*args, **kwargs).arguments
+    reason = original(*args, **kwargs)
+    return reason if given["tool_complete"] or reason[0] != "tool_use" else _end_message(given["stop_reason"])
+
+
+def _end_message(stop: Any) -> tuple[str, str | None]:
+    return ("stop_sequence", stop) if isinstance(stop, str) else ("end_turn", None)
+
+
+def _make_items(original: Callable[..., list[Any]], serving: Any, *args: Any, **kwargs: Any) -> list[Any]:
+    """Let the items of calls that were cut say so, in a response that is not streamed."""
+    items = original(serving, *args, **kwargs)
+    parser = kwargs.get("parser", args[3] if len(args) > 3 else None)
+    if isinstance(parser, AutoParser):
+        calls = [item for item in items if item.type == "function_call"]
+        for number, item in enumerate(calls):
+            _mark_cut(item, number, parser)
+    return items
+
+
+async def _stream_items(original: Callable[..., Any], serving: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+    """The same for a response that is streamed."""
+    given = inspect.signature(original).bind(serving, *args, **kwargs).arguments
+    parser, number = getattr(given["context"], "response_parser", None), 0
+    async for event in original(serving, *args, **kwargs):
+        if event.type == "response.output_item.done" and event.item.type == "function_call":
+            if isinstance(parser, AutoParser):
+                _mark_cut(event.item, number, parser)
+            number += 1
+        yield event
+
+
+def _mark_cut(item: Any, number: int, parser: AutoParser) -> None:
+    if number in parser.incomplete:
+        item.status = "incomplete"
+
+
+def _generate(
+    original: Callable[..., Any], client: Any, prompt: Any, sampling_params: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """Tell the engine that a grammar of ours has a place for reasoning, where the Responses API of 0.32 does not."""
+    if is_told(getattr(getattr(sampling_params, "structured_outputs", None), "structural_tag", None)):
+        kwargs["reasoning_ended"] = True
+    return original(client, prompt, sampling_params, *args, **kwargs)

@@ -1,0 +1,176 @@
+"""The parser: reasoning, content and calls of an output, read in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from chat_autoparser import Delta
+from chat_autoparser.serve import OutputReader
+
+from . import LOG
+from .constraint import JsonReader, constrain, reads_json
+from .counting import ReasoningCounter
+from .engine import DeltaFunctionCall, DeltaMessage, DeltaToolCall, Parser, has_form, is_chat, list_tools, read_choice
+from .messages import Outbox, PendingCalls, make_whole
+from .reader import Reader, find_reader, get_reader
+
+
+class AutoParser(Parser):  # type: ignore[misc]
+    """Reads the outputs of any model whose chat template is understood.
+
+    vLLM makes one for each choice of a request, and others to adjust the request and to look at its prompt. The class
+    attributes tell which of calls and reasoning the server is to read: what it is not, stays in the content.
+    """
+
+    always_adjust_request = True
+
+    def __init__(self, tokenizer: Any, tools: Any = None, *args: Any, model_config: Any = None, **kwargs: Any) -> None:
+        super().__init__(tokenizer, tools, *args, model_config=model_config, **kwargs)
+        self._own = get_reader(tokenizer, model_config)
+        self._ids: Sequence[int] | None = None
+        self._stream: _Stream | None = None
+        self._counter: ReasoningCounter | None = None
+
+    @property
+    def incomplete(self) -> frozenset[int]:
+        """The numbers of the calls of the output that was read last that have no end."""
+        return self._stream.incomplete if self._stream is not None else frozenset()
+
+    def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
+        """Remember the rendered prompt."""
+        self._ids = prompt_token_ids
+        self._counter = None
+
+    def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
+        """Whether reasoning is over, or was never to be, behind a prompt."""
+        self.set_prompt_token_ids(input_ids)
+        return self._own.find_state(self._find_prompt(self._own)) == "ended"
+
+    def adjust_request(self, request: Any) -> Any:
+        """Hold the model to calls where the request wants that, and have special tokens shown that mark something."""
+        reader = find_reader(request, self._own)
+        if reader.special.needed:
+            request.skip_special_tokens = False
+        if self.tool_parser_cls is not None:
+            constrain(request, reader, int(self.tool_strict_level or 0), self._find_prompt(reader))
+        return request
+
+    def parse(
+        self,
+        model_output: str,
+        request: Any,
+        enable_auto_tools: bool = False,
+        model_output_token_ids: Sequence[int] = (),
+    ) -> tuple[str | None, str | None, list[Any]]:
+        """Read a whole output; returns reasoning, content and calls."""
+        self._stream = stream = self._open(request)
+        deltas = stream.read(model_output, model_output_token_ids)
+        return make_whole([*deltas, *stream.finish()], stream.incomplete)
+
+    def parse_delta(
+        self,
+        delta_text: str,
+        delta_token_ids: Sequence[int],
+        request: Any,
+        prompt_token_ids: Sequence[int] | None = None,
+        *,
+        finished: bool,
+    ) -> Any:
+        """Read a piece of an output; returns a message with what it makes certain, or None."""
+        if self._stream is None:
+            if prompt_token_ids is not None:
+                self.set_prompt_token_ids(prompt_token_ids)
+            self._stream = self._open(request)
+        return self._stream.step(delta_text, delta_token_ids, finished)
+
+    def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
+        """Return how many of the tokens generated so far are reasoning; markers do not count."""
+        if self.reasoning_parser_cls is None or self._own.format.reasoning is None:
+            return 0
+        if self._counter is None:
+            self._counter = ReasoningCounter(self._own, self._find_prompt(self._own))
+        return self._counter.count(token_ids)
+
+    def _find_prompt(self, reader: Reader) -> str | None:
+        return None if self._ids is None else reader.read_prompt(self._ids)
+
+    def _open(self, request: Any) -> _Stream:
+        """Return what reads the answer to a request."""
+        reader, choice = find_reader(request, self._own), read_choice(request)
+        reads_calls = self.tool_parser_cls is not None and choice.mode != "none"
+        tools = list_tools(request) if reads_calls else []
+        prompt, at_once = self._find_prompt(reader), _starts_at_once(request)
+        format = reader.format if self.reasoning_parser_cls is not None else reader.plain
+        parser: Any
+        if reads_calls and reads_json(request, reader, int(self.tool_strict_level or 0), reader.find_state(prompt)):
+            parser = JsonReader(reader.plain if at_once else format, tools, prompt)
+        else:
+            parser = format.parser(tools, prompt, after_reasoning=at_once)
+        special = {} if request.skip_special_tokens else reader.special.unknown
+        read = OutputReader(format, tools, parser=parser, special=special, log=LOG)
+        return _Stream(read, reader, request, choice.single or request.parallel_tool_calls is False)
+
+
+def _starts_at_once(request: Any) -> bool:
+    """Whether the model was not allowed to reason.
+
+    vLLM holds an answer of a given form from the first token on where a request of chat completions does not want to see
+    reasoning (``resolve_reasoning_ended``). That is not so for a grammar of ours, nor in the Responses API.
+    """
+    if request.include_reasoning or not is_chat(request) or getattr(request, "_grammar_from_parser", False):
+        return False
+    return has_form(request)
+
+
+class _Stream:
+    """One output that is being read."""
+
+    def __init__(self, reader: OutputReader, cutter: Reader, request: Any, single: bool) -> None:
+        self._reader = reader
+        self._cutter = cutter
+        self._single = single
+        self._shows = bool(request.include_reasoning)
+        self._pends = is_chat(request)
+        self._calls = 0
+        self._outbox = Outbox()
+
+    @property
+    def incomplete(self) -> frozenset[int]:
+        """The numbers of the calls that have no end, among those that are handed on."""
+        found = self._reader.incomplete
+        return found & {0} if self._single else found
+
+    def read(self, text: str, ids: Sequence[int]) -> list[Delta]:
+        """Read a piece."""
+        deltas: list[Delta] = []
+        for piece, tokens in self._cutter.cut(text, ids):
+            deltas += self._reader.feed(piece, tokens)
+        return self._select(deltas)
+
+    def finish(self) -> list[Delta]:
+        """Read what was held back."""
+        return self._select(self._reader.finish())
+
+    def step(self, text: str, ids: Sequence[int], finished: bool) -> Any:
+        """Read a piece, the last one if it has finished; return vLLM's message."""
+        deltas = self.read(text, ids)
+        message = self._outbox.send_all(deltas + self.finish()) if finished else self._outbox.send(deltas)
+        if not self._pends:
+            return message
+        if message is not None and message.tool_calls:
+            self._calls = max(self._calls, 1 + max(call.index for call in message.tool_calls))
+            if not finished or self.incomplete:
+                message.tool_calls = PendingCalls(message.tool_calls)
+        elif finished and self._calls and not self.incomplete:
+            message = message or DeltaMessage()
+            message.tool_calls = [DeltaToolCall(index=self._calls - 1, function=DeltaFunctionCall(arguments=""))]
+        return message
+
+    def _select(self, deltas: list[Delta]) -> list[Delta]:
+        """Return what the client is to see: no hidden reasoning, and one call where it wants no more."""
+        if not self._shows:
+            deltas = [delta for delta in deltas if delta.kind != "reasoning"]
+        if self._single:
+            deltas = [delta for delta in deltas if not delta.index]
+        return deltas
