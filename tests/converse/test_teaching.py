@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 import chat_autoparser as ca
-from chat_autoparser import command
 from chat_autoparser.analysis import analyze
-from chat_autoparser.cache import FormatCache
 from chat_autoparser.format.chat_format import ChatFormat, Conversation
+from chat_autoparser.show import command
 from chat_autoparser.teach.lesson import load_environment_lessons, load_lessons
 
 SILENT = (
@@ -215,16 +214,6 @@ def test_examples_from_the_environment(tmp_path: Path, monkeypatch: pytest.Monke
         load_environment_lessons()
     (tmp_path / "examples.json").write_text(json.dumps({"examples": [ONE, TWO]}))
     assert analyze(SILENT, examples=load_environment_lessons()) == analyze(SILENT, examples=[ONE, TWO])
-
-
-def test_engines_take_examples_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both plugins ask the cache."""
-    (tmp_path / "examples.json").write_text(json.dumps([ONE, TWO]))
-    monkeypatch.setenv("CHAT_AUTOPARSER_EXAMPLES", str(tmp_path / "examples.json"))
-    assert FormatCache().get(SILENT).verdict.of("tools") == "taught by example"
-    monkeypatch.setenv("CHAT_AUTOPARSER_EXAMPLES", str(tmp_path / "missing.json"))
-    with pytest.raises(ca.LessonError):
-        FormatCache().get(SILENT)
 
 
 def test_the_command_takes_examples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
