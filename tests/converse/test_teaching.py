@@ -224,7 +224,7 @@ def test_the_command_takes_examples(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert command.main(["inspect", str(template), "--examples", str(examples)]) == 0
     out = capsys.readouterr().out
     assert "taught by example" in out
-    assert '<use>{"f": "get_weather", "a": {"city": "Oslo", "days": 3}};{"f": "find_train"' in out
+    assert '{"f": "NAME", "a":' in out
     assert command.main(["inspect", "--examples", str(examples)]) == 0
     assert command.main(["inspect"]) == 2
     assert "--examples FILE" in capsys.readouterr().err
