@@ -76,7 +76,7 @@ class TokenRenderer:
         roles = [str(message["role"]) for message in messages]
         if offsets is None:
             return RenderedTokens(token_ids=ids, message_indices=[-1] * len(ids), message_roles=roles)
-        stops = self._format.turn.stops
+        stops = self._format.stops
         written = find_written(self._renderer, found, messages, tools, stops=stops, **self._kwargs)
         sampled = mark_tokens([(one.start, one.end) for one in written], offsets)
         indices, content = _list_owners(found, offsets)

@@ -186,6 +186,17 @@ class Machine:
                 return _MORE if more else landing
         return _MORE if more else None
 
+    def _find_best(self, places: tuple[int, ...], final: bool) -> Landing | object | None:
+        """Return where the rule leads that reaches furthest from one of some places; None, or that more is needed."""
+        best: Landing | None = None
+        more = False
+        for at in dict.fromkeys(places):
+            landing = self._find_landing(self.spot, at, final, self.at)
+            more = more or landing is _MORE
+            if isinstance(landing, Landing) and (best is None or landing.end > best.end):
+                best = landing
+        return _MORE if more else best
+
     def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | object | None:
         constant = rule.constant
         if rule.kind == "end" and spot.graph == TURN:
@@ -518,11 +529,11 @@ class Machine:
         at = skip_blank(self.buffer, self.at)
         if at >= len(self.buffer) and not final:
             return False
-        landing = self._find_landing(self.spot, at, final, self.at)
-        if landing is _MORE:
+        best = self._find_best((self.at, at), final)
+        if best is _MORE:
             return False
-        if isinstance(landing, Landing) and (landing.rule.constant.core or landing.steps):
-            self._apply(landing, self.at)
+        if isinstance(best, Landing) and (best.rule.constant.core or best.steps):
+            self._apply(best, self.at)
             return True
         self._fall_back()
         return True
@@ -745,16 +756,10 @@ class Machine:
 
     def _step_behind(self, final: bool) -> bool:
         """Find what follows a field that has ended."""
-        best: Landing | None = None
-        more = False
-        for at in dict.fromkeys((self.at, skip_blank(self.buffer, self.at))):
-            landing = self._find_landing(self.spot, at, final, self.at)
-            more = more or landing is _MORE
-            if isinstance(landing, Landing) and (best is None or landing.end > best.end):
-                best = landing
-        if more:
+        best = self._find_best((self.at, skip_blank(self.buffer, self.at)), final)
+        if best is _MORE:
             return False
-        if best is not None:
+        if isinstance(best, Landing):
             self._apply(best, self.at)
             return True
         if self.at >= len(self.buffer) and not final:
