@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from chat_autoparser import TemplateError, load_renderer
-from chat_autoparser.attribution import (
+from chat_autoparser.converse.attribution import (
     Attribution,
     attribute,
     attribute_tokens,
@@ -19,7 +19,7 @@ from chat_autoparser.attribution import (
     mark_tokens,
 )
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "scripts"))
 
 import attributions
 from corpus import load_corpus

@@ -12,7 +12,8 @@ import pytest
 from conftest import ROOT
 
 import chat_autoparser as ca
-from chat_autoparser.bridge import Bridge, bridge
+from chat_autoparser.analysis import analyze
+from chat_autoparser.converse.bridge import Bridge, bridge
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -71,7 +72,7 @@ def extend(
     renderer = ca.load_renderer(source)
     prompt = tokenizer.encode("<user>Hello</s>\n<assistant>")
     ids = tokenizer.encode(completion)
-    found = bridge(renderer, ca.analyze(renderer), tokenizer, prompt, ids, new, **options)
+    found = bridge(renderer, analyze(renderer), tokenizer, prompt, ids, new, **options)
     if found.ids is not None:
         assert list(found.ids[: len(prompt) + len(ids)]) == prompt + ids
     return found

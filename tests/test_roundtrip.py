@@ -13,7 +13,10 @@ from conftest import ROOT
 
 import chat_autoparser as ca
 from chat_autoparser import command
-from chat_autoparser.roundtrip import RoundTrip, check_output, check_roundtrips, lay_out_roundtrips
+from chat_autoparser.analysis import analyze
+from chat_autoparser.converse.roundtrip import RoundTrip, check_output, check_roundtrips
+from chat_autoparser.format.chat_format import ChatFormat
+from chat_autoparser.show.roundtrips import lay_out_roundtrips
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -33,7 +36,7 @@ def write_source(keep: str = "true", content: str = "(m.content or '')", argumen
 
 
 def respell(
-    format: ca.ChatFormat, separators: tuple[str, str] | None
+    format: ChatFormat, separators: tuple[str, str] | None
 ) -> Callable[[str, list[dict[str, Any]] | None, str], dict[str, Any]]:
     """A parse that writes the arguments of calls anew."""
 
@@ -50,7 +53,7 @@ def check(
     keep: str = "true", content: str = "(m.content or '')", arguments: str = AS_STRING, **options: Any
 ) -> dict[tuple[str, str, str], RoundTrip]:
     renderer = ca.load_renderer(write_source(keep, content, arguments))
-    results = check_roundtrips(renderer, ca.analyze(renderer), switches=[()], **options)
+    results = check_roundtrips(renderer, analyze(renderer), switches=[()], **options)
     return {(result.turn, result.after, result.arguments): result for result in results}
 
 
@@ -89,7 +92,7 @@ def test_arguments_that_are_encoded_twice_are_kept_as_object_only() -> None:
 
 def test_a_parse_that_changes_what_was_written_is_at_fault() -> None:
     renderer = ca.load_renderer(write_source())
-    format = ca.analyze(renderer)
+    format = analyze(renderer)
     faults = {
         (result.turn, result.arguments): result.fault
         for result in check_roundtrips(renderer, format, parse=respell(format, (",", ":")))
@@ -101,7 +104,7 @@ def test_a_parse_that_changes_what_was_written_is_at_fault() -> None:
 
 def test_arguments_handed_back_as_they_were_written_are_a_perfect_parse() -> None:
     renderer = ca.load_renderer(write_source())
-    format = ca.analyze(renderer)
+    format = analyze(renderer)
     results = check_roundtrips(renderer, format, parse=respell(format, None))
     faults = {result.turn: result.fault for result in results if result.arguments == "string"}
     assert faults["call, other spaces in JSON"] == "parse"
@@ -120,7 +123,7 @@ CALLS = """\
 )
 def test_white_space_before_the_first_call_alone_is_no_content(lead: str) -> None:
     renderer = ca.load_renderer(CALLS.replace("LEAD", lead).replace("ARGUMENTS", AS_STRING))
-    results = check_roundtrips(renderer, ca.analyze(renderer))
+    results = check_roundtrips(renderer, analyze(renderer))
     kept = {(result.turn, result.after) for result in results if result.kept}
     assert kept >= {(turn, after) for turn in ("call", "content, call", "two calls") for after in ("tool", "later")}
 
@@ -134,7 +137,7 @@ BLOCK = """\
 @pytest.mark.parametrize(("always", "reasoning"), [("loop.last", "\n\n"), ("true", None), ("false", "\n\n")])
 def test_an_empty_block_is_reasoning_where_only_that_brings_it_back(always: str, reasoning: str | None) -> None:
     renderer = ca.load_renderer(BLOCK.replace("ALWAYS", always))
-    format = ca.analyze(renderer)
+    format = analyze(renderer)
     text = "(\n\n)\nHello."
     assert format.parse(text).get("reasoning_content") == reasoning
     (result,) = check_output(renderer, format, text)
@@ -142,16 +145,13 @@ def test_an_empty_block_is_reasoning_where_only_that_brings_it_back(always: str,
     streamed = format.parser()
     deltas = [*(delta for char in text for delta in streamed.feed(char)), *streamed.finish()]
     assert "".join(delta.text for delta in deltas if delta.kind == "reasoning") == (reasoning or "")
-    splitter = format.reasoning_splitter()
-    pieces = [*map(splitter.feed, text), splitter.finish()]
-    assert ("".join(thought for thought, _ in pieces), "".join(rest for _, rest in pieces)) == (reasoning or "", "Hello.")
 
 
 def test_a_value_that_the_prompt_prints_as_it_is_is_no_switch() -> None:
     source = write_source()
     source = "{%- set begin = begin or '<<' %}" + source.replace("{{ '<assistant>' }}", "{{ begin }}{{ 'assistant>' }}")
-    format = ca.analyze(source)
-    assert [start.switches for start in format.starts] == [()]
+    format = analyze(source)
+    assert {start.switches for start in format.graph.starts} == {()}
 
 
 def test_tokens_are_compared_where_text_is_kept() -> None:
@@ -165,7 +165,7 @@ def test_tokens_are_compared_where_text_is_kept() -> None:
 
 def test_the_output_of_a_model() -> None:
     renderer = ca.load_renderer(write_source(content="(m.content or '') | trim"))
-    format = ca.analyze(renderer)
+    format = analyze(renderer)
     (kept,) = check_output(renderer, format, "((Why?))Hello.</s>")
     assert (kept.kept, kept.text) == (True, "((Why?))Hello.")
     (broken,) = check_output(renderer, format, "((Why?))\nHello.")
@@ -181,7 +181,7 @@ DEEP = '{"a": ' * 3000
 def test_an_output_whose_arguments_cannot_be_read(text: str) -> None:
     """They come back as the text that they are, where the template prints a text as it is; there is no object to print."""
     renderer = ca.load_renderer(write_source())
-    results = check_output(renderer, ca.analyze(renderer), text)
+    results = check_output(renderer, analyze(renderer), text)
     kept = [(result.arguments, result.after, result.kept) for result in results]
     assert sorted(kept) == [("object", after, False) for after in ("later", "tool")] + [
         ("string", after, True) for after in ("later", "tool")
@@ -225,7 +225,7 @@ def verdicts() -> dict[tuple[str, ...], RoundTrip]:
     for name in dict.fromkeys(known[0] for known in KNOWN):
         source = next(source for source in load_corpus(name) if name in source.names)
         renderer = ca.load_renderer(source.text, bos_token="<s>", eos_token="</s>")
-        for result in check_roundtrips(renderer, ca.analyze(renderer), switches=[()]):
+        for result in check_roundtrips(renderer, analyze(renderer), switches=[()]):
             found[name, result.turn, result.after, result.arguments] = result
             assert result.fault != "parse"
     return found

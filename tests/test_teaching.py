@@ -10,7 +10,10 @@ import pytest
 
 import chat_autoparser as ca
 from chat_autoparser import command
+from chat_autoparser.analysis import analyze
 from chat_autoparser.cache import FormatCache
+from chat_autoparser.format.chat_format import ChatFormat, Conversation
+from chat_autoparser.teach.lesson import load_environment_lessons, load_lessons
 
 SILENT = (
     "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}<|end|>\n{% endfor %}"
@@ -27,7 +30,7 @@ def lesson(text: str, *calls: dict[str, Any], content: str = "", reasoning: str 
     return {"text": text, "message": message, **more}
 
 
-def read(format: ca.ChatFormat, text: str) -> tuple[Any, Any, list[Any]]:
+def read(format: ChatFormat, text: str) -> tuple[Any, Any, list[Any]]:
     message = format.parse(text)
     calls = [[call["function"]["name"], json.loads(call["function"]["arguments"])] for call in message.get("tool_calls", [])]
     return message["reasoning_content"], message["content"], calls
@@ -71,15 +74,38 @@ NOTATIONS = {
 def test_one_example_teaches_a_notation(name: str) -> None:
     shown, text, expected = NOTATIONS[name]
     arguments = {"city": "Oslo", "wet": True} if "wet" in shown else {"city": "Oslo", "days": 3}
-    format = ca.analyze(SILENT, examples=[lesson(shown, call("look", **arguments), content="Wait.")])
+    format = analyze(SILENT, examples=[lesson(shown, call("look", **arguments), content="Wait.")])
     assert format.verdict.of("tools") == "taught by example"
-    assert format.verdict.of("content") == "proven"
-    assert format.tools is not None
-    assert format.tools.provenance == "examples"
     tools = [{"name": "look", "parameters": {"type": "object", "properties": {"wet": {"type": "string"}}}}]
     message = format.parse("So:" + text, tools=tools)
     assert message["content"] == "So:"
     assert json.loads(message["tool_calls"][0]["function"]["arguments"]) == expected
+
+
+ONE_ARGUMENT = {
+    "tags": ("Wait.\n<fn=look>\n<p=city>Oslo</p>\n</fn>", "\n<fn=find>\n<p=town>Bonn & <b></p>\n</fn>"),
+    "tags, two arguments": (
+        "Wait.\n<fn=look>\n<p=city>Oslo</p>\n</fn>",
+        "\n<fn=find>\n<p=town>Bonn & <b></p>\n<p=land>x</p>\n</fn>",
+    ),
+    "tags, none": ("Wait.\n<fn=look>\n<p=city>Oslo</p>\n</fn>", "\n<fn=find>\n</fn>"),
+    "tags named like the key": (
+        "Wait.<fn:look><city>Oslo</city></fn:look>",
+        "<fn:find><town>Bonn & <b></town><land>x</land></fn:find>",
+    ),
+    "keywords": ('Wait. [look(city="Oslo")]', ' [find(town="Bonn & <b>")]'),
+    "lines": ("Wait.\n%call look\n%city=Oslo%\n%%", "\n%call find\n%town=Bonn & <b>%\n%%"),
+}
+
+
+@pytest.mark.parametrize("name", ONE_ARGUMENT)
+def test_a_call_with_one_argument_teaches_a_notation(name: str) -> None:
+    shown, text = ONE_ARGUMENT[name]
+    format = analyze(SILENT, examples=[lesson(shown, call("look", city="Oslo"), content="Wait.")])
+    assert format.verdict.of("tools") == "taught by example"
+    assert "not known: what stands between two arguments: no example has two" in format.verdict.notes
+    expected = {} if "none" in name else {"town": "Bonn & <b>", **({"land": "x"} if "land" in text else {})}
+    assert read(format, "So:" + text) == (None, "So:", [["find", expected]])
 
 
 ONE = lesson('Wait.\n<use>{"f": "look", "a": {"city": "Oslo"}}</use>', call("look", city="Oslo"), content="Wait.")
@@ -91,11 +117,11 @@ TWO = lesson(
 
 
 def test_a_second_example_tells_what_stands_between_calls() -> None:
-    once = ca.analyze(SILENT, examples=[ONE])
+    once = analyze(SILENT, examples=[ONE])
     assert "not known: how several calls are written: no example has two" in once.verdict.notes
     assert once.tools is not None
     assert not once.tools.parallel
-    twice = ca.analyze(SILENT, examples=[ONE, TWO])
+    twice = analyze(SILENT, examples=[ONE, TWO])
     assert twice.tools is not None
     assert twice.tools.parallel
     assert not any("not known" in note for note in twice.verdict.notes)
@@ -106,17 +132,17 @@ def test_a_second_example_tells_what_stands_between_calls() -> None:
 def test_what_no_example_shows_is_named() -> None:
     arguments = {"city": "Oslo", "land": "Norway"}
     text = "Wait.\n<fn=look>\n<p=city>Oslo</p>\n<p=land>Norway</p>\n</fn>"
-    notes = ca.analyze(SILENT, examples=[lesson(text, call("look", **arguments), content="Wait.")]).verdict.notes
+    notes = analyze(SILENT, examples=[lesson(text, call("look", **arguments), content="Wait.")]).verdict.notes
     assert any("values other than strings" in note for note in notes)
     assert any("quotes, brackets or line breaks" in note for note in notes)
     arguments["land"] = "<b>"
     shown = lesson(text.replace("Norway", "<b>"), call("look", **arguments), content="Wait.")
-    assert not any("quotes, brackets" in note for note in ca.analyze(SILENT, examples=[shown]).verdict.notes)
+    assert not any("quotes, brackets" in note for note in analyze(SILENT, examples=[shown]).verdict.notes)
 
 
 def test_examples_teach_reasoning_too() -> None:
     shown = lesson("(hm)Let me see.(/hm)\n\nHi.", content="Hi.", reasoning="Let me see.")
-    format = ca.analyze(SILENT, examples=[shown, ONE])
+    format = analyze(SILENT, examples=[shown, ONE])
     assert format.verdict.proven
     assert format.verdict.of("reasoning") == "taught by example"
     text = '(hm)One.\nTwo.(/hm)\n\n<use>{"f": "a", "a": {}}</use>'
@@ -133,26 +159,26 @@ def test_examples_stand_in_for_a_template() -> None:
         reasoning="Oslo?",
         prompt=prompt,
     )
-    format = ca.analyze(examples=[spoken, both])
+    format = analyze(examples=[spoken, both])
     assert format.verdict.proven
-    assert format.turn.stops == ("<|end|>",)
+    assert format.stops == ("<|end|>",)
     assert read(format, '(hm)x(/hm)y<use>{"f": "z", "a": {"k": [1]}}</use><|end|>') == ("x", "y", [["z", {"k": [1]}]])
-    assert format.conversation == ca.Conversation()
+    assert format.conversation == Conversation()
 
 
 def test_a_tokenizer_without_a_template_is_taught(tmp_path: Path) -> None:
     (tmp_path / "tokenizer_config.json").write_text("{}")
     with pytest.raises(ca.TemplateError, match="teach the format by example"):
-        ca.analyze(tmp_path)
-    assert ca.analyze(tmp_path, examples=[ONE]).verdict.of("tools") == "taught by example"
+        analyze(tmp_path)
+    assert analyze(tmp_path, examples=[ONE]).verdict.of("tools") == "taught by example"
     with pytest.raises(ca.TemplateError, match="teach the format by example"):
-        ca.analyze()
+        analyze()
 
 
 def test_what_the_template_prints_is_not_overruled() -> None:
-    path = Path(__file__).parent.parent / "scripts" / "demo.jinja"
-    known = ca.analyze(path)
-    taught = ca.analyze(path, examples=[ONE])
+    path = Path(__file__).parent.parent.parent / "scripts" / "demo.jinja"
+    known = analyze(path)
+    taught = analyze(path, examples=[ONE])
     assert taught.tools == known.tools
     assert not taught.verdict.of("tools").startswith("taught")
     assert "1 of the examples are not read back as they say" in taught.verdict.notes
@@ -160,9 +186,9 @@ def test_what_the_template_prints_is_not_overruled() -> None:
 
 def test_examples_that_do_not_show_what_they_mean() -> None:
     with pytest.raises(ca.LessonError, match="example 0: its content does not stand in its text"):
-        ca.analyze(SILENT, examples=[lesson("Hello.", content="Goodbye.")])
+        analyze(SILENT, examples=[lesson("Hello.", content="Goodbye.")])
     with pytest.raises(ca.LessonError, match="its calls do not all stand in its text"):
-        ca.analyze(SILENT, examples=[lesson('<use>{"f": "look", "a": {}}</use>', call("look", city="Oslo"))])
+        analyze(SILENT, examples=[lesson('<use>{"f": "look", "a": {}}</use>', call("look", city="Oslo"))])
 
 
 @pytest.mark.parametrize(
@@ -178,17 +204,17 @@ def test_examples_that_do_not_show_what_they_mean() -> None:
 )
 def test_unreadable_examples(data: Any, reason: str) -> None:
     with pytest.raises(ca.LessonError, match=reason):
-        ca.load_lessons(data)
+        load_lessons(data)
 
 
 def test_examples_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CHAT_AUTOPARSER_EXAMPLES", raising=False)
-    assert ca.load_environment_lessons() == ()
+    assert load_environment_lessons() == ()
     monkeypatch.setenv("CHAT_AUTOPARSER_EXAMPLES", str(tmp_path / "examples.json"))
     with pytest.raises(ca.LessonError, match="No such file"):
-        ca.load_environment_lessons()
+        load_environment_lessons()
     (tmp_path / "examples.json").write_text(json.dumps({"examples": [ONE, TWO]}))
-    assert ca.analyze(SILENT, examples=ca.load_environment_lessons()) == ca.analyze(SILENT, examples=[ONE, TWO])
+    assert analyze(SILENT, examples=load_environment_lessons()) == analyze(SILENT, examples=[ONE, TWO])
 
 
 def test_engines_take_examples_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
