@@ -20,6 +20,8 @@ from .prove.proof import Read, prove
 from .teach.learn import learn
 from .teach.lesson import load_lessons
 
+SHORT = 80  # characters that a text may have to be read one by one
+
 
 def analyze(template: Any = None, *, examples: Any = None, **special_tokens: str) -> ChatFormat:
     """Derive how a model writes from its chat template, and prove it.
@@ -58,11 +60,10 @@ def derive_format(renderer: Renderer) -> ChatFormat:
 
 
 def make_reads(format: ChatFormat) -> dict[str, Read]:
-    """Return the ways in which a proof reads a text: whole, by character and in random pieces."""
+    """Return the ways in which a proof reads a text: whole, and in random pieces, a short one by character."""
     ways: dict[str, Callable[[str], list[str]]] = {
         "whole": lambda text: [text],
-        "by character": list,
-        "in pieces": cut_pieces,
+        "in pieces": lambda text: cut_pieces(text, 1 if len(text) < SHORT else 9),
     }
 
     def make_read(cut: Callable[[str], list[str]]) -> Read:

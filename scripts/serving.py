@@ -125,7 +125,7 @@ def serve_fork(
     log: Path,
     *,
     path: Sequence[str] = (),
-    seconds: float = 300,
+    seconds: float = 600,
     health: str = "/health",
 ) -> Iterator[Server]:
     """Like `serve`, for a module with a function `run(arguments)`, in a fork of a process that has it imported already.

@@ -46,7 +46,7 @@ def make_tag(format: ChatFormat, key: str) -> Any:
 
 
 def _is_json(format: ChatFormat) -> bool:
-    return format.tools is not None and format.tools.arguments.json
+    return any(node.kind == "arguments" for node in format.graph.turn.nodes)
 
 
 def _weigh(tools: list[dict[str, Any]]) -> int:

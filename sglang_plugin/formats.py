@@ -56,10 +56,10 @@ class Reader:
     @cached_property
     def reasoning_default(self) -> str | None:
         """SGLang's word for how a request turns reasoning on and off, used where it has not found out by itself."""
-        starts = self.format.starts
-        default = next((start.state for start in starts if not start.switches), "open")
+        settings = self.format.states
+        default = next((state for switches, _, state in settings if not switches), "open")
         for name in ("enable_thinking", "thinking"):
-            states = {start.state for start in starts if [switch for switch, _ in start.switches] == [name]}
+            states = {state for switches, _, state in settings if [switch for switch, _ in switches] == [name]}
             if states - {default}:
                 return f"explicit_{name}" if default == "content" else name
         return "always" if default == "reasoning" else None

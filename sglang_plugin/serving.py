@@ -130,6 +130,8 @@ def _prepare(
         if template_tool_call_grammar and state != "content" and not _keeps_gate(serving, state):
             tag = reader.make_tag(describe_choice(tools, choice, not single, _STATES[state]))
         _apply(adapted_request, state, tag, as_json)
+    if as_json and chosen.single:
+        _allow_one(adapted_request.sampling_params)
     calls = serving.tool_call_parser == NAME and not (as_json and chosen.mode == "required")
     return Turn(
         reader,
@@ -138,6 +140,12 @@ def _prepare(
         joined=calls and serving.reasoning_parser == NAME,
         shows=serving.reasoning_parser in (NAME, None),
     )
+
+
+def _allow_one(params: dict[str, Any]) -> None:
+    """Let SGLang's JSON form of calls hold one."""
+    if schema := params.get("json_schema"):
+        params["json_schema"] = json.dumps({**json.loads(schema), "maxItems": 1})
 
 
 def _keeps_gate(serving: Any, state: str) -> bool:

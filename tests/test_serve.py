@@ -289,7 +289,7 @@ def test_a_hostile_template_is_stopped(name: str) -> None:
         gaps.append(now - last)
         last = now
     assert isinstance(future.result(), ChatFormat)
-    assert time.monotonic() - start < 8
+    assert time.monotonic() - start < 20
     assert max(gaps) < 1, "this process stood still"
 
 

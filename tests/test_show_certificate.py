@@ -11,9 +11,9 @@ import pytest
 from conftest import ROOT
 
 from chat_autoparser.analysis import analyze
+from chat_autoparser.ask.renderer import load_renderer
 from chat_autoparser.errors import FormatError
 from chat_autoparser.export.certificate import FILE_NAME, load_certificate, make_certificate, read_certificate
-from chat_autoparser.ask.renderer import load_renderer
 
 SOURCE = (ROOT / "scripts" / "demo.jinja").read_text(encoding="utf-8")
 NAMED = "{{ eos_token }}" + SOURCE

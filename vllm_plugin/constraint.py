@@ -25,9 +25,9 @@ from chat_autoparser import (
     Tools,
     ValueNotation,
 )
+from chat_autoparser.constrain import build_structural_tag, prepend_reasoning
 from chat_autoparser.errors import ConstraintError
 from chat_autoparser.serve import ToolChoice
-from chat_autoparser.structural import build_structural_tag, prepend_reasoning
 
 from . import LOG
 from .engine import enforces_tools, get_tag, has_form, hold, list_tools, read_choice

@@ -44,6 +44,11 @@ __all__ = [
 TEMPLATE = "CHAT_AUTOPARSER_VLLM_TEMPLATE"
 """The environment variable by which a server tells the processes that it starts what ``--chat-template`` says."""
 
+IS_033 = "_grammar_from_parser" in ResponsesRequest.__private_attributes__
+"""Whether this is 0.33 or newer: it tells a parser the prompt before it adjusts the request, and the engine that the grammar
+of a parser holds from the first token, in the Responses API too.
+"""
+
 _JINJA = "transformers.tokenization_utils_base"
 _WRAPPERS = "vllm.tokenizers.hf"
 

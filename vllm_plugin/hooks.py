@@ -21,7 +21,7 @@ from chat_autoparser import AutoparserError
 
 from . import LOG
 from .constraint import is_told
-from .engine import TEMPLATE, ParserManager, load_chat_template
+from .engine import IS_033, TEMPLATE, ParserManager, load_chat_template
 from .halves import AutoReasoningParser, AutoToolParser
 from .messages import CutCall
 from .parser import AutoParser
@@ -183,7 +183,7 @@ async def _preprocess_chat(original: Callable[..., Any], renderer: Any, request:
     given = find_given(request, tokenizer)
     if given is not None:
         await asyncio.wrap_future(submit_given(given, tokenizer))
-    if _TELLS_PROMPT:
+    if IS_033:
         return await original(renderer, request, *args, **kwargs)
     rendered = await original(renderer, request, *args, **{**kwargs, "parser": None})
     made = parser(
@@ -199,10 +199,6 @@ async def _preprocess_chat(original: Callable[..., Any], renderer: Any, request:
     return rendered
 
 
-_TELLS_PROMPT = "set_prompt_token_ids" in inspect.getsource(OnlineRenderer.preprocess_chat)
-"""Whether vLLM tells a parser the prompt before it adjusts the request, as it does from 0.33 on."""
-
-
 # What an answer says of itself
 
 
@@ -210,7 +206,6 @@ def watch_answers() -> None:
     """Extend the classes that serve answers. Raises AttributeError or ImportError where they are not as they are known."""
     from vllm.entrypoints.anthropic import serving as messages
     from vllm.entrypoints.openai.chat_completion.serving import OpenAIServingChat
-    from vllm.entrypoints.openai.responses.protocol import ResponsesRequest
     from vllm.entrypoints.openai.responses.serving import OpenAIServingResponses
     from vllm.v1.engine.async_llm import AsyncLLM
 
@@ -219,7 +214,7 @@ def watch_answers() -> None:
     _wrap(messages, "_to_anthropic_stop_reason", _find_stop_reason)
     _wrap(OpenAIServingResponses, "_make_response_output_items", _make_items)
     _wrap(OpenAIServingResponses, "_process_simple_streaming_events", _stream_items)
-    if "_grammar_from_parser" not in ResponsesRequest.__private_attributes__:  # before 0.33
+    if not IS_033:
         _wrap(AsyncLLM, "generate", _generate)
 
 

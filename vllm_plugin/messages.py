@@ -44,6 +44,8 @@ class Outbox:
         """Return a message with as much of what is waiting as its order allows, or None."""
         if self._waiting:
             deltas = self._waiting + deltas
+        elif len(deltas) < 2:
+            return make_message(deltas)
         rank = count = 0
         for delta in deltas:
             if _RANKS[delta.kind] < rank:
@@ -63,6 +65,8 @@ def make_message(deltas: list[Delta]) -> Any:
     """Return one message with all of the deltas, or None where there are none. Fields without a value stay unset."""
     if not deltas:
         return None
+    if len(deltas) == 1 and deltas[0].kind != "tool_call":
+        return DeltaMessage(**{deltas[0].kind: deltas[0].text})
     fields: dict[str, Any] = {}
     for kind in ("reasoning", "content"):
         texts = [delta.text for delta in deltas if delta.kind == kind]

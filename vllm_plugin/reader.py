@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import Any, Literal
@@ -76,7 +76,7 @@ class Reader:
     @cached_property
     def plain(self) -> ChatFormat:
         """The format without reasoning, which is then text like any other."""
-        return replace(self.format, reasoning=None)
+        return self.format.without_reasoning()
 
     @cached_property
     def special(self) -> SpecialTokens:
@@ -104,12 +104,12 @@ class Reader:
 
     def read_prompt(self, ids: Sequence[int]) -> str:
         """Return the end of a prompt's text, from before the header of the assistant's turn on."""
-        headers = [header for header in self.format.turn.headers if header]
+        header = self.format.header
         for length in _TAILS:
             if length >= len(ids):
                 break
             text = self.decode(ids[-length:])
-            if any(header in text for header in headers):
+            if header and header in text:
                 return text
         return self.decode(ids)
 
@@ -234,7 +234,7 @@ def _pin(server: Server, special: dict[int, str], name: str) -> ChatFormat:
         named = {"chat_template": given} if given else {}
         # What a tokenizer of transformers' gives as text is what is cut into tokens; others tell the tokens alone.
         encoder = tokenizer if isinstance(tokenizer, PreTrainedTokenizerBase) else Encoder(tokenizer, special)
-        key = (type(tokenizer).__qualname__, getattr(tokenizer, "name_or_path", id(tokenizer)), given)
+        key = (id(tokenizer), given)  # which is kept with its reader
         return FORMATS.pin(load_renderer(encoder, **named), "the tokenizer's own encoder", key=key)
     without = resolve_template(tokenizer, given, None, server.model_config)
     with_tools = resolve_template(tokenizer, given, [_PROBE_TOOL], server.model_config)

@@ -24,7 +24,7 @@ class Budget:
     be stopped: it is checked when it returns, against ``seconds`` only.
     """
 
-    seconds: float = 10.0
+    seconds: float = 30.0
     renders: int = 2_000
     render_seconds: float = 1.0
     characters: int = 8_000_000

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..errors import BudgetError, TemplateError
-from .renderer import Renderer
 from .pieces import find_shared_header, list_tokens
 from .question import Question, Shape, Switches, build_history, build_messages, build_tools
+from .renderer import Renderer
 from .words import LATER, RESULT, USER
 
 

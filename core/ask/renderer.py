@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 import jinja2
 from jinja2 import nodes
 
-from .budget import Account, Budget, Meter
 from ..errors import BudgetError, MissingTemplateError, TemplateError, TemplateRefusal
+from .budget import Account, Budget, Meter
 from .sandbox import ENVIRONMENT, Refusal
 from .source import NO_TEMPLATE, read_source
 

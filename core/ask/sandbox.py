@@ -33,8 +33,8 @@ from jinja2.runtime import Context, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace, generate_lorem_ipsum
 
-from .budget import Meter
 from ..errors import BudgetError
+from .budget import Meter
 from .growth import (
     ENOUGH,
     FILTERS,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .renderer import Renderer
 from .oracle import Oracle
 from .question import Question, Switches
+from .renderer import Renderer
 from .words import make_word
 
 GENERAL_SWITCHES = ("enable_thinking", "thinking", "reasoning_effort")

@@ -45,6 +45,12 @@ def make_named_id(name: str, number: int) -> str:
     return f"tools.{name}:{number}"
 
 
+def drop_words(text: str) -> str:
+    """Return what stands behind the last word that was made for a question."""
+    fixed = "|".join(map(re.escape, (USER, LATER, RESULT, SYSTEM, UNREAD)))
+    return re.split(rf"\w*(?:{_SHAPE.pattern})\d*|{fixed}", text)[-1]
+
+
 def find_make(word: str) -> str:
     """Return a pattern for all words of the same kind as a word or id; few patterns serve all questions."""
     return _SHAPE.pattern.join(re.sub(r"\d+", lambda _: r"\d+", re.escape(part)) for part in _SHAPE.split(word))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .calls import Reasoned, ToolChoice, build_grammar
 from .example import Example, make_example
-from .tag import build_structural_tag
+from .tag import build_structural_tag, prepend_reasoning
 from .text import TextGrammar, build_text_grammar
 from .write import Piece, write_pieces, write_turn
 
@@ -18,6 +18,7 @@ __all__ = [
     "build_structural_tag",
     "build_text_grammar",
     "make_example",
+    "prepend_reasoning",
     "write_pieces",
     "write_turn",
 ]

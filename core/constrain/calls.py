@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from ..errors import ConstraintError
-from ..format import Edge, Node, TurnGraph
+from ..format import ChatFormat, Edge, Node, TurnGraph
 from ..format import Json as JsonCodec
-from ..format import ChatFormat
 from ..format.cut import find_boundaries
 from ..schema import ToolSet
 from .schemas import Schema, list_alternatives, list_properties, sort_properties
@@ -41,7 +40,7 @@ def build_grammar(
     called, free = select_tools(tools, choice)
     builder = _Builder(format, called, parallel, strict, free)
     root = builder.build_free() if free else builder.build_calls()
-    return Grammar(join(_write_reasoning(format, reasoning), root), builder.rules)
+    return Grammar(join(write_reasoning(format, reasoning), root), builder.rules)
 
 
 def select_tools(tools: Iterable[dict[str, Any]], choice: ToolChoice) -> tuple[dict[str, Any], bool]:
@@ -86,7 +85,8 @@ def find_closing(format: ChatFormat) -> str:
     ].rstrip()
 
 
-def _write_reasoning(format: ChatFormat, state: Reasoned) -> Tree:
+def write_reasoning(format: ChatFormat, state: Reasoned) -> Tree:
+    """Return what stands before all else: no reasoning, the rest of it, or optional reasoning."""
     reasoning, closing = format.reasoning, find_closing(format)
     if state == "ended" or reasoning is None or not closing:
         return NOTHING

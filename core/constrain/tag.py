@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..format import ChatFormat
-from .calls import Reasoned, ToolChoice, build_grammar
+from .calls import Reasoned, ToolChoice, build_grammar, write_reasoning
 from .rules import print_rules
-from .tree import Choice, Free, Grammar, Json, Repeat, Sequence, Text, Tree, Until, holds
+from .tree import NOTHING, Choice, Free, Grammar, Json, Repeat, Sequence, Text, Tree, Until, holds
 from .values import expand_grammar
 
 
@@ -40,6 +40,16 @@ def build_structural_tag(
     """
     grammar = build_grammar(format, tools, choice, parallel=parallel, strict=strict, reasoning=reasoning)
     return {"type": "structural_tag", "format": print_tag(grammar)}
+
+
+def prepend_reasoning(format: ChatFormat, tag: dict[str, Any], reasoning: Reasoned) -> dict[str, Any]:
+    """Return a structural tag with what another one describes, and before that the reasoning of a format, as for
+    :func:`build_structural_tag`; where reasoning has ended, or the format has none, that other one.
+    """
+    tree = write_reasoning(format, reasoning)
+    if tree == NOTHING:
+        return tag
+    return {**tag, "format": {"type": "sequence", "elements": [_print(tree, Grammar(tree, {})), tag["format"]]}}
 
 
 def print_tag(grammar: Grammar) -> dict[str, Any]:

@@ -13,15 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ..ask.question import Call, Question, Shape, Switches, build_history, build_messages, build_tools, build_turn
-from ..ask.words import make_named_id
 from ..ask.budget import Budget
+from ..ask.question import Call, Question, Shape, Switches, build_history, build_messages, build_tools, build_turn
+from ..ask.renderer import Renderer
+from ..ask.words import make_named_id
 from ..derive.record import make_shape
 from ..derive.types import find_json
 from ..errors import TemplateError
-from ..format import Start
-from ..format import ChatFormat
-from ..ask.renderer import Renderer
+from ..format import ChatFormat, Start
 from .writing import write_turn
 
 _BUDGET = Budget(seconds=120.0, renders=50_000, render_seconds=10.0)

@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ..ask.question import Call, Question, build_turn
+from ..ask.renderer import Renderer
 from ..ask.words import USER, make_id, make_word
 from ..derive.record import make_shape
 from ..errors import BudgetError, TemplateError
 from ..format import ChatFormat
-from ..ask.renderer import Renderer
 
 _TAIL = 512
 """How many tokens of the prompt are looked at to learn what is open where the completion begins."""

@@ -23,11 +23,11 @@ from typing import Any, Literal
 
 from ..ask.pieces import find_common_start
 from ..ask.question import Question, Switches
+from ..ask.renderer import Renderer
 from ..ask.words import LATER, RESULT
 from ..errors import TemplateError
 from ..format import ChatFormat
 from ..format.cut import cut_common_start
-from ..ask.renderer import Renderer
 from .author import (
     CONTENT,
     REASONING,

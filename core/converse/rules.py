@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from ..ask.budget import Budget
 from ..ask.oracle import Oracle
+from ..ask.renderer import Renderer, load_renderer
 from ..ask.shapes import find_shape, list_call_shapes
 from ..ask.words import make_id, make_word
-from ..ask.budget import Budget
 from ..derive.roles import find_conversation
 from ..errors import BudgetError, TemplateError, TemplateRefusal
 from ..format.conversation import TOOL, Message, Problem, name_role
-from ..ask.renderer import Renderer, load_renderer
 
 _ID = make_id(0)
 

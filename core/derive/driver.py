@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..ask.budget import Budget
 from ..ask.oracle import Oracle
 from ..ask.question import Question, Shape, Switches
+from ..ask.renderer import Renderer
 from ..ask.shapes import find_reasoning_shape, find_shape, list_call_shapes
 from ..ask.switches import find_switches, list_settings
-from ..ask.budget import Budget
 from ..errors import TemplateError
 from ..format import TurnGraph
-from ..ask.renderer import Renderer
 from .draft import Draft
 from .finish import finish
+from .instructions import learn_instructions
 from .starts import learn_starts
 from .stops import find_stops
 from .turns import Caller, learn_plain_turns, learn_prose, learn_resumed_turns
@@ -64,6 +65,7 @@ def derive(oracle: Oracle) -> Derivation:
         for switches in settings:
             learn_resumed_turns(draft, oracle, callers[0], switches)
     learn_starts(draft, oracle, settings)
+    instructed = not callers and learn_instructions(draft, oracle)
     draft.stops = find_stops(draft)
     return Derivation(
         finish(draft),
@@ -72,6 +74,7 @@ def derive(oracle: Oracle) -> Derivation:
         tuple(settings),
         hidden=draft.hidden,
         offers_tools=_offers_tools(oracle),
+        from_instructions=instructed,
         renders=oracle.renders,
     )
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from ..ask.pieces import END, START, Field
-from ..ask.words import holds_word
+from ..ask.words import drop_words, holds_word
 from ..format import Edge, Graph, Insides, Node, Start, Text, TurnGraph
 from .draft import TURN, Draft, Link, Links
 from .strings import strip_digits
@@ -20,6 +20,7 @@ _AROUND = 4, 2
 
 def finish(draft: Draft) -> TurnGraph:
     """Make the graph of what was learnt."""
+    _drop_dead_ends(draft)
     slots = _find_counters(draft)
     graphs = {name: _make_graph(draft, name, slots) for name in draft.edges}
     insides = _list_insides(draft, graphs)
@@ -32,6 +33,15 @@ def finish(draft: Draft) -> TurnGraph:
         sorted_keys=draft.sorted_keys,
         notes=tuple(draft.notes),
     )
+
+
+def _drop_dead_ends(draft: Draft) -> None:
+    """Drop what leads to a field that nothing leaves, as to reasoning before calls where no call is printed."""
+    for name, sources in draft.edges.items():
+        known = {END, *(source for source, links in sources.items() if links)}
+        for links in (*sources.values(), *(draft.starts.values() if name == TURN else ())):
+            for link in [link for link in links if link.target not in known]:
+                del links[link]
 
 
 def _list_insides(draft: Draft, graphs: Mapping[str, Graph]) -> tuple[tuple[str, Graph], ...]:
@@ -126,8 +136,9 @@ def _make_node(draft: Draft, graph: str, field: Field) -> Node:
 def _make_starts(draft: Draft, slots: Slots) -> tuple[Start, ...]:
     starts = []
     lengths = _measure_keys(draft.edges[TURN])
-    for prompt, links in draft.starts.items():
-        settings = tuple((name, repr(value)) for name, value in draft.switches.get(prompt, ()))
+    for whole, links in draft.starts.items():
+        prompt = drop_words(whole)
+        settings = tuple((name, repr(value)) for name, value in draft.switches.get(whole, ()))
         edges = tuple(_make_edges(START, links, slots, lengths))
-        starts.append(Start(prompt, settings, edges, prompt not in draft.guessed))
-    return tuple(starts)
+        starts.append(Start(prompt, settings, edges, whole not in draft.guessed))
+    return tuple(dict.fromkeys(starts))

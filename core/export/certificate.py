@@ -13,9 +13,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from ..ask.renderer import JinjaRenderer, NamedRenderer, Renderer
 from ..errors import FormatError
 from ..format import ChatFormat
-from ..ask.renderer import JinjaRenderer, NamedRenderer, Renderer
 
 FILE_NAME = "chat_autoparser.json"
 """What a certificate in a model's folder is called."""

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..format import Edge, Insides, Json, Node, Text, TurnGraph
-from ..format import ChatFormat
+from ..format import ChatFormat, Edge, Insides, Json, Node, Text, TurnGraph
 from ..format.cut import cut_common_end, cut_common_start
 from ..format.view import Tools, kind_of, walk_call
 

@@ -7,7 +7,7 @@ a graph; what people call its markers are views of that graph (see :mod:`.view`)
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import view
@@ -18,7 +18,7 @@ from .view import Content, Marker, Reasoning, State, Tools
 
 if TYPE_CHECKING:
     from ..export.response import ResponseTemplate
-    from ..parse import StreamParser
+    from ..parse import ReasoningSplitter, StreamParser
 
 VERSION = 2
 
@@ -165,21 +165,39 @@ class ChatFormat:
     # Reading ---------------------------------------------------------------------------------------------------------------
 
     def parser(
-        self, tools: Iterable[Mapping[str, Any]] | None = None, prompt: str | None = None, *, after_reasoning: bool = False
+        self,
+        tools: Iterable[Mapping[str, Any]] | None = None,
+        prompt: str | None = None,
+        *,
+        after_reasoning: bool = False,
+        known_only: bool = False,
     ) -> StreamParser:
         """Make a parser for one generation.
 
         ``tools`` are the request's OpenAI-style tool dicts; ``None`` means unknown (a call is recognised by its markup
         alone), an empty list means that nothing is a call. ``prompt`` is the rendered prompt or its tail, from which the
         parser learns what is open where generation starts; ``None`` means what the template appends when no switch is
-        set. With ``after_reasoning`` the parser reads what a server's own reasoning parser has handed on. Costs microseconds. Raises
-        TypeError where ``tools`` is no list.
+        set. With ``after_reasoning`` the parser reads what a :meth:`reasoning_splitter` hands on, with ``known_only`` a call
+        of a tool that the request does not have stays text. Costs microseconds; raises nothing.
         """
         from ..parse import StreamParser
 
-        if isinstance(tools, (str, bytes, Mapping)):
-            raise TypeError(f"tools must be a list of tool dicts, or None where they are not known, not {type(tools).__name__}")
-        return StreamParser(self.graph, tools, prompt, after_reasoning=after_reasoning)
+        return StreamParser(self.graph, tools, prompt, after_reasoning=after_reasoning, known_only=known_only)
+
+    def reasoning_splitter(
+        self, tools: Iterable[Mapping[str, Any]] | None = None, prompt: str | None = None
+    ) -> ReasoningSplitter:
+        """Make what splits one generation into reasoning and the text of the rest, for servers that read in two stages.
+
+        The arguments are those of :meth:`parser`; with the tools it knows a call in reasoning that was not closed.
+        """
+        from ..parse import ReasoningSplitter
+
+        return ReasoningSplitter(self.graph, tools, prompt)
+
+    def without_reasoning(self) -> ChatFormat:
+        """Return the format as if it had no reasoning: then its markers, and what they enclose, are content."""
+        return replace(self, graph=view.drop_reasoning(self.graph))
 
     def parse(self, text: str, tools: Iterable[Mapping[str, Any]] | None = None, prompt: str | None = None) -> dict[str, Any]:
         """Read a whole output into an OpenAI message dict; one feed and one finish. See :meth:`parser`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_TOKEN = re.compile(r"</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[/?\w+\]|\w+|\s+|.", re.DOTALL)
+_TOKEN = re.compile(r"</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[/?\w+\]|\w+|\s+|[`~*#=|+-]{2,}|.", re.DOTALL)
 
 
 @lru_cache(maxsize=4096)

@@ -7,11 +7,11 @@ template renders is read by them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from .cut import cut_common_end, cut_common_start, find_boundaries
-from .model import Edge, Kind, Start, TurnGraph
+from .model import Edge, Graph, Kind, Start, TurnGraph
 
 
 @dataclass(frozen=True)
@@ -265,3 +265,17 @@ def _cut_end(text: str, graph: TurnGraph) -> str:
     """Return a text without the end of the turn."""
     places = [place for stop in find_ends(graph) if (place := text.rfind(stop)) >= 0]
     return text[: min(places)] if places else text
+
+
+def drop_reasoning(graph: TurnGraph) -> TurnGraph:
+    """Return a graph without reasoning: no node and no edge of it, and no beginning of a turn that writes its markers."""
+    gone = {node.name for node in graph.turn.nodes if node.kind == "reasoning"}
+    reasoning = find_reasoning(graph)
+    marks = [mark.text for mark in (reasoning.start, reasoning.end) if mark.text] if reasoning else []
+    nodes = tuple(node for node in graph.turn.nodes if node.name not in gone)
+    edges = tuple(edge for edge in graph.turn.edges if edge.source not in gone and edge.target not in gone)
+    starts = tuple(
+        replace(start, edges=tuple(e for e in start.edges if e.target not in gone and not any(m in e.text for m in marks)))
+        for start in graph.starts
+    )
+    return replace(graph, turn=Graph(nodes, edges), starts=starts)

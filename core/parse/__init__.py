@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .machine import ClosedParserError
+from .splitter import ReasoningSplitter
 from .stream import StreamParser
 
-__all__ = ["StreamParser"]
+__all__ = ["ClosedParserError", "ReasoningSplitter", "StreamParser"]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 NO, MORE = -1, -2
 """What a match answers instead of the place behind it: the text is not there, or may be there when more has come."""
 
-_TOKEN = re.compile(r"</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[/?\w+\]|\w+|\s+|.", re.DOTALL)
+_TOKEN = re.compile(r"</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[/?\w+\]|\w+|\s+|[`~*#=|+-]{2,}|.", re.DOTALL)
 _MARK = re.compile(r"\S*[^\w\s]\S*")
 _QUOTED = re.compile(r"\"[^\"]*\"?|'[^']*'?")
 _BLANK = re.compile(r"\s*")
@@ -59,7 +59,7 @@ class Constant:
     ``core`` is the text without the layout around it, ``lead`` and ``trail``.
     """
 
-    __slots__ = ("_atoms", "_simple", "core", "firm", "lead", "marked", "parts", "size", "text", "trail")
+    __slots__ = ("_atoms", "_simple", "core", "firm", "head", "lead", "marked", "parts", "size", "text", "trail")
 
     def __init__(self, parts: tuple[str, ...]) -> None:
         self.parts = parts
@@ -71,6 +71,7 @@ class Constant:
         self.lead = text[: len(text) - len(text.lstrip())]
         self.trail = text[len(text.rstrip()) :] if self.core else ""
         self._simple = len(parts) == 1
+        self.head = (parts[0].lstrip() if self.firm else parts[0])[:12]  # the first characters of what is looked for
         core = list(parts)
         core[0] = core[0].lstrip()
         core[-1] = core[-1].rstrip()
@@ -82,10 +83,9 @@ class Constant:
         return self._atoms
 
     @property
-    def head(self) -> str:
-        """The first characters of what :meth:`match` looks for."""
-        first = self.parts[0].lstrip() if self.firm else self.parts[0]
-        return first[:12]
+    def counts(self) -> bool:
+        """Whether it begins with a counter."""
+        return not self.parts[0].strip()
 
     def match_exactly(self, text: str, at: int, final: bool) -> int:
         """Match the whole text to the letter at a place; ``final`` tells that no more will come."""

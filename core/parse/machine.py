@@ -22,7 +22,7 @@ from ..format.cut import cut_common_start
 from ..schema import UNKNOWN, Schema, ToolSet
 from .constants import MORE, NO, skip_blank
 from .lexer import JsonLexer
-from .plan import AFTER, GAP, LATE_END, OPEN_REASONING, TURN, Plan, Rule, Spot, is_quoted
+from .plan import GAP, LATE_END, OPEN_REASONING, TURN, Plan, Rule, Spot, is_quoted
 from .units import Units, convert, escape_json, get_units, match_scalar
 from .writer import Writer
 
@@ -80,12 +80,16 @@ _MORE = object()
 class Machine:
     """Reads one generation; see the module's text."""
 
-    def __init__(self, plan: Plan, tools: Iterable[Mapping[str, Any]] | None, start: Spot) -> None:
+    def __init__(
+        self, plan: Plan, tools: Iterable[Mapping[str, Any]] | None, start: Spot, known_only: bool = False
+    ) -> None:
         self.plan = plan
         self.tools = None if tools is None else ToolSet(dict(tool) for tool in tools if isinstance(tool, Mapping))
         self.names = sorted(self.tools.tools, key=len, reverse=True) if self.tools else []
+        self.known_only = known_only  # whether markup alone makes no call, of whatever tool
         self.may_call = plan.calls and (tools is None or bool(self.names))
         self.writer = Writer()
+        self._properties: dict[str, frozenset[str]] = {}
         self.recoveries: list[tuple[str, int]] = []
         self.spot = start
         self.closed = False
@@ -174,7 +178,7 @@ class Machine:
     def _find_landing(self, spot: Spot, at: int, final: bool, start: int) -> Landing | object | None:
         """Return where the best rule of a spot that matches at a place leads, None where none does, or that more is needed."""
         more = False
-        for rule in spot.rules:
+        for rule in spot.list_rules(self.buffer[at : at + 1]):
             landing = self._try_rule(rule, at, final, spot)
             if landing is _MORE:
                 more = True
@@ -231,13 +235,12 @@ class Machine:
         """Read the short fields behind a rule, down to one that is streamed."""
         if rule.opens and not self.may_call:
             return None
-        graph = TURN if rule.targets[0] in (GAP, AFTER) else graph
         steps = found.steps if found else ()
         if rule.closes or rule.opens:
             steps += (Step("close"),)
         if rule.opens:
             steps += (Step("open"),)
-        spot = self.plan.spot(graph, rule.targets, self.may_call)
+        spot = self.plan.behind(rule, graph, self.may_call)
         here = Landing(end, spot, found.rule if found else rule, trail, steps)
         kind = rule.kind
         if kind in ("name", "id", "key"):
@@ -318,7 +321,7 @@ class Machine:
                     return landing
             elif not final and name.startswith(buffer[start:]):
                 more = True
-        if (here.rule.guard == "tool" or not here.rule.marked) and self.tools is not None:
+        if (self.known_only or here.rule.guard == "tool" or not here.rule.marked) and self.tools is not None:
             return _MORE if more else None
         found = _NAME.match(buffer, start)
         if found is None:
@@ -345,7 +348,8 @@ class Machine:
                 return None
             here = self._read_id(here, text)
         more = False
-        for rule in here.spot.rules:
+        sign = self.buffer[at : at + 1]
+        for rule in here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign):
             constant, trail = rule.constant, ""
             if rule.kind == "end" and here.spot.graph == TURN:
                 landing = self._try_end(rule, skip_blank(self.buffer, at), final, here)
@@ -388,7 +392,9 @@ class Machine:
             name = call.name
         if self.tools is None or name is None or name not in self.tools:
             return True
-        properties = self.tools.get_parameters(name).list_properties()
+        properties = self._properties.get(name)
+        if properties is None:
+            properties = self._properties[name] = self.tools.get_parameters(name).list_properties()
         return not properties or key in properties or (here.rule.constant.firm and _KEY.fullmatch(key) is not None)
 
     # Going on ------------------------------------------------------------------------------------------------------------
@@ -739,16 +745,18 @@ class Machine:
 
     def _step_behind(self, final: bool) -> bool:
         """Find what follows a field that has ended."""
+        best: Landing | None = None
         more = False
         for at in dict.fromkeys((self.at, skip_blank(self.buffer, self.at))):
             landing = self._find_landing(self.spot, at, final, self.at)
-            if landing is _MORE:
-                more = True
-            elif isinstance(landing, Landing):
-                self._apply(landing, self.at)
-                return True
+            more = more or landing is _MORE
+            if isinstance(landing, Landing) and (best is None or landing.end > best.end):
+                best = landing
         if more:
             return False
+        if best is not None:
+            self._apply(best, self.at)
+            return True
         if self.at >= len(self.buffer) and not final:
             return False
         self._deviate(final)

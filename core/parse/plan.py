@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Literal
 
 from ..format import Edge, Graph, Json, Kind, Node, Start, Text, TurnGraph
-from ..format.view import find_reasoning
 from ..format.cut import cut_common_end, cut_common_start, find_boundaries
+from ..format.view import find_reasoning
 from .constants import Constant, is_firm, is_marked
 
 COUNTER = "\0"
@@ -22,6 +22,9 @@ COUNTER = "\0"
 
 TURN = ""
 """The name of the graph of the turn, beside those of the insides."""
+
+BEHIND = -2
+"""The number of the start behind reasoning that a server has read by itself."""
 
 GAP = Node("behind a call", "content")
 AFTER = Node("behind all calls", "content")
@@ -54,6 +57,7 @@ class Rule:
     guard: Guard = ""
     marked: bool = False
     constant: Constant = field(init=False, compare=False, repr=False)
+    spots: dict[tuple[str, bool], Spot] = field(init=False, compare=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         constant = Constant(self.parts)
@@ -69,7 +73,7 @@ class Rule:
 class Spot:
     """A field that is being read: the nodes that it may be, and the rules that may end it, the one to try first before others."""
 
-    __slots__ = ("codec", "graph", "kind", "nodes", "pattern", "quick", "rules")
+    __slots__ = ("_beginning", "_open", "_short", "codec", "graph", "kind", "nodes", "pattern", "quick", "rules")
 
     def __init__(self, graph: str, nodes: tuple[Node, ...], rules: tuple[Rule, ...]) -> None:
         self.graph = graph
@@ -78,6 +82,27 @@ class Spot:
         self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
         self.rules = rules
         self.pattern, self.quick = _compile_search(rules, self.codec)
+        self._open = tuple(rule for rule in rules if not rule.constant.head)
+        self._beginning: dict[str, tuple[Rule, ...]] = {}
+        self._short: dict[str, tuple[Rule, ...]] = {}
+
+    def list_short(self, sign: str) -> tuple[Rule, ...]:
+        """Return the rules that a character may begin, whatever white space they have before it."""
+        found = self._short.get(sign)
+        if found is None:
+            found = tuple(r for r in self.rules if not r.constant.core or r.constant.core.startswith(sign) or r.constant.counts)
+            self._short[sign] = found
+        return found
+
+    def list_rules(self, sign: str) -> tuple[Rule, ...]:
+        """Return the rules that a character may begin, in their order."""
+        found = self._beginning.get(sign)
+        if found is None:
+            if sign and not any(rule.constant.head.startswith(sign) for rule in self.rules):
+                return self._open
+            found = tuple(rule for rule in self.rules if not rule.constant.head or rule.constant.head.startswith(sign))
+            self._beginning[sign] = found
+        return found
 
 
 def _compile_search(rules: tuple[Rule, ...], codec: Text) -> tuple[re.Pattern[str], re.Pattern[str]]:
@@ -121,6 +146,7 @@ class Plan:
         self._spots: dict[tuple[str, tuple[Node, ...], bool, bool], Spot] = {}
         self.calls = any(node.kind in ("name", "id") for node in graph.turn.nodes)
         self._edges: dict[str, dict[str, list[Edge]]] = {}
+        self._starts: dict[tuple[int, bool], Spot] = {}
         for name, inner in self.graphs.items():
             by_source = self._edges.setdefault(name, {})
             for edge in inner.edges:
@@ -224,13 +250,43 @@ class Plan:
             found = self._spots[key] = Spot(graph, nodes, _sort(rule for rule in rules if calls or not rule.opens))
         return found
 
-    def start(self, start: Start, calls: bool = True) -> Spot:
-        """Return the beginning of a turn; what opens a call may be written by the prompt."""
-        node = Node("start", "start")
+    def start(self, number: int, calls: bool = True) -> Spot:
+        """Return the beginning of a turn behind the prompt of a start, by its number (-1: of none)."""
+        found = self._starts.get((number, calls))
+        if found is None:
+            found = self._starts[number, calls] = self._make_start(number, calls)
+        return found
+
+    def _make_start(self, number: int, calls: bool) -> Spot:
+        """Make the beginning of a turn; what opens a call may be written by the prompt."""
+        if number == BEHIND:
+            return Spot(TURN, (Node("start", "start"),), self._list_rules_after_reasoning(calls))
+        start = self.graph.starts[number] if number >= 0 else Start("")
         opened = any(is_marked(text) and start.prompt.endswith(text) for text, _ in self.openers)
         rules = [replace(self._make_rule(TURN, edge), marked=opened and not edge.text) for edge in start.edges]
         rules += self._list_end_rules()
-        return Spot(TURN, (node,), _sort(rule for rule in rules if calls or not rule.opens))
+        return Spot(TURN, (Node("start", "start"),), _sort(rule for rule in rules if calls or not rule.opens))
+
+    def _list_rules_after_reasoning(self, calls: bool) -> tuple[Rule, ...]:
+        """Return what may follow the end of reasoning, and what a turn without reasoning may begin with."""
+        rules = self._list_end_rules()
+        for edge in [*self.graph.turn.edges, *(edge for start in self.graph.starts for edge in start.edges)]:
+            target = self.nodes[TURN, edge.target]
+            text = write_parts(edge)
+            behind = [text.partition(close)[2] for close in self.reasoning_ends if close in text]
+            if behind and target.kind not in ("reasoning", "end"):
+                rules.append(Rule(read_parts(behind[0]), (target,), edge.opens_call))
+        for start in self.graph.starts:
+            rules += [self._make_rule(TURN, e) for e in start.edges if self.nodes[TURN, e.target].kind != "reasoning"]
+        return _sort(rule for rule in rules if calls or not rule.opens)
+
+    def behind(self, rule: Rule, graph: str, calls: bool) -> Spot:
+        """Return the field behind a rule of a spot in a graph."""
+        found = rule.spots.get((graph, calls))
+        if found is None:
+            inner = TURN if rule.targets[0] in (GAP, AFTER) else graph
+            found = rule.spots[graph, calls] = self.spot(inner, rule.targets, calls)
+        return found
 
     def inside(self, name: str) -> Spot:
         """Return the beginning of the inside of a list or an object."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..delta import Delta
-from ..format import Edge, Start, TurnGraph
+from ..format import TurnGraph
 from .machine import Machine
-from .plan import Plan, Spot, get_plan
+from .plan import BEHIND, get_plan
 
 
 class StreamParser(Machine):
@@ -25,11 +25,12 @@ class StreamParser(Machine):
         prompt: str | None = None,
         *,
         after_reasoning: bool = False,
+        known_only: bool = False,
     ) -> None:
         plan = get_plan(graph)
-        state, rest = find_start(graph, prompt)
-        start = plan.start(state or Start(""))
-        super().__init__(plan, tools, start)
+        number, rest = (BEHIND, "") if after_reasoning else find_start(graph, prompt)
+        super().__init__(plan, tools, plan.start(number), known_only)
+        self.unclosed = after_reasoning
         if rest:
             self.feed(rest)  # what a prompt has written of the turn is read, and not emitted
             self.writer.take()
@@ -51,9 +52,14 @@ class StreamParser(Machine):
         return self.writer.calls
 
     @property
-    def incomplete_calls(self) -> set[int]:
-        """The numbers of the calls that the output did not finish."""
-        return self.writer.incomplete
+    def in_call(self) -> bool:
+        """Whether the next character stands inside a call, from behind its name on."""
+        return self.writer.call is not None
+
+    @property
+    def incomplete_calls(self) -> frozenset[int]:
+        """The numbers of the calls that the end of the output cut off, or that went wrong."""
+        return frozenset(self.writer.incomplete)
 
     @property
     def incomplete(self) -> bool:
@@ -66,24 +72,19 @@ class StreamParser(Machine):
         return self.at < len(self.buffer)
 
 
-def find_start(graph: TurnGraph, prompt: str | None) -> tuple[Start | None, str]:
-    """Return the state in which a prompt leaves the turn, and what it has written of the turn beyond that."""
+def find_start(graph: TurnGraph, prompt: str | None) -> tuple[int, str]:
+    """Return the number of the state in which a prompt leaves the turn (-1: none), and what it has written beyond that."""
     starts = graph.starts
-    if not starts:
-        return None, ""
-    if prompt is None:
-        return starts[0], ""
-    fitting = [start for start in starts if prompt.endswith(start.prompt)]
+    if prompt is None or not starts:
+        return (0 if starts else -1), ""
+    fitting = [number for number, start in enumerate(starts) if prompt.endswith(start.prompt)]
     if fitting:
-        return max(fitting, key=lambda start: len(start.prompt)), ""
-    best: tuple[int, int, Start] | None = None
-    for start in starts:
-        place = prompt.rfind(start.prompt) if start.prompt else -1
-        if place >= 0 and (best is None or (place, len(start.prompt)) > best[:2]):
-            best = place, len(start.prompt), start
-    if best is None:
-        return starts[0], ""
-    return best[2], prompt[best[0] + best[1] :]
+        return max(fitting, key=lambda number: len(starts[number].prompt)), ""
+    best = max((prompt.rfind(start.prompt), len(start.prompt), -number) for number, start in enumerate(starts))
+    place, size, number = best
+    if place < 0 or not size:
+        return 0, ""
+    return -number, prompt[place + size :]
 
 
 def read_message(graph: TurnGraph, text: str, tools: Iterable[Mapping[str, Any]] | None, prompt: str | None) -> list[Delta]:
@@ -92,4 +93,4 @@ def read_message(graph: TurnGraph, text: str, tools: Iterable[Mapping[str, Any]]
     return [*parser.feed(text), *parser.finish()]
 
 
-__all__ = ["Edge", "Plan", "Spot", "StreamParser", "find_start", "read_message"]
+__all__ = ["StreamParser", "find_start", "read_message"]

@@ -16,8 +16,8 @@ from typing import Any
 from ..ask.oracle import Oracle, Turn
 from ..ask.question import Call, Question, build_tools
 from ..derive.driver import Derivation
-from ..format import Start, TurnGraph
-from ..format import Counterexample, Verdict
+from ..errors import BudgetError
+from ..format import Counterexample, Start, TurnGraph, Verdict
 from .cases import Case, draw_cases
 from .message import Message, compare, find_expected, write_message
 
@@ -37,6 +37,7 @@ class _Tally:
     shown: set[str] = field(default_factory=set)
     alike: int = 0
     stopped: bool = False
+    exhausted: str = ""
 
 
 def prove(
@@ -44,18 +45,21 @@ def prove(
 ) -> Verdict:
     """Prove a derived graph with parsers given by the caller: one for each way of feeding a text, the whole text first.
 
-    Costs some fifty renders and readings of each; it ends early at ``patience`` counterexamples. Raises
-    :class:`BudgetError` as the oracle does.
+    Costs some fifty renders and readings of each; it ends early at ``patience`` counterexamples, and where the bounds of the
+    analysis are reached: what was not read back by then is not proven.
     """
     tally = _Tally()
     graph = derivation.graph
     cases = draw_cases(seed, derivation.shape, derivation.calling, derivation.settings or ((),))
-    for case in cases:
-        for turn, prompt in _render(oracle, graph, case):
-            _check(case, turn, prompt, oracle, reads, tally)
-        tally.stopped = len(tally.failures) >= patience
-        if tally.stopped:
-            break
+    try:
+        for case in cases:
+            for turn, prompt in _render(oracle, graph, case):
+                _check(case, turn, prompt, oracle, reads, tally)
+            if len(tally.failures) >= patience:
+                tally.stopped = True
+                break
+    except BudgetError as error:
+        tally.exhausted = str(error)
     parts = tuple((part, _judge(part, derivation, tally)) for part in PARTS)
     results = [result for each in tally.results.values() for result in each]
     return Verdict(
@@ -201,6 +205,8 @@ def _judge(part: str, derivation: Derivation, tally: _Tally) -> str:
         return "read from the instructions, not proven"
     if part == "reasoning" and derivation.hidden:
         return "not established"
+    if tally.exhausted:
+        return "partly proven" if any(results) else "not established"
     if part not in tally.shown:
         return "not established" if tally.stopped or (part == "tools" and derivation.offers_tools) else "absent"
     if failed:
@@ -211,6 +217,8 @@ def _judge(part: str, derivation: Derivation, tally: _Tally) -> str:
 def _list_notes(derivation: Derivation, tally: _Tally, parts: Mapping[str, str]) -> tuple[str, ...]:
     """Say what could not be established, and what to do."""
     notes = list(derivation.graph.notes)
+    if tally.exhausted:
+        notes.append(f"the proof was not finished: {tally.exhausted}")
     if tally.alike:
         notes.append("some messages are rendered alike; of those, one that renders to the same text is read")
     if parts["tools"] == "not established" and not derivation.calling:

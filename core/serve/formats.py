@@ -22,10 +22,10 @@ from typing import Any
 
 from ..analysis import analyze
 from ..ask.budget import Budget
+from ..ask.renderer import load_renderer
 from ..errors import AutoparserError, BudgetError, MissingTemplateError
 from ..format import ChatFormat
 from ..teach.lesson import load_environment_lessons
-from ..ask.renderer import load_renderer
 from .counters import COUNTERS, Counters
 from .report import report_format, warn_of_doubts
 
@@ -46,7 +46,7 @@ CAPACITY = 64
 LONGEST = 400_000
 """How many characters a request's template may have."""
 
-_START = 2.0  # seconds that the process of an analysis may take to start, on a machine that is busy
+_WAIT = 9.0  # seconds more that an analysis may take from start to end, on a machine that is busy
 _WAITING = 32  # templates that may wait; what comes while so many do is not analysed
 
 
@@ -193,11 +193,11 @@ def analyse_apart(source: str, special_tokens: Mapping[str, str], seconds: float
             input=json.dumps(task).encode(),
             capture_output=True,
             env=environment,
-            timeout=seconds + _START,
+            timeout=seconds + _WAIT,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise BudgetError(f"its analysis was ended after {seconds + _START:g} s") from None
+        raise BudgetError(f"its analysis was ended after {seconds + _WAIT:g} s") from None
     except OSError as error:
         raise BudgetError(f"no process can be started to analyse it ({error})") from None
     try:

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import sys
 
 _MEMORY = 1 << 30
-_NICE = 5  # the server goes before
-_WAITS = 2.5  # how much longer it may take where the machine is busy
+_WAITS = 8  # how much longer it may take where the machine is busy
 
 
 def main() -> None:
@@ -33,8 +31,6 @@ def main() -> None:
 
 
 def _bound(seconds: float) -> None:
-    with contextlib.suppress(OSError):
-        os.nice(_NICE)
     with contextlib.suppress(ImportError, OSError, ValueError):  # not everywhere; the parent has its own clock
         import resource
 

@@ -19,6 +19,9 @@ from typing import Any, BinaryIO
 import partial_json_parser
 
 from ..analysis import analyze
+from ..ask.budget import Budget
+from ..ask.renderer import Renderer
+from ..ask.source import read_response_template
 from ..converse.roundtrip import check_output, check_roundtrips
 from ..delta import Delta
 from ..errors import AutoparserError, MissingTemplateError
@@ -27,8 +30,6 @@ from ..export.response import compare_response_template
 from ..format import ChatFormat
 from ..message import fold_deltas
 from ..parse import StreamParser
-from ..ask.renderer import Renderer
-from ..ask.source import read_response_template
 from .describe import lay_out
 from .difference import compare, cross, lay_out_changes
 from .display import Display
@@ -53,6 +54,8 @@ from .turns import KnownTurn, cut_pieces, list_turns, pick_example, say_switches
 from .verdict import rate, summarise
 
 _PIECE = 1 << 16
+_BUDGET = Budget(seconds=60)
+"""A person who waits can interrupt, and the machine may be busy."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -66,7 +69,7 @@ def main(argv: list[str] | None = None) -> int:
         status: int = arguments.run(arguments)
         sys.stdout.flush()
         return status
-    except (InputError, AutoparserError) as error:
+    except AutoparserError as error:
         print(f"chat-autoparser: {make_visible(str(error)).replace(chr(10), ' ')}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
@@ -88,7 +91,7 @@ def inspect_template(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print_json(format.to_dict())
         return OK
-    turns = list_turns(renderer, format) if renderer else []
+    turns = list_turns(renderer, format)
     if arguments.html:
         return _write_page(arguments, renderer, format, turns)
     display = Display()
@@ -245,7 +248,7 @@ def check_paths(arguments: argparse.Namespace) -> int:
 def show_difference(arguments: argparse.Namespace) -> int:
     """Say what changed in the format from one template to another."""
     renderers = [_Loading(path, arguments)() for path in (arguments.first, arguments.second)]
-    one, other = (analyze(renderer) for renderer in renderers)
+    one, other = (analyze(renderer.within(_BUDGET)) for renderer in renderers)
     changes = compare(one, other)
     crossings = [cross(renderers[0], one, other), cross(renderers[1], other, one)]
     if arguments.json:
@@ -261,7 +264,7 @@ def examine_model(arguments: argparse.Namespace) -> int:
     if not path.is_dir():
         raise InputError(f"{arguments.model} is no model folder: the engines' parsers need the tokenizer that lies in it")
     renderer = load_template(arguments.model, switches=dict(arguments.switches))
-    format = analyze(renderer)
+    format = analyze(renderer.within(_BUDGET))
     findings = examine(path, renderer, format, Display(sys.stderr))
     if arguments.json:
         _print_json([asdict(finding) for finding in findings])
@@ -351,7 +354,8 @@ def _load(arguments: argparse.Namespace) -> Renderer | None:
 
 
 def _analyze(renderer: Renderer | None, arguments: argparse.Namespace) -> ChatFormat:
-    return analyze(renderer, examples=arguments.examples) if arguments.examples else analyze(renderer)
+    patient = renderer and renderer.within(_BUDGET)
+    return analyze(patient, examples=arguments.examples) if arguments.examples else analyze(patient)
 
 
 def _print_json(value: Any, indent: int | None = 2) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ..format import Choice, Edge, Insides, Json, Node, Number, Text
-from ..format import ChatFormat, Conversation
+from ..format import ChatFormat, Choice, Conversation, Edge, Insides, Json, Node, Number, Text
+from ..format.conversation import ID, NAME
 from ..format.view import Marker, State, kind_of, walk_call
 from .spans import Line, Span, make_visible, measure, show_text
 from .verdict import lay_out_counterexample, lay_out_doubts, rate, rate_status, summarise
@@ -253,7 +253,8 @@ def _list_conversation(talk: Conversation) -> Iterator[Row]:
     if talk.opening:
         yield _row("begins with", show_text(talk.opening))
     for role in talk.roles:
-        value = [*show_text(role.start), Span("content", "…"), *show_text(role.end)]
+        start, end = (text.replace(NAME, "NAME").replace(ID, "ID") for text in (role.start, role.end))
+        value = [*show_text(start), Span("content", "…"), *show_text(end)]
         yield _row(role.name, value, f"inside the next message of the {role.within}'s" if role.within else "")
     if not talk.roles:
         yield _row("messages", "not known: no conversation of two turns is rendered with all messages in it")

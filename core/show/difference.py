@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..ask.renderer import Renderer
 from ..errors import TemplateError
 from ..format import ChatFormat
-from ..ask.renderer import Renderer
 from .describe import list_sections
 from .spans import Line, Span
 from .turns import KnownTurn, list_turns

@@ -17,9 +17,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Protocol
 
+from ..ask.renderer import Renderer
 from ..errors import TemplateError
 from ..format import ChatFormat
-from ..ask.renderer import Renderer
 from .difference import find_fault
 from .display import Display
 from .spans import Line, make_visible

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..ask.renderer import Renderer
 from ..errors import AutoparserError
 from ..format import ChatFormat
-from ..ask.renderer import Renderer
 from .report import name_start
 from .spans import Line, Span, make_visible
 from .verdict import rate, rate_status

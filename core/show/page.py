@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from ..ask.renderer import Renderer
 from ..converse.roundtrip import RoundTrip
 from ..errors import TemplateError
 from ..format import ChatFormat
-from ..ask.renderer import Renderer
 from .describe import list_sections
-from .spans import Line, make_visible
+from .spans import Line, make_visible, say_words
 from .turns import KnownTurn, cut_pieces, pick_example, say_switches
 from .verdict import lay_out_counterexample, list_doubts, rate, rate_status, summarise
 
@@ -191,7 +191,7 @@ def _merge_trips(trips: Sequence[RoundTrip]) -> Iterator[dict[str, Any]]:
     for (kept, fault, earlier, later, repair), turns in merged.items():
         texts = {"kept": "unchanged" if kept else f"changed by the {fault}", "earlier": earlier, "later": later}
         texts["repair"] = say_switches(repair)
-        shown = {label: make_visible(text) for label, text in texts.items()}
+        shown = {label: make_visible(say_words(text)) for label, text in texts.items()}
         yield {**shown, "kind": "good" if kept else "bad", "turns": [make_visible(turn) for turn in turns]}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ..ask.question import Switches
 from ..converse.roundtrip import After, RoundTrip
-from .spans import Line, Span, make_visible
+from .spans import Line, Span, make_visible, say_words
 
 _NEXT: dict[After, str] = {"user": "question", "tool": "results", "later": "results, answer, question"}
 
@@ -32,8 +32,12 @@ def lay_out_roundtrips(results: Sequence[RoundTrip]) -> Iterator[Line]:
         yield Line((lead, *_say_result(first, forms)))
         if not first.kept and (first.earlier, first.later) not in shown:
             shown.add((first.earlier, first.later))
-            yield Line((Span("label", "      written    "), Span("content", make_visible(first.earlier, layout=True))))
-            yield Line((Span("label", "      came back  "), Span("content", make_visible(first.later, layout=True))))
+            yield Line(
+                (Span("label", "      written    "), Span("content", make_visible(say_words(first.earlier), layout=True)))
+            )
+            yield Line(
+                (Span("label", "      came back  "), Span("content", make_visible(say_words(first.later), layout=True)))
+            )
 
 
 def _say_result(result: RoundTrip, forms: Sequence[RoundTrip]) -> Iterator[Span]:

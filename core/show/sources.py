@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import TemplateError
 from ..ask.renderer import JinjaRenderer, Renderer, load_renderer
 from ..ask.source import read_source
+from ..errors import AutoparserError, TemplateError
 
 PLACEHOLDERS = {"bos_token": "<bos_token>", "eos_token": "<eos_token>"}
 """What stands for the special tokens of a template that comes without a model's folder, where nobody gave them."""
@@ -22,7 +22,7 @@ _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _CACHED = ("chat_template.jinja", "tokenizer_config.json", "chat_template.json")
 
 
-class InputError(Exception):
+class InputError(AutoparserError):
     """Input that cannot be used; the message is the line that the user sees."""
 
 

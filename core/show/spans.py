@@ -11,7 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..ask.words import LATER, RESULT, SYSTEM, USER
+
 _SIGNS = {"\n": "⏎", " ": "·", "\t": "⇥"}
+_SAID = {USER: "What will the weather be?", LATER: "And tomorrow?", RESULT: "Rain.", SYSTEM: "Be brief."}
 _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
@@ -47,6 +50,13 @@ def make_visible(text: str, layout: bool = False) -> str:
     if layout:
         return "".join(_SIGNS.get(char) or _escape(char) for char in text)
     return "".join(char if char == "\n" else _escape(char) for char in text)
+
+
+def say_words(text: str) -> str:
+    """Return a text with words that a person can read in the place of those that stand around a turn that is asked for."""
+    for word, said in _SAID.items():
+        text = text.replace(word, said)
+    return text
 
 
 def _escape(char: str) -> str:

@@ -11,9 +11,10 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from ..ask.question import Call, Question, Switches
-from ..converse.author import CONTENT, REASONING, Author, make_calls
-from ..format import ChatFormat
 from ..ask.renderer import Renderer
+from ..converse.author import CONTENT, REASONING, Author, make_calls
+from ..converse.writing import write_turn
+from ..format import ChatFormat, Start
 
 
 class Piece(NamedTuple):
@@ -80,20 +81,31 @@ def say_switches(switches: Switches) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in switches)
 
 
-def list_turns(renderer: Renderer, format: ChatFormat) -> list[KnownTurn]:
+def list_turns(renderer: Renderer | None, format: ChatFormat) -> list[KnownTurn]:
     """Return turns as the model writes them: with reasoning or none, content or none, two calls, one or none, for each
-    setting of the switches that changes what the prompt adds. Empty where the template renders none. Costs some dozens
-    of renders.
+    setting of the switches that changes what the prompt adds. Empty where the template renders none.
+
+    Without a renderer they are written by the format alone, for a prompt without switches. Costs some dozens of renders.
     """
-    author = Author(renderer, format)
+    author = Author(renderer, format) if renderer else None
+    starts = format.graph.starts if author else format.graph.starts[:1]
     found: dict[tuple[str, str], KnownTurn] = {}
-    for switches in dict.fromkeys([(), *(_read_switches(start.switches) for start in format.graph.starts)]):
-        for reasoning, content, count in product((REASONING, None), (CONTENT, None), (2, 1, 0) if author.calls else (0,)):
-            question = Question(reasoning, content, make_calls(count, author.named_ids), switches, tools=bool(count))
-            turn = _write(author, question) if reasoning or content or count else None
-            if turn is not None:
-                found.setdefault((turn.prompt, turn.text), turn)
+    for start in starts:
+        for reasoning, content, count in product((REASONING, None), (CONTENT, None), (2, 1, 0) if format.tools else (0,)):
+            calls = make_calls(count, format.asking.named_ids)
+            question = Question(reasoning, content, calls, _read_switches(start.switches), tools=bool(count))
+            if reasoning or content or count:
+                turn = _write(author, question) if author else _walk(format, start, question)
+                found.update({(turn.prompt, turn.text): turn} if turn and (turn.prompt, turn.text) not in found else {})
     return list(found.values())
+
+
+def _walk(format: ChatFormat, start: Start, question: Question) -> KnownTurn | None:
+    text = write_turn(format.graph, start, question.reasoning, question.content, question.calls)
+    if text is None:
+        return None
+    fields = question.reasoning, question.content, question.calls
+    return KnownTurn(start.prompt, start.prompt, text, "", *fields, (), {}, (), question.switches)
 
 
 def _read_switches(switches: tuple[tuple[str, str], ...]) -> Switches:
@@ -122,7 +134,9 @@ def _write(author: Author, question: Question) -> KnownTurn | None:
 
 def pick_example(turns: Sequence[KnownTurn]) -> KnownTurn | None:
     """Return the turn that shows most, under as few switches as that takes."""
-    return max(turns, key=lambda turn: (turn.fields, bool(turn.reasoning), -len(turn.switches)), default=None)
+    return max(
+        turns, key=lambda turn: (turn.fields, bool(turn.calls), bool(turn.reasoning), -len(turn.switches)), default=None
+    )
 
 
 def cut_pieces(turn: KnownTurn) -> Iterator[Piece]:

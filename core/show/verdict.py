@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
-from ..ask.words import LATER, RESULT, SYSTEM, USER
 from ..format import FROM_INSTRUCTIONS, TAUGHT, ChatFormat, Counterexample, Verdict
-from .spans import Line, Span, make_visible, split_lines
+from .spans import Line, Span, make_visible, say_words, split_lines
 
 Rating = Literal["good", "fair", "bad"]
 
@@ -111,8 +110,7 @@ def lay_out_counterexample(example: Counterexample) -> Iterator[Line]:
 
 
 def _cut_tail(prompt: str, length: int = 80) -> str:
-    for word in (USER, LATER, RESULT, SYSTEM):
-        prompt = prompt.replace(word, "…")
+    prompt = say_words(prompt)
     return prompt if len(prompt) <= length else "…" + prompt[-length:]
 
 
@@ -151,7 +149,7 @@ def _holds_id(message: Any) -> bool:
 
 
 def _drop_ids(message: Any) -> Any:
-    """Return a message without the ids of its calls: where the template writes none, those that a parser makes up say nothing."""
+    """Return a message without the ids of its calls: those that a parser makes up say nothing."""
     if not isinstance(message, dict) or not isinstance(message.get("tool_calls"), list):
         return message
     calls = [{**call, "id": None} if isinstance(call, dict) and "id" in call else call for call in message["tool_calls"]]

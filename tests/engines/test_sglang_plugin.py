@@ -28,7 +28,7 @@ from sglang_stages import Stages, make_tools, strip_ids
 from tiny_model import make_model
 from transformers import AutoTokenizer
 
-from chat_autoparser.sglang_plugin import NAME, SWITCH, engine, formats, register, registration, resolution
+from chat_autoparser.sglang_plugin import NAME, SWITCH, engine, formats, register, registration, resolution, serving
 from chat_autoparser.sglang_plugin.calls import CallDetector
 from chat_autoparser.sglang_plugin.reading import HALF
 from chat_autoparser.sglang_plugin.reasoning import ReasoningDetector
@@ -290,6 +290,60 @@ def test_other_grammar_backends_get_the_form_that_they_know(backend: str, monkey
         assert not parser.owns_tool_format()
     parser = FunctionCallParser([strict], NAME, tokenizer=load_tokenizer(JSON_IN_TAGS), tool_choice="auto")
     assert parser.get_structure_constraint("auto", parallel_tool_calls=False) is None
+
+
+HEADER = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+NAMED = ToolChoice(type="function", function={"name": "get_weather"})
+
+
+def prepare(prompt: str, choice: Any, constraint: Any, params: dict[str, Any]) -> Any:
+    """Run the hook that a request passes when its prompt is known; returns what the scheduler is asked for."""
+    manager = SimpleNamespace(tokenizer=load_tokenizer(JSON_IN_TAGS))
+    parsers = {"reasoning_parser": NAME, "tool_call_parser": NAME}
+    serving_chat = SimpleNamespace(tokenizer_manager=manager, default_chat_template_kwargs={}, **parsers)
+    asked = SimpleNamespace(
+        tool_choice=choice, parallel_tool_calls=True, chat_template_kwargs=None, _response_parser_prefix=""
+    )
+    adapted = SimpleNamespace(text=prompt, input_ids=None, sampling_params=params, require_reasoning=True)
+    given = {
+        "tool_call_constraint": constraint,
+        "tools": [WEATHER],
+        "template_tool_call_grammar": "structural_tag" in params,
+    }
+    serving.read_prompt(lambda *_, **__: None, serving_chat, asked, adapted, **given)
+    return adapted
+
+
+PROMPTS = [
+    pytest.param(HEADER, False, ["optional"], id="the model may reason"),
+    pytest.param(f"{HEADER}<think>\n", True, ["any_text", "const_string"], id="the prompt has begun to reason"),
+    pytest.param(f"{HEADER}<think>\n\n</think>\n\n", False, None, id="the prompt has ended reasoning"),
+]
+
+
+@pytest.mark.parametrize("choice", ["required", NAMED], ids=["required", "named"])
+@pytest.mark.parametrize(("prompt", "reasons", "before"), PROMPTS)
+def test_a_constraint_begins_with_what_the_prompt_leaves_open(
+    prompt: str, reasons: bool, before: list[str] | None, choice: Any
+) -> None:
+    """And the scheduler is told that it need not wait for the end of reasoning."""
+    given = '{"type": "structural_tag"}'
+    adapted = prepare(prompt, choice, ("structural_tag", None), {"structural_tag": given})
+    assert adapted.require_reasoning == reasons
+    params = adapted.sampling_params
+    if before is None:
+        assert params == {"structural_tag": given}  # what was made without the prompt is right
+        return
+    found = json.loads(params["structural_tag"])["format"]
+    assert [element["type"] for element in found["elements"]][: len(before)] == before
+    assert bool(params.get("custom_params")) == reasons
+
+
+def test_a_named_call_in_the_engines_form_is_one_call_at_once() -> None:
+    schema = json.dumps({"type": "array", "minItems": 1})
+    adapted = prepare(HEADER, NAMED, ("json_schema", schema), {"json_schema": schema})
+    assert json.loads(adapted.sampling_params["json_schema"])["maxItems"] == 1
+    assert not adapted.require_reasoning
 
 
 # What `auto` is resolved to

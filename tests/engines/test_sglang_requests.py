@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 JSON_IN_TAGS = "JSON in tags"
 OPENED = "reasoning opened by the prompt"
-SHAPES = (JSON_IN_TAGS, OPENED, "tagged arguments", "headers of messages")
+MORE = (OPENED, "tagged arguments", "headers of messages")
+SHAPES = [JSON_IN_TAGS, *(pytest.param(shape, marks=pytest.mark.more) for shape in MORE)]
 ENDPOINT_NAMES = ("chat", "responses", "messages")
 
 both = pytest.mark.parametrize("stream", [pytest.param(False, id="whole"), pytest.param(True, id="stream")])

@@ -1,0 +1,109 @@
+"""Reasoning alone: what a server needs that asks one parser for the reasoning and another one for the rest.
+
+The first stage is the :class:`ReasoningSplitter`: it emits reasoning, and hands everything from the first thing on that is none to
+the second, verbatim but for the end of reasoning. The second is a :class:`StreamParser` made with ``after_reasoning``. Together they
+give what one parser over the whole gives. The splitter is that one parser, stopped where it would begin to do something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..delta import Delta
+from ..format import TurnGraph
+from .machine import Landing
+from .stream import StreamParser
+
+
+class _Stop(Exception):
+    """Ends a machine at a place of its buffer."""
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+
+class _Thinker(StreamParser):
+    """A parser that stops where reasoning is over."""
+
+    def _apply(self, landing: Landing, start: int) -> None:
+        if self.spot.kind in ("start", "reasoning") and landing.spot.kind not in ("reasoning", "end"):
+            raise _Stop(self._find_rest(start, landing.end))
+        super()._apply(landing, start)
+
+    def _find_rest(self, start: int, end: int) -> int:
+        """Return where the second stage begins: behind the end of reasoning, if there is one."""
+        for close in self.plan.reasoning_ends:
+            place = self.buffer.find(close, start, end)
+            if place >= 0:
+                return place + len(close)
+        return start
+
+    def _fall_back(self) -> None:
+        super()._fall_back()
+        if self.spot.kind != "reasoning":
+            raise _Stop(self.at)
+
+
+class ReasoningSplitter:
+    """Splits one generation into reasoning and the text of everything else.
+
+    Made by :meth:`ChatFormat.reasoning_splitter`. Costs what a parser costs until reasoning is over, and nothing then.
+    """
+
+    def __init__(
+        self, graph: TurnGraph, tools: Iterable[Mapping[str, Any]] | None = None, prompt: str | None = None
+    ) -> None:
+        self._ended = all(node.kind != "reasoning" for node in graph.turn.nodes)
+        self._machine: _Thinker | None = None
+        if not self._ended:
+            try:
+                self._machine = _Thinker(graph, tools, prompt)
+            except _Stop:
+                self._ended = True
+
+    @property
+    def ended(self) -> bool:
+        """Whether something else than reasoning has begun; all that is fed from then on is handed through."""
+        return self._ended
+
+    @property
+    def in_reasoning(self) -> bool:
+        """Whether the next character is read as reasoning."""
+        return not self._ended and self._machine is not None and self._machine.in_reasoning
+
+    @property
+    def reasoning_ended(self) -> bool:
+        """Whether reasoning was closed, or something else has begun."""
+        return self._ended or (self._machine is not None and self._machine.reasoning_ended)
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether what was fed last may yet turn out to be structure."""
+        return not self._ended and self._machine is not None and self._machine.holds_back
+
+    def feed(self, text: str) -> tuple[str, str]:
+        """Read a piece of the output; return what of it is certainly reasoning, and what belongs to the second stage."""
+        return self._step(text)
+
+    def finish(self) -> tuple[str, str]:
+        """Say that the output has ended; return what was held back, as :meth:`feed` does."""
+        found = self._step(None)
+        self._ended = True
+        return found
+
+    def _step(self, text: str | None) -> tuple[str, str]:
+        machine = self._machine
+        if self._ended or machine is None:
+            return "", text or ""
+        try:
+            deltas = machine.finish() if text is None else machine.feed(text)
+            rest = ""
+        except _Stop as stop:
+            self._ended = True
+            deltas, rest = machine.writer.take(), machine.buffer[stop.place :]
+        return _join(deltas, "reasoning"), _join(deltas, "content") + rest
+
+
+def _join(deltas: Iterable[Delta], kind: str) -> str:
+    return "".join(delta.text for delta in deltas if delta.kind == kind)

@@ -1,0 +1,114 @@
+"""The proof: it holds where a graph is whole, and finds what is wrong where it is not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from test_derive import JSON_CALLS, REASONING, write
+
+from chat_autoparser.ask.budget import Budget
+from chat_autoparser.ask.oracle import Oracle
+from chat_autoparser.ask.renderer import load_renderer
+from chat_autoparser.ask.words import holds_word
+from chat_autoparser.derive.driver import Derivation, derive
+from chat_autoparser.format import Graph, TurnGraph, Verdict
+from chat_autoparser.message import fold_deltas
+from chat_autoparser.parse import StreamParser
+from chat_autoparser.prove import Read, draw_cases, prove
+
+Tools = Sequence[Mapping[str, Any]]
+
+
+def analyse(source: str) -> tuple[Derivation, Oracle]:
+    oracle = Oracle(load_renderer(source).within(Budget(seconds=60)))
+    return derive(oracle), oracle
+
+
+def make_reads(graph: TurnGraph) -> dict[str, Read]:
+    """Reading the whole and by character; what only a recovery could read counts as misread."""
+
+    def read(pieces: Sequence[str], tools: Tools | None, prompt: str) -> Mapping[str, Any]:
+        parser = StreamParser(graph, tools, prompt)
+        message = fold_deltas([*(delta for piece in pieces for delta in parser.feed(piece)), *parser.finish()])
+        return message if not parser.recoveries else {}
+
+    return {
+        "whole": lambda text, tools, prompt: read([text], tools, prompt),
+        "by character": lambda text, tools, prompt: read(text, tools, prompt),
+    }
+
+
+def check(source: str) -> Verdict:
+    derivation, oracle = analyse(source)
+    return prove(derivation, oracle, make_reads(derivation.graph))
+
+
+def test_proven() -> None:
+    verdict = check(write(REASONING, JSON_CALLS))
+    assert verdict.counterexample is None
+    assert dict(verdict.parts) == {"reasoning": "proven", "content": "proven", "tools": "proven"}
+    assert verdict.checked == verdict.passed > 100
+
+
+def test_absent() -> None:
+    assert dict(check(write()).parts) == {"reasoning": "absent", "content": "proven", "tools": "absent"}
+
+
+@pytest.mark.parametrize("source", ["reasoning", "arguments"])
+def test_what_is_wrong_in_the_graph_is_found(source: str) -> None:
+    derivation, oracle = analyse(write(REASONING, JSON_CALLS))
+    turn = derivation.graph.turn
+    edges = tuple(replace(edge, parts=("~" + edge.text,)) if edge.source.startswith(source) else edge for edge in turn.edges)
+    graph = replace(derivation.graph, turn=Graph(turn.nodes, edges))
+    verdict = prove(replace(derivation, graph=graph), oracle, make_reads(graph))
+    assert not verdict.proven
+    assert verdict.counterexample is not None
+
+
+def test_what_is_printed_and_not_read_is_no_absence() -> None:
+    derivation, oracle = analyse(write(REASONING))
+    read = make_reads(derivation.graph)["whole"]
+
+    def forget(text: str, tools: Tools | None, prompt: str) -> Mapping[str, Any]:
+        return {**read(text, tools, prompt), "reasoning_content": None}
+
+    verdict = prove(derivation, oracle, {"whole": forget})
+    assert verdict.of("reasoning") == "not established"
+    assert verdict.counterexample is not None
+    assert json.loads(verdict.counterexample.expected)["reasoning_content"]
+
+
+def test_structure_taken_for_content_is_not_excused() -> None:
+    """A whole turn that is read as content renders to the same text, always."""
+    derivation, oracle = analyse(write("", JSON_CALLS))
+    verdict = prove(derivation, oracle, {"whole": lambda text, tools, prompt: {"content": text.removesuffix("<|end|>")}})
+    assert verdict.of("tools") != "proven"
+
+
+def test_texts_in_pieces_are_proven_too() -> None:
+    derivation, oracle = analyse(write("", JSON_CALLS))
+    reads = make_reads(derivation.graph)
+    reads["by character"] = lambda text, tools, prompt: {"content": "something else"}
+    verdict = prove(derivation, oracle, reads)
+    assert not verdict.proven
+    assert verdict.counterexample is not None
+    assert "by character" in verdict.counterexample.aspect
+
+
+def test_hidden_reasoning_is_never_called_proven() -> None:
+    verdict = check(write("", "", "[think]"))
+    assert verdict.of("reasoning") == "not established"
+    assert not verdict.proven
+    assert any("reasoning" in note for note in verdict.notes)
+
+
+def test_cases_share_no_word_with_questions() -> None:
+    derivation, _ = analyse(write(REASONING, JSON_CALLS))
+    cases = list(draw_cases("any", derivation.shape, derivation.calling, derivation.settings))
+    assert not any(holds_word(repr(case.question)) for case in cases)
+    assert cases == list(draw_cases("any", derivation.shape, derivation.calling, derivation.settings))
+    assert cases != list(draw_cases("other", derivation.shape, derivation.calling, derivation.settings))
