@@ -91,6 +91,8 @@ none | vllm | sglang) ;;
 *) refuse "there is no engine '$engine' here; there are vllm, sglang and none" ;;
 esac
 
+[ "$engine" != none ] || [ -z "$keep" ] || refuse "--keep needs a server: leave out --engine none"
+
 # A name that does not exist is told before anything is set up for minutes.
 if [ -n "$template" ] && [ ! -f "$template" ]; then
     set_up_library

@@ -65,6 +65,8 @@ class Workload:
 
     def find_fault(self, answer: Answer, parsers: str) -> str | None:
         """What is wrong with an answer, or None."""
+        if answer.cut:
+            return "it was not complete in time"
         if answer.status != 200:
             return f"HTTP status {answer.status}: {b''.join(answer.parts)[-300:]!r}"
         try:

@@ -31,7 +31,7 @@ class Reader:
     @cached_property
     def calls_format(self) -> ChatFormat:
         """The format where reasoning is somebody else's: there it is text like any other."""
-        return replace(self.format, reasoning=None)
+        return self.format.without_reasoning()
 
     @cached_property
     def special(self) -> dict[int, str]:

@@ -124,7 +124,9 @@ def test_help_is_the_demonstrations_own() -> None:
     assert "set -eu" not in done.stdout
 
 
-@pytest.mark.parametrize("wrong", [["--no-such-option"], ["--engine"], ["--engine", "llama.cpp"], ["one", "two"]])
+@pytest.mark.parametrize(
+    "wrong", [["--no-such-option"], ["--engine"], ["--engine", "llama.cpp"], ["one", "two"], ["--engine", "none", "--keep"]]
+)
 def test_wrong_arguments_are_told_before_anything_is_set_up(wrong: list[str]) -> None:
     done = run(*wrong)
     assert done.returncode == 2

@@ -13,36 +13,17 @@ from typing import Any, Literal, NamedTuple
 
 from vllm.tool_parsers.utils import get_json_schema_from_tools
 
-from chat_autoparser import (
-    Arguments,
-    ChatFormat,
-    Delta,
-    Marker,
-    ObjectBody,
-    ObjectNotation,
-    Slot,
-    StringNotation,
-    Tools,
-    ValueNotation,
-)
+from chat_autoparser import ChatFormat, Delta
 from chat_autoparser.constrain import build_structural_tag, prepend_reasoning
 from chat_autoparser.errors import ConstraintError
 from chat_autoparser.serve import ToolChoice
+from chat_autoparser.serve.json_calls import JSON_CALLS
 
 from . import LOG
 from .engine import enforces_tools, get_tag, has_form, hold, list_tools, read_choice
 from .reader import Reader
 
 State = Literal["ended", "open", "possible"]
-
-_JSON = ObjectNotation("{", '"', (Slot(Marker('": '), Marker()),), ", ", "}")
-_STRINGS = (StringNotation('"', '"'),)
-_ARGUMENTS = Arguments(True, _JSON, _STRINGS, ValueNotation(_STRINGS, "true", "false", "null", None, None, True))
-_BODY = ObjectBody(("name",), ("parameters",), array=True, keys=("name", "parameters"))
-_NOTHING = Marker()
-
-JSON_CALLS = ChatFormat(tools=Tools(_NOTHING, _NOTHING, _NOTHING, _NOTHING, ", ", _BODY, _ARGUMENTS))
-"""How calls are written where the model's own format cannot be enforced: as vLLM's JSON for calls that are required."""
 
 _MOST = 1024
 _told: OrderedDict[int, None] = OrderedDict()

@@ -1,7 +1,7 @@
 """A renderer for the package `renderers` (PrimeIntellect), for any chat template.
 
 That package keeps, for training on what models generate, one renderer for each model, written by hand. This one is derived:
-name it in its ``CustomRendererConfig(import_path="chat_autoparser.token_renderer:TokenRenderer")``, and it renders, parses
+name it in its ``CustomRendererConfig(import_path="chat_autoparser.export.token_renderer:TokenRenderer")``, and it renders, parses
 and bridges with the template of the tokenizer. Further fields of the config go to the template as switches.
 
 The interface is that of `renderers` 0.1.12 (``base.py``: ``Renderer``, ``RenderedTokens``, ``ParsedResponse``). This module
@@ -19,12 +19,12 @@ from pydantic import ConfigDict
 from renderers.base import ParsedResponse, ParsedToolCall, RenderedTokens, ToolCallParseStatus
 from renderers.configs import BaseRendererConfig
 
-from .analysis import analyze
-from .attribution import Attribution, attribute, attribute_tokens, find_written, mark_tokens
-from .bridge import Bridger
-from .format import ChatFormat
-from .message import fold_deltas
-from .renderer import Renderer, load_renderer
+from ..analysis import analyze
+from ..converse.attribution import Attribution, attribute, attribute_tokens, find_written, mark_tokens
+from ..converse.bridge import Bridger
+from ..format import ChatFormat
+from ..message import fold_deltas
+from ..ask.renderer import Renderer, load_renderer
 
 
 class TokenRendererConfig(BaseRendererConfig):  # type: ignore[misc]

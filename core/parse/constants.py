@@ -135,7 +135,7 @@ def _split_atoms(text: str) -> list[Atom]:
             atoms.append(Atom("blank", token))
             solid = ""
             continue
-        if solid and before in _CLOSES and token[:1] in _OPENS and depth <= 0:
+        if solid and depth <= 0 and ((before in _CLOSES and token[:1] in _OPENS) or _is_data(before, token[:1])):
             atoms += [Atom("solid", solid), Atom("blank", "")]
             solid = ""
         solid += token
@@ -145,7 +145,12 @@ def _split_atoms(text: str) -> list[Atom]:
 
 def _is_layout(blank: str, before: str, behind: str) -> bool:
     """Whether white space could be left out: beside a sign, or where a line ends; not between two words."""
-    return "\n" in blank or before in _CLOSES or behind in _OPENS
+    return "\n" in blank or before in _CLOSES or behind in _OPENS or _is_data(before, behind)
+
+
+def _is_data(before: str, behind: str) -> bool:
+    """Whether two signs belong to data in which white space says nothing."""
+    return (before in "{[,:" and behind in '"{[') or (before in '"}]' and behind in "}]:,")
 
 
 def match_atoms(atoms: tuple[Atom, ...], text: str, at: int, final: bool) -> int:

@@ -172,5 +172,7 @@ def _draw_resumed(drawer: Drawer, shape: Shape) -> Iterator[Case]:
     """Draw answers to the result of a tool."""
     texts = drawer.text
     yield Case("content", Question(None, texts(PLAIN_TEXTS), resumed=True), shape)
-    yield Case("tools", Question(None, None, drawer.calls(shape, [drawer.simple()]), resumed=True), shape)
+    for count in (1, 2):
+        calls = drawer.calls(shape, [drawer.simple() for _ in range(count)])
+        yield Case("tools", Question(None, None, calls, resumed=True), shape)
     yield Case("reasoning", Question(texts(PLAIN_TEXTS), texts(PLAIN_TEXTS), resumed=True), shape)
