@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
-
 from corpus import load_corpus
 from judge import is_same
 from turns import Turn, build_turns

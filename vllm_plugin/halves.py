@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from chat_autoparser.serve import OutputReader
+from chat_autoparser.serve.json_calls import JSON_CALLS
 
 from . import LOG
-from .constraint import JSON_CALLS, constrain, reads_json
+from .constraint import constrain, reads_json
 from .engine import DeltaMessage, ReasoningParser, ToolParser, list_tools, read_choice
 from .messages import Outbox, make_extracted
 from .reader import Reader, find_reader, find_reader_or_none, get_reader

@@ -17,11 +17,11 @@ from ..ask.budget import Budget
 from ..ask.question import Call, Question, Shape, Switches, build_history, build_messages, build_tools, build_turn
 from ..ask.renderer import Renderer
 from ..ask.words import make_named_id
+from ..constrain import write_turn
 from ..derive.record import make_shape
 from ..derive.types import find_json
-from ..errors import TemplateError
+from ..errors import ConstraintError, TemplateError
 from ..format import ChatFormat, Start
-from .writing import write_turn
 
 _BUDGET = Budget(seconds=120.0, renders=50_000, render_seconds=10.0)
 
@@ -108,8 +108,11 @@ class Author:
             return None
         if not all(word in plain for word in list_words(replace(question, reasoning=None))):
             return None
-        calls = [replace(call, arguments=find_written_json(call, plain)) for call in question.calls]
-        return write_turn(self.format.graph, start, question.reasoning, question.content, calls)
+        calls = tuple(replace(call, arguments=find_written_json(call, plain)) for call in question.calls)
+        try:
+            return write_turn(self.format.graph, make_message(replace(question, calls=calls)), start)
+        except ConstraintError:
+            return None
 
     def find_start(self, prompt: str) -> Start | None:
         """Return the state in which a prompt leaves the turn."""
@@ -156,6 +159,13 @@ def find_written_json(call: Call, text: str) -> str:
     known = read_arguments(call.arguments)
     place = find_json(text, known) if known is not None else None
     return text[slice(*place)] if place else call.arguments
+
+
+def make_message(question: Question) -> dict[str, Any]:
+    """Return a turn as a message of the OpenAI API."""
+    functions = [(call.id, {"name": call.name, "arguments": call.arguments}) for call in question.calls]
+    calls = [{"id": id, "type": "function", "function": function} for id, function in functions]
+    return {"reasoning_content": question.reasoning, "content": question.content, "tool_calls": calls}
 
 
 def read_message(message: Mapping[str, Any]) -> Question:

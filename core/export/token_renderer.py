@@ -20,11 +20,11 @@ from renderers.base import ParsedResponse, ParsedToolCall, RenderedTokens, ToolC
 from renderers.configs import BaseRendererConfig
 
 from ..analysis import analyze
+from ..ask.renderer import Renderer, load_renderer
 from ..converse.attribution import Attribution, attribute, attribute_tokens, find_written, mark_tokens
 from ..converse.bridge import Bridger
 from ..format import ChatFormat
 from ..message import fold_deltas
-from ..ask.renderer import Renderer, load_renderer
 
 
 class TokenRendererConfig(BaseRendererConfig):  # type: ignore[misc]
@@ -76,7 +76,7 @@ class TokenRenderer:
         roles = [str(message["role"]) for message in messages]
         if offsets is None:
             return RenderedTokens(token_ids=ids, message_indices=[-1] * len(ids), message_roles=roles)
-        stops = self._format.turn.stops
+        stops = self._format.stops
         written = find_written(self._renderer, found, messages, tools, stops=stops, **self._kwargs)
         sampled = mark_tokens([(one.start, one.end) for one in written], offsets)
         indices, content = _list_owners(found, offsets)

@@ -1,12 +1,12 @@
 """A stream in, deltas out: one walk through the graph of a turn.
 
-The parser stands in one *spot* at a time: a field of which it knows which nodes of the graph it may be. In a text, it looks for the next
-place at which a rule of the spot may begin. There a rule matches, does not, or may when more has come; then the text from that place on is
-held back. Where it matches, what is behind it must be what the rule leads to: a name must be a name and be followed by what follows
-names. Only then is it taken, and never taken back. Everything else is text.
+The parser stands in one *spot* at a time: a field of which it knows which nodes of the graph it may be. In a text, it looks
+for the next place at which a rule of the spot may begin. There a rule matches, does not, or may when more has come; then the
+text from that place on is held back. Where it matches, what is behind it must be what the rule leads to: a name must be a
+name and be followed by what follows names. Only then is it taken, and never taken back. Everything else is text.
 
-What must live here and nowhere else: the buffer, the spot, and what of the buffer is emitted. What is written as JSON lives in the writer,
-what the format says in the plan.
+What must live here and nowhere else: the buffer, the spot, and what of the buffer is emitted. What is written as JSON lives
+in the writer, what the format says in the plan.
 """
 
 from __future__ import annotations
@@ -185,6 +185,17 @@ class Machine:
             elif landing is not None:
                 return _MORE if more else landing
         return _MORE if more else None
+
+    def _find_best(self, places: tuple[int, ...], final: bool) -> Landing | object | None:
+        """Return where the rule leads that reaches furthest from one of some places; None, or that more is needed."""
+        best: Landing | None = None
+        more = False
+        for at in dict.fromkeys(places):
+            landing = self._find_landing(self.spot, at, final, self.at)
+            more = more or landing is _MORE
+            if isinstance(landing, Landing) and (best is None or landing.end > best.end):
+                best = landing
+        return _MORE if more else best
 
     def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | object | None:
         constant = rule.constant
@@ -518,18 +529,19 @@ class Machine:
         at = skip_blank(self.buffer, self.at)
         if at >= len(self.buffer) and not final:
             return False
-        landing = self._find_landing(self.spot, at, final, self.at)
-        if landing is _MORE:
+        best = self._find_best((self.at, at), final)
+        if best is _MORE:
             return False
-        if isinstance(landing, Landing) and (landing.rule.constant.core or landing.steps):
-            self._apply(landing, self.at)
+        if isinstance(best, Landing) and (best.rule.constant.core or best.steps):
+            self._apply(best, self.at)
             return True
         self._fall_back()
         return True
 
     def _fall_back(self) -> None:
         """Begin the turn with text: reasoning where it begins without a mark, else content."""
-        plain = [rule for rule in self.spot.rules if not rule.constant.core and rule.kind in ("reasoning", "content", "name", "key")]
+        kinds = ("reasoning", "content", "name", "key")
+        plain = [rule for rule in self.spot.rules if not rule.constant.core and rule.kind in kinds]
         for kind in ("reasoning", "content"):
             for rule in plain:
                 if rule.kind == kind:
@@ -598,12 +610,11 @@ class Machine:
     def _emit_text(self, end: int) -> None:
         """Emit the text up to a place. White space at the beginning waits until something visible follows."""
         text = self.buffer[self.at : end]
-        if self.spot.kind in ("content", "reasoning"):
-            if self.fresh:
-                if not text or text.isspace():
-                    self.scan = max(self.scan, end)
-                    return
-                self.fresh = False
+        if self.fresh and self.spot.kind in ("content", "reasoning"):
+            if not text or text.isspace():
+                self.scan = max(self.scan, end)
+                return
+            self.fresh = False
         if text:
             self._emit(text)
         self.at = end
@@ -745,16 +756,10 @@ class Machine:
 
     def _step_behind(self, final: bool) -> bool:
         """Find what follows a field that has ended."""
-        best: Landing | None = None
-        more = False
-        for at in dict.fromkeys((self.at, skip_blank(self.buffer, self.at))):
-            landing = self._find_landing(self.spot, at, final, self.at)
-            more = more or landing is _MORE
-            if isinstance(landing, Landing) and (best is None or landing.end > best.end):
-                best = landing
-        if more:
+        best = self._find_best((self.at, skip_blank(self.buffer, self.at)), final)
+        if best is _MORE:
             return False
-        if best is not None:
+        if isinstance(best, Landing):
             self._apply(best, self.at)
             return True
         if self.at >= len(self.buffer) and not final:

@@ -16,6 +16,7 @@ from typing import Any
 from ..ask.oracle import Oracle, Turn
 from ..ask.question import Call, Question, build_tools
 from ..derive.driver import Derivation
+from ..errors import BudgetError
 from ..format import Counterexample, Start, TurnGraph, Verdict
 from .cases import Case, draw_cases
 from .message import Message, compare, find_expected, write_message

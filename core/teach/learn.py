@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
-from ..ask.question import Call, Shape, build_tools
+from ..ask.question import Call, Question, Shape, build_tools
 from ..ask.words import make_id, make_word
-from ..converse.author import read_arguments
-from ..converse.writing import write_turn
-from ..errors import LessonError
+from ..constrain import write_turn
+from ..converse.author import make_message, read_arguments
+from ..errors import ConstraintError, LessonError
 from ..format import TAUGHT, Capabilities, ChatFormat, Counterexample, Verdict
 from .edges import Draft, cut_ending, make_plain, teach_calls, teach_reasoning
 from .lesson import Lesson, LessonCall
@@ -99,14 +100,13 @@ def _write_turns(format: ChatFormat, parts: frozenset[str]) -> Iterator[_Turn]:
     values: tuple[dict[str, Any], ...] = ({}, {"ka": "Some words."}, {"ka": 7, "kb": "more", "kc": [1, {"x": None}]})
     calls = [LessonCall(make_word("tool", n), each, f"{make_word('tool', n)}:{n}") for n, each in enumerate(values)]
     chosen: list[tuple[LessonCall, ...]] = [(), *((call,) for call in calls[1:]), (calls[1], calls[2])]
-    start = format.graph.starts[0]
     for reasoning, content, called in product(("", "One thought."), ("", "An answer."), chosen):
         if not (content or called) or (called and "tools" not in parts) or (not called and not reasoning):
             continue
         made = [Call.of(call.name, call.id or make_id(number), call.arguments) for number, call in enumerate(called)]
-        text = write_turn(format.graph, start, reasoning or None, content or None, made)
-        if text is not None:
-            yield _Turn(text, None, reasoning, content, called)
+        message = make_message(Question(reasoning or None, content or None, tuple(made)))
+        with suppress(ConstraintError):
+            yield _Turn(write_turn(format.graph, message), None, reasoning, content, called)
 
 
 def _read(format: ChatFormat, turn: _Turn) -> Counterexample | None:
