@@ -206,7 +206,7 @@ def measure_construction(repeats: int) -> float:
     (source,) = (source.text for source in load_corpus() if source.name == SHAPES["tagged"])
     format = ca.analyze(source, bos_token="<s>", eos_token="</s>")
     tools = make_tools(make_fields(1000))
-    prompt = "x" * 1000 + (format.turn.headers[0] if format.turn.headers else "")
+    prompt = "x" * 1000 + format.header
     times = []
     for _ in range(repeats * 100):
         start = time.perf_counter()

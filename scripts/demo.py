@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import chat_autoparser as ca
-from chat_autoparser.check import choose_tokens
-from chat_autoparser.description import Line, Span, lay_out, make_visible, measure
-from chat_autoparser.display import Display, make_line
-from chat_autoparser.example import ARGUMENTS, NAMES, make_example
+from chat_autoparser.constrain import make_example
+from chat_autoparser.constrain.example import ARGUMENTS, NAMES
 from chat_autoparser.message import fold_deltas
+from chat_autoparser.show.describe import lay_out
+from chat_autoparser.show.display import Display
+from chat_autoparser.show.sources import choose_tokens
+from chat_autoparser.show.spans import Line, Span, make_visible, measure
 
 TEMPLATE = Path(__file__).with_name("demo.jinja")
 
@@ -81,12 +83,12 @@ def main() -> int:
     _show_template(display, path, renderer)
     print_title(display, "2. What its renders tell", f"questioned and proven in {seconds * 1000:.0f} ms")
     display.print(*(indent(line) for line in lay_out(format)))
-    generation = _generate(path, renderer, format)
+    generation = _generate(path, format)
     print_title(display, "3. What a model writes, as it comes", f"{generation.origin}; on the right, what is sent on")
     deltas = list(_stream(display, format, generation))
     print_title(display, "4. The message", "all of that together")
     message = json.dumps(fold_deltas(deltas), ensure_ascii=False, indent=2)
-    display.print(*(make_line(("text", f"  {make_visible(line)}")) for line in message.splitlines()))
+    display.print(*(Line.of(("text", f"  {make_visible(line)}")) for line in message.splitlines()))
     return 0
 
 
@@ -94,18 +96,18 @@ def _show_template(display: Display, path: Path, renderer: ca.Renderer) -> None:
     lines = (renderer.source or "").splitlines()
     if path == TEMPLATE:
         print_title(display, "1. A chat template", "made up for this demo: no program can know its markers")
-        display.print(*(make_line(("note", f"  {make_visible(line)}")) for line in lines))
+        display.print(*(Line.of(("note", f"  {make_visible(line)}")) for line in lines))
     else:
         print_title(display, "1. A chat template", f"{path}, {len(lines)} lines of Jinja")
 
 
-def _generate(path: Path, renderer: ca.Renderer, format: ca.ChatFormat) -> Generation:
+def _generate(path: Path, format: ca.ChatFormat) -> Generation:
     """Return the output to stream: one written by hand for the demo's own template, else a turn that is rendered."""
     if path == TEMPLATE:
         return Generation("[assistant]\n(:ponder:)", OUTPUT, "written by hand")
-    example = make_example(renderer, format)
+    example = make_example(format.graph)
     text = example.text
-    for stop in format.turn.stops:
+    for stop in format.stops:
         text = text.removesuffix(stop)  # the engine stops there and does not show it
     return Generation(example.prompt, text, "a turn that the template renders")
 
@@ -153,7 +155,7 @@ def _describe_delta(delta: ca.Delta | None) -> list[Span]:
 
 
 def print_title(display: Display, title: str, remark: str) -> None:
-    display.print(make_line(), make_line(("title", title), ("note", f"  ({remark})")), make_line())
+    display.print(Line.of(), Line.of(("title", title), ("note", f"  ({remark})")), Line.of())
 
 
 def indent(line: Line) -> Line:

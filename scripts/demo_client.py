@@ -16,8 +16,8 @@ from typing import Any
 from demo import indent, print_title
 from serving import ENVIRONMENT, STAND_INS, Server
 
-from chat_autoparser.description import make_visible
-from chat_autoparser.display import Display, make_line
+from chat_autoparser.show.display import Display
+from chat_autoparser.show.spans import Line, make_visible
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -40,7 +40,7 @@ def show_command(display: Display, command: Sequence[str], path: Sequence[Path] 
     lines = [" ".join(words), *re.split(r" (?=--)", text)]
     for number, line in enumerate(lines):
         end = " \\" if number < len(lines) - 1 else ""
-        display.print(make_line(("note", f"{'  $ ' if number == 0 else '      '}{line}{end}")))
+        display.print(Line.of(("note", f"{'  $ ' if number == 0 else '      '}{line}{end}")))
 
 
 def watch(seconds: float) -> None:
@@ -56,7 +56,7 @@ def show_server(display: Display, server: Server) -> None:
     print_title(display, "2. What the server says it derived", f"up after {server.seconds:.0f} s")
     said = list_said(server.log.read_text("utf-8", "replace"))
     for line in said or [f"nothing; its whole log is {server.log}"]:
-        display.print(make_line(("text", f"  {make_visible(line)}")))
+        display.print(Line.of(("text", f"  {make_visible(line)}")))
 
 
 def list_said(log: str) -> list[str]:
@@ -95,7 +95,7 @@ def show_reply(display: Display, server: Server, request: Request) -> dict[str, 
     start = time.monotonic()
     for kind, style, piece in _stream(client, request, message):
         spans = ("note", f"{(time.monotonic() - start) * 1000:6.0f} ms  "), ("label", f"{kind:<11}")
-        display.print(indent(make_line(*spans, (style, make_visible(piece, layout=True)))))
+        display.print(indent(Line.of(*spans, (style, make_visible(piece, layout=True)))))
     return message
 
 
@@ -124,7 +124,7 @@ def _stream(client: Any, request: Request, message: dict[str, Any]) -> Iterator[
 def show_message(display: Display, message: dict[str, Any]) -> None:
     """Print a message as JSON, without what is empty."""
     shown = json.dumps({key: value for key, value in message.items() if value}, ensure_ascii=False, indent=2)
-    display.print(*(make_line(("text", f"  {make_visible(line)}")) for line in shown.splitlines()))
+    display.print(*(Line.of(("text", f"  {make_visible(line)}")) for line in shown.splitlines()))
 
 
 def keep_up(display: Display, server: Server, request: Request) -> None:
@@ -133,8 +133,8 @@ def keep_up(display: Display, server: Server, request: Request) -> None:
     body.pop("extra_body", None)
     command = f"curl -N {server.url}/v1/chat/completions -H 'Content-Type: application/json' -d "
     lines = (f"The server stays up at {server.url}/v1 until you press Ctrl-C. Ask it the same, for example:", "")
-    display.print(make_line(), *(make_line(("text", f"  {line}")) for line in lines))
-    display.print(make_line(("note", f"  {command}{shlex.quote(json.dumps(body, ensure_ascii=False))}")))
+    display.print(Line.of(), *(Line.of(("text", f"  {line}")) for line in lines))
+    display.print(Line.of(("note", f"  {command}{shlex.quote(json.dumps(body, ensure_ascii=False))}")))
     try:
         while server.is_alive():
             time.sleep(1)

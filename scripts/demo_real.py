@@ -20,7 +20,8 @@ from demo_names import UnknownTemplateError, find_template
 from real_model import FOLDER, NAME, RealModelError, list_command, make_real_model, serve_real_model
 from serving import STAND_INS, ServerError
 
-from chat_autoparser.display import Display, make_line
+from chat_autoparser.show.display import Display
+from chat_autoparser.show.spans import Line
 
 TEMPLATE = "Qwen-Qwen3-0.6B"
 """In the style of markers that the model was trained on, with calls that it was not."""
@@ -90,19 +91,19 @@ def main() -> int:
             message = show_reply(display, server, CALL)
             print_title(display, "5. The message", "of the second answer")
             show_message(display, message)
-            display.print(make_line(), make_line(("note", f"  {_judge(message)}")))
+            display.print(Line.of(), Line.of(("note", f"  {_judge(message)}")))
             if options.keep:
                 keep_up(display, server, CALL)
     except ServerError as error:
         print(f"\ndemo: {error}", file=sys.stderr)
         return 1
-    display.print(make_line(), make_line(("note", "  (the server is stopped)")))
+    display.print(Line.of(), Line.of(("note", "  (the server is stopped)")))
     return 0
 
 
 def _show_question(display: Display, title: str, request: dict[str, Any]) -> None:
     print_title(display, title, "what the openai client gets, piece by piece")
-    display.print(make_line(("label", "             question   "), ("text", request["messages"][0]["content"])), make_line())
+    display.print(Line.of(("label", "             question   "), ("text", request["messages"][0]["content"])), Line.of())
 
 
 def _judge(message: dict[str, Any]) -> str:

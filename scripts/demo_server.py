@@ -27,9 +27,9 @@ from serving import STAND_INS, ServerError
 from tiny_model import BOS, EOS, make_model
 
 import chat_autoparser as ca
-from chat_autoparser.description import make_visible
-from chat_autoparser.display import Display, make_line
-from chat_autoparser.example import make_example
+from chat_autoparser.constrain import make_example
+from chat_autoparser.show.display import Display
+from chat_autoparser.show.spans import Line, make_visible
 
 TEMPLATE = "GLM-4.6"
 FOLDER = ROOT / "build" / "demo-models"
@@ -83,8 +83,8 @@ def choose_turn(subject: Subject, format: ca.ChatFormat) -> Shown | None:
 
 def make_turn(renderer: ca.Renderer, format: ca.ChatFormat) -> Shown:
     """A turn for a template whose renders of answers do not continue its generation prompts; its meaning is not checked."""
-    text = make_example(renderer, format).text
-    for stop in format.turn.stops:
+    text = make_example(format.graph).text
+    for stop in format.stops:
         text = text.removesuffix(stop)
     messages = [{"role": "user", "content": "What will the weather be in Oslo, and when does the next train leave Bergen?"}]
     case = Case("example", messages, TOOLS if format.tools else None, {}, text, {})
@@ -121,7 +121,7 @@ def _serve(display: Display, options: argparse.Namespace, model: Path, lines: in
         with engine.serve_real(model, model / "log", watch=watch) as server:
             show_server(display, server)
             print_title(display, "3. What the model is made to write", f"{shown.origin}{_say_switches(case)}")
-            display.print(*(make_line(("note", f"  {make_visible(line)}")) for line in case.text.splitlines()))
+            display.print(*(Line.of(("note", f"  {make_visible(line)}")) for line in case.text.splitlines()))
             print_title(display, "4. What the openai client receives", "streamed; one line for each piece")
             message = show_reply(display, server, request)
             print_title(display, "5. The message", "all of that together")
@@ -132,7 +132,7 @@ def _serve(display: Display, options: argparse.Namespace, model: Path, lines: in
     except ServerError as error:
         print(f"\ndemo: {error}", file=sys.stderr)
         return 1
-    display.print(make_line(), make_line(("note", "  (the server is stopped)")))
+    display.print(Line.of(), Line.of(("note", "  (the server is stopped)")))
     return 1 if fault else 0
 
 
@@ -142,7 +142,7 @@ def _judge(display: Display, case: Case, message: dict[str, Any]) -> str | None:
         return None
     fault = find_fault(case.expected, {key: value for key, value in message.items() if key != "finish"})
     verdict = f"This is wrong: {fault}" if fault else "These are exactly the fields that the turn was made of."
-    display.print(make_line(), make_line(("bad" if fault else "note", f"  {verdict}")))
+    display.print(Line.of(), Line.of(("bad" if fault else "note", f"  {verdict}")))
     return fault
 
 

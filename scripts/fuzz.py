@@ -20,7 +20,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any
 
 from corpus import load_corpus
@@ -40,16 +40,14 @@ NONSENSE = ["\0", "\ud800", "\r\n", " ", "\n\n", "{", "}", "[[", "]", '"', "'", 
 PROSE = ["Hello. ", "find", "what", "limit", "3", "true", "null", "é漢🦓", '{"name": "find", "arguments": {', "x" * 300]
 
 
-def list_texts(value: Any) -> Iterator[str]:
-    """Yield all structure texts of a format."""
-    if is_dataclass(value):
-        for field in fields(value):
-            yield from list_texts(getattr(value, field.name))
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from list_texts(item)
-    elif isinstance(value, str) and 0 < len(value) < 60:
-        yield value
+def list_texts(format: ca.ChatFormat) -> Iterator[str]:
+    """Yield all texts that stand between fields, and what they are taken for in words."""
+    views = (format.reasoning, format.content, format.tools)
+    marks = (getattr(view, field.name) for view in views if view for field in fields(view))
+    texts = [mark.text for mark in marks if isinstance(mark, ca.Marker)]
+    for graph in (format.graph.turn, *(inside for _, inside in format.graph.insides)):
+        texts += [part for edge in graph.edges for part in edge.parts]
+    yield from (text for text in (*texts, *format.stops) if 0 < len(text) < 60)
 
 
 def write_output(source: random.Random, markers: list[str]) -> str:
@@ -99,7 +97,7 @@ def check(format: ca.ChatFormat, markers: list[str], seed: int) -> str:
     source = random.Random(seed)
     text = write_output(source, markers)
     tools = source.choice((TOOLS, None, []))
-    prompt = source.choice((None, "", *format.turn.headers))
+    prompt = source.choice((None, "", *(start.prompt for start in format.graph.starts)))
     whole = read(format, [text], tools, prompt)
     for pieces in (list(text), split(source, text)):
         if read(format, pieces, tools, prompt) != whole:
@@ -123,7 +121,7 @@ def main() -> int:
             formats.append((template.name, ca.analyze(template.text, bos_token="<s>", eos_token="</s>")))
         except ca.AutoparserError:
             continue
-    markers = {name: sorted(set(list_texts((f.turn, f.reasoning, f.content, f.tools)))) for name, f in formats}
+    markers = {name: sorted(set(list_texts(f))) for name, f in formats}
     tracemalloc.start()
     seed, failures, end = chosen.seed, 0, time.monotonic() + chosen.seconds
     while time.monotonic() < end and failures < 5:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from concurrent.futures import Future
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Any
 

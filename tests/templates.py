@@ -224,8 +224,9 @@ def load_source(name: str) -> str:
 
 @cache
 def get_format(shape: str) -> ChatFormat:
-    """Return the format that is derived from a template."""
-    return ca.analyze(load_source(SAMPLES[shape].template), bos_token=BOS, eos_token=EOS)
+    """Return the format that is derived from a template; however busy the machine is, it has the time for that."""
+    renderer = ca.load_renderer(load_source(SAMPLES[shape].template), bos_token=BOS, eos_token=EOS)
+    return ca.analyze(renderer.within(ca.Budget(seconds=600)))
 
 
 @cache

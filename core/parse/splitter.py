@@ -1,8 +1,9 @@
 """Reasoning alone: what a server needs that asks one parser for the reasoning and another one for the rest.
 
-The first stage is the :class:`ReasoningSplitter`: it emits reasoning, and hands everything from the first thing on that is none to
-the second, verbatim but for the end of reasoning. The second is a :class:`StreamParser` made with ``after_reasoning``. Together they
-give what one parser over the whole gives. The splitter is that one parser, stopped where it would begin to do something else.
+The first stage is the :class:`ReasoningSplitter`: it emits reasoning, and hands everything from the first thing on that is
+none to the second, verbatim but for the end of reasoning. The second is a :class:`StreamParser` made with
+``after_reasoning``. Together they give what one parser over the whole gives. The splitter is that one parser, stopped where
+it would begin to do something else.
 """
 
 from __future__ import annotations

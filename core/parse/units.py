@@ -137,7 +137,15 @@ def read_empty(nodes: tuple[Node, ...]) -> str:
     return ""
 
 
-_KINDS: dict[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object", type(None): "null"}
+_KINDS: dict[type, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    list: "array",
+    dict: "object",
+    type(None): "null",
+}
 
 
 def read_json(text: str) -> tuple[str, str] | None:
@@ -170,7 +178,7 @@ def convert(raw: str, nodes: tuple[Node, ...], types: tuple[str, ...]) -> str:
     strings = [node for node in nodes if node.type == "string" and isinstance(node.codec, Text)]
     order = [kind for kind in types if kind != "string"] if types else [""]
     if types and "string" in types:
-        order = list(types[: types.index("string")]) + ["string"] + list(types[types.index("string") + 1 :])
+        order = list(types)
     for kind in order:
         if kind == "string":
             break

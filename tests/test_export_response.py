@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import copy
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
-
 from corpus import load_corpus
 from judge import is_same
 from turns import Turn, build_turns
 
-import chat_autoparser as ca
-from chat_autoparser.command import main
+from chat_autoparser.analysis import analyze
+from chat_autoparser.export.response import compare_response_template
+from chat_autoparser.format.chat_format import ChatFormat
+from chat_autoparser.show.command import main
 
 chat_parsing = pytest.importorskip("transformers.utils.chat_parsing", reason="for transformers 5.13 and newer")
 
@@ -38,9 +36,9 @@ INEXPRESSIBLE = {
 }
 
 
-def load(name: str) -> tuple[str, ca.ChatFormat]:
+def load(name: str) -> tuple[str, ChatFormat]:
     source = next(source for source in load_corpus(name) if name in source.names)
-    return source.text, ca.analyze(source.text, bos_token="<s>", eos_token="</s>")
+    return source.text, analyze(source.text, bos_token="<s>", eos_token="</s>")
 
 
 def find_fault(turn: Turn, template: dict[str, Any]) -> str | None:
@@ -62,7 +60,7 @@ def test_transformers_reads_what_the_template_renders(name: str) -> None:
     turns = [turn for turn in build_turns(name, text, quick=True) if not turn.unreadable]
     assert len(turns) >= 4
     assert not [(turn.name, fault) for turn in turns if (fault := find_fault(turn, written.template))]
-    assert not ca.compare_response_template(format, written.template)
+    assert not compare_response_template(format, written.template)
 
 
 @pytest.mark.parametrize("name", INEXPRESSIBLE)
@@ -79,11 +77,11 @@ def test_a_disagreement_is_found_and_shown(tmp_path: Path, capsys: pytest.Captur
     assert template is not None
     template["fields"]["thinking"]["close"] = "</thought>"
     template["fields"]["tool_calls"]["open_pattern"] = "<call>"
-    faults = ca.compare_response_template(format, template)
+    faults = compare_response_template(format, template)
     assert [fault.partition(":")[0] for fault in faults] == ["thinking", "tool_calls"]
     config = {"chat_template": text, "eos_token": "</s>", "response_template": template}
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
     assert main(["inspect", str(tmp_path)]) == 0
     assert "disagrees" in capsys.readouterr().out
-    assert ca.compare_response_template(format, {"fields": {}}) != ()
-    assert ca.compare_response_template(format, None) != ()
+    assert compare_response_template(format, {"fields": {}}) != ()
+    assert compare_response_template(format, None) != ()
