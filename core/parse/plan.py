@@ -87,6 +87,12 @@ class Spot:
         self._beginning: dict[str, tuple[Rule, ...]] = {}
         self._short: dict[str, tuple[Rule, ...]] = {}
 
+    @property
+    def falls_back(self) -> Kind:
+        """What a turn begins with where none of the rules of its beginning matches."""
+        plain = {rule.kind for rule in self.rules if not rule.constant.core}
+        return "reasoning" if "reasoning" in plain else "content"
+
     def list_short(self, sign: str) -> tuple[Rule, ...]:
         """Return the rules that a character may begin, whatever white space they have before it."""
         found = self._short.get(sign)

@@ -38,13 +38,15 @@ class StreamParser(Machine):
 
     @property
     def in_reasoning(self) -> bool:
-        """Whether the next character is read as reasoning."""
-        return self.spot.kind == "reasoning"
+        """Whether the next character is read as reasoning, if it is no structure."""
+        return self.spot.kind == "reasoning" or (self.spot.kind == "start" and self.spot.falls_back == "reasoning")
 
     @property
     def reasoning_ended(self) -> bool:
-        """Whether reasoning was closed, or something else has begun."""
-        return self.ended_reasoning or self.spot.kind not in ("start", "reasoning")
+        """Whether reasoning was closed, or something else has begun; also where a prompt leaves no place for it."""
+        if self.spot.kind == "start":
+            return self.ended_reasoning or all(rule.kind != "reasoning" for rule in self.spot.rules)
+        return self.ended_reasoning or self.spot.kind != "reasoning"
 
     @property
     def calls_seen(self) -> int:
