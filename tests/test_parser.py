@@ -110,11 +110,11 @@ def test_deep_values(shape: str) -> None:
 def test_what_the_prompt_has_written_is_read_and_not_emitted(shape: str) -> None:
     """A prompt may go on into the turn: into reasoning, behind it, or into content; what stands before the turn is nothing."""
     form, lead, end = get_format(shape), write_lead(shape)[0], SAMPLES[shape].think[1]
-    cut = lead.index(REASONING) + 5
-    begun = [(lead[:cut], lead[cut:], REASONING[5:], None), (lead[: lead.index(REASONING)], lead[lead.index(REASONING) :], REASONING, None)]
-    begun += [(lead, "", None, None), (lead + "It is", "", None, None)]
+    cut = lead.index(REASONING) + 4
+    begun: list[tuple[str, str, str | None]] = [(lead[:cut], lead[cut:], REASONING[4:]), (lead, "", None), (lead + "It is", "", None)]
+    begun.append((lead[: lead.index(REASONING)], lead[lead.index(REASONING) :], REASONING))
     for before in ("", f"{SAMPLES[shape].think[0]} of {end} and {SAMPLES[shape].opener}"):
-        for written, rest, reasoning, _ in begun:
+        for written, rest, reasoning in begun:
             reading = read_all_ways(form, rest + " twelve.", TOOLS, before + write_prompt(shape) + written)
             assert reading.reasoning == reasoning, written
             assert (reading.content or "").strip() == "twelve.", written
