@@ -24,7 +24,7 @@ from chat_autoparser.serve import (
     list_special_tokens,
     publish_counters,
 )
-from chat_autoparser.serve.formats import LONGEST, analyse_apart
+from chat_autoparser.serve.apart import LONGEST, Analyst
 
 DEMO = (ROOT / "scripts" / "demo.jinja").read_text()
 CHATML = """{%- for m in messages %}<|im_start|>{{ m.role }}
@@ -261,11 +261,23 @@ def test_what_is_not_proven_is_said_with_what_to_do(caplog: pytest.LogCaptureFix
 
 
 def test_a_request_s_template_is_analysed_in_another_process() -> None:
-    assert analyse_apart(CHATML, {}, 20) == analyze(CHATML)
-    with pytest.raises(AutoparserError):
-        analyse_apart("{{ raise_exception('no') }}", {}, 20)
-    with pytest.raises(BudgetError):
-        analyse_apart(" " * (LONGEST + 1), {})
+    analyst = Analyst()
+    analyst.start()
+    process = analyst._process
+    assert process is not None
+    for _ in range(3):
+        assert analyst.analyse(CHATML, {}, 20) == analyze(CHATML)
+        with pytest.raises(AutoparserError):
+            analyst.analyse("{{ raise_exception('no') }}", {}, 20)
+        with pytest.raises(BudgetError):
+            analyst.analyse(" " * (LONGEST + 1), {}, 20)
+        with pytest.raises(BudgetError):
+            analyst.analyse(ENDLESS, {}, 0.2)
+    assert analyst._process is process, "it was started more than once"
+    process.kill()
+    process.wait()
+    assert analyst.analyse(CHATML, {}, 20) == analyze(CHATML), "it is started anew"
+    analyst._stop()
 
 
 HOSTILE = {

@@ -25,7 +25,7 @@ from .engine import IS_033, TEMPLATE, ParserManager, load_chat_template
 from .halves import AutoReasoningParser, AutoToolParser
 from .messages import CutCall
 from .parser import AutoParser
-from .reader import Server, find_given, get_reader, note_server, submit_given
+from .reader import FORMATS, Server, find_given, get_reader, note_server, submit_given
 
 _HARMONY = {"tool_parser_name": "openai", "reasoning_parser_name": "openai_gptoss"}
 """vLLM's own parsers, for the one kind of model whose outputs it reads itself and lets no other parser see."""
@@ -168,6 +168,8 @@ def _start_renderer(original: Callable[..., None], *args: Any, **kwargs: Any) ->
     original(*args, **kwargs)
     if _is_ours(given["self"].parser):
         watch_answers()
+        if given.get("trust_request_chat_template"):
+            FORMATS.prepare()
 
 
 def _is_ours(parser: Any) -> bool:

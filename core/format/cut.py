@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from unicodedata import category
 
-_TOKEN = re.compile(r"</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[/?\w+\]|\w+|\s+|[`~*#=|+-]{2,}|.", re.DOTALL)
+def _list_signs(*categories: str) -> str:
+    """Return the brackets and quotation marks of Unicode, beyond ASCII, that open or close."""
+    return "".join(chr(code) for code in range(0x80, 0x10000) if category(chr(code)) in categories)
+
+
+_OPEN, _CLOSE = _list_signs("Ps", "Pi"), _list_signs("Pe", "Pf")
+TOKEN = re.compile(
+    r"</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[/?\w+\]"
+    rf"|[{_OPEN}][^\s{_OPEN}{_CLOSE}]+(?:[{_CLOSE}]|\Z)"
+    r"|\w+|\s+|[`~*#=|+-]{2,}|.",
+    re.DOTALL,
+)
+"""A word, a tag or bracketed word, white space, a run of one sign, or a sign."""
 
 
 @lru_cache(maxsize=4096)
 def find_boundaries(text: str) -> frozenset[int]:
     """Return the places where a text may be cut."""
-    return frozenset({0, *(found.end() for found in _TOKEN.finditer(text))})
+    return frozenset({0, *(found.end() for found in TOKEN.finditer(text))})
 
 
 def cut_common_start(texts: list[str]) -> str:

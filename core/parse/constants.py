@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from ..format.cut import TOKEN
+
 NO, MORE = -1, -2
 """What a match answers instead of the place behind it: the text is not there, or may be there when more has come."""
 
-_TOKEN = re.compile(r"</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[/?\w+\]|\w+|\s+|[`~*#=|+-]{2,}|.", re.DOTALL)
 _MARK = re.compile(r"\S*[^\w\s]\S*")
 _QUOTED = re.compile(r"\"[^\"]*\"?|'[^']*'?")
 _BLANK = re.compile(r"\s*")
@@ -129,7 +130,7 @@ def _split_atoms(text: str) -> list[Atom]:
     """Cut a text at the white space that is layout, and between two tags."""
     atoms: list[Atom] = []
     solid, depth = "", 0
-    for found in _TOKEN.finditer(text):
+    for found in TOKEN.finditer(text):
         token = found[0]
         before, behind = text[max(found.start() - 1, 0) : found.start()], text[found.end() : found.end() + 1]
         if token.isspace() and depth <= 0 and _is_layout(token, before, behind):

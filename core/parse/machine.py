@@ -395,7 +395,7 @@ class Machine:
         """Whether a text may be the key of an entry here."""
         if "\n" in key:
             return False
-        if self.frames:
+        if self.frames or not self._is_raw():
             return True
         call = self.writer.call
         name = here.find("name")
@@ -407,6 +407,12 @@ class Machine:
         if properties is None:
             properties = self._properties[name] = self.tools.get_parameters(name).list_properties()
         return not properties or key in properties or (here.rule.constant.firm and _KEY.fullmatch(key) is not None)
+
+    def _is_raw(self) -> bool:
+        """Whether a value is being read that nothing but what follows it ends."""
+        if self.spot.kind != "value" or self.behind:
+            return False
+        return any(isinstance(node.codec, Text) and not node.codec.quoted for node in self.spot.nodes)
 
     # Going on ------------------------------------------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ Guard = Literal["", "tool", "structure"]
 
 _SHORT = ("name", "id")
 _FIELDS = ("name", "id", "key", "value", "arguments")
-_KINDS: tuple[Kind, ...] = ("name", "id", "key", "arguments", "value", "end", "reasoning", "content", "start")
+_KINDS: tuple[Kind, ...] = ("name", "id", "key", "end", "arguments", "value", "reasoning", "content", "start")
 _ORDER: dict[Kind, int] = {kind: number for number, kind in enumerate(_KINDS)}
 
 
@@ -172,6 +172,10 @@ class Plan:
 
     def strip_stop(self, text: str) -> str:
         """Return what of a text at the end of a turn the model writes before the end of turn."""
+        bare = text.rstrip()
+        fitting = [stop.rstrip() for stop in self.stops if bare.endswith(stop.rstrip())]
+        if fitting:
+            return bare.removesuffix(min(fitting, key=len))
         if self.turn_end.strip():
             return text.removesuffix(self.turn_end)
         places = [text.find(stop) for stop in self.stops if stop in text]

@@ -8,11 +8,7 @@ used first to go; the server's own formats are not in it and cannot be evicted.
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import subprocess
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,6 +22,7 @@ from ..ask.renderer import load_renderer
 from ..errors import AutoparserError, BudgetError, MissingTemplateError
 from ..format import ChatFormat
 from ..teach.lesson import load_environment_lessons
+from .apart import ANALYST
 from .counters import COUNTERS, Counters
 from .report import report_format, warn_of_doubts
 
@@ -43,10 +40,6 @@ PATIENCE = 4.0
 CAPACITY = 64
 """How many formats of requests' templates are kept."""
 
-LONGEST = 400_000
-"""How many characters a request's template may have."""
-
-_WAIT = 9.0  # seconds more that an analysis may take from start to end, on a machine that is busy
 _WAITING = 32  # templates that may wait; what comes while so many do is not analysed
 
 
@@ -70,7 +63,7 @@ class Formats:
         self._seconds = seconds
         self._capacity = capacity
         self._counters = counters
-        self._apart = apart or analyse_apart
+        self._apart = apart or ANALYST.analyse
         self._lock = Lock()
         self._pinned: dict[Hashable, ChatFormat] = {}
         self._kept: OrderedDict[Hashable, ChatFormat] = OrderedDict()
@@ -112,6 +105,13 @@ class Formats:
         self._log.info("%s", report_format(format, name, perf_counter() - start))
         warn_of_doubts(format, name, self._log)
         return format
+
+    def prepare(self) -> None:
+        """Get ready to analyse templates of requests, while a server starts; without it the first of them does that."""
+        try:
+            ANALYST.start()
+        except OSError as error:
+            self._log.warning("chat-autoparser: no process can be started to analyse requests' templates: %s", error)
 
     def find(self, source: str, **special_tokens: str) -> ChatFormat | None:
         """Return the format of a request's template if it is known; waits for nothing."""
@@ -174,39 +174,6 @@ class Formats:
     def _refuse(self, reason: str) -> None:
         self._counters.add("refused_analyses")
         self._log.warning("chat-autoparser: a request's chat template is not understood, all is content: %s", reason)
-
-
-def analyse_apart(source: str, special_tokens: Mapping[str, str], seconds: float = SECONDS) -> ChatFormat:
-    """Return the format of a template, derived in a process of its own that is ended after its time.
-
-    Raises :class:`AutoparserError` where the template is not understood or exceeds its bounds. Costs the start of a Python
-    process, some 0.2 s, in a thread that only waits.
-    """
-    if len(source) > LONGEST:
-        raise BudgetError(f"it has {len(source)} characters, and {LONGEST} are allowed")
-    task = {"source": source, "special_tokens": dict(special_tokens), "seconds": seconds}
-    path = os.pathsep.join(entry for entry in sys.path if entry)
-    environment = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONIOENCODING": "utf-8"}
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", f"{__package__}.worker"],
-            input=json.dumps(task).encode(),
-            capture_output=True,
-            env=environment,
-            timeout=seconds + _WAIT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise BudgetError(f"its analysis was ended after {seconds + _WAIT:g} s") from None
-    except OSError as error:
-        raise BudgetError(f"no process can be started to analyse it ({error})") from None
-    try:
-        answer = json.loads(done.stdout)
-    except ValueError:
-        raise BudgetError(f"its analysis ended with status {done.returncode}, for want of time or memory") from None
-    if "error" in answer:
-        raise AutoparserError(answer["error"])
-    return ChatFormat.from_dict(answer["format"])
 
 
 def _analyse_own(template: Any, special_tokens: dict[str, str], budget: Budget) -> ChatFormat:

@@ -1,42 +1,75 @@
-"""Analyses one chat template in a process that may die: what :func:`chat_autoparser.serve.formats.analyse_apart` starts.
+"""Analyses chat templates that nobody trusts: the process that :class:`chat_autoparser.serve.apart.Analyst` starts.
 
-Reads a task from its standard input and writes the format, or why there is none, to its standard output, as JSON.
+Reads a task a line from its standard input, and writes for each a line with the format, or why there is none, to its
+standard output, as JSON. Each task is done by a fork, which may die of it. Ends where its input ends.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import sys
+import time
+
+from chat_autoparser import BudgetError, analyze, load_renderer
+from chat_autoparser.ask.budget import Budget
 
 _MEMORY = 1 << 30
 _WAITS = 8  # how much longer it may take where the machine is busy
+_POLL = 0.002
 
 
 def main() -> None:
-    """Read a task, do it within its bounds, and write what became of it."""
-    task = json.load(sys.stdin)
-    _bound(float(task["seconds"]))
-    from chat_autoparser import analyze, load_renderer
-    from chat_autoparser.ask.budget import Budget
+    """Do one task after another."""
+    for line in sys.stdin.buffer:
+        child = os.fork()
+        if not child:
+            os._exit(_work(line))
+        if not _wait(child, json.loads(line)["seconds"] * _WAITS):
+            _answer({"error": "it takes too much time or memory", "bounds": True})
 
+
+def _wait(child: int, seconds: float) -> bool:
+    """Wait for a fork, and end it when its time is over; returns whether it has done its task."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            return status == 0
+        if time.monotonic() > deadline:
+            os.kill(child, signal.SIGKILL)
+        time.sleep(_POLL)
+
+
+def _work(line: bytes) -> int:
+    task = json.loads(line)
+    _bound(task["seconds"])
     budget = Budget(seconds=task["seconds"] * _WAITS, render_seconds=task["seconds"])
     answer: dict[str, object]
     try:
-        answer = {"format": analyze(load_renderer(task["source"], **task["special_tokens"]).within(budget)).to_dict()}
+        renderer = load_renderer(task["source"], **task["special_tokens"]).within(budget)
+        answer = {"format": analyze(renderer).to_dict()}
+    except MemoryError:
+        return 1
     except Exception as error:
-        answer = {"error": str(error) or type(error).__name__}
-    json.dump(answer, sys.stdout)
+        answer = {"error": str(error) or type(error).__name__, "bounds": isinstance(error, BudgetError)}
+    _answer(answer)
+    return 0
+
+
+def _answer(answer: dict[str, object]) -> None:
+    sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
+    sys.stdout.buffer.flush()
 
 
 def _bound(seconds: float) -> None:
-    with contextlib.suppress(ImportError, OSError, ValueError):  # not everywhere; the parent has its own clock
+    with contextlib.suppress(ImportError, OSError, ValueError):  # not everywhere; time is bounded in any case
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    with contextlib.suppress(AttributeError):
-        signal.setitimer(signal.ITIMER_PROF, seconds)  # time on the processor: then the signal ends this process
+    signal.setitimer(signal.ITIMER_PROF, seconds)  # time on the processor: then the signal ends this fork
 
 
 if __name__ == "__main__":

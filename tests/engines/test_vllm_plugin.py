@@ -463,7 +463,7 @@ def test_the_server_s_template_goes_before_the_model_s(own: Model) -> None:
 
 def test_a_request_s_template_counts_where_it_is_trusted_and_known(own: Model) -> None:
     """What is not known yet is not waited for: it is content. A server waits for the analysis before it renders."""
-    source = load_shape("own reasoning tags").source
+    source = load_shape("own reasoning tags").source + "{# which no server has #}"
     request = make_request(make_case("Hello."), chat_template=source)
     note(own, own.tokenizer.chat_template)
     server = get_reader(own.tokenizer)
