@@ -135,13 +135,11 @@ def test_a_prompt_may_be_cut_to_its_tail(shape: str) -> None:
 # Calls
 
 
-def test_no_tools_mean_no_calls_and_unknown_tools_are_known_by_markup() -> None:
-    for shape in SHAPES:
-        text = write_calls(shape, ("ask_keeper", {"habitat": "pen"}))
-        prompt = write_prompt(shape)
-        unknown = read(get_format(shape), [open_calls(shape) + text], None, prompt)
-        assert load(unknown) == [("ask_keeper", {"habitat": "pen"})], shape
-        assert unknown.content is None, shape
+@pytest.mark.parametrize("shape", SHAPES)
+def test_where_tools_are_not_known_markup_makes_a_call(shape: str) -> None:
+    text = write_calls(shape, ("ask_keeper", {"habitat": "pen"}))
+    reading = read(get_format(shape), [open_calls(shape) + text], None, write_prompt(shape))
+    assert (reading.content, load(reading)) == (None, [("ask_keeper", {"habitat": "pen"})])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -193,11 +191,11 @@ def test_an_id_carries_the_name_of_a_tool() -> None:
         ('[{"name": "find_okapi", "arguments": {}}]', [("find_okapi", {})]),
     ],
 )
-def test_calls_as_json(text: str, calls: list[tuple[str, Any]]) -> None:
+@pytest.mark.parametrize(("shape", "turn"), [(TAGS, "<tool_call>\n{}\n</tool_call>"), ("JSON array", "[TOOL_CALLS]{}")])
+def test_calls_as_json(shape: str, turn: str, text: str, calls: list[tuple[str, Any]]) -> None:
     """Keys in any order, with any spacing, beside others; arguments as null or text; a list: nothing of it is lost."""
-    for shape, turn in ((TAGS, f"<tool_call>\n{text}\n</tool_call>"), ("JSON array", f"[TOOL_CALLS]{text}")):
-        reading = read_all_ways(get_format(shape), turn, TOOLS, write_prompt(shape))
-        assert (reading.content, load(reading)) == (None, calls), shape
+    reading = read_all_ways(get_format(shape), turn.replace("{}", text), TOOLS, write_prompt(shape))
+    assert (reading.content, load(reading)) == (None, calls)
 
 
 VALUES = {
