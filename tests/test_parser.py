@@ -359,7 +359,7 @@ def test_a_parser_says_whether_it_holds_back() -> None:
     assert not parser.holds_back
 
 
-@pytest.mark.parametrize("shape", THINKING)
+@pytest.mark.parametrize("shape", [shape for shape in THINKING if not SAMPLES[shape].headed])
 def test_what_another_reader_has_handed_on_is_behind_reasoning(shape: str) -> None:
     """An engine's own reasoning parser passes on what stands behind reasoning; the prompt may say that it is open."""
     form, lead, end = get_format(shape), write_lead(shape)[0], SAMPLES[shape].think[1]
