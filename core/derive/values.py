@@ -173,17 +173,40 @@ def _splice_link(
 def learn_insides(draft: Draft, family: str, build: Build, types: dict[str, Writing]) -> None:
     """Learn the graphs of lists and objects that are not JSON."""
     if "array" in types and isinstance(types["array"].codec, Insides):
-        _learn_list(draft, family, build)
+        inner = _learn_list(draft, family, build)
+        if _is_inside(inner, "object") and not _is_inside(types, "object"):
+            _learn_inner_object(draft, family, _build_in_list(build, inner["object"]))
     if "object" in types and isinstance(types["object"].codec, Insides):
         _learn_inner_object(draft, family, build)
 
 
-def _learn_list(draft: Draft, family: str, build: BuildList) -> None:
+def _is_inside(types: dict[str, Writing], name: str) -> bool:
+    return name in types and isinstance(types[name].codec, Insides)
+
+
+def _build_in_list(build: BuildList, writing: Writing) -> Build:
+    """Return what renders an object as an item of a list, and returns what stands between its bounds."""
+    before, behind = make_word("sl", 0), make_word("sl", 2)
+
+    def build_inner(value: Any) -> str | None:
+        text = build([before, value, behind])
+        if text is None or before not in text or behind not in text:
+            return None
+        gap = text[text.index(before) + len(before) : text.index(behind)]
+        fits = len(gap) >= len(writing.mid) + len(writing.behind)
+        if not fits or not gap.startswith(writing.mid) or not gap.endswith(writing.behind):
+            return None
+        return gap[len(writing.mid) : len(gap) - len(writing.behind)]
+
+    return build_inner
+
+
+def _learn_list(draft: Draft, family: str, build: BuildList) -> dict[str, Writing]:
     graph, value = "list" + family, Field("value", "string", 0, family)
     for count in range(3):
         words = [make_word("v", number) for number in range(count)]
         _add_inner_row(draft, graph, build(words), {word: Needle(value) for word in words})
-    learn_values(draft, Place(graph, family, "value"), ask_apart(build))
+    return learn_values(draft, Place(graph, family, "value"), ask_apart(build))
 
 
 def _learn_inner_object(draft: Draft, family: str, build: Build) -> None:

@@ -32,6 +32,7 @@ HELD = 1 << 16  # so much of an output may wait for a name that stands behind th
 DEPTH = 64  # lists and objects within each other
 
 _ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
+_SIGNS = re.compile(r"[\"{}\[\]<>/]")
 _KEY = re.compile(r"[\w .:$@-]+")
 _NAME = re.compile(r"[^\s\"'<>{}()\[\],;]{1,128}")
 
@@ -117,7 +118,7 @@ class Machine:
         if self.closed:
             raise ClosedParserError("feeding a parser that was finished: make a new one for each generation")
         self.buffer += text
-        self._run(False)
+        self._run_safely(False)
         if self.at > TRIM and self.anchor < 0 and not self.holding:
             self._trim()
         return self.writer.take()
@@ -126,8 +127,7 @@ class Machine:
         """Say that the output has ended."""
         if not self.closed:
             self.closed = True
-            self._run(True)
-            self._end()
+            self._run_safely(True)
         return self.writer.take()
 
     def _trim(self) -> None:
@@ -135,6 +135,29 @@ class Machine:
         self.buffer = self.buffer[cut:]
         self.gone += cut
         self.at, self.scan = 0, max(self.scan - cut, 0)
+
+    def _run_safely(self, final: bool) -> None:
+        """Read on; a fault of the parser's own must not end a generation: then the rest is text."""
+        try:
+            self._run(final)
+            if final:
+                self._end()
+        except (AssertionError, LookupError, ValueError, TypeError, RecursionError, StopIteration):
+            self.recoveries.append(("fault", self.gone + self.at))
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """Hand on what is left as it stands: reasoning where it was being read, else content."""
+        thinking = self.spot.kind == "reasoning"
+        if self.writer.call is not None and self.writer.call.sent:
+            self.writer.incomplete.add(self.writer.call.index)
+        self.writer.call = None
+        self.frames.clear()
+        self.behind, self.lexer, self.holding, self.trail = False, None, False, ""
+        nodes = tuple(node for node in self.plan.graph.turn.nodes if node.kind == "reasoning") if thinking else (AFTER,)
+        self.spot = self.plan.spot(TURN, nodes[:1], False)
+        self.writer.text("reasoning" if thinking else "content", self.buffer[self.at :])
+        self.at = self.scan = len(self.buffer)
 
     def _run(self, final: bool) -> None:
         while self.at < len(self.buffer) or final or self.spot.kind == "start":
@@ -393,7 +416,7 @@ class Machine:
 
     def _takes_key(self, here: Landing, key: str) -> bool:
         """Whether a text may be the key of an entry here."""
-        if "\n" in key:
+        if "\n" in key or (not here.spot.codec.escapes and _SIGNS.search(key)):
             return False
         if self.frames or not self._is_raw():
             return True
@@ -500,11 +523,19 @@ class Machine:
             value = self.schema.get_items()
         self._value_schema = value
         nodes = self.spot.nodes
-        inside = next((node for node in nodes if isinstance(node.codec, Insides)), None)
-        if inside is not None and (len(nodes) == 1 or inside.type in value.get_types()):
+        inside = self._choose_inside(nodes, value.get_types())
+        if inside is not None:
             self._enter(inside, value)
             return
         self._choose_reading(nodes, value.get_types())
+
+    def _choose_inside(self, nodes: tuple[Node, ...], types: tuple[str, ...]) -> Node | None:
+        """Return the list or object that a value must be, by its schema or because nothing else stands here."""
+        inner = [node for node in nodes if isinstance(node.codec, Insides) and self.plan.has_inside(node.codec.graph)]
+        wanted = [node for node in inner if node.type in types]
+        if wanted or len(inner) == len(nodes):
+            return (wanted or inner)[0]
+        return None
 
     def _get_parameters(self) -> Schema:
         call = self.writer.call

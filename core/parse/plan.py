@@ -293,6 +293,10 @@ class Plan:
             found = rule.spots[graph, calls] = self.spot(inner, rule.targets, calls)
         return found
 
+    def has_inside(self, name: str) -> bool:
+        """Whether it is known how the inside of a list or an object begins."""
+        return any(node.kind == "start" for node in self.graphs.get(name, Graph()).nodes)
+
     def inside(self, name: str) -> Spot:
         """Return the beginning of the inside of a list or an object."""
         return self.spot(name, (self.nodes[name, next(n.name for n in self.graphs[name].nodes if n.kind == "start")],))
