@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes tests/test_page_browser.py find what it needs: the package playwright in .venv, and a browser.
+# Makes tests/test_show_browser.py find what it needs: the package playwright in .venv, and a browser.
 # A Chromium or Chrome of the system is taken as it is (CHROMIUM names one that is not on the path); else playwright's own
 # is downloaded. Ends with 3, and says why, where neither can be had.
 set -euo pipefail

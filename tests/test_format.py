@@ -4,45 +4,45 @@ from __future__ import annotations
 
 import json
 import pickle
-import threading
 from dataclasses import FrozenInstanceError
 from typing import Any
 
 import pytest
-from invented import write_template
-from test_analysis import CALLS, make_design
+from conftest import ROOT
+from templates import SAMPLES, get_format
 
 import chat_autoparser as ca
 
-OUTPUT = '<mull>\nLet me see.\n</mull>\n<drun>\n{"name": "f", "arguments": {"a": 1}}\n</drun>'
+OUTPUT = "Let me see.(:decided:)\n\n(:ask f:)\n(:with a:)1(:.:)\n(:asked:)"
 
 
 @pytest.fixture(scope="module")
-def format() -> ca.ChatFormat:
-    return ca.analyze(write_template(make_design()))
+def demo() -> ca.ChatFormat:
+    return ca.analyze(ROOT / "scripts" / "demo.jinja")
 
 
-@pytest.mark.parametrize("calls", CALLS)
-def test_what_is_written_is_read_back(calls: str) -> None:
-    derived = ca.analyze(write_template(make_design(calls=calls)))
+@pytest.mark.parametrize("shape", sorted(SAMPLES))
+def test_what_is_written_is_read_back(shape: str) -> None:
+    derived = get_format(shape)
     data = json.loads(json.dumps(derived.to_dict()))
     loaded = ca.ChatFormat.from_dict(data)
     assert loaded == derived
     assert loaded.to_dict() == derived.to_dict()
 
 
-def test_a_pickled_format_parses_alike(format: ca.ChatFormat) -> None:
-    format.parse(OUTPUT)  # what a parser makes of a format must not stand in the way of pickling it
-    loaded: ca.ChatFormat = pickle.loads(pickle.dumps(format))
-    assert loaded == format
-    message = loaded.parse(OUTPUT)
-    assert message["reasoning_content"] == "Let me see."
-    assert message["tool_calls"][0]["function"] == {"name": "f", "arguments": '{"a": 1}'}
+def test_a_stored_format_parses_alike(demo: ca.ChatFormat) -> None:
+    demo.parse(OUTPUT)  # what a parser makes of a format must not stand in the way of storing it
+    for loaded in (pickle.loads(pickle.dumps(demo)), ca.ChatFormat.from_dict(demo.to_dict())):
+        assert loaded == demo
+        assert hash(loaded) == hash(demo)
+        message = loaded.parse(OUTPUT)
+        assert message["reasoning_content"] == "Let me see."
+        assert message["tool_calls"][0]["function"] == {"name": "f", "arguments": '{"a": 1}'}
 
 
-def test_a_format_cannot_be_changed(format: ca.ChatFormat) -> None:
+def test_a_format_cannot_be_changed(demo: ca.ChatFormat) -> None:
     with pytest.raises(FrozenInstanceError):
-        format.tools = None  # type: ignore[misc]
+        demo.graph = ca.TurnGraph()  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -51,16 +51,18 @@ def test_a_format_cannot_be_changed(format: ca.ChatFormat) -> None:
         ({"version": 99}, "version 99"),
         ({"version": None}, "version None"),
         ({"surprise": 1}, "unknown key 'surprise'"),
-        ({"turn": {"headers": [], "colour": "red"}}, "unknown key 'colour'"),
-        ({"turn": []}, "expected an object"),
-        ({"starts": "x"}, "expected a list"),
-        ({"reasoning": {"start": {}, "end": {}, "field": "x", "scope": "now and then"}}, "'now and then'"),
-        ({"content": {"start": {"text": 5}}}, "found 5, expected str"),
+        ({"graph": {"stops": [], "colour": "red"}}, "unknown key 'colour'"),
+        ({"graph": []}, "expected an object"),
+        ({"graph": {"starts": "x"}}, "expected a list"),
+        ({"asking": {"absent": "now and then"}}, "'now and then'"),
+        ({"graph": {"blank": 5}}, "found 5, expected str"),
+        ({"graph": {"turn": {"nodes": [{"name": "n", "kind": "name", "codec": {"is": "Morse"}}]}}}, "expected one of Text"),
+        ({"graph": {"turn": {"edges": [{"source": "a"}]}}}, "missing"),
     ],
 )
-def test_other_data_is_refused_with_a_reason(format: ca.ChatFormat, change: dict[str, Any], said: str) -> None:
+def test_other_data_is_refused_with_a_reason(demo: ca.ChatFormat, change: dict[str, Any], said: str) -> None:
     with pytest.raises(ca.FormatError, match=said.replace("'", ".")):
-        ca.ChatFormat.from_dict({**format.to_dict(), **change})
+        ca.ChatFormat.from_dict({**demo.to_dict(), **change})
 
 
 def test_no_dict_is_refused_with_a_reason() -> None:
@@ -68,23 +70,11 @@ def test_no_dict_is_refused_with_a_reason() -> None:
         ca.ChatFormat.from_dict("{}")  # type: ignore[arg-type]
 
 
-def test_parsers_of_one_format_work_in_several_threads(format: ca.ChatFormat) -> None:
-    messages: list[dict[str, Any]] = []
-
-    def read() -> None:
-        for _ in range(20):
-            parser = format.parser()
-            deltas = [delta for char in OUTPUT for delta in parser.feed(char)]
-            texts = [delta.text for delta in [*deltas, *parser.finish()] if delta.kind == "reasoning"]
-            messages.append({"reasoning": "".join(texts)})
-
-    threads = [threading.Thread(target=read) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert messages == [{"reasoning": "Let me see."}] * 80
-
-
 def test_a_format_nothing_was_derived_of_is_not_proven() -> None:
     assert not ca.Verdict().proven
+    assert not ca.ChatFormat().verdict.proven
+
+
+def test_a_format_nothing_was_derived_of_says_that_all_is_content() -> None:
+    message = ca.ChatFormat().parse("<think>Hi</think>", None, "")
+    assert (message["content"], message["reasoning_content"]) == ("<think>Hi</think>", None)

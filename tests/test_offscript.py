@@ -128,13 +128,13 @@ def test_closers_missing(shape: str) -> None:
 
 @pytest.mark.parametrize("shape", [shape for shape in CLOSED if len(SAMPLES[shape].closers[-1]) > 1])
 def test_closer_doubled(shape: str) -> None:
-    """The second of two end markers is text, wherever it stands."""
+    """The second of two end markers is text, or it does not reach a client; what stands around it does, and the call is one."""
     end = SAMPLES[shape].closers[-1]
     for between in ("", " And"):
         text = open_calls(shape) + write_calls(shape, ("find_okapi", FIND)) + between + end
         reading = read_turn(shape, text)
         assert load(reading.calls) == [("find_okapi", FIND)]
-        assert reading.content == between + end
+        assert reading.content in (between + end, between or None)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -238,3 +238,60 @@ def test_several_calls_in_one_chunk(shape: str) -> None:
     deltas = parser.feed(text)
     assert [delta.index for delta in deltas if delta.name] == [0, 1, 2, 3]
     assert load(read_turn(shape, text).calls) == calls
+
+
+TAGS, ARRAY = "JSON in tags", "JSON array"
+
+
+def test_the_end_of_the_turn_is_structure_at_the_end_of_the_output_only() -> None:
+    assert read_behind_lead(TAGS, "a<|im_end|>b<|im_end|>") == ("a<|im_end|>b", [])
+    assert read_behind_lead(TAGS, "a<|im_e") == ("a<|im_e", [])
+
+
+@pytest.mark.parametrize("shape", ["tagged arguments", "name in markup", "id with name", "typed tags", "invoke tags"])
+def test_outer_marker_forgotten(shape: str) -> None:
+    """The inner of two openers is enough."""
+    text = write_calls(shape, ("find_okapi", FIND)).replace(SAMPLES[shape].opener, "", 1)
+    assert read_behind_lead(shape, text)[1] == [("find_okapi", FIND)]
+
+
+def test_bad_element_of_a_list() -> None:
+    """What is no call stays text, and the others of the list are calls."""
+    good = write_calls(ARRAY, ("find_okapi", {"limit": 1})).strip().removeprefix("[TOOL_CALLS]").strip()[1:-1]
+    bad = '{"oops": 1}'
+    for text in (f"[TOOL_CALLS][{bad}, {good}]", f"[TOOL_CALLS][{good}, {bad}]"):
+        content, calls = read_behind_lead(ARRAY, text)
+        assert calls == [("find_okapi", {"limit": 1})]
+        assert bad in (content or "")
+
+
+@pytest.mark.parametrize("rest", ["", ", oops", ', "id" oops'])
+def test_rest_of_a_call_goes_wrong(rest: str) -> None:
+    """A call whose arguments are complete is one, though its object is not closed, or goes on as none does."""
+    content, calls = read_behind_lead(ARRAY, '[TOOL_CALLS][{"name": "find_okapi", "arguments": {"limit": 1}' + rest)
+    assert calls == [("find_okapi", {"limit": 1})]
+    assert (content or "").strip(" ,") == rest.strip(" ,")
+
+
+def test_no_value_where_the_arguments_belong() -> None:
+    """Some templates print no arguments as nothing at all."""
+    good = write_calls(TAGS, ("send_card", SEND))
+    text = 'a\n<tool_call>\n{"name": "find_okapi", "arguments": }\n</tool_call>\n' + good
+    assert read_behind_lead(TAGS, text) == ("a", [("find_okapi", {}), ("send_card", SEND)])
+    content, calls = read_behind_lead(TAGS, text.replace(": }\n<", ": oops}\n<"))
+    assert calls == [("send_card", SEND)]
+    assert "oops" in (content or "")
+
+
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if SAMPLES[shape].raw])
+def test_output_that_ends_in_the_beginning_of_another_entry(shape: str) -> None:
+    """The value before it has ended: its end marker is none of it."""
+    text = write_calls(shape, ("find_okapi", {"habitat": "pen twelve", "zone": "north"}))
+    place = text.index("zone")
+    opened = text[text.index("pen twelve") + len("pen twelve") : place]
+    for cut in range(1, len(opened)):
+        reading = read_turn(shape, open_calls(shape) + text[: place - cut])
+        ((name, arguments),) = reading.calls
+        assert name == "find_okapi"
+        if cut < len(opened.strip()) // 2:
+            assert opened.strip()[:8] not in arguments

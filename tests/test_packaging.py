@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 
 FOLDERS = {
     "chat_autoparser": ROOT / "core",
-    "chat_autoparser.serve": ROOT / "core" / "serve",
+    **{f"chat_autoparser.{path.parent.name}": path.parent for path in sorted((ROOT / "core").glob("*/__init__.py"))},
     "chat_autoparser.vllm_plugin": ROOT / "vllm_plugin",
     "chat_autoparser.sglang_plugin": ROOT / "sglang_plugin",
 }
@@ -60,7 +60,7 @@ def empty_environment(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> 
 
 
 def test_the_wheel_holds_every_module_and_nothing_else(wheel: Path) -> None:
-    expected = {f"chat_autoparser/{name}" for name in ("py.typed", "page.html", "page.css", "page.js")}
+    expected = {f"chat_autoparser/{name}" for name in ("py.typed", "show/page.html", "show/page.css", "show/page.js")}
     for package, folder in FOLDERS.items():
         expected |= {f"{package.replace('.', '/')}/{path.name}" for path in folder.glob("*.py")}
     names = set(zipfile.ZipFile(wheel).namelist())

@@ -16,6 +16,7 @@ from chat_autoparser.analysis import analyze
 from chat_autoparser.converse.roundtrip import RoundTrip, check_output, check_roundtrips
 from chat_autoparser.format.chat_format import ChatFormat
 from chat_autoparser.show import command
+from chat_autoparser.show.options import OK
 from chat_autoparser.show.roundtrips import lay_out_roundtrips
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -249,11 +250,11 @@ def test_known_verdicts(
 @pytest.mark.parametrize("extra", [[], ["--json"]])
 def test_the_command(extra: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     demo = str(ROOT / "scripts" / "demo.jinja")
-    assert command.main(["roundtrip", demo, *extra]) == command.OK
+    assert command.main(["roundtrip", demo, *extra]) == OK
     printed = capsys.readouterr().out
     assert "reasoning, call" in printed
     output = tmp_path / "output.txt"
     output.write_text("Why?(:decided:)\nHello.[over]", "utf-8")
-    assert command.main(["roundtrip", demo, "--output", str(output), *extra]) == command.OK
+    assert command.main(["roundtrip", demo, "--output", str(output), *extra]) == OK
     printed = capsys.readouterr().out
     assert json.loads(printed)[0]["text"].endswith("Hello.") if extra else "the given output" in printed

@@ -1,4 +1,4 @@
-"""Values: what type raw text has, how other notations become JSON, and where JSON ends."""
+"""Values: what type raw text has by the schema of its parameter, through formats that print text without quotes."""
 
 from __future__ import annotations
 
@@ -6,91 +6,65 @@ import json
 from typing import Any
 
 import pytest
-from formats import JSON_VALUE, ODD, PYTHON_STRINGS, PYTHON_VALUE, write_odd
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from streams import read_all_ways
+from templates import get_format, write_calls, write_prompt
 
-from chat_autoparser.format import StringNotation, ValueNotation
-from chat_autoparser.lexer import DECODER, JSON, Lexer
 from chat_autoparser.schema import Schema, ToolSet
-from chat_autoparser.transducer import make_transducer
-from chat_autoparser.values import check_json, convert_value, get_json_type
 
-PYTHON = make_transducer(PYTHON_STRINGS, PYTHON_VALUE)
-PLAIN = make_transducer((), JSON_VALUE)
-TEXT = st.text("ab1\"'\\\n\té😀{}[],:=() ", max_size=14)
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
-    max_leaves=10,
-)
+PLACE = "some words here"
 
 
-def scan(lexer: Lexer, pieces: list[str], depth: int = 0) -> tuple[str, int]:
-    """Read pieces up to the end of the value; returns what came out and how many characters went in."""
-    state, out, taken = lexer.start, "", 0
-    for piece in pieces:
-        state, more, depth, end = lexer.scan(state, piece, depth)
-        out += more
-        if end >= 0:
-            return out, taken + end
-        taken += len(piece)
-    return out, -1
+def read_value(text: str, schema: dict[str, Any], shape: str = "tagged names and values") -> Any:
+    """Read a call whose one argument is a raw text, and return what its JSON is."""
+    parameters = {"type": "object", "properties": {"habitat": schema}}
+    tools = [{"type": "function", "function": {"name": "find_okapi", "parameters": parameters}}]
+    written = write_calls(shape, ("find_okapi", {"habitat": PLACE})).replace(PLACE, text)
+    reading = read_all_ways(get_format(shape), written, tools, write_prompt(shape))
+    assert (reading.content, reading.incomplete) == (None, set())
+    ((name, arguments),) = reading.calls
+    assert name == "find_okapi"
+    (value,) = json.loads(arguments).values()
+    return value
 
 
-def step(lexer: Lexer, text: str, size: int) -> str:
-    """Read a text by remembered steps, as if the outermost bracket never closed."""
-    state, out = lexer.start, ""
-    for start in range(0, len(text), size):
-        state, more, _, _, _ = lexer.step(state, text[start : start + size])
-        out += more
-    return out
-
-
+@pytest.mark.parametrize("shape", ["tagged names and values", "tagged arguments"])
 @pytest.mark.parametrize(
     ("text", "types", "expected"),
     [
-        ("12", ["string"], '"12"'),
-        ("12", ["integer"], "12"),
-        ("12.0", ["integer"], "12.0"),
-        ("12.5", ["integer"], '"12.5"'),
-        ("1e3", ["number"], "1e3"),
-        ("012", ["number"], '"012"'),
-        ("1_000", ["integer"], '"1_000"'),
-        ("٣", ["integer"], '"٣"'),
-        ("true", ["boolean"], "true"),
-        ("True", ["boolean"], "true"),
-        ("yes", ["boolean"], '"yes"'),
-        ("null", ["null"], "null"),
-        ("None", ["null"], "null"),
-        ("[1, 2]", ["array"], "[1, 2]"),
-        ("[1, 2]", ["object"], '"[1, 2]"'),
-        ("{'a': True, 'b': [None]}", ["object"], '{"a": true, "b": [null]}'),
-        ('{"a": ', ["object"], '"{\\"a\\": "'),
-        ("null", ["null", "string"], "null"),
-        ("null", ["string", "null"], '"null"'),
-        ("x", ["null", "integer"], '"x"'),
-        ("5", ["null", "integer", "string"], "5"),
-        ("12", [], "12"),
-        ("true", [], "true"),
-        ("True", [], '"True"'),
-        ("{'a': 1}", [], "\"{'a': 1}\""),
-        ('"quoted"', [], '"quoted"'),
-        ("plain text", [], '"plain text"'),
-        ("", [], '""'),
-        ("  12 ", [], "12"),
-        ("NaN", [], '"NaN"'),
+        ("12", ["string"], "12"),
+        ("12", ["integer"], 12),
+        ("12.5", ["integer"], "12.5"),
+        ("1e3", ["number"], 1e3),
+        ("012", ["number"], "012"),
+        ("1_000", ["integer"], "1_000"),
+        ("٣", ["integer"], "٣"),
+        ("123456789012345678901234567890", ["integer"], 123456789012345678901234567890),
+        ("true", ["boolean"], True),
+        ("yes", ["boolean"], "yes"),
+        ("null", ["null"], None),
+        ("[1, 2]", ["array"], [1, 2]),
+        ("[1, 2]", ["object"], "[1, 2]"),
+        ('{"a": ', ["object"], '{"a": '),
+        ('{"a": {"b": [null]}}', ["object"], {"a": {"b": [None]}}),
+        ("null", ["null", "string"], None),
+        ("x", ["null", "integer"], "x"),
+        ("5", ["null", "integer", "string"], 5),
+        ("NaN", ["number"], "NaN"),
+        ("plain text", ["string"], "plain text"),
     ],
 )
-def test_typing(text: str, types: list[str], expected: str) -> None:
-    assert convert_value(text, tuple(types), PLAIN, False) == expected
+def test_text_has_the_type_that_its_schema_says(shape: str, text: str, types: list[str], expected: Any) -> None:
+    value = read_value(text, {"type": types if len(types) > 1 else types[0]}, shape)
+    assert (value, type(value)) == (expected, type(expected))
 
 
-def test_typing_in_a_foreign_notation() -> None:
-    """Without a schema the words, lists and objects of the notation are read too."""
-    assert convert_value("True", (), PYTHON, True) == "true"
-    assert convert_value("[None, 'x']", (), PYTHON, True) == '[null, "x"]'
-    assert convert_value("'x'", (), PYTHON, True) == "\"'x'\""
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("12", 12), ("true", True), ('"quoted"', '"quoted"'), ("plain text", "plain text"), ("NaN", "NaN"), ('{"a": [1]}', {"a": [1]})],
+)
+def test_without_a_type_it_is_json_if_that_is_valid(text: str, expected: Any) -> None:
+    value = read_value(text, {})
+    assert (value, type(value)) == (expected, type(expected))
 
 
 @pytest.mark.parametrize(
@@ -114,12 +88,12 @@ def test_typing_in_a_foreign_notation() -> None:
         (True, ()),
     ],
 )
-def test_schema_types(schema: Any, types: tuple[str, ...]) -> None:
+def test_types_of_a_schema(schema: Any, types: tuple[str, ...]) -> None:
     root = {"properties": {"a": schema}, "$defs": {"x": {"type": "boolean"}, "loop": {"$ref": "#/$defs/loop"}}}
     assert Schema(root).get_property("a").get_types() == types
 
 
-def test_schema_places() -> None:
+def test_places_of_a_schema() -> None:
     schema = Schema({"anyOf": [{"properties": {"a": {"items": {"type": "integer"}}}}]})
     assert schema.get_property("a").get_items().get_types() == ("integer",)
     assert schema.get_property("b").get_types() == ()
@@ -127,113 +101,10 @@ def test_schema_places() -> None:
     assert Schema({"additionalProperties": False}).get_property("b").get_types() == ()
 
 
-def test_odd_tools() -> None:
-    """A list of tools that is not what it should be says nothing, and raises nothing."""
+def test_odd_tools_say_nothing() -> None:
     parameters = {"properties": {"a": {"type": "string"}}}
-    tools = ToolSet([{}, {"function": None}, {"name": "f", "parameters": parameters}, None, {"function": {"name": 1}}])  # type: ignore[list-item]
+    odd: list[Any] = [{}, {"function": None}, {"name": "f", "parameters": parameters}, None, {"function": {"name": 1}}]
+    tools = ToolSet(odd)
     assert list(tools.tools) == ["f"]
     assert tools.get_parameters("f").get_property("a").get_types() == ("string",)
     assert tools.get_parameters("g").get_property("a").get_types() == ()
-
-
-@settings(max_examples=300, deadline=None)
-@given(TEXT | VALUES.map(json.dumps))
-def test_check_json_agrees_with_json(text: str) -> None:
-    try:
-        loaded = json.loads(text, parse_constant=lambda name: pytest.fail(name))
-    except json.JSONDecodeError:
-        assert check_json(text) != "whole"
-        return
-    assert check_json(text) == "whole"
-    kinds = {str: "string", bool: "boolean", int: "number", float: "number", list: "array", dict: "object"}
-    assert get_json_type(text) == kinds.get(type(loaded), "null")
-
-
-@settings(max_examples=200, deadline=None)
-@given(VALUES.filter(lambda value: isinstance(value, (list, dict))), st.data())
-def test_beginnings_of_json(value: Any, data: st.DataObject) -> None:
-    text = json.dumps(value, ensure_ascii=False)
-    end = data.draw(st.integers(0, len(text) - 1))
-    assert check_json(text[:end]) == "prefix"
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.dictionaries(TEXT, VALUES, max_size=3), st.integers(1, 7), TEXT)
-def test_json_passes_unchanged_up_to_its_end(value: dict[str, Any], size: int, tail: str) -> None:
-    text = json.dumps(value)
-    whole = text + tail
-    pieces = [whole[start : start + size] for start in range(0, len(whole), size)]
-    assert scan(JSON, pieces) == (text, len(text))
-    assert step(JSON, text, size) == text
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.dictionaries(TEXT, VALUES, max_size=3), st.integers(1, 7), st.booleans())
-def test_json_in_a_string(value: dict[str, Any], size: int, escaped: bool) -> None:
-    text = json.dumps(value, ensure_ascii=False)
-    written = json.dumps(text, ensure_ascii=escaped)[1:] + " tail"
-    pieces = [written[start : start + size] for start in range(0, len(written), size)]
-    assert scan(DECODER, pieces, 1) == (text, len(written) - 5)
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.dictionaries(TEXT, VALUES, max_size=3), st.integers(1, 7))
-def test_python_becomes_json(value: dict[str, Any], size: int) -> None:
-    text = repr(value)
-    pieces = [text[start : start + size] for start in range(0, len(text), size)]
-    out, end = scan(PYTHON, [*pieces, " tail"])
-    assert end == len(text)
-    assert json.loads(out) == value
-    assert PYTHON.translate(text) == out
-    assert step(PYTHON, text, size) == out
-
-
-ODD_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text("ab\"'\\\n é{}[],:<|", max_size=10),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("kmz"), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.dictionaries(st.sampled_from("abc"), ODD_VALUES, max_size=3), st.integers(1, 7))
-def test_odd_quotes_become_json(value: dict[str, Any], size: int) -> None:
-    assert ODD.tools
-    arguments = ODD.tools.arguments
-    text = write_odd(value)
-    pieces = [text[start : start + size] for start in range(0, len(text), size)]
-    out, end = scan(make_transducer(arguments.strings, arguments.value), pieces)
-    assert end == len(text)
-    assert json.loads(out) == value
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("(a=1, b=2)", {"a": 1, "b": 2}),
-        ("(a='x', )", {"a": "x"}),
-        ("{'a': [1, 2,], }", {"a": [1, 2]}),
-        ("{'a': 'it\\'s \\x41\\u00e9\\d\\\n!'}", {"a": "it's Aé\\d!"}),
-        ("{a: New York, b: [x, y z]}", {"a": "New York", "b": ["x", "y z"]}),
-        ("{a: http://x.y/z, b: 1}", {"a": "http://x.y/z", "b": 1}),
-        ("{'a': (1, 2)}", {"a": [1, 2]}),
-        ("{'a': 1_000, 'b': nan}", {"a": "1_000", "b": "nan"}),
-        ("{'a': " + "w" * 400 + "}", {"a": "w" * 400}),
-        ("{\"a\": true, 'b': False}", {"a": True, "b": False}),
-    ],
-)
-def test_loose_notations(text: str, expected: Any) -> None:
-    for size in (1, 3, 1000):
-        out, end = scan(PYTHON, [text[start : start + size] for start in range(0, len(text), size)])
-        assert end == len(text)
-        assert json.loads(out) == expected
-
-
-def test_other_escapes() -> None:
-    """An escape is whatever the notation writes instead of a character."""
-    entities = StringNotation("'", "'", (("'", "&apos;"), ("&", "&amp;")))
-    reader = make_transducer((entities,), ValueNotation((entities,), "yes", "no", "nil", None, None, False))
-    for size in (1, 2, 1000):
-        text = "{a: 'x&apos;y&amp;z\\', b: yes, c: nil}"
-        out, _ = scan(reader, [text[start : start + size] for start in range(0, len(text), size)])
-        assert json.loads(out) == {"a": "x'y&z\\", "b": True, "c": None}

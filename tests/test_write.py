@@ -82,8 +82,8 @@ def test_what_a_template_renders_is_written(name: str) -> None:
     turns = [turn for turn in build_turns(source.name, source.text, quick=True) if not turn.unreadable and not turn.ended]
     assert len(turns) >= 3
     for turn in turns:
-        start, begun = find_start(graph, turn.prompt)
-        written = write_turn(graph, make_message(turn), start)
+        number, begun = find_start(graph, turn.prompt)
+        written = write_turn(graph, make_message(turn), graph.starts[number])
         assert written.startswith(begun + turn.text), turn.name
         rest = written.removeprefix(begun + turn.text)
         assert not rest.strip() or any(stop in rest for stop in graph.stops), turn.name

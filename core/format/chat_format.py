@@ -178,10 +178,12 @@ class ChatFormat:
         alone), an empty list means that nothing is a call. ``prompt`` is the rendered prompt or its tail, from which the
         parser learns what is open where generation starts; ``None`` means what the template appends when no switch is
         set. With ``after_reasoning`` the parser reads what a :meth:`reasoning_splitter` hands on, with ``known_only`` a call
-        of a tool that the request does not have stays text. Costs microseconds; raises nothing.
+        of a tool that the request does not have stays text. Costs microseconds. Raises TypeError where ``tools`` is no list.
         """
         from ..parse import StreamParser
 
+        if isinstance(tools, (str, bytes, Mapping)):
+            raise TypeError(f"tools must be a list of tool dicts, or None where they are not known, not {type(tools).__name__}")
         return StreamParser(self.graph, tools, prompt, after_reasoning=after_reasoning, known_only=known_only)
 
     def reasoning_splitter(

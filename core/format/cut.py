@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from unicodedata import category
 
+
 def _list_signs(*categories: str) -> str:
     """Return the brackets and quotation marks of Unicode, beyond ASCII, that open or close."""
     return "".join(chr(code) for code in range(0x80, 0x10000) if category(chr(code)) in categories)

@@ -22,7 +22,7 @@ from ..format.cut import cut_common_start
 from ..schema import UNKNOWN, Schema, ToolSet
 from .constants import MORE, NO, skip_blank
 from .lexer import JsonLexer
-from .plan import GAP, LATE_END, OPEN_REASONING, TURN, Plan, Rule, Spot, is_quoted
+from .plan import AFTER, GAP, LATE_END, OPEN_REASONING, TURN, Plan, Rule, Spot, is_quoted
 from .units import Units, convert, escape_json, get_units, match_scalar
 from .writer import Writer
 

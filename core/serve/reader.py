@@ -165,7 +165,7 @@ def _find_mark(format: ChatFormat) -> str:
     tools = format.tools
     if tools is None:
         return ""
-    mark = (tools.section_start.text or tools.call_start.text).strip()
+    mark = next(iter((tools.section_start.text or tools.call_start.text).split()), "")
     return mark if len(mark) > 2 else ""
 
 

@@ -58,13 +58,6 @@ class TokenFilter:
         return "".join(kept) + text[: len(text) - held]
 
 
-def drop_tokens(text: str, texts: Collection[str]) -> str:
-    """Take the texts of tokens out of a whole output whose ids are not known."""
-    for token in texts:
-        text = text.replace(token, "")
-    return text
-
-
 def is_structure(format: ChatFormat, token: str) -> bool:
     """Whether a token's text stands in something that a model writes as structure in this format, or holds a marker."""
     texts = _list_texts(format.graph)

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from ..ask.question import Call, Question, Switches
 from ..ask.renderer import Renderer
-from ..converse.author import CONTENT, REASONING, Author, make_calls
-from ..converse.writing import write_turn
+from ..constrain import write_turn
+from ..converse.author import CONTENT, REASONING, Author, make_calls, make_message
+from ..errors import ConstraintError
 from ..format import ChatFormat, Start
 
 
@@ -101,11 +102,13 @@ def list_turns(renderer: Renderer | None, format: ChatFormat) -> list[KnownTurn]
 
 
 def _walk(format: ChatFormat, start: Start, question: Question) -> KnownTurn | None:
-    text = write_turn(format.graph, start, question.reasoning, question.content, question.calls)
-    if text is None:
+    try:
+        text = write_turn(format.graph, make_message(question), start)
+    except ConstraintError:
         return None
+    stop = max((stop for stop in format.stops if text.endswith(stop)), key=len, default="")
     fields = question.reasoning, question.content, question.calls
-    return KnownTurn(start.prompt, start.prompt, text, "", *fields, (), {}, (), question.switches)
+    return KnownTurn(start.prompt, start.prompt, text.removesuffix(stop), stop, *fields, (), {}, (), question.switches)
 
 
 def _read_switches(switches: tuple[tuple[str, str], ...]) -> Switches:
