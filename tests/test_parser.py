@@ -80,7 +80,9 @@ def test_text_is_content(shape: str, text: str) -> None:
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "Hi ", " Hi\n\n", "\n\nHi", "a\n\n\n\nb", "x <", "x\n<", "\ud800", "\0"])
 @pytest.mark.parametrize("shape", FREE)
 def test_white_space_of_plain_text_is_kept(shape: str, text: str) -> None:
-    assert read_all_ways(get_format(shape), text, TOOLS, open_content(shape)).content == (text or None)
+    """But for the layout that may stand behind the end of reasoning, and where there is nothing else, for all of it."""
+    found = read_all_ways(get_format(shape), text, TOOLS, open_content(shape)).content or ""
+    assert found == text or (text[:1].isspace() and found == text.lstrip("\n") and "\n" in text) or not (found or text.strip())
 
 
 DEEP = 3000

@@ -44,6 +44,16 @@ def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches]) -> 
         draft.starts.setdefault(prompt, _drop_unopened(links))
     if hidden is not None:
         _open_hidden(draft, hidden)
+    _open_closed(draft)
+
+
+def _open_closed(draft: Draft) -> None:
+    """Where all that is shown behind a prompt begins with the end of reasoning, reasoning stands open."""
+    ends = _list_reasoning_ends(draft)
+    for links in draft.starts.values():
+        if links and all(any(link.text.lstrip().startswith(end) for end in ends) for link in links):
+            links[Link("", _REASONING)] = None
+            links[Link("", _REASONING._replace(beside_calls=True))] = None
 
 
 def _drop_unopened(links: Links) -> Links:

@@ -28,7 +28,7 @@ from .writer import Writer
 
 SHORT = 256  # characters that a name or a key may have
 TRIM = 8192  # so much of the buffer may be behind the parser
-HELD = 1 << 16  # so much of an output may wait for a name that stands behind the arguments
+HELD = 1 << 14  # so much of an output may wait for what tells the type of a value
 DEPTH = 64  # lists and objects within each other
 
 _ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
@@ -135,6 +135,14 @@ class Machine:
         self.buffer = self.buffer[cut:]
         self.gone += cut
         self.at, self.scan = 0, max(self.scan - cut, 0)
+
+    def settle(self) -> None:
+        """Take what has come of the beginning of a turn for all of it: the prompt has written that, and the model goes on."""
+        if self.spot.kind == "start" and self.at < len(self.buffer):
+            landing = self._find_best((self.at, skip_blank(self.buffer, self.at)), True)
+            if isinstance(landing, Landing) and landing.rule.constant.core and landing.spot.kind != "end":
+                self._apply(landing, self.at)
+                self._run_safely(False)
 
     def _run_safely(self, final: bool) -> None:
         """Read on; a fault of the parser's own must not end a generation: then the rest is text."""
@@ -706,6 +714,9 @@ class Machine:
             found = spot.pattern.search(buffer, self.scan)
             at = found.start() if found else size
             if found is None or (found[0].isspace() and found.end() == size and not final):
+                if self.holding and at - self.at > HELD:
+                    self.holding = False
+                    self.writer.arguments('"')
                 if not self.holding:
                     self._emit_text(at)
                 self.scan = at
@@ -724,6 +735,9 @@ class Machine:
             if final and self._find_landing(spot, at, False, self.at) is _MORE:
                 self.scan = at
                 return False
+            if self.holding and size - self.at > HELD:
+                self.holding = False  # so long a value is text, whatever its type was to be
+                self.writer.arguments('"')
             if self.holding:
                 self.scan = at + 1
             elif not self._take_escape(at, final):

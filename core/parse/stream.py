@@ -33,6 +33,7 @@ class StreamParser(Machine):
         self.unclosed = after_reasoning
         if rest:
             self.feed(rest)  # what a prompt has written of the turn is read, and not emitted
+            self.settle()
             self.writer.take()
             self.writer.wrote = False
 
