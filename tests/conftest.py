@@ -28,6 +28,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--parsers", default="auto", help="serve with these parsers, TOOL or TOOL,REASONING, instead of ours")
 
 
+KNOWN = ROOT / "tests" / "known_failures.txt"
+"""Tests of what the core does not do yet, an id a line under a line with the reason. They run, and are counted as expected failures."""
+
+
+def read_known_failures() -> dict[str, str]:
+    """Return the reasons by the ids of tests."""
+    reason, found = "", {}
+    for line in KNOWN.read_text("utf-8").splitlines() if KNOWN.exists() else ():
+        if line.startswith("# "):
+            reason = line[2:]
+        elif line.strip():
+            found[line] = reason
+    return found
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Expect those to fail that are known to."""
+    known = read_known_failures()
+    for item in items:
+        reason = known.get(ascii(item.nodeid)[1:-1])
+        if reason:
+            item.add_marker(pytest.mark.xfail(reason=reason, strict=False))
+
+
 def find_peers() -> Path:
     """Return the folder with other projects' templates and expectations, or skip the test that asks.
 

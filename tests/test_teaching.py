@@ -175,7 +175,7 @@ def test_a_tokenizer_without_a_template_is_taught(tmp_path: Path) -> None:
 
 
 def test_what_the_template_prints_is_not_overruled() -> None:
-    path = Path(__file__).parent.parent.parent / "scripts" / "demo.jinja"
+    path = Path(__file__).parent.parent / "scripts" / "demo.jinja"
     known = analyze(path)
     taught = analyze(path, examples=[ONE])
     assert taught.tools == known.tools

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 _OUTSIDE = re.compile(r'["{}\[\]]')
-_INSIDE = re.compile(r'["\\]')
+JSON_SIGNS = re.compile(r'["\\]')
+"""What matters inside a string."""
 
 OUT, STRING, ESCAPE = 0, 1, 2
 
@@ -32,7 +33,7 @@ class JsonLexer:
                 at += 1
                 self.state = STRING
                 continue
-            found = (_INSIDE if self.state == STRING else _OUTSIDE).search(text, at)
+            found = (JSON_SIGNS if self.state == STRING else _OUTSIDE).search(text, at)
             if found is None:
                 return -1
             at = found.end()

@@ -21,7 +21,7 @@ from ..format import Insides, Json, Node, Text
 from ..format.cut import cut_common_start
 from ..schema import UNKNOWN, Schema, ToolSet
 from .constants import MORE, NO, skip_blank
-from .lexer import JsonLexer
+from .lexer import JSON_SIGNS, JsonLexer
 from .plan import AFTER, GAP, LATE_END, OPEN_REASONING, TURN, Plan, Rule, Spot, is_quoted
 from .units import Units, convert, escape_json, get_units, match_scalar
 from .writer import Writer
@@ -103,6 +103,7 @@ class Machine:
         self.frames: list[Frame] = []
         self.lexer: JsonLexer | None = None
         self.within: Text | None = None  # the notation in which JSON is written as a text
+        self.streaming = False  # whether a value is emitted as a string as it comes
         self.holding = False  # whether a value waits for its end to tell its type
         self.anchor = -1  # where a call without a name so far began
         self.origin: Spot | None = None  # the text in which it began
@@ -117,11 +118,31 @@ class Machine:
         """Read a piece of the output."""
         if self.closed:
             raise ClosedParserError("feeding a parser that was finished: make a new one for each generation")
+        if self.at == len(self.buffer) and self._passes(text):
+            return self.writer.take()
         self.buffer += text
         self._run_safely(False)
-        if self.at > TRIM and self.anchor < 0 and not self.holding:
+        if self.at > TRIM and self.anchor < 0:
             self._trim()
         return self.writer.take()
+
+    def _passes(self, text: str) -> bool:
+        """Emit a piece at once where nothing of it can be structure, and nothing is held back."""
+        if self.lexer is not None:
+            if not self.lexer.plain or self.within or JSON_SIGNS.search(text):
+                return False
+            self.writer.arguments(text)
+            return True
+        if self.fresh or self.behind or self.holding or self.trail or self.spot.quick.search(text):
+            return False
+        kind = self.spot.kind
+        if kind == "value":
+            if not self.streaming:
+                return False
+        elif kind not in ("content", "reasoning"):
+            return False
+        self._emit(text)
+        return True
 
     def finish(self) -> list[Delta]:
         """Say that the output has ended."""
@@ -456,7 +477,7 @@ class Machine:
         for _ in range(landing.pops):
             writer.close_container()
             self.schema = self.frames.pop().schema
-        self.behind, self.lexer, self.holding = False, None, False
+        self.behind, self.lexer, self.holding, self.streaming = False, None, False, False
         if self._leaves_blank(landing):
             writer.text("reasoning", self.plan.graph.blank)
         for step in landing.steps:
@@ -469,7 +490,7 @@ class Machine:
             self.spot = self.plan.spot(TURN, landing.spot.nodes, self.may_call, True)
         self.at = self.scan = landing.end
         self.trail = landing.trail
-        self.fresh = True
+        self.fresh = landing.spot.kind in ("content", "reasoning")
         if landing.spot.kind == "value":
             self._begin_value(landing)
 
@@ -561,7 +582,7 @@ class Machine:
         strings = [node for node in nodes if node.type == "string"]
         self.types = types
         if strings and (len(strings) == len(nodes) or types[:1] == ("string",) or is_quoted(strings[0])):
-            self.holding = False
+            self.holding, self.streaming = False, True
             self.writer.arguments('"')
         else:
             self.holding = bool(strings)

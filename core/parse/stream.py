@@ -40,14 +40,21 @@ class StreamParser(Machine):
     @property
     def in_reasoning(self) -> bool:
         """Whether the next character is read as reasoning, if it is no structure."""
-        return self.spot.kind == "reasoning" or (self.spot.kind == "start" and self.spot.falls_back == "reasoning")
+        if self.spot.kind == "start":
+            return self.spot.falls_back == "reasoning" and not self._holds_end()
+        return self.spot.kind == "reasoning" and not self._holds_end()
+
+    def _holds_end(self) -> bool:
+        """Whether what is held back begins with the end of reasoning, and only what follows it is waited for."""
+        held = self.buffer[self.at :].lstrip()
+        return bool(held) and any(held.startswith(close) for close in self.plan.reasoning_ends)
 
     @property
     def reasoning_ended(self) -> bool:
         """Whether reasoning was closed, or something else has begun; also where a prompt leaves no place for it."""
         if self.spot.kind == "start":
             return self.ended_reasoning or all(rule.kind != "reasoning" for rule in self.spot.rules)
-        return self.ended_reasoning or self.spot.kind != "reasoning"
+        return self.ended_reasoning or self.spot.kind != "reasoning" or self._holds_end()
 
     @property
     def calls_seen(self) -> int:
