@@ -49,7 +49,7 @@ def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches]) -> 
 
 def _open_closed(draft: Draft) -> None:
     """Where all that is shown behind a prompt begins with the end of reasoning, reasoning stands open."""
-    ends = _list_reasoning_ends(draft)
+    ends = _list_reasoning_ends(draft, draft.starts)
     for links in draft.starts.values():
         if links and all(any(link.text.lstrip().startswith(end) for end in ends) for link in links):
             links[Link("", _REASONING)] = None
@@ -70,7 +70,7 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | 
     """
     headers = sorted((each for each in shown if each.strip() and each in prompt), key=len, reverse=True)
     beyond = {header: prompt.rpartition(header)[2] for header in headers}
-    ends = hidden.ends if hidden else _list_reasoning_ends(draft)
+    ends = hidden.ends if hidden else _list_reasoning_ends(draft, shown)
     opened = any(rest.strip() for rest in beyond.values()) or not headers
     if opened and ends and not any(end in rest for end in ends for rest in beyond.values()):
         return {Link("", _REASONING): None, Link("", _REASONING._replace(beside_calls=True)): None}
@@ -94,8 +94,10 @@ def _give_back(links: Links, header: str, beyond: str, ends: Iterable[str]) -> L
     return links
 
 
-def _list_reasoning_ends(draft: Draft) -> list[str]:
-    """Return what ends reasoning, whatever follows it, without the layout around it."""
+def _list_reasoning_ends(draft: Draft, starts: dict[str, Links]) -> list[str]:
+    """Return what ends reasoning, whatever follows it, without the layout around it and without what opens a call elsewhere."""
+    others = [links for field, links in draft.edges[TURN].items() if field.kind == "content"]
+    openers = {link.text.strip() for links in (*others, *starts.values()) for link in links if link.opens_call}
     ends: dict[str, None] = {}
     for field, links in draft.edges[TURN].items():
         if field.kind == "reasoning" and links:
@@ -103,7 +105,9 @@ def _list_reasoning_ends(draft: Draft) -> list[str]:
             shared = texts[0]
             for text in texts[1:]:
                 shared = find_shared_header(shared, text)
-            ends.update(dict.fromkeys(end for end in (shared.strip(), *map(str.strip, texts)) if end))
+            for end in (shared.strip(), *map(str.strip, texts)):
+                bare = [end.removesuffix(opener).strip() for opener in openers if opener and end.endswith(opener)]
+                ends.update(dict.fromkeys(filter(None, (*bare, end))))
     return list(ends)
 
 
