@@ -10,12 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from engines import Engine
     from served import Served
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# What a run finds must not depend on the day where it decides whether a change lands; elsewhere examples are drawn anew.
+settings.register_profile("ci", derandomize=True, deadline=None)
+if os.environ.get("CI") == "true":
+    settings.load_profile("ci")
 sys.path.insert(0, str(ROOT / "scripts"))
 
 
