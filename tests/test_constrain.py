@@ -41,7 +41,7 @@ SHAPES = (
     "Qwen-Qwen3-Coder-Next",
     "GLM-4.7-Flash",
     "MiniMaxAI-MiniMax-M3-MXFP8",
-    pytest.param("moonshotai-Kimi-K2.5", marks=pytest.mark.xfail(strict=True, reason="two of its calls are not learnt")),
+    "moonshotai-Kimi-K2.5",
     "deepseek-ai-DeepSeek-V4",
     "openai-gpt-oss-safeguard-20b",
     "mistralai-Mistral-7B-Instruct-v0.3",

@@ -69,7 +69,7 @@ def test_splits_of_rendered_calls_never_matter(shape: str, data: st.DataObject) 
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.sampled_from(FREE), st.text(min_size=1, max_size=200))
+@given(st.sampled_from(FREE), st.text(min_size=1, max_size=200).filter(str.strip))
 def test_text_is_content(shape: str, text: str) -> None:
     """Text without structure comes out as it went in."""
     form, prompt = get_format(shape), open_content(shape)
