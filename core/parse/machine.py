@@ -106,7 +106,6 @@ class Machine:
         self.streaming = False  # whether a value is emitted as a string as it comes
         self.holding = False  # whether a value waits for its end to tell its type
         self.anchor = -1  # where a call without a name so far began
-        self.origin: Spot | None = None  # the text in which it began
         self.behind = False  # whether a field has ended and a rule must follow here
         self.schema = UNKNOWN
         self.ended_reasoning = False
@@ -506,7 +505,7 @@ class Machine:
             self._close_call()
         elif step.kind == "open":
             writer.open_call(self.plan.id_behind)
-            self.anchor, self.origin = start, self.spot
+            self.anchor = start
         elif writer.call is None:
             return
         elif step.kind == "key":
@@ -586,7 +585,6 @@ class Machine:
             self.writer.arguments('"')
         else:
             self.holding = bool(strings)
-            self.spot_nodes = nodes
 
     # Texts ---------------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
-from ..format import Edge, Graph, Json, Kind, Node, Start, Text, TurnGraph
+from ..format import Edge, Graph, Kind, Node, Start, Text, TurnGraph
 from ..format.cut import cut_common_end, cut_common_start, find_boundaries
 from ..format.view import find_reasoning
 from .constants import Constant, is_firm, is_marked
@@ -467,8 +467,3 @@ def _sort(rules: object) -> tuple[Rule, ...]:
 def get_plan(graph: TurnGraph) -> Plan:
     """Return the plan of a graph; formats that are equal share one."""
     return Plan(graph)
-
-
-def takes_json(node: Node) -> bool:
-    """Whether a field is JSON as it stands."""
-    return isinstance(node.codec, Json) and node.codec.within is None

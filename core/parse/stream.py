@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..delta import Delta
 from ..format import TurnGraph
 from .machine import Machine
 from .plan import BEHIND, get_plan
@@ -97,10 +96,4 @@ def find_start(graph: TurnGraph, prompt: str | None) -> tuple[int, str]:
     return -number, prompt[place + size :]
 
 
-def read_message(graph: TurnGraph, text: str, tools: Iterable[Mapping[str, Any]] | None, prompt: str | None) -> list[Delta]:
-    """Read a whole output; one feed and one finish."""
-    parser = StreamParser(graph, tools, prompt)
-    return [*parser.feed(text), *parser.finish()]
-
-
-__all__ = ["StreamParser", "find_start", "read_message"]
+__all__ = ["StreamParser", "find_start"]

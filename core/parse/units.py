@@ -8,7 +8,7 @@ from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any
 
-from ..format import Choice, Json, Node, Number, Numeral, Text
+from ..format import Choice, Node, Number, Numeral, Text
 from .constants import MORE, NO
 
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
@@ -209,8 +209,3 @@ def _literal_type(literal: str) -> str:
     if literal in ("true", "false"):
         return "boolean"
     return "null" if literal == "null" else "number" if set(literal) & set(".eE") else "integer"
-
-
-def is_container(node: Node) -> bool:
-    """Whether a value is a list or an object that stands as JSON."""
-    return isinstance(node.codec, Json) and node.kind == "value"
