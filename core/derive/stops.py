@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable
 
 from ..ask.pieces import END, find_shared_header, list_tokens
+from ..format.cut import cut_common_end
 from .draft import TURN, Draft, Links
 
 
 def find_stops(draft: Draft) -> list[str]:
-    """Return what ends turns: behind content, and behind calls where it is something else there.
+    """Return what ends turns: the same text behind all fields, or one behind content and another one behind calls.
 
     What also stands before a further field closes the field and not the turn.
     """
@@ -19,9 +20,12 @@ def find_stops(draft: Draft) -> list[str]:
     for field, links in draft.edges[TURN].items():
         ends = content if field.kind == "content" else others if field.kind != "reasoning" else []
         ends += _cut_closers(links)
-    stops = dict.fromkeys(end for end in content if _is_marker(end))
+    shared = cut_common_end([*content, *others]) if content and others else ""
+    if is_marker(shared):
+        return [shared.strip()]
+    stops = dict.fromkeys(end for end in content if is_marker(end))
     for end in sorted(others, key=len):
-        if _is_marker(end) and not any(end.endswith(stop) for stop in stops):
+        if is_marker(end) and not any(end.endswith(stop) for stop in stops):
             stops[_take_last(end, content)] = None
     return list(stops)
 
@@ -35,7 +39,8 @@ def _cut_closers(links: Links) -> Iterable[str]:
             yield link.text[len(closer) :].strip()
 
 
-def _is_marker(text: str) -> bool:
+def is_marker(text: str) -> bool:
+    """Whether a text is more than a single sign."""
     return any(map(str.isalnum, text)) or len(text) > 1
 
 

@@ -16,10 +16,11 @@ _OPEN, _CLOSE = _list_signs("Ps", "Pi"), _list_signs("Pe", "Pf")
 TOKEN = re.compile(
     r"</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[/?\w+\]"
     rf"|[{_OPEN}][^\s{_OPEN}{_CLOSE}]+(?:[{_CLOSE}]|\Z)"
-    r"|\w+|\s+|[`~*#=|+-]{2,}|.",
+    r"|(?=(?P<side>(?P<sign>[^\w\s(){}<>\[\]\"'`.,;!?&/\\-])(?P=sign)*))(?P=side)/?\w+(?P=side)"
+    r"|\w+|\s+|(?P<run>[`~*#=|+:%$@^-])(?P=run)+|.",
     re.DOTALL,
 )
-"""A word, a tag or bracketed word, white space, a run of one sign, or a sign."""
+"""A tag or bracketed word, a word between the same signs, a word, white space, a run of one sign, or a sign."""
 
 
 @lru_cache(maxsize=4096)
