@@ -83,7 +83,7 @@ def _render(oracle: Oracle, graph: TurnGraph, case: Case) -> Iterator[tuple[Turn
     if turn is None:
         return
     texts = [_cut_end(turn.text, graph, case.question), _cut_behind(turn.text, graph, case.question)]
-    texts += [_cut_mark(turn.text, case.question)] if case.question.calls else []
+    texts += [_cut_mark(turn.text, graph, case.question)] if case.question.calls else []
     asked = oracle.ask_prompt(case.question, case.shape)
     before = asked.before if asked else ""
     for text in dict.fromkeys(texts):
@@ -119,11 +119,11 @@ def _is_closed(start: Start, graph: TurnGraph) -> bool:
     return bool(start.edges) and all(graph.turn.node(edge.target).kind != "reasoning" for edge in start.edges)
 
 
-def _cut_mark(text: str, question: Question) -> str:
-    """Return a turn without the last mark behind its last field, and what follows that."""
-    at = _find_last_field(text, question)
-    tokens, place = list_tokens(text[at:]), len(text)
-    for token in reversed(tokens):
+def _cut_mark(text: str, graph: TurnGraph, question: Question) -> str:
+    """Return a turn up to the last mark of what ends it: what is taken for its end may have more than one."""
+    stop = _find_stop(text, graph, question)
+    place = len(text)
+    for token in reversed(list_tokens(text[stop[0] :] if stop else "")):
         place -= len(token)
         if len(token) > 2 and not token.isalnum():
             return text[:place]
@@ -134,7 +134,7 @@ def _find_last_field(text: str, question: Question) -> int:
     """Return where the last known piece of a field ends."""
     pieces = [question.content, question.reasoning, *(word for call in question.calls for word in (call.name, call.id))]
     pieces += [text for call in question.calls for text in _list_strings(call.object)]
-    return max((text.rfind(piece) + len(piece) for piece in pieces if piece and piece in text), default=0)
+    return max((text.rfind(piece) + len(piece) for piece in pieces if piece and len(piece) > 3 and piece in text), default=0)
 
 
 def _list_strings(value: Any) -> Iterator[str]:
