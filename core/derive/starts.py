@@ -79,7 +79,7 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | 
         links = shown.get(header) or {link: None for links in shown.values() for link in links}
         plain: Links = {link: None for link in links if link.target.kind != "reasoning"}
         found |= _give_back(plain, header, beyond[header], ends)
-    return found or {link: None for links in shown.values() for link in links}
+    return found or {link: None for links in shown.values() for link in links if link.target.kind != "reasoning"}
 
 
 def _give_back(links: Links, header: str, beyond: str, ends: Iterable[str]) -> Links:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ..ask.pieces import END, find_shared_header, list_tokens
+from ..ask.pieces import END, find_common_end, find_shared_header, list_tokens
 from ..format.cut import cut_common_end
 from .draft import TURN, Draft, Links
 
@@ -36,7 +36,9 @@ def find_stops(draft: Draft) -> list[str]:
 def _share(sources: Iterable[Links], inner: Iterable[str]) -> str:
     """Return what all turns end with that end behind some fields, if it ends nothing but turns."""
     texts = [link.text for links in sources for link in links if link.target == END]
-    shared = cut_common_end(texts).strip() if len(texts) > 1 else ""
+    size = find_common_end(*texts) if len(texts) > 1 else 0
+    shortest = min(texts, key=len, default="")
+    shared = (shortest if size == len(shortest) else cut_common_end(texts) if size else "").strip()
     first = next(iter(list_tokens(shared)), "")
     while first and is_marker(first) and not first.isalnum() and any(first in text for text in inner):
         rest = shared[len(first) :].lstrip()

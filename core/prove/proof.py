@@ -104,11 +104,12 @@ def _render_behind(oracle: Oracle, graph: TurnGraph, case: Case) -> tuple[Turn, 
     if asked is None or turn is None or not 0 <= turn.text.find(reasoning) < turn.text.rfind(content):
         return None
     text = _cut_end(turn.text, graph, case.question)
-    before = text[: text.find(reasoning)]
-    behind = text[len(before) + len(reasoning) : text.rfind(content)]
+    before, behind = text[: text.find(reasoning)], text.find(reasoning) + len(reasoning)
     whole = squash(asked.whole)
-    if whole.endswith(squash(turn.prompt + before + behind)) or (before.strip() and whole.endswith(squash(before + behind))):
-        return turn._replace(text=text[text.rfind(content) :]), asked.whole
+    for place in range(text.rfind(content), behind, -1):
+        closed = squash(before + text[behind:place])
+        if text[behind:place].strip() and whole.endswith((squash(turn.prompt) + closed) if not before.strip() else closed):
+            return turn._replace(text=text[place:]), asked.whole
     if before.strip() and whole.endswith(squash(before)):
         return turn._replace(text=text[len(before) :]), asked.whole
     return None
@@ -233,7 +234,7 @@ def _is_alike(case: Case, turn: Turn, message: Mapping[str, Any], oracle: Oracle
         calls=tuple(calls),
     )
     again = oracle.ask_turn(question, case.shape)
-    return again is not None and (again.prompt, again.text[: len(turn.text)].rstrip()) == (turn.prompt, turn.text.rstrip())
+    return again is not None and again == oracle.ask_turn(case.question, case.shape)
 
 
 def _is_typed(arguments: Mapping[str, Any], declared: Mapping[str, Any]) -> bool:
