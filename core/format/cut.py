@@ -15,7 +15,8 @@ def _list_signs(*categories: str) -> str:
 _OPEN, _CLOSE = _list_signs("Ps", "Pi"), _list_signs("Pe", "Pf")
 _SIGN = r"[^\w\s(){}<>\[\]\"'`.,;!?&\\]"
 TOKEN = re.compile(
-    r"</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[/?\w+\]"
+    r"<<[^<>\n]+>>|\[\[[^\[\]\s\"',]+\]\]|[{$@#%]\{[^{}\s\"',:]+\}+"
+    r"|</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[/?\w+\]"
     rf"|[{_OPEN}][^\s{_OPEN}{_CLOSE}]+(?:[{_CLOSE}]|\Z)"
     rf"|(?=(?P<side>(?P<sign>(?!/){_SIGN})(?P=sign)*))(?P=side)/?\w+(?P=side)"
     rf"|(?P<far>{_SIGN}{{2,}}) /?\w+(?: \w+){{0,2}} (?P=far)|(?P<one>{_SIGN})(?P<two>{_SIGN}) ?/?\w+(?: \w+){{0,2}} ?(?P=two)(?P=one)"

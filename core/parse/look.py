@@ -82,6 +82,7 @@ class Lookahead:
         self.buffer = ""
         self.at = 0  # the first character that is not read yet
         self.frames: list[Frame] = []
+        self.fresh = True  # whether nothing visible of this text has come
         self.behind = False  # whether a field has ended and a rule must follow here
         self.tries = TRIES
         self._properties: dict[str, frozenset[str]] = {}
@@ -128,9 +129,13 @@ class Lookahead:
 
     def _try_end(self, rule: Rule, at: int, final: bool, found: Landing | None = None) -> Landing | object | None:
         """Match the end of the turn, which is one only where nothing follows."""
-        end = rule.constant.match_core(self.buffer, at, final)
+        end = rule.constant.match_core(self.buffer, at, final and not rule.cut)
+        if end == NO and rule.constant.lead:
+            end = rule.constant.match_exactly(self.buffer, at, final)
+        if end == MORE and final and at < len(self.buffer) and self.fresh:
+            end = len(self.buffer)
         if end < 0:
-            return WAIT if end == MORE else None
+            return WAIT if end == MORE and not final else None
         if skip_blank(self.buffer, end) < len(self.buffer):
             return None
         if not final:
@@ -289,7 +294,7 @@ class Lookahead:
         for rule in here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign):
             constant, trail = rule.constant, ""
             if rule.kind == "end" and here.spot.graph == TURN:
-                landing = self._try_end(rule, skip_blank(self.buffer, at), final, here)
+                landing = self._try_end(rule, skip_blank(self.buffer, at) if constant.core else at, final, here)
                 if landing is WAIT:
                     more = True
                 elif landing is not None:

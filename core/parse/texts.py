@@ -20,7 +20,6 @@ class TextReader(Lookahead):
     def __init__(self, plan: Plan, tools: Iterable[Mapping[str, Any]] | None, start: Spot, known_only: bool) -> None:
         super().__init__(plan, tools, start, known_only)
         self.scan = 0  # where to look on for the end of a text
-        self.fresh = True  # whether nothing visible of this text has come
         self.holding = False  # whether a value waits for its end to tell its type
         self.types: tuple[str, ...] = ()  # those that the schema gives to the value
 

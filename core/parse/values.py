@@ -11,7 +11,7 @@ from ..schema import UNKNOWN, Schema
 from .constants import MORE, NO, skip_blank
 from .lexer import JsonLexer
 from .look import SHORT, Frame
-from .plan import Plan, is_quoted
+from .plan import Plan
 from .rules import Spot
 from .texts import TextReader
 from .units import Units, convert, get_units, match_scalar
@@ -37,9 +37,11 @@ class ValueReader(TextReader):
             writer.open_container("{}")
         if call.keys:
             call.key = key = call.keys.pop(0)
-            parent = self.schema if self.frames else self._get_parameters()
             writer.key(key)
-            schema = parent.get_property(key)
+            if not self.frames and call.name is None and self.tools:
+                schema = self.tools.find_property(key)
+            else:
+                schema = (self.schema if self.frames else self._get_parameters()).get_property(key)
         else:
             writer.item()
             schema = self.schema.get_items()
@@ -73,7 +75,7 @@ class ValueReader(TextReader):
     def _choose_reading(self, nodes: tuple[Node, ...], types: tuple[str, ...]) -> None:
         strings = [node for node in nodes if node.type == "string"]
         self.types = types
-        if strings and (len(strings) == len(nodes) or types[:1] == ("string",) or is_quoted(strings[0])):
+        if strings and (len(strings) == len(nodes) or types[:1] == ("string",)):
             self.holding, self.streaming = False, True
             self.writer.arguments('"')
         else:
