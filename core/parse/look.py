@@ -67,6 +67,9 @@ class Frame(NamedTuple):
 WAIT = object()
 """What looking ahead answers where more of the output is needed."""
 
+HALF = object()
+"""The same of a rule of whose text a part has come."""
+
 
 class Lookahead:
     """Looks at the buffer of a generation from where its reader stands."""
@@ -85,18 +88,30 @@ class Lookahead:
         self.fresh = True  # whether nothing visible of this text has come
         self.behind = False  # whether a field has ended and a rule must follow here
         self.tries = TRIES
+        self._rest: list[str | Spot] = []  # what the rules wait for that were tried last: a text, or the end of a short field
+        self._open_short: Spot | None = None
         self._properties: dict[str, frozenset[str]] = {}
 
     def _find_landing(self, spot: Spot, at: int, final: bool) -> Landing | object | None:
         """Return where the best rule of a spot that matches at a place leads, None where none does, or that more is needed."""
-        more = False
-        for rule in spot.list_rules(self.buffer[at : at + 1]):
+        window = self.buffer[at : at + spot.width]
+        rules, short = spot.narrow(window)
+        if short and not final and at + len(window) == len(self.buffer):
+            self._rest = [rule.constant.first[len(window) :] for rule in rules]
+            return WAIT
+        rest: list[str | Spot] = []
+        for rule in rules:
+            self._open_short = None
             landing = self._try_rule(rule, at, final, spot)
-            if landing is WAIT:
-                more = True
+            if landing is WAIT or landing is HALF:
+                rest.append(rule.constant.find_rest(self.buffer, at) if landing is HALF else self._open_short or "")
             elif landing is not None:
-                return WAIT if more else landing
-        return WAIT if more else None
+                if not rest:
+                    return landing
+                rest.append("")
+                break
+        self._rest = rest
+        return WAIT if rest else None
 
     def _find_best(self, places: tuple[int, ...], final: bool) -> Landing | object | None:
         """Return where the rule leads that reaches furthest from one of some places; None, or that more is needed."""
@@ -120,7 +135,7 @@ class Lookahead:
         else:
             end = constant.match_exactly(self.buffer, at, final)
         if end == MORE:
-            return WAIT
+            return HALF
         if end == NO:
             return None
         if rule.kind == "end":
@@ -129,9 +144,11 @@ class Lookahead:
 
     def _try_end(self, rule: Rule, at: int, final: bool, found: Landing | None = None) -> Landing | object | None:
         """Match the end of the turn, which is one only where nothing follows."""
-        end = rule.constant.match_core(self.buffer, at, final and not rule.cut)
-        if end == NO and rule.constant.lead:
-            end = rule.constant.match_exactly(self.buffer, at, final)
+        constant = rule.constant
+        place = at if constant.firm else skip_blank(self.buffer, at)
+        end = constant.match_core(self.buffer, place, final and not rule.cut)
+        if end == NO and constant.lead:
+            end = constant.match_exactly(self.buffer, at, final)
         if end == MORE and final and at < len(self.buffer) and self.fresh:
             end = len(self.buffer)
         if end < 0:
@@ -236,11 +253,16 @@ class Lookahead:
                 if end > at:
                     at = end
                     continue
-            landing = self._leave_short(here, kind, buffer[start:at], at, final)
-            if landing is not None:
-                return landing
+            sign = buffer[at : at + 1]
+            if not sign or sign.isspace() or here.spot.list_short(sign):
+                landing = self._leave_short(here, kind, buffer[start:at], at, final)
+                if landing is not None:
+                    return landing
             at += 1
-        return WAIT if limit == len(buffer) and not final else None
+        if limit < len(buffer) or final:
+            return None
+        self._open_short = here.spot
+        return WAIT
 
     def _land_again(self, here: Landing, node: Node, kind: str, final: bool) -> Landing | object | None:
         call = self.writer.call

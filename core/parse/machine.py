@@ -19,7 +19,7 @@ from ..errors import AutoparserError
 from ..recover import read_calls
 from .constants import skip_blank
 from .lexer import BROKEN, JSON_SIGNS, JsonLexer
-from .look import WAIT, Landing, Step
+from .look import SHORT, WAIT, Landing, Step
 from .plan import AFTER, GAP, LATE_END, OPEN_REASONING, SHAPE, TURN, Plan
 from .rules import Spot
 from .values import ValueReader
@@ -60,6 +60,13 @@ class Machine(ValueReader):
         if self._quick is not None and text and self._quick(text) is None:
             self.gone += len(text)
             return [Delta(self._quick_kind, text, self._quick_index)]
+        if self.awaited and self.awaited.startswith(text):
+            self.buffer += text
+            self.awaited = self.awaited[len(text) :]
+            return []
+        if self.until is not None and self.until.search(text) is None and len(self.buffer) - self.at < SHORT:
+            self.buffer += text
+            return []
         if self.closed:
             raise ClosedParserError("feeding a parser that was finished: make a new one for each generation")
         if self._passing is not None and text:
@@ -71,6 +78,7 @@ class Machine(ValueReader):
             self._pass_end(text, end)
         else:
             self.buffer += text
+        self.awaited, self.until = "", None
         self._run_safely(False)
         if self.at > TRIM and self.anchor < 0:
             self._trim()
@@ -107,6 +115,7 @@ class Machine(ValueReader):
     def finish(self) -> list[Delta]:
         """Say that the output has ended."""
         if not self.closed:
+            self.awaited, self.until = "", None
             self.closed, self._quick, self._passing = True, None, None
             self._run_safely(True)
         return self.writer.take()

@@ -29,6 +29,8 @@ class _Thinker(StreamParser):
 
     def _apply(self, landing: Landing, start: int) -> None:
         if self.spot.kind in ("start", "reasoning") and landing.spot.kind not in ("reasoning", "end"):
+            if self._leaves_blank(landing):
+                self.writer.text("reasoning", self.plan.graph.blank)
             raise _Stop(self._find_rest(start, landing.end))
         super()._apply(landing, start)
 

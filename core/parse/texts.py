@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,11 +15,19 @@ from .units import convert, escape_json, get_units
 HELD = 1 << 14  # so much of an output may wait for what tells the type of a value
 
 
+def _find_common(texts: list[str]) -> str:
+    """Return what all texts begin with, letter by letter."""
+    first, last = min(texts), max(texts)
+    return first[: next((place for place, sign in enumerate(first) if not last.startswith(sign, place)), len(first))]
+
+
 class TextReader(Lookahead):
     """Emits text as early as it cannot be structure any more."""
 
     def __init__(self, plan: Plan, tools: Iterable[Mapping[str, Any]] | None, start: Spot, known_only: bool) -> None:
         super().__init__(plan, tools, start, known_only)
+        self.awaited = ""  # what may come without anything being decided
+        self.until: re.Pattern[str] | None = None  # what must come before a short field can end
         self.scan = 0  # where to look on for the end of a text
         self.holding = False  # whether a value waits for its end to tell its type
         self.types: tuple[str, ...] = ()  # those that the schema gives to the value
@@ -40,10 +49,11 @@ class TextReader(Lookahead):
             if landing is WAIT:
                 self._emit_text(self._find_blank(at))
                 self.scan = at
+                self._await()
                 return False
             if isinstance(landing, Landing):
                 rule = landing.rule.constant
-                start = rule.take_lead(buffer, self.at, at) if rule.firm or landing.spot.kind == "end" else at
+                start = rule.take_lead(buffer, self.at, at) if rule.firm else at
                 self._end_text(start)
                 self._apply(landing, start)
                 return True
@@ -52,6 +62,14 @@ class TextReader(Lookahead):
                 return False
             if not self._take_escape(at, final):
                 return False
+
+    def _await(self) -> None:
+        """Note what may come next without anything being decided by it."""
+        texts = [rest for rest in self._rest if isinstance(rest, str)]
+        if len(texts) == len(self._rest):
+            self.awaited = _find_common(texts)[:-1]
+        elif len(self._rest) == 1 and isinstance(self._rest[0], Spot):
+            self.until = self._rest[0].short_end
 
     def _is_escape(self, at: int) -> bool:
         units = get_units(self.spot.codec)
