@@ -17,7 +17,7 @@ from ..schema import Schema, ToolSet
 from .constants import MORE, NO, skip_blank
 from .plan import GAP, TURN, Plan
 from .rules import Rule, Spot
-from .units import get_units
+from .units import fits, get_units
 from .writer import Writer
 
 SHORT = 256  # characters that a name or a key may have
@@ -149,7 +149,7 @@ class Lookahead:
         end = constant.match_core(self.buffer, place, final and not rule.cut)
         if end == NO and constant.lead:
             end = constant.match_exactly(self.buffer, at, final)
-        if end == MORE and final and at < len(self.buffer) and self.fresh:
+        if end == MORE and final and at < len(self.buffer) and (self.fresh or self.spot.kind != "content"):
             end = len(self.buffer)
         if end < 0:
             return WAIT if end == MORE and not final else None
@@ -313,7 +313,8 @@ class Lookahead:
             here = self._read_id(here, text)
         more = False
         sign = self.buffer[at : at + 1]
-        for rule in here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign):
+        rules = here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign)
+        for rule in self._prefer_fitting(rules, here, text) if kind == "key" else rules:
             constant, trail = rule.constant, ""
             if rule.kind == "end" and here.spot.graph == TURN:
                 landing = self._try_end(rule, skip_blank(self.buffer, at) if constant.core else at, final, here)
@@ -336,6 +337,15 @@ class Lookahead:
             elif landing is not None:
                 return WAIT if more else landing
         return WAIT if more else None
+
+    def _prefer_fitting(self, rules: tuple[Rule, ...], here: Landing, key: str) -> Iterable[Rule]:
+        """Put what leads to values that the tool's schema does not allow for a key behind the rest."""
+        if self.frames or self.tools is None or sum(rule.kind == "value" for rule in rules) < 2:
+            return rules
+        call = self.writer.call
+        name = here.find("name") or (call.name if call is not None and Step("open") not in here.steps else None)
+        types = (self.tools.get_parameters(name).get_property(key) if name else self.tools.find_property(key)).get_types()
+        return sorted(rules, key=lambda rule: rule.kind == "value" and not any(fits(node.type, types) for node in rule.targets))
 
     def _read_id(self, here: Landing, text: str) -> Landing:
         if not here.spot.nodes[0].carries_name:

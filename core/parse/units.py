@@ -8,7 +8,7 @@ from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any
 
-from ..format import Choice, Node, Number, Numeral, Text
+from ..format import Choice, Json, Node, Number, Numeral, Text
 from .constants import MORE, NO
 
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
@@ -198,6 +198,9 @@ def _convert_typed(raw: str, nodes: tuple[Node, ...], kind: str) -> str | None:
     if literal and end == len(raw) and fits(_literal_type(literal), (kind,) if kind else ()):
         return literal
     found = read_json(raw)
+    for node in nodes if found is None else ():
+        if isinstance(node.codec, Json) and node.codec.within:
+            found = found or read_json(get_units(node.codec.within).decode(raw))
     if found is None or not fits(found[1], (kind,) if kind else ()):
         return None
     if found[1] == "string" and any(node.type == "string" for node in nodes):
