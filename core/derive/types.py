@@ -89,7 +89,7 @@ def _read_compound(pairs: Sequence[tuple[Any, Gap]], graph: str, text: Text) -> 
     of them and a graph for the inside."""
     codec = Json()
     places = [(gap.around, find_json(gap.around, value)) for value, gap in pairs]
-    if text.escapes and places[0][1] is None:
+    if text.escapes and any(place is None for _, place in places):
         codec = Json(text)
         places = [(gap.around, _find_written(gap.around, value, text)) for value, gap in pairs]
     sides = [(text[: place[0]], text[place[1] :]) if place else None for text, place in places]

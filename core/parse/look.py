@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
-from ..format import Node, Text
+from ..format import Insides, Json, Node, Text
 from ..schema import Schema, ToolSet
 from .constants import MORE, NO, skip_blank
 from .plan import GAP, TURN, Plan
 from .rules import Rule, Spot
-from .units import fits, get_units
+from .units import fits, get_units, match_scalar
 from .writer import Writer
 
 SHORT = 256  # characters that a name or a key may have
@@ -100,10 +100,13 @@ class Lookahead:
             self._rest = [rule.constant.first[len(window) :] for rule in rules]
             return WAIT
         rest: list[str | Spot] = []
+        odd: Landing | None = None
         for rule in rules:
             self._open_short = None
             landing = self._try_rule(rule, at, final, spot)
-            if landing is WAIT or landing is HALF:
+            if isinstance(landing, Landing) and self._is_odd(landing):
+                odd = odd or landing
+            elif landing is WAIT or landing is HALF:
                 rest.append(rule.constant.find_rest(self.buffer, at) if landing is HALF else self._open_short or "")
             elif landing is not None:
                 if not rest:
@@ -111,7 +114,17 @@ class Lookahead:
                 rest.append("")
                 break
         self._rest = rest
-        return WAIT if rest else None
+        return WAIT if rest else odd
+
+    def _is_odd(self, landing: Landing) -> bool:
+        """Whether no value of those that a rule leads to begins where it ends: then another rule is the better one."""
+        nodes, at = landing.spot.nodes, landing.end
+        if landing.spot.kind != "value" or any(isinstance(node.codec, (Text, Insides)) for node in nodes):
+            return False
+        at = skip_blank(self.buffer, at)
+        if at >= len(self.buffer) or any(isinstance(node.codec, Json) for node in nodes):
+            return False
+        return match_scalar(nodes, self.buffer, at, False)[0] == NO
 
     def _find_best(self, places: tuple[int, ...], final: bool) -> Landing | object | None:
         """Return where the rule leads that reaches furthest from one of some places; None, or that more is needed."""
