@@ -96,7 +96,7 @@ def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True) -
     mid, _, behind = plain.around.partition(PLAIN)
     base = Surroundings(*map(strip_digits, (plain.before, mid, behind)))
     forms = ask_strings(ask)
-    types = ask_types(ask, place.family, next(iter(forms.values()), Text()), lists)
+    types = ask_types(ask, place.family, list(forms.values()), lists)
     variants = [_Variant(name, 0, writing, base) for name, writing in types.items()]
     variants += _learn_strings(draft, place, forms, base, types)
     for variant in variants:

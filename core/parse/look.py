@@ -340,6 +340,9 @@ class Lookahead:
             if end == NO and constant.core:
                 core = skip_blank(self.buffer, at) if constant.lead else at
                 end, trail = constant.match_core(self.buffer, core, final), constant.trail
+            if end == NO and final and rule.closes and sign and constant.match_exactly(self.buffer, at, False) == MORE:
+                # The output ends inside of what ends the call.
+                return Landing(len(self.buffer), self.plan.behind(rule, TURN, True), here.rule, steps=here.steps)
             if end == MORE:
                 more = True
             if end < 0:
