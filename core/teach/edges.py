@@ -17,9 +17,8 @@ from typing import Literal, NamedTuple
 from ..ask.pieces import END, Field, find_common_end, list_tokens
 from ..format import Choice, Codec, Edge, Graph, Json, Node, Number, Start, Text, TurnGraph
 from ..format.cut import cut_common_end
+from ..schema import TYPES
 from .sample import PYTHON_TEXT, RAW, Sample
-
-TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 
 _WORDS: Mapping[str, tuple[tuple[Literal["true", "false", "null"], str], ...]] = {
     "boolean": (("true", "True"), ("false", "False")),

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..ask.pieces import Field, Piece
-from ..ask.question import find_type
 from ..derive.arguments import find_encoded
 from ..derive.types import find_json
 from ..errors import LessonError
 from ..format import Codec, Json, Numeral, Text
+from ..schema import find_type
 from .lesson import Lesson, LessonCall
 
 RAW = Text()
