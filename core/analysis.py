@@ -42,12 +42,13 @@ def analyze(template: Any = None, *, examples: Any = None, **special_tokens: str
     try:
         if template is None:
             raise MissingTemplateError(f"Analysing a chat template: there is none. {NO_TEMPLATE}")
-        known = derive_format(load_renderer(template, **special_tokens))
+        renderer = load_renderer(template, **special_tokens)
     except MissingTemplateError:
         if not lessons:
             raise
-        return learn(lessons)
-    return learn(lessons, known) if lessons else known
+        return learn(lessons, derive_format)
+    known = derive_format(renderer)
+    return learn(lessons, derive_format, renderer, known) if lessons else known
 
 
 def derive_format(renderer: Renderer) -> ChatFormat:

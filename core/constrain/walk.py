@@ -146,7 +146,9 @@ class Walk:
         """
         following = slots if repeats else slots[1:]
         lasts = (field.last for slot in slots for field in slot.fields)
-        closes, rests = self._close(lasts, (field.first for slot in following for field in slot.fields), exits)
+        begins = next((number + 1 for number, slot in enumerate(slots) if slot.needed), len(slots))
+        like = exits if begins > 1 else {}
+        closes, rests = self._close(lasts, (field.first for slot in following for field in slot.fields), like)
 
         def write(slot: Slot, before: Exits) -> list[Tree]:
             return [
@@ -156,12 +158,11 @@ class Walk:
             ]
 
         heads, bodies = [write(slot, exits) for slot in slots], [write(slot, rests) for slot in slots]
-        needed = next((number for number, slot in enumerate(slots) if slot.needed), None)
+        needed = any(slot.needed for slot in slots)
         outs, bare = self.list_outs(rests), self.list_outs(exits)
-        if heads == bodies and not repeats and (needed is not None or outs == bare):
+        if like and heads == bodies and (needed or outs == bare):
             return [Arm(join(*map(_write_slot, slots, bodies)), outs)]  # a row without entries is written alike
-        arms = [Arm(NOTHING, bare)] if bare and needed is None else []
-        begins = len(slots) if needed is None else needed + 1
+        arms = [Arm(NOTHING, bare)] if bare and not needed else []
         tail: Tree | None = Repeat(choose(*bodies[0])) if repeats and bodies[0] else NOTHING
         rows: list[Tree] = []
         for number in reversed(range(len(slots))):
