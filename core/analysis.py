@@ -51,11 +51,14 @@ def analyze(template: Any = None, *, examples: Any = None, **special_tokens: str
     return learn(lessons, derive_format, renderer, known) if lessons else known
 
 
-def derive_format(renderer: Renderer) -> ChatFormat:
-    """Derive the format of what a renderer writes, and prove it; see :func:`analyze`."""
+def derive_format(renderer: Renderer, stops: tuple[str, ...] | None = None) -> ChatFormat:
+    """Derive the format of what a renderer writes, and prove it; see :func:`analyze`. ``stops`` are what ends a turn, where
+    that is known."""
     oracle = Oracle(renderer if renderer.is_accounted else renderer.within(Budget()))
     derivation = derive(oracle)
     format = make_format(oracle, derivation)
+    if stops is not None:
+        format = replace(format, graph=replace(format.graph, stops=stops))
     verdict = prove(replace(derivation, graph=format.graph), oracle, make_reads(format))
     return replace(format, verdict=verdict)
 

@@ -71,15 +71,15 @@ class TaughtRenderer(Renderer):
 
     def _write(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Return a message with its taught parts written into its content."""
-        reasoning, calls = "", [read_call(call) for call in message.get("tool_calls") or ()]
-        if any(call is None for call in calls):
+        reasoning, calls = "", [call for data in message.get("tool_calls") or () if (call := read_call(data, strict=True))]
+        if len(calls) < len(message.get("tool_calls") or ()):
             raise refuse("arguments that are no object")
         if "reasoning" in self._parts:
             reasoning = next((str(message[name]) for name in REASONING_FIELDS if message.get(name)), "")
         plain = {key: value for key, value in message.items() if key != "tool_calls"}
         if reasoning:
             plain = {key: value for key, value in plain.items() if key not in REASONING_FIELDS}
-        text = self._manner.write(reasoning, read_text(message), [call for call in calls if call is not None])
+        text = self._manner.write(reasoning, read_text(message), calls)
         return {**plain, "content": [{"type": "text", "text": text}] if isinstance(message.get("content"), list) else text}
 
 
@@ -90,7 +90,7 @@ def is_answer(message: Mapping[str, Any]) -> bool:
 
 def learn(
     lessons: Sequence[Lesson],
-    derive: Callable[[Renderer], ChatFormat],
+    derive: Callable[[Renderer, tuple[str, ...]], ChatFormat],
     template: Renderer | None = None,
     silent: ChatFormat | None = None,
 ) -> ChatFormat:
@@ -103,15 +103,16 @@ def learn(
     parts = _choose_parts(lessons, silent)
     if silent is not None and not parts:
         return _judge(silent, lessons, parts, ())
-    ending = ""
+    ending, stops = "", silent.graph.stops if silent else ()
     if silent is None:
         tails = [each[-1].before for each, lesson in zip(cuts, lessons, strict=True) if not lesson.calls]
         ending = next((tail for tail in tails if tail.strip()), "")
-        cuts = [cut_lesson(lesson, number, (ending.strip(),)) for number, lesson in enumerate(lessons)]
+        stops = (ending.strip(),) if ending else ()
+        cuts = [cut_lesson(lesson, number, stops) for number, lesson in enumerate(lessons)]
     manner = Manner(cuts, silent.reasoning.end.text if silent and silent.reasoning else "")
     prompt = next((lesson.prompt for lesson in lessons if lesson.prompt), "")
     try:
-        format = derive(TaughtRenderer(manner, parts, template, prompt, ending))
+        format = derive(TaughtRenderer(manner, parts, template, prompt, ending), stops)
     except TemplateError as error:
         raise LessonError(f"Learning from {len(lessons)} examples: no turn can be written as they are ({error}).") from None
     if silent is None:

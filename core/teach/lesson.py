@@ -108,11 +108,13 @@ def read_text(message: Mapping[str, Any]) -> Any:
     return content
 
 
-def read_call(data: Any) -> Call | None:
-    """Return a tool call of a message; None where it has no name, or arguments that are no JSON object."""
+def read_call(data: Any, strict: bool = False) -> Call | None:
+    """Return a tool call of a message; None where it has no name, or arguments that are no JSON object, or its text if
+    that is ``strict``.
+    """
     function = data.get("function", data) if isinstance(data, Mapping) else None
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         return None
     given = function.get("arguments", {})
-    arguments = read_arguments(given or "{}") if isinstance(given, str) else given
+    arguments = read_arguments(given or "{}") if isinstance(given, str) and not strict else given
     return Call.of(function["name"], str(data.get("id") or ""), arguments) if isinstance(arguments, dict) else None
