@@ -11,13 +11,14 @@ import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 from ..ask.budget import Budget, Meter
 from ..ask.question import REASONING_FIELDS, Shape, build_tools
 from ..ask.renderer import Conversation, Renderer
 from ..errors import LessonError, TemplateError
-from ..format import TAUGHT, ChatFormat, Counterexample
+from ..format import TAUGHT, ChatFormat, Choice, Counterexample, Node, TurnGraph
 from ..format import Conversation as Layout
 from ..prove.message import compare, write_message
 from .lesson import Lesson, read_call, read_text
@@ -109,15 +110,40 @@ def learn(
         ending = next((tail for tail in tails if tail.strip()), "")
         stops = (ending.strip(),) if ending else ()
         cuts = [cut_lesson(lesson, number, stops) for number, lesson in enumerate(lessons)]
-    manner = Manner(cuts, silent.reasoning.end.text if silent and silent.reasoning else "")
+    manner = Manner(cuts, partial(_strip_known, silent) if silent else str)
     prompt = next((lesson.prompt for lesson in lessons if lesson.prompt), "")
     try:
         format = derive(TaughtRenderer(manner, parts, template, prompt, ending), stops)
     except TemplateError as error:
         raise LessonError(f"Learning from {len(lessons)} examples: no turn can be written as they are ({error}).") from None
-    if silent is None:
-        format = replace(format, conversation=Layout())
+    format = replace(format, graph=_spell_words(format.graph), conversation=silent.conversation if silent else Layout())
     return _judge(format, lessons, parts, tuple(manner.notes))
+
+
+def _strip_known(silent: ChatFormat, text: str) -> str:
+    """Return a text before content or a call without what the template prints there by itself."""
+    turn = silent.graph.turn
+    begun = [edge for start in silent.graph.starts for edge in start.edges]
+    edges = [edge for edge in (*begun, *turn.edges) if turn.node(edge.source).kind in ("start", "reasoning")]
+    known = [edge.text for edge in edges if turn.node(edge.target).kind == "content" and text.startswith(edge.text)]
+    text = text[max(map(len, known), default=0) :]
+    end = silent.reasoning.end.text if silent.reasoning else ""
+    return text.rpartition(end)[2].lstrip() if end and end in text else text
+
+
+def _spell_words(graph: TurnGraph) -> TurnGraph:
+    """Return a graph that reads the words for true, false and null as JSON and as Python writes them, too."""
+    others: tuple[tuple[str, Literal["true", "false", "null"]], ...] = (("true", "true"), ("false", "false"), ("null", "null"))
+    others += ("True", "true"), ("False", "false"), ("None", "null")
+
+    def spell(node: Node) -> Node:
+        if not isinstance(node.codec, Choice):
+            return node
+        literals = {literal for _, literal in node.codec.words}
+        words = dict.fromkeys((*node.codec.words, *(word for word in others if word[1] in literals)))
+        return replace(node, codec=Choice(tuple(words)))
+
+    return replace(graph, turn=replace(graph.turn, nodes=tuple(map(spell, graph.turn.nodes))))
 
 
 def _choose_parts(lessons: Sequence[Lesson], silent: ChatFormat | None) -> frozenset[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise, product
 from typing import Any
 
@@ -34,12 +34,16 @@ def refuse(what: str) -> TemplateRefusal:
 
 
 class Manner:
-    """How turns are written; ``notes`` say what no example shows. ``known_end`` ends reasoning where a template prints it."""
+    """How turns are written; ``notes`` say what no example shows.
 
-    def __init__(self, samples: Sequence[Sequence[Cut]], known_end: str = "") -> None:
+    ``strip`` takes from a text what a template prints by itself, with reasoning and where a turn begins.
+    """
+
+    def __init__(self, samples: Sequence[Sequence[Cut]], strip: Callable[[str], str] = str) -> None:
         self.notes: list[str] = []
         thinking = [cuts for cuts in samples if cuts[0].kind == "reasoning"]
-        self._lead = next((cuts[0].before for cuts in samples if cuts[0].kind == "content"), "")
+        lead = next((cuts[0].before for cuts in samples if cuts[0].kind == "content"), "")
+        self._lead = strip(lead)
         self._opening = thinking[0][0].before if thinking else ""
         rows = [row for cuts in samples for row in _list_rows(cuts)]
         self._calls = _Calls(rows, self.notes) if rows else None
@@ -47,8 +51,8 @@ class Manner:
         leads: dict[str, str] = {}
         for before, cut in (pair for cuts in samples for pair in pairwise((cuts[-1], *cuts[:-1]))):
             if before.call is None and cut.call is not None:
-                leads.setdefault(before.kind, cut.before)
-        self._end = known_end or self._find_end([cuts[1] for cuts in thinking], leads)
+                leads.setdefault(before.kind, strip(cut.before))
+        self._end = self._find_end([cuts[1] for cuts in thinking], leads)
         if "reasoning" in leads and "content" not in leads:
             leads.setdefault("end", leads["reasoning"].removeprefix(self._end.rstrip()).lstrip())
         leads.setdefault("end", leads.get("content", "").lstrip())
