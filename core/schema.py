@@ -6,10 +6,8 @@ within the schema, ``properties`` and ``items``. Everything is bounded, and a sc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 _SINGLE = {kind: (kind,) for kind in TYPES}
@@ -17,6 +15,19 @@ _COMPOSING = frozenset(("$ref", "anyOf", "oneOf", "allOf"))
 _DEPTH = 16
 
 _KINDS = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
+
+
+def find_type(value: Any) -> str:
+    """Return the JSON Schema type of a JSON value."""
+    return _KINDS.get(type(value), "null")
+
+
+def follow_reference(reference: str, root: Any) -> Any:
+    """Return what a reference within a schema leads to, None where that is nothing."""
+    found = root if reference.startswith("#") else None
+    for part in reference.split("/")[1:]:
+        found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
+    return found
 
 
 class Schema:
@@ -89,13 +100,7 @@ def _resolve(node: Any, root: Any, depth: int) -> dict[str, Any]:
     """Follow references within the schema."""
     while isinstance(node, dict) and isinstance(node.get("$ref"), str) and depth > 0:
         depth -= 1
-        path, found = node["$ref"], root
-        if not path.startswith("#"):
-            return {}
-        for part in path[1:].split("/")[1:]:
-            part = part.replace("~1", "/").replace("~0", "~")
-            found = found.get(part) if isinstance(found, dict) else None
-        node = found
+        node = follow_reference(node["$ref"], root)
     return node if isinstance(node, dict) and depth > 0 else {}
 
 
@@ -119,9 +124,9 @@ def _list_types(node: Any, root: Any, depth: int) -> Iterable[str]:
         yield from (kind for kind in declared if kind in TYPES)
         return
     if "const" in node:
-        yield _KINDS.get(type(node["const"]), "null")
+        yield find_type(node["const"])
     elif isinstance(node.get("enum"), list):
-        yield from (_KINDS.get(type(value), "null") for value in node["enum"])
+        yield from map(find_type, node["enum"])
     elif "properties" in node:
         yield "object"
     elif "items" in node:

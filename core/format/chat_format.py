@@ -17,7 +17,6 @@ from .model import TurnGraph
 from .view import Content, Marker, Reasoning, State, Tools
 
 if TYPE_CHECKING:
-    from ..export.response import ResponseTemplate
     from ..parse import ReasoningSplitter, StreamParser
 
 VERSION = 2
@@ -158,7 +157,7 @@ class ChatFormat:
 
     def __str__(self) -> str:
         """The format in words."""
-        from ..show.describe import describe
+        from ..describe.words import describe
 
         return describe(self)
 
@@ -217,12 +216,6 @@ class ChatFormat:
     def to_dict(self) -> dict[str, Any]:
         """Return the format as JSON-serialisable data, with the version of the layout."""
         return {"version": VERSION, **dump(self)}
-
-    def to_response_template(self) -> ResponseTemplate:
-        """Return the format as a response template of transformers, with what that cannot say of it."""
-        from ..export.response import write_response_template
-
-        return write_response_template(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ChatFormat:
