@@ -81,8 +81,9 @@ def derive_format(tokenizer: Any, name: str) -> ChatFormat:
     tokens = list_texts(tokenizer)
     source = getattr(tokenizer, "chat_template", None)
     # What renders may be the tokenizer's own code, of which the source alone tells nothing.
-    made = type(tokenizer).__qualname__, str(getattr(tokenizer, "name_or_path", ""))
-    return formats.pin(tokenizer, name, key=(made, repr(source), *sorted(tokens.items())))
+    folder = str(getattr(tokenizer, "name_or_path", ""))
+    made = type(tokenizer).__qualname__, folder
+    return formats.pin(tokenizer, name, key=(made, repr(source), *sorted(tokens.items())), folder=folder)
 
 
 def get_reader(tokenizer: Any) -> Reader:

@@ -229,7 +229,7 @@ def _pin(server: Server, special: dict[int, str], name: str) -> ChatFormat:
 
     That is a Python encoder, one template, or one for requests without tools and another for those with tools.
     """
-    tokenizer, given = server.tokenizer, server.chat_template
+    tokenizer, given, folder = server.tokenizer, server.chat_template, _find_folder(server)
     if not renders_jinja(tokenizer):
         named = {"chat_template": given} if given else {}
         # What a tokenizer of transformers' gives as text is what is cut into tokens; others tell the tokens alone.
@@ -243,10 +243,15 @@ def _pin(server: Server, special: dict[int, str], name: str) -> ChatFormat:
     if len(sources) == 2:
         templates = {"default": sources[0], "tool_use": sources[1]}
         names = (*sources, repr(sorted(variables.items())))
-        return FORMATS.pin(NamedRenderer(templates, **variables), name, key=names)
+        return FORMATS.pin(NamedRenderer(templates, **variables), name, key=names, folder=folder)
     if not sources:
         raise TemplateError(
             "neither the tokenizer nor the model's folder has a chat template. Give one with --chat-template, or leave out "
             "--tool-call-parser and --reasoning-parser"
         )
-    return FORMATS.pin(sources[0], name, **variables)
+    return FORMATS.pin(sources[0], name, folder=folder, **variables)
+
+
+def _find_folder(server: Server) -> str | None:
+    """Return the folder where a certificate of the model's template would lie; a template that was given has none."""
+    return None if server.chat_template is not None else str(getattr(server.tokenizer, "name_or_path", "") or "") or None
