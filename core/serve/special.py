@@ -9,12 +9,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .tokens import is_structure
+from ..parse.constants import is_firm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..format import ChatFormat
+    from ..format import ChatFormat, TurnGraph
 
 
 def list_special_tokens(tokenizer: Any) -> dict[int, str]:
@@ -46,3 +46,20 @@ class SpecialTokens:
     def needed(self) -> bool:
         """Whether the format can only be read where the text of special tokens is shown."""
         return len(self.unknown) < len(self._tokens)
+
+
+def is_structure(format: ChatFormat, token: str) -> bool:
+    """Whether a token's text stands in something that a model writes as structure in this format, or holds a marker."""
+    texts = _list_texts(format.graph)
+    if any(token in text for text in texts):
+        return True
+    return any(mark in token for text in texts for mark in [text.strip()] if is_firm(mark))
+
+
+def _list_texts(graph: TurnGraph) -> set[str]:
+    """Return all texts that stand between fields, or that a generation prompt writes."""
+    graphs = [graph.turn, *(inner for _, inner in graph.insides)]
+    edges = [edge for inner in graphs for edge in inner.edges]
+    edges += [edge for start in graph.starts for edge in start.edges]
+    prompts = {start.prompt for start in graph.starts}
+    return {part for edge in edges for part in edge.parts} | prompts | set(graph.stops)
