@@ -144,9 +144,9 @@ class ReasoningDetector(ResponseTemplateReasoningDetector):  # type: ignore[misc
         """Return what has to stand between a prompt and content that the client began: reasoning may have to be closed."""
         format, state = self._reader.format, self._reader.find_state(prefix)
         opener = format.content.start.written if format.content.wrapped == "always" else ""
-        if state == "reasoning" and format.reasoning is not None:
+        if state == "open" and format.reasoning is not None:
             return format.reasoning.end.written + opener
-        return opener if state == "open" else ""
+        return opener if state == "possible" else ""
 
     def json_answer_structural_tag(self, json_schema: Any, **_: Any) -> None:
         """SGLang's question for a grammar of a JSON answer: its own is used."""

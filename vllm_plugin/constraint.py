@@ -9,21 +9,19 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from vllm.tool_parsers.utils import get_json_schema_from_tools
 
 from chat_autoparser import ChatFormat, Delta
 from chat_autoparser.constrain import build_structural_tag, prepend_reasoning
 from chat_autoparser.errors import ConstraintError
-from chat_autoparser.serve import ToolChoice
+from chat_autoparser.serve import State, ToolChoice
 from chat_autoparser.serve.json_calls import JSON_CALLS
 
 from . import LOG
 from .engine import enforces_tools, get_tag, has_form, hold, list_tools, read_choice
 from .reader import Reader
-
-State = Literal["ended", "open", "possible"]
 
 _MOST = 1024
 _told: OrderedDict[int, None] = OrderedDict()

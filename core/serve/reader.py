@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..delta import Delta
 from .counters import COUNTERS, Counters
@@ -16,6 +16,18 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _MOST_DUE = 64  # texts of special tokens that are waited for: that of a token that stops generation never comes
 _NONE: Mapping[int, str] = {}
+
+
+State = Literal["ended", "open", "possible"]
+"""Whether reasoning is over, stands open, or may begin."""
+
+
+def find_state(format: ChatFormat, prompt: str | None) -> State:
+    """Return what a prompt leaves to the model."""
+    splitter = format.reasoning_splitter([], prompt)
+    if splitter.in_reasoning:
+        return "open"
+    return "ended" if splitter.reasoning_ended else "possible"
 
 
 class OutputReader:
