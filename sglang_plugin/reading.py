@@ -142,35 +142,3 @@ class Reading:
         half = self._half if not self._parser.holds_back else ""
         deltas = self._reader.feed(half) if half else []
         return deltas + self._reader.finish()
-
-
-class Splitting:
-    """The core's splitter as a parser: the reasoning, and all else as it stands, for a second stage that is not ours."""
-
-    in_call = False
-    incomplete_calls: frozenset[int] = frozenset()
-
-    def __init__(self, splitter: Any) -> None:
-        self._splitter = splitter
-
-    @property
-    def in_reasoning(self) -> bool:
-        """Whether the next character is read as reasoning."""
-        return bool(self._splitter.in_reasoning)
-
-    @property
-    def holds_back(self) -> bool:
-        """Whether what was fed last may yet turn out to be structure."""
-        return bool(self._splitter.holds_back)
-
-    def feed(self, text: str) -> list[Delta]:
-        """Read a piece."""
-        return self._make_deltas(*self._splitter.feed(text))
-
-    def finish(self) -> list[Delta]:
-        """Return what was held back."""
-        return self._make_deltas(*self._splitter.finish())
-
-    def _make_deltas(self, thought: str, rest: str) -> list[Delta]:
-        deltas = [Delta("reasoning", thought)] if thought else []
-        return [*deltas, Delta("content", rest)] if rest else deltas

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..delta import Delta
 from .counters import COUNTERS, Counters
+from .split import Rest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -135,7 +136,7 @@ class OutputReader:
         thinking, incomplete = self.in_reasoning, self.incomplete
         if getattr(self._parser, "in_call", False):
             incomplete |= {max(getattr(self._parser, "calls_seen", 1) - 1, 0)}
-        rest = self._parser = _Rest(thinking, incomplete, getattr(self._parser, "calls_seen", 0))
+        rest = self._parser = Rest(thinking, incomplete, getattr(self._parser, "calls_seen", 0))
         return rest.feed(text)
 
     def _watch(self, deltas: list[Delta]) -> None:
@@ -153,23 +154,6 @@ class OutputReader:
         count("calls", getattr(self._parser, "calls_seen", 0))
         count("cut_calls", len(self.incomplete))
         count("text_kept", int(self._text_kept))
-
-
-class _Rest:
-    """What reads on where reading has failed."""
-
-    in_call = False
-
-    def __init__(self, thinking: bool, incomplete: frozenset[int], calls: int) -> None:
-        self.in_reasoning = thinking
-        self.incomplete_calls = incomplete
-        self.calls_seen = calls
-
-    def feed(self, text: str) -> list[Delta]:
-        return [Delta("reasoning" if self.in_reasoning else "content", text)] if text else []
-
-    def finish(self) -> list[Delta]:
-        return []
 
 
 def _find_mark(format: ChatFormat) -> str:
