@@ -334,6 +334,8 @@ class Plan:
                 rules.append(Rule(read_parts(text), nodes, True, recovery=recovery, guard="tool" if recovery else ""))
             for place in sorted(find_boundaries(text)):
                 inner = text[place:]
+                if any(text.count(quote, 0, place) % 2 for quote in "\"'"):
+                    continue  # amid a text in quotes
                 if place > 0 and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
                     missing = recovery or "beginning of a call missing"
                     rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard="tool"))

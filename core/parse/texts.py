@@ -43,7 +43,8 @@ class TextReader(Lookahead):
         while True:
             found = spot.pattern.search(buffer, self.scan)
             if found is None or (found[0].isspace() and found.end() == size and not final):
-                self._emit_text(found.start() if found else size)
+                if not final or spot.kind != "value":  # of a value, layout before what ends it may be left
+                    self._emit_text(found.start() if found else size)
                 return False
             at = found.start()
             landing = None if self._is_escape(at) else self._find_landing(spot, at, final)

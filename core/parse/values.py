@@ -102,6 +102,8 @@ class ValueReader(TextReader):
             self.at = self.scan = end
             self.behind = True
             return True
+        if final and match_scalar(nodes, self.buffer, at, False)[0] == MORE:
+            return False  # half a word
         self.writer.arguments('"')
         self.spot = self._as_string()
         return True
@@ -185,10 +187,12 @@ class ValueReader(TextReader):
         """Return where the value ends before a beginning of structure, and whether what ends all values is there."""
         size = len(self.buffer)
         rules = [rule.constant for rule in self.spot.rules if not rule.recovery]
-        own = cut_common_start([constant.text for constant in rules] or [""]).strip()
+        shared = cut_common_start([constant.text for constant in rules] or [""])
+        own, lead = shared.strip(), shared[: len(shared) - len(shared.lstrip())]
         for at in range(max(self.at, size - SHORT), size):
             for constant in rules:
                 if constant.match_core(self.buffer, at, False) != NO:
                     end = constant.take_lead(self.buffer, self.at, at)
                     return end, bool(own) and self.buffer.startswith(own, at)
-        return size, False
+        half = next((count for count in range(len(lead), 0, -1) if self.buffer.endswith(lead[:count], self.at)), 0)
+        return size - half, False
