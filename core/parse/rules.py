@@ -10,9 +10,10 @@ from typing import Literal
 from ..format import Kind, Node, Text
 from .constants import Constant
 
-Guard = Literal["", "tool", "structure", "shape"]
-"""What must hold for a rule that no render shows: a tool of the request is named, structure follows, or
-JSON with the shape of calls."""
+Guard = Literal["", "tool", "structure", "ending", "entry", "fresh", "shape"]
+"""What must hold for a rule that no render shows: a tool of the request is named (``tool``), structure follows, structure or the end
+of the output does (``ending``), an argument of this tool begins that was not given yet (``entry``), nothing visible came before
+(``fresh``), or JSON with the shape of calls follows."""
 
 _KINDS: tuple[Kind, ...] = ("name", "id", "key", "end", "arguments", "value", "reasoning", "content", "start")
 _ORDER: dict[Kind, int] = {kind: number for number, kind in enumerate(_KINDS)}

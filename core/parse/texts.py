@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..schema import UNKNOWN
 from .constants import MORE
 from .look import WAIT, Landing, Lookahead
 from .plan import Plan
@@ -20,9 +21,8 @@ class TextReader(Lookahead):
     def __init__(self, plan: Plan, tools: Iterable[Mapping[str, Any]] | None, start: Spot, known_only: bool) -> None:
         super().__init__(plan, tools, start, known_only)
         self.scan = 0  # where to look on for the end of a text
-        self.fresh = True  # whether nothing visible of this text has come
         self.holding = False  # whether a value waits for its end to tell its type
-        self.types: tuple[str, ...] = ()  # those that the schema gives to the value
+        self.wanted = UNKNOWN  # what the tool's schema says of the value
 
     def _apply(self, landing: Landing, start: int) -> None:
         """Go where a rule leads; ``start`` is where the text before it ended."""
@@ -113,7 +113,7 @@ class TextReader(Lookahead):
     def _end_text(self, end: int) -> None:
         """Emit what is left of a text that ends at a place."""
         if self.holding:
-            self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.types))
+            self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.wanted))
             self.at = end
             return
         self._emit_text(end)

@@ -37,16 +37,18 @@ class ValueReader(TextReader):
             writer.open_container("{}")
         if call.keys:
             call.key = key = call.keys.pop(0)
+            if not self.frames:
+                call.given.add(key)
             parent = self.schema if self.frames else self._get_parameters()
             writer.key(key)
             schema = parent.get_property(key)
         else:
             writer.item()
             schema = self.schema.get_items()
-        nodes, types = self.spot.nodes, schema.get_types()
-        inside = self._choose_inside(nodes, types)
+        nodes = self.spot.nodes
+        inside = self._choose_inside(nodes, schema.get_types())
         if inside is None:
-            self._choose_reading(nodes, types)
+            self._choose_reading(nodes, schema)
         else:
             self._enter(inside, schema)
 
@@ -70,10 +72,10 @@ class ValueReader(TextReader):
         self.spot = self.plan.inside(node.codec.graph)
         self.behind = True
 
-    def _choose_reading(self, nodes: tuple[Node, ...], types: tuple[str, ...]) -> None:
+    def _choose_reading(self, nodes: tuple[Node, ...], schema: Schema) -> None:
         strings = [node for node in nodes if node.type == "string"]
-        self.types = types
-        if strings and (len(strings) == len(nodes) or types[:1] == ("string",) or is_quoted(strings[0])):
+        self.wanted = schema
+        if strings and (len(strings) == len(nodes) or schema.get_types() == ("string",) or is_quoted(strings[0])):
             self.holding, self.streaming = False, True
             self.writer.arguments('"')
         else:
@@ -175,7 +177,7 @@ class ValueReader(TextReader):
             return
         if self.holding:
             if whole:
-                self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.types))
+                self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.wanted))
             return
         self._emit(get_units(self.spot.codec).decode(self.buffer[self.at : end]))
         if whole:
