@@ -8,11 +8,11 @@ that is to be done.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from ..format import Node, Text
+from ..recover import Policy
 from ..schema import Schema, ToolSet
 from .constants import MORE, NO, skip_blank
 from .plan import GAP, TURN, Plan
@@ -71,11 +71,12 @@ WAIT = object()
 class Lookahead:
     """Looks at the buffer of a generation from where its reader stands."""
 
-    def __init__(self, plan: Plan, tools: Iterable[Mapping[str, Any]] | None, start: Spot, known_only: bool) -> None:
+    def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
         self.plan = plan
-        self.tools = None if tools is None else ToolSet(dict(tool) for tool in tools if isinstance(tool, Mapping))
-        self.names = sorted(self.tools.tools, key=len, reverse=True) if self.tools else []
-        self.known_only = known_only  # whether markup alone makes no call, of whatever tool
+        self.tools = tools
+        self.policy = policy
+        self.names = sorted(tools.tools, key=len, reverse=True) if tools else []
+        self.known_only = policy.unknown == "text"  # whether markup alone makes no call, of whatever tool
         self.may_call = plan.calls and (tools is None or bool(self.names))
         self.writer = Writer()
         self.spot = start
@@ -119,7 +120,7 @@ class Lookahead:
             trail = constant.trail
         else:
             end = constant.match_exactly(self.buffer, at, final)
-            if end == NO and constant.core and (self.behind or (rule.opens and self.fresh)):
+            if end == NO and constant.core and self.policy.recover and (self.behind or (rule.opens and self.fresh)):
                 end, trail = constant.match_core(self.buffer, skip_blank(self.buffer, at), final), constant.trail
         if end == MORE:
             return WAIT
@@ -207,7 +208,7 @@ class Lookahead:
             return here if final else WAIT
         if self.buffer[at] == "{":
             return here
-        landing = self._find_landing(here.spot, at, final)
+        landing = self._find_landing(here.spot, at, final) if self.policy.recover else None
         if isinstance(landing, Landing) and landing.rule.closes:
             return landing._replace(steps=here.steps + landing.steps, rule=replace(here.rule, recovery="no arguments"))
         return WAIT if landing is WAIT else None

@@ -9,6 +9,7 @@ there.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -53,8 +54,9 @@ def read_parts(text: str) -> tuple[str, ...]:
 class Plan:
     """What all parsers of one format share. Costs milliseconds to make; spots are made when they are needed first."""
 
-    def __init__(self, graph: TurnGraph) -> None:
+    def __init__(self, graph: TurnGraph, recover: bool = True) -> None:
         self.graph = graph
+        self._recover = recover
         self.graphs: dict[str, Graph] = {TURN: graph.turn, **dict(graph.insides)}
         self.nodes = {(name, node.name): node for name, inner in self.graphs.items() for node in inner.nodes}
         self.stops = sorted(filter(None, graph.stops), key=len, reverse=True)
@@ -187,7 +189,7 @@ class Plan:
             rules = [rule for node in nodes for rule in self._list_rules(graph, node, certain)]
             if unclosed and nodes[0].kind == "content":
                 rules += [Rule(read_parts(text), nodes, recovery=LATE_END) for text in self.reasoning_ends]
-            found = self._spots[key] = Spot(graph, nodes, sort_rules(rule for rule in rules if calls or not rule.opens))
+            found = self._spots[key] = Spot(graph, nodes, self._sort(rules, calls))
         return found
 
     def start(self, number: int, calls: bool = True) -> Spot:
@@ -205,7 +207,7 @@ class Plan:
         opened = any(is_marked(text) and start.prompt.endswith(text) for text, _ in self.openers)
         rules = [replace(self._make_rule(TURN, edge), marked=opened and not edge.text) for edge in start.edges]
         rules += self._list_end_rules() + self._list_opened_reasoning() + self._list_orphan_ends()
-        return Spot(TURN, (Node("start", "start"),), sort_rules(rule for rule in rules if calls or not rule.opens))
+        return Spot(TURN, (Node("start", "start"),), self._sort(rules, calls))
 
     def _list_opened_reasoning(self) -> list[Rule]:
         """Return what opens reasoning, for models that open it though a prompt has opened or closed it."""
@@ -229,7 +231,7 @@ class Plan:
                 rules.append(Rule(read_parts(behind[0]), (target,), edge.opens_call))
         for start in self.graph.starts:
             rules += [self._make_rule(TURN, e) for e in start.edges if self.nodes[TURN, e.target].kind != "reasoning"]
-        return sort_rules(rule for rule in rules if calls or not rule.opens)
+        return self._sort(rules, calls)
 
     def behind(self, rule: Rule, graph: str, calls: bool) -> Spot:
         """Return the field behind a rule of a spot in a graph."""
@@ -246,6 +248,12 @@ class Plan:
     def inside(self, name: str) -> Spot:
         """Return the beginning of the inside of a list or an object."""
         return self.spot(name, (self.nodes[name, next(n.name for n in self.graphs[name].nodes if n.kind == "start")],))
+
+    def _sort(self, rules: Iterable[Rule], calls: bool) -> tuple[Rule, ...]:
+        """Return the rules that hold here: without those that begin calls where nothing is one, without recoveries where none is
+        wanted."""
+        kept = (rule for rule in rules if (calls or not rule.opens) and (self._recover or not rule.recovery))
+        return sort_rules(kept)
 
     def _make_rule(self, graph: str, edge: Edge) -> Rule:
         return Rule(edge.parts, (self.nodes[graph, edge.target],), edge.opens_call)
@@ -444,6 +452,6 @@ def is_quoted(node: Node) -> bool:
 
 
 @lru_cache(maxsize=64)
-def get_plan(graph: TurnGraph) -> Plan:
-    """Return the plan of a graph; formats that are equal share one."""
-    return Plan(graph)
+def get_plan(graph: TurnGraph, recover: bool = True) -> Plan:
+    """Return the plan of a graph, with or without recoveries; formats that are equal share one."""
+    return Plan(graph, recover)

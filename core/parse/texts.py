@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
-
-from ..schema import UNKNOWN
+from ..recover import Policy
+from ..schema import UNKNOWN, ToolSet
 from .constants import MORE
 from .look import WAIT, Landing, Lookahead
 from .plan import Plan
@@ -18,8 +16,8 @@ HELD = 1 << 14  # so much of an output may wait for what tells the type of a val
 class TextReader(Lookahead):
     """Emits text as early as it cannot be structure any more."""
 
-    def __init__(self, plan: Plan, tools: Iterable[Mapping[str, Any]] | None, start: Spot, known_only: bool) -> None:
-        super().__init__(plan, tools, start, known_only)
+    def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
+        super().__init__(plan, tools, start, policy)
         self.scan = 0  # where to look on for the end of a text
         self.holding = False  # whether a value waits for its end to tell its type
         self.wanted = UNKNOWN  # what the tool's schema says of the value
@@ -113,7 +111,7 @@ class TextReader(Lookahead):
     def _end_text(self, end: int) -> None:
         """Emit what is left of a text that ends at a place."""
         if self.holding:
-            self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.wanted))
+            self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.wanted, self.policy.recover))
             self.at = end
             return
         self._emit_text(end)

@@ -9,6 +9,7 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from ..format import Choice, Node, Number, Numeral, Text
+from ..recover import repair
 from ..schema import Schema
 from .constants import MORE, NO
 
@@ -179,12 +180,26 @@ def fits(kind: str, types: tuple[str, ...]) -> bool:
     return not types or kind in types or (kind == "integer" and "number" in types)
 
 
-def convert(raw: str, nodes: tuple[Node, ...], schema: Schema) -> str:
+_WORD = re.compile(r"[^\W\d]+")
+_WORDS = {"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
+
+
+def read_word(text: str, at: int, final: bool) -> tuple[int, str]:
+    """Match a word of JSON or Python at a place, whatever a format has; returns as :func:`match_scalar` does."""
+    found = _WORD.match(text, at)
+    if found is None:
+        return NO, ""
+    if found.end() == len(text) and not final and any(word.startswith(found[0]) for word in _WORDS):
+        return MORE, ""
+    return (found.end(), _WORDS[found[0]]) if found[0] in _WORDS else (NO, "")
+
+
+def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = True) -> str:
     """Return the JSON of a value that stands as it is, without quotes.
 
     ``nodes`` are what it may be in the format. It is the first of what the schema's types, in their order, make of it that the
     schema accepts, null before all others; if it accepts none, the first one. Without types it is JSON if it is valid JSON,
-    else text.
+    else text. If ``lenient``, a list or an object that is almost JSON is one where the schema says so.
     """
     codec = next((node.codec for node in nodes if node.type == "string" and isinstance(node.codec, Text)), Text())
     text = get_units(codec).decode(raw)
@@ -192,6 +207,9 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema) -> str:
     types = schema.get_types()
     for kind in sorted(types, key=lambda kind: kind != "null") or [""]:
         found = encode_basestring(text) if kind == "string" else _convert_typed(raw, nodes, kind)
+        if found is None and lenient and kind in ("array", "object") and raw.lstrip()[:1] in ("[", "{", "("):
+            mended = repair(raw.strip())
+            found = mended if mended and mended[0] == ("[" if kind == "array" else "{") else None
         if found is not None:
             readings.append(found)
     readings.append(encode_basestring(text))

@@ -13,21 +13,24 @@ from .policy import Policy
 class Habits:
     """Drops, holds and completes deltas as a policy says; nothing is added but the end of JSON that was cut off.
 
-    ``names`` are the request's tools; None where they are not known. ``incomplete`` are the numbers of the calls that have no end,
-    as the parser knows them so far. With ``unasked`` set to ``"drop"`` no call is handed on at all.
+    ``names`` are the request's tools; None where they are not known. If calls are ``unasked`` for, none is handed on.
     """
 
-    def __init__(self, policy: Policy, names: Container[str] | None, incomplete: Collection[int], wanted: bool = True) -> None:
+    def __init__(self, policy: Policy, names: Container[str] | None, unasked: bool = False) -> None:
         self._policy = policy
         self._names = names
-        self._incomplete = incomplete
-        self._wanted = wanted
+        self._unasked = unasked
+        self._incomplete: Collection[int] = ()
         self._numbers: dict[int, int | None] = {}  # the numbers under which calls are handed on, None for those that are not
         self._held: list[Delta] = []  # a call whose end is waited for
         self._called = False
 
-    def feed(self, deltas: Iterable[Delta], final: bool = False) -> list[Delta]:
-        """Return what of some deltas is handed on; ``final`` tells that no more will come."""
+    def feed(self, deltas: Iterable[Delta], incomplete: Collection[int], final: bool = False) -> list[Delta]:
+        """Return what of some deltas is handed on.
+
+        ``incomplete`` are the numbers of the calls that have no end, as far as is known; ``final`` tells that no more will come.
+        """
+        self._incomplete = incomplete
         out: list[Delta] = []
         for delta in deltas:
             if delta.index is None:
@@ -62,7 +65,7 @@ class Habits:
             if delta.index not in self._numbers:
                 known = self._names is None or delta.name in self._names or self._policy.unknown != "drop"
                 number = sum(number is not None for number in self._numbers.values())
-                self._numbers[delta.index] = number if known and self._wanted else None
+                self._numbers[delta.index] = number if known and not self._unasked else None
             number = self._numbers[delta.index]  # type: ignore[assignment]
             if number is not None:
                 out.append(delta._replace(index=number))
