@@ -376,7 +376,8 @@ class Plan:
     def _list_empty_sections(self, target: Node) -> list[Rule]:
         """Return what opens calls with what closes them behind it, and nothing between."""
         opening = {text[:place].rstrip() for text, _ in self.openers for place in (*find_boundaries(text), len(text))}
-        closing = {close.strip()[place:].strip() for close in [*self.closes.values(), self.section_close] if close for place in find_boundaries(close.strip())}
+        closes = {(close or "").strip() for close in [*self.closes.values(), self.section_close]}
+        closing = {close[place:].strip() for close in closes for place in find_boundaries(close)}
         opening = {text.rstrip("[{(").rstrip() for text in opening if is_marked(text)}
         empty = "no call between marks"
         pairs = [(start, end) for start in sorted(opening) for end in sorted(closing) if is_marked(start) and is_marked(end)]
