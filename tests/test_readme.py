@@ -9,8 +9,8 @@ import pytest
 from conftest import ROOT
 
 from chat_autoparser import analyze
+from chat_autoparser.describe.report import summarise_format
 from chat_autoparser.show import command
-from chat_autoparser.show.report import summarise_format
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

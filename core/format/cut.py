@@ -19,7 +19,8 @@ TOKEN = re.compile(
     r"|</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[/?\w+\]"
     rf"|[{_OPEN}][^\s{_OPEN}{_CLOSE}]+(?:[{_CLOSE}]|\Z)"
     rf"|(?=(?P<side>(?P<sign>(?!/){_SIGN})(?P=sign)*))(?P=side)/?\w+(?P=side)"
-    rf"|(?P<far>{_SIGN}{{2,}}) /?\w+(?: \w+){{0,2}} (?P=far)|(?P<one>{_SIGN})(?P<two>{_SIGN}) ?/?\w+(?: \w+){{0,2}} ?(?P=two)(?P=one)"
+    rf"|(?P<far>{_SIGN}{{2,}}) /?\w+(?: \w+){{0,2}} (?P=far)"
+    rf"|(?P<one>{_SIGN})(?P<two>{_SIGN}) ?/?\w+(?: \w+){{0,2}} ?(?P=two)(?P=one)"
     rf"|[{{(\[](?P<in>{_SIGN}{{1,2}}) ?/?\w+(?: \w+){{0,2}} ?(?P=in)[\]}})]"
     r"|\w+|\s+|(?P<run>[`~*#=|+:%$@^-])(?P=run)+|.",
     re.DOTALL,

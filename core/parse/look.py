@@ -8,11 +8,11 @@ that is to be done.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from ..format import Insides, Json, Node, Text
+from ..recover import Policy
 from ..schema import Schema, ToolSet
 from .constants import MORE, NO, skip_blank
 from .plan import GAP, TURN, Plan
@@ -74,11 +74,12 @@ HALF = object()
 class Lookahead:
     """Looks at the buffer of a generation from where its reader stands."""
 
-    def __init__(self, plan: Plan, tools: Iterable[Mapping[str, Any]] | None, start: Spot, known_only: bool) -> None:
+    def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
         self.plan = plan
-        self.tools = None if tools is None else ToolSet(dict(tool) for tool in tools if isinstance(tool, Mapping))
-        self.names = sorted(self.tools.tools, key=len, reverse=True) if self.tools else []
-        self.known_only = known_only  # whether markup alone makes no call, of whatever tool
+        self.tools = tools
+        self.policy = policy
+        self.names = sorted(tools.tools, key=len, reverse=True) if tools else []
+        self.known_only = policy.unknown == "text"  # whether markup alone makes no call, of whatever tool
         self.may_call = plan.calls and (tools is None or bool(self.names))
         self.writer = Writer()
         self.spot = start
@@ -147,6 +148,8 @@ class Lookahead:
             trail = constant.trail
         else:
             end = constant.match_exactly(self.buffer, at, final)
+            if end == NO and constant.core and self.policy.recover and (self.behind or (rule.opens and self.fresh)):
+                end, trail = constant.match_core(self.buffer, skip_blank(self.buffer, at), final), constant.trail
         if end == MORE:
             return HALF
         if end == NO:
@@ -192,7 +195,7 @@ class Lookahead:
         """Read the short fields behind a rule, down to one that is streamed."""
         if rule.guard == "shape":
             return self._look_for_json(rule, end, final)
-        if rule.opens and not self.may_call:
+        if (rule.opens and not self.may_call) or (rule.guard == "fresh" and not self.fresh):
             return None
         steps = found.steps if found else ()
         if rule.closes or rule.opens:
@@ -204,8 +207,8 @@ class Lookahead:
         kind = rule.kind
         if kind in ("name", "id", "key"):
             return self._land_short(here, kind, final)
-        if rule.guard == "structure":
-            follows = self._structure_follows(end, final)
+        if rule.guard in ("structure", "ending"):
+            follows = self._structure_follows(end, final, rule.guard == "ending")
             if follows is not True:
                 return WAIT if follows is WAIT else None
         if here.rule.guard == "tool":
@@ -223,11 +226,11 @@ class Lookahead:
             return None if final or not self.tries else WAIT
         return Landing(at, self.plan.spot(TURN, rule.targets), rule) if self.buffer[at] in "{[" else None
 
-    def _structure_follows(self, at: int, final: bool) -> object:
-        """Whether a call or the end of the turn follows; that, or more may be needed to tell."""
+    def _structure_follows(self, at: int, final: bool, ending: bool) -> object:
+        """Whether a call or the end of the turn follows, or with ``ending`` nothing at all; that, or more may be needed to tell."""
         at = skip_blank(self.buffer, at)
         if at >= len(self.buffer):
-            return False if final else WAIT
+            return ending if final else WAIT
         behind = self.plan.spot(TURN, (GAP,), self.may_call)
         landing = self._find_landing(behind, at, final)
         return WAIT if landing is WAIT else isinstance(landing, Landing) and (bool(landing.steps) or landing.spot.kind == "end")
@@ -239,7 +242,7 @@ class Lookahead:
             return here if final else WAIT
         if self.buffer[at] == "{":
             return here
-        landing = self._find_landing(here.spot, at, final)
+        landing = self._find_landing(here.spot, at, final) if self.policy.recover else None
         if isinstance(landing, Landing) and landing.rule.closes:
             return landing._replace(steps=here.steps + landing.steps, rule=replace(here.rule, recovery="no arguments"))
         return WAIT if landing is WAIT else None
@@ -315,7 +318,7 @@ class Lookahead:
         """Leave a short field with what ends it, to the letter or with other layout."""
         if kind == "key":
             text = get_units(here.spot.codec).decode(text)
-            if not text or not self._takes_key(here, text):
+            if not text or not self._takes_key(here, text) or (here.rule.guard == "entry" and not self._is_new(text)):
                 return None
             here = here._replace(steps=(*here.steps, Step("key", text)))
         elif kind == "name":
@@ -338,7 +341,7 @@ class Lookahead:
                 continue
             end = constant.match_exactly(self.buffer, at, final)
             if end == NO and constant.core:
-                core = skip_blank(self.buffer, at) if constant.lead else at
+                core = skip_blank(self.buffer, at) if constant.lead or constant.firm else at
                 end, trail = constant.match_core(self.buffer, core, final), constant.trail
             if end == NO and final and rule.closes and sign and constant.match_exactly(self.buffer, at, False) == MORE:
                 # The output ends inside of what ends the call.
@@ -386,6 +389,13 @@ class Lookahead:
         if properties is None:
             properties = self._properties[name] = self.tools.get_parameters(name).list_properties()
         return not properties or key in properties or (here.rule.constant.firm and _KEY.fullmatch(key) is not None)
+
+    def _is_new(self, key: str) -> bool:
+        """Whether a key is declared for the call that is open, and was not given yet."""
+        call = self.writer.call
+        if call is None or call.name is None or self.tools is None or call.name not in self.tools or self.frames:
+            return False
+        return key not in call.given and key in self.tools.get_parameters(call.name).list_properties()
 
     def _is_raw(self) -> bool:
         """Whether a value is being read that nothing but what follows it ends."""

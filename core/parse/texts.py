@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
 
+from ..recover import Policy
+from ..schema import UNKNOWN, ToolSet
 from .constants import MORE
 from .look import WAIT, Landing, Lookahead
 from .plan import Plan
@@ -24,13 +24,13 @@ def _find_common(texts: list[str]) -> str:
 class TextReader(Lookahead):
     """Emits text as early as it cannot be structure any more."""
 
-    def __init__(self, plan: Plan, tools: Iterable[Mapping[str, Any]] | None, start: Spot, known_only: bool) -> None:
-        super().__init__(plan, tools, start, known_only)
+    def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
+        super().__init__(plan, tools, start, policy)
         self.awaited = ""  # what may come without anything being decided
         self.until: re.Pattern[str] | None = None  # what must come before a short field can end
         self.scan = 0  # where to look on for the end of a text
         self.holding = False  # whether a value waits for its end to tell its type
-        self.types: tuple[str, ...] = ()  # those that the schema gives to the value
+        self.wanted = UNKNOWN  # what the tool's schema says of the value
 
     def _apply(self, landing: Landing, start: int) -> None:
         """Go where a rule leads; ``start`` is where the text before it ended."""
@@ -42,7 +42,8 @@ class TextReader(Lookahead):
         while True:
             found = spot.pattern.search(buffer, self.scan)
             if found is None or (found[0].isspace() and found.end() == size and not final):
-                self._emit_text(found.start() if found else size)
+                if not final or spot.kind != "value":  # of a value, layout before what ends it may be left
+                    self._emit_text(found.start() if found else size)
                 return False
             at = found.start()
             landing = None if self._is_escape(at) else self._find_landing(spot, at, final)
@@ -130,7 +131,7 @@ class TextReader(Lookahead):
     def _end_text(self, end: int) -> None:
         """Emit what is left of a text that ends at a place."""
         if self.holding:
-            self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.types))
+            self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.wanted, self.policy.recover))
             self.at = end
             return
         self._emit_text(end)

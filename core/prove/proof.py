@@ -15,10 +15,11 @@ from typing import Any
 
 from ..ask.oracle import Oracle, Turn
 from ..ask.pieces import list_tokens
-from ..ask.question import Call, Question, build_tools, find_type
+from ..ask.question import Call, Question, build_tools
 from ..derive.driver import Derivation
 from ..errors import BudgetError
 from ..format import Counterexample, Start, TurnGraph, Verdict
+from ..schema import find_type
 from .cases import Case, draw_cases
 from .message import Message, compare, find_expected, squash, write_message
 
