@@ -8,6 +8,7 @@ that is to be done.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal, NamedTuple
 

@@ -107,12 +107,13 @@ class ValueReader(TextReader):
         at = skip_blank(self.buffer, self.at)
         if at >= len(self.buffer) and not final:
             return False
+        sign = self.buffer[at : at + 1]
         for codec in {node.codec for node in nodes if isinstance(node.codec, Json)}:
             units = get_units(codec.within or Text())
-            begun, sign = units.read(self.buffer, at, final) if self.buffer[at : at + 1] in units.first else (at, "")
+            begun, char = units.read(self.buffer, at, final) if sign in units.first else (at, "")
             if begun == MORE:
                 return False
-            if (sign or self.buffer[at : at + 1]) in ("[", "{", '"'):
+            if (char or sign) in ("[", "{", '"'):
                 return self._start_json()
         end, literal = match_scalar(nodes, self.buffer, at, final)
         if end == MORE:
