@@ -110,6 +110,9 @@ def _add_check(commands: _Commands) -> None:
     )
     _add_reading(command)
     _add_examples(command)
+    command.add_argument(
+        "--search", type=float, default=0, metavar="SECONDS", help="look so long for a turn of each that is misread"
+    )
     command.add_argument("--json", action="store_true", help="print the results as JSON")
 
 
