@@ -100,8 +100,9 @@ def _render(oracle: Oracle, graph: TurnGraph, case: Case) -> Iterator[tuple[Turn
         yield turn._replace(text=texts[0]), asked.whole
 
 
-def _render_behind(oracle: Oracle, graph: TurnGraph, case: Case) -> tuple[Turn, str] | None:
-    """Return what a model may write behind a prompt that no turn shows, and the prompt; None where that is not known.
+def _render_behind(oracle: Oracle, graph: TurnGraph, case: Case) -> tuple[Turn, str, bool] | None:
+    """Return what a model may write behind a prompt that no turn shows, the prompt, and whether that has closed reasoning;
+    None where it is not known.
 
     Where the prompt ends as a turn does before reasoning, a model goes on with reasoning; where it ends as a turn with
     reasoning does before what follows, with that.
@@ -116,9 +117,9 @@ def _render_behind(oracle: Oracle, graph: TurnGraph, case: Case) -> tuple[Turn, 
     for place in range(text.rfind(content), behind, -1):
         closed = squash(before + text[behind:place])
         if text[behind:place].strip() and whole.endswith((squash(turn.prompt) + closed) if not before.strip() else closed):
-            return turn._replace(text=text[place:]), asked.whole
+            return turn._replace(text=text[place:]), asked.whole, True
     if before.strip() and whole.endswith(squash(before)):
-        return turn._replace(text=text[len(before) :]), asked.whole
+        return turn._replace(text=text[len(before) :]), asked.whole, False
     return None
 
 
@@ -207,11 +208,13 @@ def _check_inferred(case: Case, oracle: Oracle, graph: TurnGraph, reads: Mapping
     if start is None or start.shown:
         return
     found = _render_behind(oracle, graph, case)
-    if found is None:
-        tally.unknown.add(start)
-    else:
+    if found is not None:
         tally.inferred.add(start)
-        _check(case, *found, oracle, graph, reads, tally)
+        turn, prompt, closed = found
+        asked_for = replace(case, question=replace(case.question, reasoning=None)) if closed else case
+        _check(asked_for, turn, prompt, oracle, graph, reads, tally)
+    elif "reasoning" in tally.shown:
+        tally.unknown.add(start)
 
 
 def _holds_mark(question: Question, graph: TurnGraph) -> bool:
