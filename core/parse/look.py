@@ -125,8 +125,14 @@ class Lookahead:
                 best = landing
         return WAIT if more else best
 
+    def _is_fresh(self, at: int) -> bool:
+        """Whether nothing visible stands between the beginning of this text and a place."""
+        return self.fresh and skip_blank(self.buffer, self.at) >= at
+
     def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | object | None:
         constant = rule.constant
+        if rule.guard == "fresh" and not self._is_fresh(at):
+            return None
         if rule.kind == "end" and spot.graph == TURN:
             return self._try_end(rule, at, final)
         trail = ""
@@ -135,7 +141,7 @@ class Lookahead:
             trail = constant.trail
         else:
             end = constant.match_exactly(self.buffer, at, final)
-            if end == NO and constant.core and self.policy.recover and (self.behind or (rule.opens and self.fresh)):
+            if end == NO and constant.core and self.policy.recover and (self.behind or (rule.opens and self._is_fresh(at))):
                 end, trail = constant.match_core(self.buffer, skip_blank(self.buffer, at), final), constant.trail
         if end == MORE:
             return HALF
@@ -177,7 +183,7 @@ class Lookahead:
         """Read the short fields behind a rule, down to one that is streamed."""
         if rule.guard == "shape":
             return self._look_for_json(rule, end, final)
-        if (rule.opens and not self.may_call) or (rule.guard == "fresh" and not self.fresh):
+        if rule.opens and not self.may_call:
             return None
         steps = found.steps if found else ()
         if rule.closes or rule.opens:

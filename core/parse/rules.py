@@ -12,8 +12,8 @@ from .constants import Constant
 from .units import get_units
 
 Guard = Literal["", "tool", "structure", "ending", "entry", "fresh", "shape"]
-"""What must hold for a rule that no render shows: a tool of the request is named (``tool``), structure follows, structure or the end
-of the output does (``ending``), an argument of this tool begins that was not given yet (``entry``), nothing visible came before
+"""What must hold for a rule that no render shows: a tool of the request is named (``tool``), structure follows, structure or the
+end of the output does (``ending``), an argument of this tool begins that was not given yet (``entry``), nothing visible came before
 (``fresh``), or JSON with the shape of calls follows."""
 
 _WIDTH = 16  # characters by which rules are told apart before they are tried
