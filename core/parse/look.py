@@ -136,12 +136,12 @@ class Lookahead:
         if rule.kind == "end" and spot.graph == TURN:
             return self._try_end(rule, at, final)
         trail = ""
-        if constant.firm:
+        if constant.firm or rule.loose:
             end = constant.match_core(self.buffer, at, final)
             trail = constant.trail
         else:
             end = constant.match_exactly(self.buffer, at, final)
-            if end == NO and constant.core and self.policy.recover and (self.behind or (rule.opens and self._is_fresh(at))):
+            if end == NO and constant.core and self.policy.recover and (self.behind or spot.graph != TURN):
                 end, trail = constant.match_core(self.buffer, skip_blank(self.buffer, at), final), constant.trail
         if end == MORE:
             return HALF
@@ -246,6 +246,14 @@ class Lookahead:
             return self._land_again(here, node, kind, final)
         if kind == "name":
             return self._land_name(here, final)
+        bare = skip_blank(buffer, start)
+        if kind == "key" and start < bare and not here.spot.codec.escapes and not here.rule.constant.firm and self.policy.recover:
+            start = bare  # layout between two entries
+        return self._read_short(here, kind, start, final)
+
+    def _read_short(self, here: Landing, kind: str, start: int, final: bool) -> Landing | object | None:
+        """Read an id or a key from a place on."""
+        buffer = self.buffer
         limit = min(len(buffer), start + SHORT)
         at = start
         units = get_units(here.spot.codec)

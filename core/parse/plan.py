@@ -207,9 +207,10 @@ class Plan:
         start = self.graph.starts[number] if number >= 0 else Start("")
         opened = any(is_marked(text) and start.prompt.endswith(text) for text, _ in self.openers)
         rules = [replace(self._make_rule(TURN, edge), marked=opened and not edge.text) for edge in start.edges]
-        rules += self._list_end_rules() + self._list_opened_reasoning() + self._list_orphan_ends()
-        known = sorted(self._sort(rules, calls), key=lambda rule: not rule.constant.core)  # text begins where nothing else does
-        return Spot(TURN, (Node("start", "start"),), tuple(known))
+        rules += self._list_end_rules() + self._list_opened_reasoning()
+        if all(rule.kind != "reasoning" or rule.constant.core for rule in rules):
+            rules += self._list_orphan_ends()
+        return Spot(TURN, (Node("start", "start"),), self._sort(rules, calls))
 
     def _list_opened_reasoning(self) -> list[Rule]:
         """Return what opens reasoning, for models that open it though a prompt has opened or closed it."""
@@ -330,17 +331,18 @@ class Plan:
             return []
         rules: list[Rule] = []
         for edge in self._edges[TURN].get(node.name, ()):
-            rest = write_parts(edge)[len(own) :].lstrip()
+            rest = own[: len(own) - len(own.lstrip())] + write_parts(edge)[len(own) :].lstrip()
             if not self._is_leaving(edge) and is_firm(rest):
                 target = (self.nodes[TURN, edge.target],)
                 rules.append(Rule(read_parts(rest), target, recovery="end of a value missing", guard="entry"))
-                rules.append(Rule(read_parts(own + own.lstrip() + rest), target, recovery="end of a value doubled"))
-        rest = (close or "")[len(own) :].lstrip()
+                rules.append(Rule(read_parts(own + own.lstrip() + rest.lstrip()), target, recovery="end of a value doubled"))
+        lead = own[: len(own) - len(own.lstrip())]
+        rest = lead + (close or "")[len(own) :].lstrip()
         for place in sorted({*find_boundaries(rest), len(rest)}):
             text = rest[:place].rstrip()
             if is_firm(text):
                 rules.append(Rule(read_parts(text), (GAP,), closes=True, recovery="end of a value missing", guard="ending"))
-                doubled = Rule(read_parts(own + own.lstrip() + text), (GAP,), closes=True, recovery="end of a value doubled")
+                doubled = Rule(read_parts(own + own.lstrip() + text.lstrip()), (GAP,), closes=True, recovery="end of a value doubled")
                 rules.append(replace(doubled, guard="ending"))
         return rules
 
@@ -357,7 +359,9 @@ class Plan:
                     if target.kind == "end":
                         rules += [*self._list_cut_ends(rest, True), Rule(read_parts(rest), (AFTER,))]
                     else:
-                        rules.append(Rule(read_parts(rest), (target,), edge.opens_call))
+                        rules.append(rule := Rule(read_parts(rest), (target,), edge.opens_call))
+                        if edge.opens_call and rest.strip() and not rule.constant.firm:
+                            rules.append(replace(rule, recovery="layout between calls", guard="fresh", loose=True))
             if self.section_close.strip():
                 rules.append(Rule(read_parts(self.section_close), (AFTER,)))
                 rules += self._list_short_sections()
@@ -435,7 +439,8 @@ class Plan:
             edges = self._edges[TURN].get(node.name, ()) if node.kind == "reasoning" else ()
             texts = [write_parts(edge) for edge in edges if self.nodes[TURN, edge.target].kind != "end"]
             close = cut_common_start(texts).strip() if texts else ""
-            if self.reasoning_end and close.startswith(self.reasoning_end):
+            calls = all(edge.opens_call for edge in edges if self.nodes[TURN, edge.target].kind != "end")
+            if calls and self.reasoning_end and close.startswith(self.reasoning_end):
                 close = self.reasoning_end  # where all that follows are calls, their opener is no part of it
             if close and is_firm(close) and close not in found:
                 found.append(close)
