@@ -8,16 +8,17 @@ that is to be done.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from ..format import Node, Text
+from ..format import Insides, Json, Node, Text
 from ..recover import Policy
 from ..schema import Schema, ToolSet
 from .constants import MORE, NO, skip_blank
 from .plan import GAP, TURN, Plan
 from .rules import Rule, Spot
-from .units import get_units
+from .units import fits, get_units, match_scalar
 from .writer import Writer
 
 SHORT = 256  # characters that a name or a key may have
@@ -101,10 +102,13 @@ class Lookahead:
             self._rest = [rule.constant.first[len(window) :] for rule in rules]
             return WAIT
         rest: list[str | Spot] = []
+        odd: Landing | None = None
         for rule in rules:
             self._open_short = None
             landing = self._try_rule(rule, at, final, spot)
-            if landing is WAIT or landing is HALF:
+            if isinstance(landing, Landing) and self._is_odd(landing):
+                odd = odd or landing
+            elif landing is WAIT or landing is HALF:
                 rest.append(rule.constant.find_rest(self.buffer, at) if landing is HALF else self._open_short or "")
             elif landing is not None:
                 if not rest:
@@ -112,7 +116,17 @@ class Lookahead:
                 rest.append("")
                 break
         self._rest = rest
-        return WAIT if rest else None
+        return WAIT if rest else odd
+
+    def _is_odd(self, landing: Landing) -> bool:
+        """Whether no value of those that a rule leads to begins where it ends: then another rule is the better one."""
+        nodes, at = landing.spot.nodes, landing.end
+        if landing.spot.kind != "value" or any(isinstance(node.codec, (Text, Insides)) for node in nodes):
+            return False
+        at = skip_blank(self.buffer, at)
+        if at >= len(self.buffer) or any(isinstance(node.codec, Json) for node in nodes):
+            return False
+        return match_scalar(nodes, self.buffer, at, False)[0] == NO
 
     def _find_best(self, places: tuple[int, ...], final: bool) -> Landing | object | None:
         """Return where the rule leads that reaches furthest from one of some places; None, or that more is needed."""
@@ -158,7 +172,7 @@ class Lookahead:
         end = constant.match_core(self.buffer, place, final and not rule.cut)
         if end == NO and constant.lead:
             end = constant.match_exactly(self.buffer, at, final)
-        if end == MORE and final and at < len(self.buffer) and self.fresh:
+        if end == MORE and final and at < len(self.buffer) and (self.fresh or self.spot.kind != "content"):
             end = len(self.buffer)
         if end < 0:
             return WAIT if end == MORE and not final else None
@@ -330,7 +344,8 @@ class Lookahead:
             here = self._read_id(here, text)
         more = False
         sign = self.buffer[at : at + 1]
-        for rule in here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign):
+        rules = here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign)
+        for rule in self._prefer_fitting(rules, here, text) if kind == "key" else rules:
             constant, trail = rule.constant, ""
             if rule.kind == "end" and here.spot.graph == TURN:
                 landing = self._try_end(rule, skip_blank(self.buffer, at) if constant.core else at, final, here)
@@ -343,6 +358,9 @@ class Lookahead:
             if end == NO and constant.core:
                 core = skip_blank(self.buffer, at) if constant.lead or constant.firm else at
                 end, trail = constant.match_core(self.buffer, core, final), constant.trail
+            if end == NO and final and rule.closes and sign and constant.match_exactly(self.buffer, at, False) == MORE:
+                # The output ends inside of what ends the call.
+                return Landing(len(self.buffer), self.plan.behind(rule, TURN, True), here.rule, steps=here.steps)
             if end == MORE:
                 more = True
             if end < 0:
@@ -353,6 +371,15 @@ class Lookahead:
             elif landing is not None:
                 return WAIT if more else landing
         return WAIT if more else None
+
+    def _prefer_fitting(self, rules: tuple[Rule, ...], here: Landing, key: str) -> Iterable[Rule]:
+        """Put what leads to values that the tool's schema does not allow for a key behind the rest."""
+        if self.frames or self.tools is None or sum(rule.kind == "value" for rule in rules) < 2:
+            return rules
+        call = self.writer.call
+        name = here.find("name") or (call.name if call is not None and Step("open") not in here.steps else None)
+        types = (self.tools.get_parameters(name).get_property(key) if name else self.tools.find_property(key)).get_types()
+        return sorted(rules, key=lambda rule: rule.kind == "value" and not any(fits(node.type, types) for node in rule.targets))
 
     def _read_id(self, here: Landing, text: str) -> Landing:
         if not here.spot.nodes[0].carries_name:
