@@ -2,8 +2,9 @@
 
     PYTHONPATH=scripts/sglang_cpu SGLANG_USE_CPU_ENGINE=1 build/sglang/bin/python scripts/sglang_engine.py MODEL THOUGHT ...
 
-Of several models each has an engine of its own in this process, and all live at once. A model is made to write the thought and then left alone, but for a JSON Schema. What the grammar lets it write at once,
-if it takes the thought for an answer, is `{"done": true}` or the same with false.
+Of several models each has an engine of its own in this process, and all live at once. A model is made to write the thought and
+then left alone, but for a JSON Schema. What the grammar lets it write at once, if it takes the thought for an answer, is
+`{"done": true}` or the same with false.
 """
 
 from __future__ import annotations
