@@ -34,13 +34,13 @@ from .analysis import analyze
 from .ask.budget import Budget
 from .ask.renderer import Renderer, load_renderer
 from .constrain import TextGrammar, build_structural_tag, build_text_grammar
-from .converse.attribution import attribute, find_written
+from .converse.attribution import attribute, find_written, mark_tokens
 from .converse.bridge import bridge
 from .converse.roundtrip import check_roundtrips
 from .converse.rules import check_conversation
 from .delta import Delta
 from .errors import AutoparserError, BudgetError, ConstraintError, FormatError, LessonError, TemplateError
-from .export.certificate import find_version
+from .export.certificate import find_version, load_certificate, make_certificate
 from .export.response import ResponseTemplate, compare_response_template
 from .format import (
     Asking,
@@ -109,7 +109,10 @@ __all__ = [
     "check_roundtrips",
     "compare_response_template",
     "find_written",
+    "load_certificate",
     "load_environment_lessons",
     "load_lessons",
     "load_renderer",
+    "make_certificate",
+    "mark_tokens",
 ]
