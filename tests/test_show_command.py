@@ -337,6 +337,15 @@ BAD_INPUT = {
         ["parse", "good.jinja", "--set", "thinking=true"],
         "does not read it. It reads these switches: pondering",
     ),
+    "a file in a folder that is there": (["inspect", "empty/model"], "Reading empty/model: No such file"),
+    "switch without a template": (
+        ["inspect", "--examples", "x", "--set", "a=1"],
+        "--set does nothing without a template",
+    ),
+    "certificate with examples": (
+        ["certify", "good.jinja", "--verify", "x", "--examples", "y"],
+        "--examples does nothing beside --verify",
+    ),
     "nothing to read": (["inspect"], "name a template or a model folder"),
     "output not UTF-8": (["parse", "good.jinja"], "standard input is not valid UTF-8: invalid start byte at byte 3"),
     "stream not UTF-8": (["parse", "good.jinja", "--stream"], "invalid start byte at byte 3"),
@@ -385,6 +394,13 @@ def test_wrong_usage_gets_one_line(arguments: list[str], capsys: Streams) -> Non
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert "--help" in err
+
+
+@pytest.mark.parametrize(("wrong", "meant"), [(["inspekt", "x"], "inspect"), (["inspect", "x", "--jsn"], "--json")])
+def test_what_may_be_meant_is_said(wrong: list[str], meant: str, capsys: Streams) -> None:
+    with pytest.raises(SystemExit):
+        command.main(wrong)
+    assert f"Did you mean {meant}?" in capsys.readouterr().err
 
 
 def test_an_error_message_cannot_act_on_the_terminal(capsys: Streams) -> None:
