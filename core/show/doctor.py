@@ -23,6 +23,7 @@ from ..errors import TemplateError
 from ..format import ChatFormat
 from .difference import find_fault
 from .display import Display
+from .sources import name_model
 from .spans import Line, make_visible
 from .turns import KnownTurn, list_turns
 
@@ -106,7 +107,7 @@ def _examine_engine(name: str, folder: Path, turns: Sequence[KnownTurn], progres
     calling = [turn for turn in turns if turn.calls and not turn.reasoning] or [turn for turn in turns if turn.calls]
     thinking = [turn for turn in turns if not turn.calls]
     has_reasoning = any(turn.reasoning for turn in turns)
-    known = folder.resolve().name.lower()
+    known = name_model(str(folder)).lower()
 
     def rank(readings: Iterable[Reading]) -> tuple[Reading, ...]:
         return tuple(sorted(readings, key=lambda reading: (-reading.read, -_measure_likeness(reading, known))))

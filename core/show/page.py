@@ -14,7 +14,6 @@ from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, StrictUndefined
@@ -25,6 +24,7 @@ from ..converse.roundtrip import RoundTrip
 from ..errors import TemplateError
 from ..format import ChatFormat
 from .describe import list_sections
+from .sources import name_model
 from .spans import Line, make_visible, say_words
 from .turns import KnownTurn, cut_pieces, pick_example, say_switches
 from .verdict import lay_out_counterexample, list_doubts, rate, rate_status, summarise
@@ -32,7 +32,6 @@ from .verdict import lay_out_counterexample, list_doubts, rate, rate_status, sum
 _MOST_PIECES = 20_000
 _SYSTEM, _USER, _RESULT = "Be brief.", "What will the weather be?", "Rain on day "
 _FOLLOWING = {"user": "a question", "tool": "results", "later": "results, an answer and a question"}
-_FILES = {"chat_template.jinja", "chat_template.json", "tokenizer_config.json"}
 
 
 class Piece(NamedTuple):
@@ -133,19 +132,6 @@ def _list_talk(renderer: Renderer | None, turn: KnownTurn | None) -> dict[str, A
     }
 
 
-def name_model(given: str) -> str:
-    """Return the name of the model in what the command was given: a folder's, a file's, or the one on the hub."""
-    path = Path(given)
-    if not path.exists():
-        return given
-    path = path.resolve()
-    if path.is_dir() or path.name in _FILES:
-        folder = path if path.is_dir() else path.parent
-        cached = re.search(r"models--(.+?)--(.+)", str(folder.parent.parent.name))
-        return f"{cached[1]}/{cached[2]}" if cached else folder.name
-    return path.stem
-
-
 def _read(file: str) -> str:
     """Return one of the page's files, which are the project's own: nothing in them comes from a stranger."""
     return (files(__package__) / file).read_text(encoding="utf-8")
@@ -177,22 +163,25 @@ def _list_deltas(
 
 
 def _merge_trips(trips: Sequence[RoundTrip]) -> Iterator[dict[str, Any]]:
-    """Return what became of round trips, each outcome once with the turns that it is true of."""
+    """Return what became of round trips, each outcome once, with an example of it and the turns that it is true of."""
     best: dict[tuple[Any, ...], RoundTrip] = {}
     for trip in trips:
         key = (trip.turn, trip.after, trip.switches)
         if key not in best or (trip.kept, bool(trip.repair)) > (best[key].kept, bool(best[key].repair)):
             best[key] = trip
-    merged: dict[tuple[Any, ...], list[str]] = {}
+    merged: dict[tuple[Any, ...], list[RoundTrip]] = {}
     for trip in best.values():
-        outcome = (trip.kept, trip.fault, trip.earlier, trip.later, trip.repair)
-        under = f" ({say_switches(trip.switches)})" if trip.switches else ""
-        merged.setdefault(outcome, []).append(f"{trip.turn}, then {_FOLLOWING.get(trip.after, trip.after)}{under}")
-    for (kept, fault, earlier, later, repair), turns in merged.items():
-        texts = {"kept": "unchanged" if kept else f"changed by the {fault}", "earlier": earlier, "later": later}
-        texts["repair"] = say_switches(repair)
-        shown = {label: make_visible(say_words(text)) for label, text in texts.items()}
-        yield {**shown, "kind": "good" if kept else "bad", "turns": [make_visible(turn) for turn in turns]}
+        merged.setdefault((trip.kept, trip.fault, trip.repair), []).append(trip)
+    for (kept, fault, repair), alike in merged.items():
+        first = min(alike, key=lambda trip: len(trip.earlier) + len(trip.later))
+        texts = {"kept": "unchanged" if kept else f"changed by the {fault}", "earlier": first.earlier, "later": first.later}
+        shown = {label: make_visible(say_words(text)) for label, text in {**texts, "repair": say_switches(repair)}.items()}
+        yield {**shown, "kind": "good" if kept else "bad", "turns": [make_visible(_name_trip(trip)) for trip in alike]}
+
+
+def _name_trip(trip: RoundTrip) -> str:
+    under = f" ({say_switches(trip.switches)})" if trip.switches else ""
+    return f"{trip.turn}, then {_FOLLOWING.get(trip.after, trip.after)}{under}"
 
 
 # The conversation

@@ -74,6 +74,19 @@ def _find_cached(name: str) -> Path | None:
     return None
 
 
+def name_model(given: str) -> str:
+    """Return the name of the model in what the command was given: a folder's, a file's, or the one on the hub."""
+    path = Path(given)
+    if not path.exists():
+        return given
+    path = path.resolve()
+    if path.is_dir() or path.name in _CACHED:
+        folder = path if path.is_dir() else path.parent
+        cached = re.search(r"models--(.+?)--(.+)", str(folder.parent.parent.name))
+        return f"{cached[1]}/{cached[2]}" if cached else folder.name
+    return path.stem
+
+
 def choose_tokens(path: Path, given: Mapping[str, str]) -> dict[str, str]:
     """Return the special tokens to render a template with, beside those that it brings itself."""
     bare = path.suffix != ".json" and not path.is_dir()
