@@ -9,14 +9,15 @@ there.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import Literal
 
 from ..format import Edge, Graph, Kind, Node, Start, Text, TurnGraph
 from ..format.cut import cut_common_end, cut_common_start, find_boundaries
 from ..format.view import find_reasoning
-from .constants import Constant, is_firm, is_marked
+from ..recover import Envelope
+from .constants import is_firm, is_marked
+from .rules import Guard, Rule, Spot, sort_rules
 
 COUNTER = "\0"
 """Stands for a counter where texts are cut and compared."""
@@ -29,104 +30,14 @@ BEHIND = -2
 
 GAP = Node("behind a call", "content")
 AFTER = Node("behind all calls", "content")
+SHAPE = Node("behind calls by their shape", "content")
 
 OPEN_REASONING = "call in open reasoning"
 LATE_END = "late end of reasoning"
 
-Guard = Literal["", "tool", "structure"]
-"""What must hold for a rule that no render shows: a tool of the request is named, or structure follows."""
-
+_KEY = re.compile(r"[\"']([^\"'\\]+)[\"']\s*:\s*[\"']?$")
 _SHORT = ("name", "id")
 _FIELDS = ("name", "id", "key", "value", "arguments")
-_KINDS: tuple[Kind, ...] = ("name", "id", "key", "end", "arguments", "value", "reasoning", "content", "start")
-_ORDER: dict[Kind, int] = {kind: number for number, kind in enumerate(_KINDS)}
-
-
-@dataclass(frozen=True)
-class Rule:
-    """One text that may end a field, and the fields that may begin behind it, all of one kind.
-
-    ``closes`` is set where it ends the call; ``recovery`` names what was relaxed where no render shows the text; ``marked``
-    tells that whatever it opens is a call, also of a tool that the request does not have.
-    """
-
-    parts: tuple[str, ...]
-    targets: tuple[Node, ...]
-    opens: bool = False
-    closes: bool = False
-    recovery: str = ""
-    guard: Guard = ""
-    marked: bool = False
-    constant: Constant = field(init=False, compare=False, repr=False)
-    spots: dict[tuple[str, bool], Spot] = field(init=False, compare=False, repr=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        constant = Constant(self.parts)
-        object.__setattr__(self, "constant", constant)
-        object.__setattr__(self, "marked", self.marked or constant.marked)
-
-    @property
-    def kind(self) -> Kind:
-        """The kind of the fields behind it."""
-        return self.targets[0].kind
-
-
-class Spot:
-    """A field that is being read: the nodes that it may be, and the rules that may end it, the one to try first before others."""
-
-    __slots__ = ("_beginning", "_open", "_short", "codec", "graph", "kind", "nodes", "pattern", "quick", "rules")
-
-    def __init__(self, graph: str, nodes: tuple[Node, ...], rules: tuple[Rule, ...]) -> None:
-        self.graph = graph
-        self.nodes = nodes
-        self.kind = nodes[0].kind
-        self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
-        self.rules = rules
-        self.pattern, self.quick = _compile_search(rules, self.codec)
-        self._open = tuple(rule for rule in rules if not rule.constant.head)
-        self._beginning: dict[str, tuple[Rule, ...]] = {}
-        self._short: dict[str, tuple[Rule, ...]] = {}
-
-    @property
-    def falls_back(self) -> Kind:
-        """What a turn begins with where none of the rules of its beginning matches."""
-        plain = {rule.kind for rule in self.rules if not rule.constant.core}
-        return "reasoning" if "reasoning" in plain else "content"
-
-    def list_short(self, sign: str) -> tuple[Rule, ...]:
-        """Return the rules that a character may begin, whatever white space they have before it."""
-        found = self._short.get(sign)
-        if found is None:
-            found = tuple(r for r in self.rules if not r.constant.core or r.constant.core.startswith(sign) or r.constant.counts)
-            self._short[sign] = found
-        return found
-
-    def list_rules(self, sign: str) -> tuple[Rule, ...]:
-        """Return the rules that a character may begin, in their order."""
-        found = self._beginning.get(sign)
-        if found is None:
-            if sign and not any(rule.constant.head.startswith(sign) for rule in self.rules):
-                return self._open
-            found = tuple(rule for rule in self.rules if not rule.constant.head or rule.constant.head.startswith(sign))
-            self._beginning[sign] = found
-        return found
-
-
-def _compile_search(rules: tuple[Rule, ...], codec: Text) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return what finds the places at which a rule or an escape may begin, and what tells that a text has no such place."""
-    heads = {rule.constant.head for rule in rules if rule.constant.head}
-    escapes = {written for written, _ in codec.escapes}
-    if codec.numeral:
-        escapes.add(codec.numeral.before)
-    wanted = sorted(heads | escapes, key=lambda head: (-len(head), head))
-    partial = sorted({head[:size] for head in wanted for size in range(1, len(head))}, key=lambda head: (-len(head), head))
-    choices = [re.escape(head) for head in wanted]
-    if partial:
-        choices.append("(?:" + "|".join(map(re.escape, partial)) + r")\Z")
-    choices.append(r"\s+\Z")
-    first = {re.escape(head[0]) for head in wanted}
-    quick = "|".join([*sorted(first), r"\s\Z"])
-    return re.compile("|".join(choices)), re.compile(quick)
 
 
 def write_parts(edge: Edge) -> str:
@@ -161,6 +72,7 @@ class Plan:
         self.closes = {node.name: self._find_close(node) for node in graph.turn.nodes if node.kind in _FIELDS}
         self.section_close = self._find_section_close()
         self.openers = self._list_openers()
+        self.envelope = Envelope(*(self._find_key(kind) for kind in ("name", "arguments", "id")))
         self.reasoning_ends = self._list_reasoning_closes()
         self.id_behind = self._finds_id_behind()
         self.name_behind = self._finds_name_behind()
@@ -228,6 +140,14 @@ class Plan:
                     nodes.append(self.nodes[TURN, edge.target])
         return tuple((text, tuple(nodes)) for text, nodes in sorted(found.items(), key=lambda item: -len(item[0])))
 
+    def _find_key(self, kind: Kind) -> str:
+        """Return the key under which a field of a call is written as JSON; empty where it is not."""
+        for edge in self.graph.turn.edges:
+            found = _KEY.search(edge.text) if self.nodes[TURN, edge.target].kind == kind else None
+            if found:
+                return found[1]
+        return ""
+
     def _reaches(self, kinds: tuple[Kind, ...], wanted: Kind) -> bool:
         """Whether within one call a field of some kinds is followed by one of another kind."""
         return any(
@@ -258,7 +178,7 @@ class Plan:
             rules = [rule for node in nodes for rule in self._list_rules(graph, node, certain)]
             if unclosed and nodes[0].kind == "content":
                 rules += [Rule(read_parts(text), nodes, recovery=LATE_END) for text in self.reasoning_ends]
-            found = self._spots[key] = Spot(graph, nodes, _sort(rule for rule in rules if calls or not rule.opens))
+            found = self._spots[key] = Spot(graph, nodes, sort_rules(rule for rule in rules if calls or not rule.opens))
         return found
 
     def start(self, number: int, calls: bool = True) -> Spot:
@@ -276,7 +196,7 @@ class Plan:
         opened = any(is_marked(text) and start.prompt.endswith(text) for text, _ in self.openers)
         rules = [replace(self._make_rule(TURN, edge), marked=opened and not edge.text) for edge in start.edges]
         rules += self._list_end_rules()
-        return Spot(TURN, (Node("start", "start"),), _sort(rule for rule in rules if calls or not rule.opens))
+        return Spot(TURN, (Node("start", "start"),), sort_rules(rule for rule in rules if calls or not rule.opens))
 
     def _list_rules_after_reasoning(self, calls: bool) -> tuple[Rule, ...]:
         """Return what may follow the end of reasoning, and what a turn without reasoning may begin with."""
@@ -289,13 +209,13 @@ class Plan:
                 rules.append(Rule(read_parts(behind[0]), (target,), edge.opens_call))
         for start in self.graph.starts:
             rules += [self._make_rule(TURN, e) for e in start.edges if self.nodes[TURN, e.target].kind != "reasoning"]
-        return _sort(rule for rule in rules if calls or not rule.opens)
+        return sort_rules(rule for rule in rules if calls or not rule.opens)
 
     def behind(self, rule: Rule, graph: str, calls: bool) -> Spot:
         """Return the field behind a rule of a spot in a graph."""
         found = rule.spots.get((graph, calls))
         if found is None:
-            inner = TURN if rule.targets[0] in (GAP, AFTER) else graph
+            inner = TURN if rule.targets[0] in (GAP, AFTER, SHAPE) else graph
             found = rule.spots[graph, calls] = self.spot(inner, rule.targets, calls)
         return found
 
@@ -311,7 +231,7 @@ class Plan:
         return Rule(edge.parts, (self.nodes[graph, edge.target],), edge.opens_call)
 
     def _list_rules(self, graph: str, node: Node, certain: bool) -> list[Rule]:
-        if node in (GAP, AFTER):
+        if node in (GAP, AFTER, SHAPE):
             return self._list_rules_behind(node)
         edges = self._edges[graph].get(node.name, ())
         if graph != TURN:
@@ -326,6 +246,8 @@ class Plan:
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING)
         if node.kind == "reasoning":
             rules += self._list_reasoning_ends()
+        if node.kind == "content":
+            rules += self._list_shape_rules()
         return rules
 
     def _close_call(self, node: Node, edges: list[Edge] | tuple[Edge, ...], certain: bool) -> list[Rule]:
@@ -340,10 +262,18 @@ class Plan:
                     rules += self._list_cut_ends(write_parts(edge), True)
                 else:
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
-            return rules
+            return rules + (self._list_skipping_closes(node) if certain else [])
         rules.append(Rule(read_parts(close), (GAP,), closes=True))
         rules += self._list_short_closes(node, close, certain)
         return rules
+
+    def _list_skipping_closes(self, node: Node) -> list[Rule]:
+        """Return the ends of what ends the call behind a field that follows this one, for models that leave that field out."""
+        following = {edge.target for edge in self._edges[TURN].get(node.name, ()) if not self._is_leaving(edge)}
+        closes = {self.closes.get(name) or "" for name in following}
+        texts = {close[place:].strip() for close in closes for place in find_boundaries(close) if 0 < place < len(close)}
+        missing = "field of a call missing"
+        return [Rule(read_parts(t), (GAP,), closes=True, recovery=missing, guard="structure") for t in sorted(texts) if t]
 
     def _list_short_closes(self, node: Node, close: str, certain: bool) -> list[Rule]:
         """Return pieces of what ends a call, for models that leave the rest of it out.
@@ -364,7 +294,9 @@ class Plan:
 
     def _list_rules_behind(self, node: Node) -> list[Rule]:
         rules: list[Rule] = []
-        if node is GAP:
+        if node is SHAPE:
+            rules += self._list_close_ends()
+        if node is not AFTER:
             for source, close in self.closes.items():
                 for edge in self._edges[TURN].get(source, ()) if close is not None else ():
                     target = self.nodes[TURN, edge.target]
@@ -378,8 +310,14 @@ class Plan:
             if self.section_close.strip():
                 rules.append(Rule(read_parts(self.section_close), (AFTER,)))
                 rules += self._list_short_sections()
-        rules += self._list_loose_openers("")
+        rules += self._list_loose_openers("") + self._list_shape_rules()
         return rules + self._list_end_rules()
+
+    def _list_close_ends(self) -> list[Rule]:
+        """Return the ends of what closes a call, for calls that have closed their brackets themselves."""
+        closes = {close for close in self.closes.values() if close}
+        texts = {close[place:].strip() for close in closes for place in find_boundaries(close)}
+        return [Rule(read_parts(text), (GAP,), recovery="end of a call missing") for text in sorted(texts) if is_firm(text)]
 
     def _list_short_sections(self) -> list[Rule]:
         """Return beginnings of what ends all calls, for models that leave the rest out."""
@@ -400,6 +338,12 @@ class Plan:
                     missing = recovery or "beginning of a call missing"
                     rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard="tool"))
         return rules
+
+    def _list_shape_rules(self) -> list[Rule]:
+        """Return the marks that begin calls, for calls that are told by their shape behind them."""
+        texts = {text[:place].rstrip() for text, _ in self.openers for place in (*find_boundaries(text), len(text))}
+        firm = [text for text in sorted(texts) if is_marked(text) and text[-1] not in "[{\"'"]
+        return [Rule(read_parts(text), (SHAPE,), recovery="call by its shape", guard="shape") for text in firm]
 
     def _list_end_rules(self) -> list[Rule]:
         """Return what ends a turn, wherever text may stand."""
@@ -445,22 +389,6 @@ def is_delimited(node: Node) -> bool:
 def is_quoted(node: Node) -> bool:
     """Whether a text cannot hold what ends it."""
     return isinstance(node.codec, Text) and node.codec.quoted
-
-
-def _sort(rules: object) -> tuple[Rule, ...]:
-    """Merge rules that say the same, and put what render shows before recoveries, longer texts before shorter ones."""
-    merged: dict[tuple[object, ...], Rule] = {}
-    for rule in rules:  # type: ignore[attr-defined]
-        key = rule.parts, rule.kind, rule.opens, rule.closes, rule.guard
-        known = merged.get(key)
-        if known is None:
-            merged[key] = rule
-        else:
-            targets = known.targets + tuple(node for node in rule.targets if node not in known.targets)
-            merged[key] = replace(known, targets=targets, recovery=known.recovery and rule.recovery)
-    shown = {(rule.parts, rule.kind, rule.opens) for rule in merged.values() if not rule.recovery}
-    kept = [rule for rule in merged.values() if not rule.recovery or (rule.parts, rule.kind, rule.opens) not in shown]
-    return tuple(sorted(kept, key=lambda rule: (bool(rule.recovery), -rule.constant.size, _ORDER[rule.kind])))
 
 
 @lru_cache(maxsize=64)

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..delta import Delta
 from ..format import TurnGraph
-from .machine import Landing
+from .look import Landing
 from .stream import StreamParser
 
 

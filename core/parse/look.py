@@ -1,0 +1,341 @@
+"""What stands at a place: the rules of a spot tried on the buffer, down to the field in which a rule ends.
+
+A rule matches, does not, or may when more has come. Where it matches, what is behind it must be what the rule leads to: a name
+must be a name and be followed by what follows names. Nothing here changes anything; the :class:`Landing` that is found says all
+that is to be done.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
+
+from ..format import Node, Text
+from ..schema import Schema, ToolSet
+from .constants import MORE, NO, skip_blank
+from .plan import GAP, TURN, Plan
+from .rules import Rule, Spot
+from .units import get_units
+from .writer import Writer
+
+SHORT = 256  # characters that a name or a key may have
+TRIES = 8  # so often may a JSON value be looked at that is no call
+DEPTH = 64  # lists and objects within each other
+
+_ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
+_SIGNS = re.compile(r"[\"{}\[\]<>/]")
+_KEY = re.compile(r"[\w .:$@-]+")
+_NAME = re.compile(r"[^\s\"'<>{}()\[\],;]{1,128}")
+
+
+class Step(NamedTuple):
+    """Something that is read on the way to a field that is streamed."""
+
+    kind: Literal["open", "close", "name", "id", "key"]
+    text: str = ""
+
+
+class Landing(NamedTuple):
+    """Where a rule leads: the place behind it, and what was read on the way: calls that end and begin, names, ids and keys."""
+
+    end: int
+    spot: Spot
+    rule: Rule
+    trail: str = ""
+    steps: tuple[Step, ...] = ()
+    pops: int = 0
+
+    def find(self, kind: str) -> str | None:
+        """Return the last field of a kind that was read on the way in the call that is open at its end."""
+        for step in reversed(self.steps):
+            if step.kind == kind:
+                return step.text
+            if step.kind == "open":
+                return None
+        return None
+
+
+class Frame(NamedTuple):
+    """A list or an object that is being read, and the spot that is left when it ends."""
+
+    spot: Spot
+    schema: Schema
+
+
+WAIT = object()
+"""What looking ahead answers where more of the output is needed."""
+
+
+class Lookahead:
+    """Looks at the buffer of a generation from where its reader stands."""
+
+    def __init__(self, plan: Plan, tools: Iterable[Mapping[str, Any]] | None, start: Spot, known_only: bool) -> None:
+        self.plan = plan
+        self.tools = None if tools is None else ToolSet(dict(tool) for tool in tools if isinstance(tool, Mapping))
+        self.names = sorted(self.tools.tools, key=len, reverse=True) if self.tools else []
+        self.known_only = known_only  # whether markup alone makes no call, of whatever tool
+        self.may_call = plan.calls and (tools is None or bool(self.names))
+        self.writer = Writer()
+        self.spot = start
+        self.buffer = ""
+        self.at = 0  # the first character that is not read yet
+        self.frames: list[Frame] = []
+        self.behind = False  # whether a field has ended and a rule must follow here
+        self.tries = TRIES
+        self._properties: dict[str, frozenset[str]] = {}
+
+    def _find_landing(self, spot: Spot, at: int, final: bool) -> Landing | object | None:
+        """Return where the best rule of a spot that matches at a place leads, None where none does, or that more is needed."""
+        more = False
+        for rule in spot.list_rules(self.buffer[at : at + 1]):
+            landing = self._try_rule(rule, at, final, spot)
+            if landing is WAIT:
+                more = True
+            elif landing is not None:
+                return WAIT if more else landing
+        return WAIT if more else None
+
+    def _find_best(self, places: tuple[int, ...], final: bool) -> Landing | object | None:
+        """Return where the rule leads that reaches furthest from one of some places; None, or that more is needed."""
+        best: Landing | None = None
+        more = False
+        for at in dict.fromkeys(places):
+            landing = self._find_landing(self.spot, at, final)
+            more = more or landing is WAIT
+            if isinstance(landing, Landing) and (best is None or landing.end > best.end):
+                best = landing
+        return WAIT if more else best
+
+    def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | object | None:
+        constant = rule.constant
+        if rule.kind == "end" and spot.graph == TURN:
+            return self._try_end(rule, at, final)
+        trail = ""
+        if constant.firm:
+            end = constant.match_core(self.buffer, at, final)
+            trail = constant.trail
+        else:
+            end = constant.match_exactly(self.buffer, at, final)
+        if end == MORE:
+            return WAIT
+        if end == NO:
+            return None
+        if rule.kind == "end":
+            return self._try_pop(rule, end, final)
+        return self._land(rule, end, trail, final, spot.graph)
+
+    def _try_end(self, rule: Rule, at: int, final: bool, found: Landing | None = None) -> Landing | object | None:
+        """Match the end of the turn, which is one only where nothing follows."""
+        end = rule.constant.match_core(self.buffer, at, final)
+        if end < 0:
+            return WAIT if end == MORE else None
+        if skip_blank(self.buffer, end) < len(self.buffer):
+            return None
+        if not final:
+            return WAIT
+        steps = (*(found.steps if found else ()), Step("close"))
+        return Landing(len(self.buffer), Spot(TURN, rule.targets, ()), found.rule if found else rule, steps=steps)
+
+    def _try_pop(self, rule: Rule, end: int, final: bool) -> Landing | object | None:
+        """Leave a list or an object: what is behind it must follow."""
+        if not self.frames or len(self.frames) > DEPTH:
+            return None
+        frame = self.frames.pop()
+        try:
+            landing = self._find_landing(frame.spot, end, final)
+        finally:
+            self.frames.append(frame)
+        if isinstance(landing, Landing):
+            return landing._replace(pops=landing.pops + 1)
+        return landing
+
+    def _land(
+        self, rule: Rule, end: int, trail: str, final: bool, graph: str, found: Landing | None = None
+    ) -> Landing | object | None:
+        """Read the short fields behind a rule, down to one that is streamed."""
+        if rule.guard == "shape":
+            return self._look_for_json(rule, end, final)
+        if rule.opens and not self.may_call:
+            return None
+        steps = found.steps if found else ()
+        if rule.closes or rule.opens:
+            steps += (Step("close"),)
+        if rule.opens:
+            steps += (Step("open"),)
+        spot = self.plan.behind(rule, graph, self.may_call)
+        here = Landing(end, spot, found.rule if found else rule, trail, steps)
+        kind = rule.kind
+        if kind in ("name", "id", "key"):
+            return self._land_short(here, kind, final)
+        if rule.guard == "structure":
+            follows = self._structure_follows(end, final)
+            if follows is not True:
+                return WAIT if follows is WAIT else None
+        if here.rule.guard == "tool":
+            name = here.find("name")
+            if name is None or (self.tools is not None and name not in self.tools):
+                return None
+        if kind == "arguments":
+            return self._check_arguments(here, final)
+        return here
+
+    def _look_for_json(self, rule: Rule, end: int, final: bool) -> Landing | object | None:
+        """Whether an object or a list follows, which is then read as a whole."""
+        at = skip_blank(self.buffer, end)
+        if at >= len(self.buffer) or not self.tries:
+            return None if final or not self.tries else WAIT
+        return Landing(at, self.plan.spot(TURN, rule.targets), rule) if self.buffer[at] in "{[" else None
+
+    def _structure_follows(self, at: int, final: bool) -> object:
+        """Whether a call or the end of the turn follows; that, or more may be needed to tell."""
+        at = skip_blank(self.buffer, at)
+        if at >= len(self.buffer):
+            return False if final else WAIT
+        behind = self.plan.spot(TURN, (GAP,), self.may_call)
+        landing = self._find_landing(behind, at, final)
+        return WAIT if landing is WAIT else isinstance(landing, Landing) and (bool(landing.steps) or landing.spot.kind == "end")
+
+    def _check_arguments(self, here: Landing, final: bool) -> Landing | object | None:
+        """Whether an object follows, or nothing at all, for no arguments: then what ends the call."""
+        at = skip_blank(self.buffer, here.end)
+        if at >= len(self.buffer):
+            return here if final else WAIT
+        if self.buffer[at] == "{":
+            return here
+        landing = self._find_landing(here.spot, at, final)
+        if isinstance(landing, Landing) and landing.rule.closes:
+            return landing._replace(steps=here.steps + landing.steps, rule=replace(here.rule, recovery="no arguments"))
+        return WAIT if landing is WAIT else None
+
+    def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | object | None:
+        """Read a name, an id or a key, and what is behind it."""
+        buffer, start = self.buffer, here.end
+        if here.trail:
+            start = skip_blank(buffer, start) if not here.trail.strip() else start
+            here = here._replace(end=start, trail="")
+        node = here.spot.nodes[0]
+        if node.again:
+            return self._land_again(here, node, kind, final)
+        if kind == "name":
+            return self._land_name(here, final)
+        limit = min(len(buffer), start + SHORT)
+        at = start
+        units = get_units(here.spot.codec)
+        while at <= limit:
+            if at < limit and buffer[at] in units.first:
+                end, _ = units.read(buffer, at, final)
+                if end == MORE:
+                    return WAIT
+                if end > at:
+                    at = end
+                    continue
+            landing = self._leave_short(here, kind, buffer[start:at], at, final)
+            if landing is not None:
+                return landing
+            at += 1
+        return WAIT if limit == len(buffer) and not final else None
+
+    def _land_again(self, here: Landing, node: Node, kind: str, final: bool) -> Landing | object | None:
+        call = self.writer.call
+        first = here.find(kind)
+        if first is None and call is not None and Step("open") not in here.steps:
+            first = {"name": call.name, "id": call.id, "key": call.key}[kind]
+        if not first:
+            return None
+        if not self.buffer.startswith(first, here.end):
+            return WAIT if not final and first.startswith(self.buffer[here.end :]) else None
+        return self._leave_short(here, "", "", here.end + len(first), final)
+
+    def _land_name(self, here: Landing, final: bool) -> Landing | object | None:
+        buffer, start = self.buffer, here.end
+        more = False
+        for name in self.names:
+            if buffer.startswith(name, start):
+                landing = self._leave_short(here, "name", name, start + len(name), final)
+                if landing is not None:
+                    return landing
+            elif not final and name.startswith(buffer[start:]):
+                more = True
+        if (self.known_only or here.rule.guard == "tool" or not here.rule.marked) and self.tools is not None:
+            return WAIT if more else None
+        found = _NAME.match(buffer, start)
+        if found is None:
+            return WAIT if start >= len(buffer) and not final else None
+        for at in range(start + 1, found.end() + 1):
+            landing = self._leave_short(here, "name", buffer[start:at], at, final)
+            if landing is WAIT:
+                more = True
+            elif landing is not None:
+                return WAIT if more else landing
+        return WAIT if more or (found.end() == len(buffer) and not final) else None
+
+    def _leave_short(self, here: Landing, kind: str, text: str, at: int, final: bool) -> Landing | object | None:
+        """Leave a short field with what ends it, to the letter or with other layout."""
+        if kind == "key":
+            text = get_units(here.spot.codec).decode(text)
+            if not text or not self._takes_key(here, text):
+                return None
+            here = here._replace(steps=(*here.steps, Step("key", text)))
+        elif kind == "name":
+            here = here._replace(steps=(*here.steps, Step("name", text)))
+        elif kind == "id":
+            if not _ID.fullmatch(text):
+                return None
+            here = self._read_id(here, text)
+        more = False
+        sign = self.buffer[at : at + 1]
+        for rule in here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign):
+            constant, trail = rule.constant, ""
+            if rule.kind == "end" and here.spot.graph == TURN:
+                landing = self._try_end(rule, skip_blank(self.buffer, at), final, here)
+                if landing is WAIT:
+                    more = True
+                elif landing is not None:
+                    return WAIT if more else landing
+                continue
+            end = constant.match_exactly(self.buffer, at, final)
+            if end == NO and constant.core:
+                core = skip_blank(self.buffer, at) if constant.lead else at
+                end, trail = constant.match_core(self.buffer, core, final), constant.trail
+            if end == MORE:
+                more = True
+            if end < 0:
+                continue
+            landing = self._land(rule, end, trail, final, here.spot.graph, here)
+            if landing is WAIT:
+                more = True
+            elif landing is not None:
+                return WAIT if more else landing
+        return WAIT if more else None
+
+    def _read_id(self, here: Landing, text: str) -> Landing:
+        if not here.spot.nodes[0].carries_name:
+            return here._replace(steps=(*here.steps, Step("id", text)))
+        known = [name for name in self.names if re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", text)]
+        name = known[0] if known else re.sub(r"[^\w]\d+$", "", text).rpartition(".")[2] or text
+        return here._replace(steps=(*here.steps, Step("id", text), Step("name", name)))
+
+    def _takes_key(self, here: Landing, key: str) -> bool:
+        """Whether a text may be the key of an entry here."""
+        if "\n" in key or (not here.spot.codec.escapes and _SIGNS.search(key)):
+            return False
+        if self.frames or not self._is_raw():
+            return True
+        call = self.writer.call
+        name = here.find("name")
+        if name is None and call is not None and Step("open") not in here.steps:
+            name = call.name
+        if self.tools is None or name is None or name not in self.tools:
+            return True
+        properties = self._properties.get(name)
+        if properties is None:
+            properties = self._properties[name] = self.tools.get_parameters(name).list_properties()
+        return not properties or key in properties or (here.rule.constant.firm and _KEY.fullmatch(key) is not None)
+
+    def _is_raw(self) -> bool:
+        """Whether a value is being read that nothing but what follows it ends."""
+        if self.spot.kind != "value" or self.behind:
+            return False
+        return any(isinstance(node.codec, Text) and not node.codec.quoted for node in self.spot.nodes)

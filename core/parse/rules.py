@@ -1,0 +1,131 @@
+"""What may end a field: rules, and the spots in which a parser stands with all rules of a field at hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from ..format import Kind, Node, Text
+from .constants import Constant
+
+Guard = Literal["", "tool", "structure", "shape"]
+"""What must hold for a rule that no render shows: a tool of the request is named, structure follows, or
+JSON with the shape of calls."""
+
+_KINDS: tuple[Kind, ...] = ("name", "id", "key", "end", "arguments", "value", "reasoning", "content", "start")
+_ORDER: dict[Kind, int] = {kind: number for number, kind in enumerate(_KINDS)}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One text that may end a field, and the fields that may begin behind it, all of one kind.
+
+    ``closes`` is set where it ends the call; ``recovery`` names what was relaxed where no render shows the text; ``marked``
+    tells that whatever it opens is a call, also of a tool that the request does not have.
+    """
+
+    parts: tuple[str, ...]
+    targets: tuple[Node, ...]
+    opens: bool = False
+    closes: bool = False
+    recovery: str = ""
+    guard: Guard = ""
+    marked: bool = False
+    constant: Constant = field(init=False, compare=False, repr=False)
+    spots: dict[tuple[str, bool], Spot] = field(init=False, compare=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        constant = Constant(self.parts)
+        object.__setattr__(self, "constant", constant)
+        object.__setattr__(self, "marked", self.marked or constant.marked)
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the fields behind it."""
+        return self.targets[0].kind
+
+
+class Spot:
+    """A field that is being read: the nodes that it may be, and the rules that may end it, the one to try first before others."""
+
+    __slots__ = ("_beginning", "_open", "_short", "codec", "graph", "kind", "nodes", "pattern", "quick", "rules")
+
+    def __init__(self, graph: str, nodes: tuple[Node, ...], rules: tuple[Rule, ...]) -> None:
+        self.graph = graph
+        self.nodes = nodes
+        self.kind = nodes[0].kind
+        self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
+        self.rules = rules
+        self.pattern, self.quick = _compile_search(self.kind, rules, self.codec)
+        self._open = tuple(rule for rule in rules if not rule.constant.head)
+        self._beginning: dict[str, tuple[Rule, ...]] = {}
+        self._short: dict[str, tuple[Rule, ...]] = {}
+
+    @property
+    def falls_back(self) -> Kind:
+        """What a turn begins with where none of the rules of its beginning matches."""
+        plain = {rule.kind for rule in self.rules if not rule.constant.core}
+        return "reasoning" if "reasoning" in plain else "content"
+
+    def list_short(self, sign: str) -> tuple[Rule, ...]:
+        """Return the rules that a character may begin, whatever white space they have before it."""
+        found = self._short.get(sign)
+        if found is None:
+            found = tuple(r for r in self.rules if not r.constant.core or r.constant.core.startswith(sign) or r.constant.counts)
+            self._short[sign] = found
+        return found
+
+    def list_rules(self, sign: str) -> tuple[Rule, ...]:
+        """Return the rules that a character may begin, in their order."""
+        found = self._beginning.get(sign)
+        if found is None:
+            if sign and not any(rule.constant.head.startswith(sign) for rule in self.rules):
+                return self._open
+            found = tuple(rule for rule in self.rules if not rule.constant.head or rule.constant.head.startswith(sign))
+            self._beginning[sign] = found
+        return found
+
+
+def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return what finds the places at which a rule or an escape may begin, and what tells that a text has no such place.
+
+    White space at the end waits only where it may be layout of a rule; the second one also finds what JSON escapes in a value.
+    """
+    heads = {rule.constant.head for rule in rules if rule.constant.head}
+    escapes = {written for written, _ in codec.escapes}
+    if codec.numeral:
+        escapes.add(codec.numeral.before)
+    wanted = sorted(heads | escapes, key=lambda head: (-len(head), head))
+    partial = sorted({head[:size] for head in wanted for size in range(1, len(head))}, key=lambda head: (-len(head), head))
+    choices = [re.escape(head) for head in wanted]
+    if partial:
+        choices.append("(?:" + "|".join(map(re.escape, partial)) + r")\Z")
+    blank = sorted({sign for rule in rules if rule.constant.firm or rule.kind == "end" for sign in rule.constant.lead})
+    quick = sorted({re.escape(head[0]) for head in wanted}) + ([r'["\\\x00-\x1f]'] if kind == "value" else [])
+    if blank:
+        layout = "[" + "".join(map(re.escape, blank)) + "]"
+        choices.append(layout + r"+\Z")
+        quick.append(layout + r"\Z")
+    return re.compile("|".join(choices) or r"(?!)"), re.compile("|".join(quick) or r"(?!)")
+
+
+def sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    """Merge rules that say the same, and put what render shows before recoveries, longer texts before shorter ones."""
+    merged: dict[tuple[object, ...], Rule] = {}
+    for rule in rules:
+        key = rule.parts, rule.kind, rule.opens, rule.closes, rule.guard
+        known = merged.get(key)
+        if known is None:
+            merged[key] = rule
+        else:
+            targets = known.targets + tuple(node for node in rule.targets if node not in known.targets)
+            merged[key] = replace(known, targets=targets, recovery=known.recovery and rule.recovery)
+    shown = {(rule.parts, rule.kind, rule.opens) for rule in merged.values() if not rule.recovery}
+    kept = [rule for rule in merged.values() if not rule.recovery or (rule.parts, rule.kind, rule.opens) not in shown]
+
+    def rank(rule: Rule) -> tuple[object, ...]:
+        return bool(rule.recovery), rule.guard == "shape", -rule.constant.size, _ORDER[rule.kind]
+
+    return tuple(sorted(kept, key=rank))

@@ -1,0 +1,121 @@
+"""Texts: reasoning, content, and strings between marks, read up to the next rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .constants import MORE
+from .look import WAIT, Landing, Lookahead
+from .plan import Plan
+from .rules import Spot
+from .units import convert, escape_json, get_units
+
+HELD = 1 << 14  # so much of an output may wait for what tells the type of a value
+
+
+class TextReader(Lookahead):
+    """Emits text as early as it cannot be structure any more."""
+
+    def __init__(self, plan: Plan, tools: Iterable[Mapping[str, Any]] | None, start: Spot, known_only: bool) -> None:
+        super().__init__(plan, tools, start, known_only)
+        self.scan = 0  # where to look on for the end of a text
+        self.fresh = True  # whether nothing visible of this text has come
+        self.holding = False  # whether a value waits for its end to tell its type
+        self.types: tuple[str, ...] = ()  # those that the schema gives to the value
+
+    def _apply(self, landing: Landing, start: int) -> None:
+        """Go where a rule leads; ``start`` is where the text before it ended."""
+        raise NotImplementedError
+
+    def _step_text(self, final: bool) -> bool:
+        """Read on to the next rule, and take it; returns whether it came."""
+        buffer, spot, size = self.buffer, self.spot, len(self.buffer)
+        while True:
+            found = spot.pattern.search(buffer, self.scan)
+            if found is None or (found[0].isspace() and found.end() == size and not final):
+                self._emit_text(found.start() if found else size)
+                return False
+            at = found.start()
+            landing = None if self._is_escape(at) else self._find_landing(spot, at, final)
+            if landing is WAIT:
+                self._emit_text(self._find_blank(at))
+                self.scan = at
+                return False
+            if isinstance(landing, Landing):
+                rule = landing.rule.constant
+                start = rule.take_lead(buffer, self.at, at) if rule.firm or landing.spot.kind == "end" else at
+                self._end_text(start)
+                self._apply(landing, start)
+                return True
+            if final and spot.kind == "value" and self._find_landing(spot, at, False) is WAIT:
+                self.scan = at  # half of what ends the value
+                return False
+            if not self._take_escape(at, final):
+                return False
+
+    def _is_escape(self, at: int) -> bool:
+        units = get_units(self.spot.codec)
+        return self.buffer[at] in units.first and units.read(self.buffer, at, True)[0] > at
+
+    def _find_blank(self, at: int) -> int:
+        """Return where the white space before a place begins."""
+        while at > self.at and self.buffer[at - 1].isspace():
+            at -= 1
+        return at
+
+    def _take_escape(self, at: int, final: bool) -> bool:
+        """Read an escape at a place, or take the character for itself; False where more is needed."""
+        self.scan = at + 1
+        units = get_units(self.spot.codec)
+        if self.holding or self.buffer[at] not in units.first:
+            return True
+        end, char = units.read(self.buffer, at, final)
+        if end == MORE:
+            self._emit_text(at)
+            self.scan = at
+            return False
+        if end > at:
+            self._emit_text(at)
+            self._emit(char)
+            self.at = self.scan = end
+        return True
+
+    def _emit_text(self, end: int) -> None:
+        """Emit the text up to a place, if it need not wait.
+
+        White space at the beginning waits until something visible follows, a value for its end while that may tell its type.
+        """
+        self.scan = max(self.scan, end)
+        if self.holding and end - self.at <= HELD:
+            return
+        if self.holding:
+            self.holding = False  # so long a value is text, whatever its type was to be
+            self.writer.arguments('"')
+        text = self.buffer[self.at : end]
+        if self.fresh and self.spot.kind in ("content", "reasoning"):
+            if not text or text.isspace():
+                return
+            self.fresh = False
+        if text:
+            self._emit(text)
+        self.at = end
+
+    def _emit(self, text: str) -> None:
+        kind = self.spot.kind
+        if kind == "reasoning":
+            self.writer.text("reasoning", text)
+        elif kind == "value":
+            self.writer.arguments(escape_json(text))
+        else:
+            self.writer.text("content", text)
+
+    def _end_text(self, end: int) -> None:
+        """Emit what is left of a text that ends at a place."""
+        if self.holding:
+            self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.types))
+            self.at = end
+            return
+        self._emit_text(end)
+        if self.spot.kind == "value":
+            self.writer.arguments('"')

@@ -1,0 +1,163 @@
+"""Calls told by their shape: a JSON value that names a tool and holds arguments for it, whatever its keys and their order.
+
+Guards: the name is that of a tool of the request; what is taken for arguments stands under the key that the format uses,
+or fits the parameters of that tool; and there is only one way to read it so. Arguments are returned as they stand, never
+written anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ..schema import ToolSet
+
+_DECODER = json.JSONDecoder(strict=False)  # a raw line break in a string is no reason to lose a call
+_DEPTH = 3  # objects around a call
+_BLANK = " \t\r\n"
+
+
+class Envelope(NamedTuple):
+    """The keys under which a format writes the fields of a call in JSON; empty where it does not."""
+
+    name: str = ""
+    arguments: str = ""
+    id: str = ""
+
+
+class FoundCall(NamedTuple):
+    """A call that was told by its shape. ``arguments`` is a JSON object as the model wrote it."""
+
+    name: str
+    arguments: str
+    id: str | None = None
+
+
+class _Member(NamedTuple):
+    value: Any
+    text: str
+
+
+class _NoCallError(Exception):
+    """A value is no call."""
+
+
+def read_calls(text: str, tools: ToolSet | None, envelope: Envelope) -> list[FoundCall] | None:
+    """Return the calls that a JSON value is, or None where any part of it is none. ``tools`` None means that they are unknown.
+
+    Costs time linear in the text; raises nothing.
+    """
+    try:
+        if text.startswith("["):
+            found = [_read_call(item.text, item.value, tools, envelope, 0) for item in _list_items(text)]
+        else:
+            value, end = _DECODER.raw_decode(text)
+            found = [_read_call(text[:end], value, tools, envelope, 0)]
+    except (_NoCallError, ValueError, RecursionError):
+        return None
+    return found or None
+
+
+def _list_items(text: str) -> list[_Member]:
+    """Return the items of a list, each with its text. Raises ValueError."""
+    found: list[_Member] = []
+    at = _skip(text, 1)
+    while not text.startswith("]", at):
+        value, end = _DECODER.raw_decode(text, at)
+        found.append(_Member(value, text[at:end]))
+        at = _skip(text, _skip(text, end, ","))
+    return found
+
+
+def _list_members(text: str) -> dict[str, _Member]:
+    """Return the members of an object, each with the text of its value. Raises ValueError."""
+    found: dict[str, _Member] = {}
+    at = _skip(text, 1)
+    while not text.startswith("}", at):
+        key, at = _DECODER.raw_decode(text, at)
+        at = _skip(text, _skip(text, at, ":"))
+        value, end = _DECODER.raw_decode(text, at)
+        if not isinstance(key, str) or key in found:
+            raise ValueError(key)
+        found[key] = _Member(value, text[at:end])
+        at = _skip(text, _skip(text, end, ","))
+    return found
+
+
+def _skip(text: str, at: int, sign: str = "") -> int:
+    """Return the place behind the white space at a place, and behind a sign that may stand there."""
+    while text[at : at + 1] and text[at] in _BLANK:
+        at += 1
+    return at + 1 if sign and text.startswith(sign, at) else at
+
+
+def _read_call(text: str, value: Any, tools: ToolSet | None, envelope: Envelope, depth: int) -> FoundCall:
+    if not isinstance(value, dict) or depth > _DEPTH:
+        raise _NoCallError
+    members = _list_members(text)
+    key = _find_name(members, tools, envelope)
+    if key is not None:
+        return _read_named(members, key, tools, envelope)
+    inner = [(name, member) for name, member in members.items() if isinstance(member.value, dict)]
+    if len(inner) != 1:
+        raise _NoCallError
+    ((name, member),) = inner
+    if tools is not None and name in tools and len(members) == 1:
+        return FoundCall(name, member.text)
+    return _read_call(member.text, member.value, tools, envelope, depth + 1)
+
+
+def _find_name(members: Mapping[str, _Member], tools: ToolSet | None, envelope: Envelope) -> str | None:
+    """Return the key under which the tool is named."""
+
+    def names(key: str) -> bool:
+        value = members[key].value if key in members else None
+        return isinstance(value, str) and (tools is None or value in tools)
+
+    if envelope.name and names(envelope.name):
+        return envelope.name
+    found = [key for key in members if tools is not None and names(key)]
+    return found[0] if len(found) == 1 else None
+
+
+def _read_named(members: dict[str, _Member], key: str, tools: ToolSet | None, envelope: Envelope) -> FoundCall:
+    name = members[key].value
+    ident = members[envelope.id].value if envelope.id in members else None
+    rest = {other: member for other, member in members.items() if other != key}
+    given = rest.get(envelope.arguments)
+    arguments = _find_arguments(rest, name, tools) if given is None else _read_object(given)
+    if arguments is None:
+        raise _NoCallError
+    return FoundCall(name, arguments, ident if isinstance(ident, str) and ident else None)
+
+
+def _find_arguments(rest: dict[str, _Member], name: str, tools: ToolSet | None) -> str | None:
+    """Return the arguments among the members beside the name: one of them, all of them, or none where nothing is there."""
+    properties = tools.get_parameters(name).list_properties() if tools is not None else frozenset()
+    if rest and properties.issuperset(rest):
+        return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {member.text}" for key, member in rest.items()) + "}"
+    objects = [member for member in rest.values() if _read_object(member) is not None and isinstance(member.value, dict | str)]
+    objects = [member for member in objects if member.value != ""]
+    if any(isinstance(member.value, dict | list) and member not in objects for member in rest.values()) or len(objects) > 1:
+        return None
+    if not objects:
+        return "{}" if all(isinstance(member.value, str) or not member.value for member in rest.values()) else None
+    written = _read_object(objects[0])
+    if written is None or (properties and not properties.issuperset(json.loads(written, strict=False))):
+        return None
+    return written
+
+
+def _read_object(member: _Member) -> str | None:
+    """Return the JSON of a member that is an object, a text that holds one, or nothing."""
+    if isinstance(member.value, dict):
+        return member.text
+    if member.value is None or member.value == "":
+        return "{}"
+    if isinstance(member.value, str) and member.value.lstrip().startswith("{"):
+        try:
+            return member.value if isinstance(json.loads(member.value, strict=False), dict) else None
+        except (ValueError, RecursionError):
+            return None
+    return None
