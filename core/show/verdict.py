@@ -25,7 +25,10 @@ _COSTS = {
     "tools": "tool calls may arrive as content",
 }
 _WORDS = {"tools": "call"}
-_TEACH = "give one or two raw outputs of the model, with the messages they mean, as examples"
+_TEACH = (
+    "give one or two raw outputs of the model, with the messages they mean, as examples "
+    "(--examples FILE; for servers the variable CHAT_AUTOPARSER_EXAMPLES)"
+)
 
 
 class Doubt(NamedTuple):
