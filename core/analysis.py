@@ -42,19 +42,23 @@ def analyze(template: Any = None, *, examples: Any = None, **special_tokens: str
     try:
         if template is None:
             raise MissingTemplateError(f"Analysing a chat template: there is none. {NO_TEMPLATE}")
-        known = derive_format(load_renderer(template, **special_tokens))
+        renderer = load_renderer(template, **special_tokens)
     except MissingTemplateError:
         if not lessons:
             raise
-        return learn(lessons)
-    return learn(lessons, known) if lessons else known
+        return learn(lessons, derive_format)
+    known = derive_format(renderer)
+    return learn(lessons, derive_format, renderer, known) if lessons else known
 
 
-def derive_format(renderer: Renderer) -> ChatFormat:
-    """Derive the format of what a renderer writes, and prove it; see :func:`analyze`."""
+def derive_format(renderer: Renderer, stops: tuple[str, ...] | None = None) -> ChatFormat:
+    """Derive the format of what a renderer writes, and prove it; see :func:`analyze`. ``stops`` are what ends a turn, where
+    that is known."""
     oracle = Oracle(renderer if renderer.is_accounted else renderer.within(Budget()))
     derivation = derive(oracle)
     format = make_format(oracle, derivation)
+    if stops is not None:
+        format = replace(format, graph=replace(format.graph, stops=stops))
     verdict = prove(replace(derivation, graph=format.graph), oracle, make_reads(format))
     return replace(format, verdict=verdict)
 

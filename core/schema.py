@@ -1,15 +1,13 @@
 """What the tools of a request say about values: the JSON Schema types by which raw text is read.
 
-Only what decides a type is looked at: ``type`` (one or a list), ``anyOf``/``oneOf``/``allOf``, ``enum``/``const``, ``$ref``
-within the schema, ``properties`` and ``items``. Everything is bounded, and a schema that is not one says nothing.
+Only what decides a type is looked at: ``type`` (one or a list), ``nullable``, ``anyOf``/``oneOf``/``allOf``, ``enum``/``const``,
+``$ref`` within the schema, ``properties`` and ``items``. Everything is bounded, and a schema that is not one says nothing.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 _SINGLE = {kind: (kind,) for kind in TYPES}
@@ -17,6 +15,19 @@ _COMPOSING = frozenset(("$ref", "anyOf", "oneOf", "allOf"))
 _DEPTH = 16
 
 _KINDS = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
+
+
+def find_type(value: Any) -> str:
+    """Return the JSON Schema type of a JSON value."""
+    return _KINDS.get(type(value), "null")
+
+
+def follow_reference(reference: str, root: Any) -> Any:
+    """Return what a reference within a schema leads to, None where that is nothing."""
+    found = root if reference.startswith("#") else None
+    for part in reference.split("/")[1:]:
+        found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
+    return found
 
 
 class Schema:
@@ -31,11 +42,15 @@ class Schema:
     def get_types(self) -> tuple[str, ...]:
         """Return the types a value may have, in the order in which to try them; empty if nothing is known."""
         declared = self.node.get("type") if isinstance(self.node, dict) else None
-        if isinstance(declared, str) and declared in TYPES and "$ref" not in self.node:
+        if isinstance(declared, str) and declared in TYPES and "$ref" not in self.node and not self.node.get("nullable"):
             return _SINGLE[declared]
         if not self.node:
             return ()
         return tuple(dict.fromkeys(_list_types(self.node, self.root, _DEPTH)))
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value is one that the schema allows, as far as types, ``enum`` and ``const`` tell."""
+        return _accepts(self.node, self.root, value, _DEPTH)
 
     def _is_bare(self, key: str) -> bool:
         """Whether a schema says nothing under a key, not even by a reference or by alternatives."""
@@ -60,7 +75,8 @@ class Schema:
     def find_simple_types(self, key: str) -> tuple[str, ...] | None:
         """Return the types of a property that just names one, which is the usual case; None for any other."""
         try:
-            return _SINGLE[self.node["properties"][key]["type"]]
+            plain = self.node["properties"][key]
+            return None if "nullable" in plain else _SINGLE[plain["type"]]
         except (KeyError, TypeError):
             return None
 
@@ -89,13 +105,7 @@ def _resolve(node: Any, root: Any, depth: int) -> dict[str, Any]:
     """Follow references within the schema."""
     while isinstance(node, dict) and isinstance(node.get("$ref"), str) and depth > 0:
         depth -= 1
-        path, found = node["$ref"], root
-        if not path.startswith("#"):
-            return {}
-        for part in path[1:].split("/")[1:]:
-            part = part.replace("~1", "/").replace("~0", "~")
-            found = found.get(part) if isinstance(found, dict) else None
-        node = found
+        node = follow_reference(node["$ref"], root)
     return node if isinstance(node, dict) and depth > 0 else {}
 
 
@@ -110,8 +120,37 @@ def _expand(node: Any, root: Any, depth: int) -> Iterable[dict[str, Any]]:
                     yield from _expand(part, root, depth // 2)
 
 
+def _accepts(node: Any, root: Any, value: Any, depth: int) -> bool:
+    node = _resolve(node, root, depth)
+    kind = _KINDS.get(type(value), "null")
+    if value is None and node.get("nullable") is True:
+        return True
+    declared = node.get("type")
+    declared = [declared] if isinstance(declared, str) else declared
+    if isinstance(declared, list) and declared and not (kind in declared or (kind == "integer" and "number" in declared)):
+        return False
+    if "const" in node and not _is_same(node["const"], value):
+        return False
+    if isinstance(node.get("enum"), list) and not any(_is_same(choice, value) for choice in node["enum"][:1024]):
+        return False
+    if depth <= 0:
+        return True
+    for key, needs in (("anyOf", any), ("oneOf", any), ("allOf", all)):
+        parts = node.get(key)
+        if isinstance(parts, list) and parts and not needs(_accepts(part, root, value, depth // 2) for part in parts[:64]):
+            return False
+    return True
+
+
+def _is_same(one: Any, two: Any) -> bool:
+    """Whether two values are the same in JSON, where true is not 1."""
+    return bool(one == two) and isinstance(one, bool) == isinstance(two, bool)
+
+
 def _list_types(node: Any, root: Any, depth: int) -> Iterable[str]:
     node = _resolve(node, root, depth)
+    if node.get("nullable") is True:
+        yield "null"
     declared = node.get("type")
     if isinstance(declared, str):
         declared = [declared]
@@ -119,9 +158,9 @@ def _list_types(node: Any, root: Any, depth: int) -> Iterable[str]:
         yield from (kind for kind in declared if kind in TYPES)
         return
     if "const" in node:
-        yield _KINDS.get(type(node["const"]), "null")
+        yield find_type(node["const"])
     elif isinstance(node.get("enum"), list):
-        yield from (_KINDS.get(type(value), "null") for value in node["enum"])
+        yield from map(find_type, node["enum"])
     elif "properties" in node:
         yield "object"
     elif "items" in node:

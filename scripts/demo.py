@@ -17,11 +17,11 @@ from typing import Any
 import chat_autoparser as ca
 from chat_autoparser.constrain import make_example
 from chat_autoparser.constrain.example import ARGUMENTS, NAMES
+from chat_autoparser.describe.spans import Line, Span, make_visible, measure
+from chat_autoparser.describe.words import lay_out
 from chat_autoparser.message import fold_deltas
-from chat_autoparser.show.describe import lay_out
 from chat_autoparser.show.display import Display
 from chat_autoparser.show.sources import choose_tokens
-from chat_autoparser.show.spans import Line, Span, make_visible, measure
 
 TEMPLATE = Path(__file__).with_name("demo.jinja")
 

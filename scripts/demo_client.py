@@ -16,8 +16,8 @@ from typing import Any
 from demo import indent, print_title
 from serving import ENVIRONMENT, STAND_INS, Server
 
+from chat_autoparser.describe.spans import Line, make_visible
 from chat_autoparser.show.display import Display
-from chat_autoparser.show.spans import Line, make_visible
 
 ROOT = Path(__file__).resolve().parent.parent
 

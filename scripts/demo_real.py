@@ -20,8 +20,8 @@ from demo_names import UnknownTemplateError, find_template
 from real_model import FOLDER, NAME, RealModelError, list_command, make_real_model, serve_real_model
 from serving import STAND_INS, ServerError
 
+from chat_autoparser.describe.spans import Line
 from chat_autoparser.show.display import Display
-from chat_autoparser.show.spans import Line
 
 TEMPLATE = "Qwen-Qwen3-0.6B"
 """In the style of markers that the model was trained on, with calls that it was not."""

@@ -28,8 +28,8 @@ from tiny_model import BOS, EOS, make_model
 
 import chat_autoparser as ca
 from chat_autoparser.constrain import make_example
+from chat_autoparser.describe.spans import Line, make_visible
 from chat_autoparser.show.display import Display
-from chat_autoparser.show.spans import Line, make_visible
 
 TEMPLATE = "GLM-4.6"
 FOLDER = ROOT / "build" / "demo-models"

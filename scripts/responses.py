@@ -1,4 +1,4 @@
-"""What response templates can say, over all templates: what `to_response_template` writes, and what is read with it.
+"""What response templates can say, over all templates: what `ResponseTemplate.of` writes, and what is read with it.
 
     python scripts/responses.py                # the tables, in Markdown, and what is lost, by reason
     python scripts/responses.py --only NAME    # the same for the templates whose name contains this, with each fault
@@ -56,7 +56,7 @@ def measure(source: Source, quick: bool) -> Report | None:
     if not turns:
         return None
     known = {"thinking": format.reasoning, "content": format.content, "tool_calls": format.tools}
-    export = format.to_response_template()
+    export = ca.ResponseTemplate.of(format)
     fields = export.template["fields"] if export.template else {}
     report = Report(source.name, tuple(name for name, part in known.items() if part), tuple(fields), export.lost)
     if export.template:

@@ -22,6 +22,7 @@ test_library() {
     scripts/setup_browser.sh || echo "test: the tests in a browser are left out; the reason is above" >&2
     .venv/bin/ruff check .
     .venv/bin/mypy
+    .venv/bin/lint-imports --no-cache
     .venv/bin/python -m pytest -n auto --dist loadfile "$@"
 }
 

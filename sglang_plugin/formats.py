@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from chat_autoparser import AutoparserError, ChatFormat
-from chat_autoparser.serve import Formats, SpecialTokens, list_special_tokens
+from chat_autoparser.serve import Formats, SpecialTokens, State, find_state, list_special_tokens
 
 from . import LOG, engine
 from .constraints import make_tag
@@ -64,12 +64,9 @@ class Reader:
                 return f"explicit_{name}" if default == "content" else name
         return "always" if default == "reasoning" else None
 
-    def find_state(self, prompt: str) -> str:
-        """Return what a prompt leaves to the model: `reasoning` (it is open), `content` (it is over), or `open`."""
-        splitter = self.format.reasoning_splitter([], prompt)
-        if splitter.in_reasoning:
-            return "reasoning"
-        return "content" if splitter.reasoning_ended else "open"
+    def find_state(self, prompt: str) -> State:
+        """Return what a prompt leaves to the model."""
+        return find_state(self.format, prompt)
 
 
 requested: ContextVar[Reader | None] = ContextVar("requested", default=None)
@@ -81,8 +78,9 @@ def derive_format(tokenizer: Any, name: str) -> ChatFormat:
     tokens = list_texts(tokenizer)
     source = getattr(tokenizer, "chat_template", None)
     # What renders may be the tokenizer's own code, of which the source alone tells nothing.
-    made = type(tokenizer).__qualname__, str(getattr(tokenizer, "name_or_path", ""))
-    return formats.pin(tokenizer, name, key=(made, repr(source), *sorted(tokens.items())))
+    folder = str(getattr(tokenizer, "name_or_path", ""))
+    made = type(tokenizer).__qualname__, folder
+    return formats.pin(tokenizer, name, key=(made, repr(source), *sorted(tokens.items())), folder=folder)
 
 
 def get_reader(tokenizer: Any) -> Reader:

@@ -8,11 +8,11 @@ SGLang's parsers are not told: the ids of the tokens behind a text.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from chat_autoparser import Delta
-from chat_autoparser.serve import OutputReader
+from chat_autoparser.serve import OutputReader, cut_at_special
 
 from . import LOG
 from .formats import Reader
@@ -83,40 +83,19 @@ class Turn:
     def split(self, text: str) -> list[Piece]:
         """Return the next text of a stream with the ids of its special tokens, in pieces that tell where each stands."""
         ids = self._due.pop(self._index, None) if self._due else None
-        return self._split(text, ids) if ids else [(text, _NONE)]
+        return cut_at_special(text, ids, self.special, self._decode) if ids else [(text, _NONE)]
 
     def split_whole(self, text: str) -> list[Piece]:
         """Return a whole output likewise."""
         for place, (known, ids) in enumerate(self._whole):
             if known == text:
                 del self._whole[place]
-                return self._split(text, ids)
+                return cut_at_special(text, ids, self.special, self._decode)
         return [(text, _NONE)]
 
-    def _split(self, text: str, ids: list[int]) -> list[Piece]:
-        special = self.special
-        due = [token for token in ids if token in special]
-        if all(text.count(special[token]) <= due.count(token) for token in set(due)):
-            return [(text, due)]
-        # The model has also spelled what such a token reads like: only the text before it tells which is which.
-        pieces: list[Piece] = []
-        before: list[int] = []
-        rest = text
-        for token in ids:
-            if token not in special:
-                before.append(token)
-                continue
-            spelled = self._decode(before)
-            if not rest.startswith(spelled + special[token]):
-                break  # the tokenizer does not decode piece by piece: the first of equal texts goes
-            pieces += [(spelled, _NONE), (special[token], [token])]
-            rest = rest[len(spelled) + len(special[token]) :]
-            before, due = [], due[1:]
-        return [*pieces, (rest, due)]
-
-    def _decode(self, ids: list[int]) -> str:
+    def _decode(self, ids: Sequence[int]) -> str:
         options = {"skip_special_tokens": False, "spaces_between_special_tokens": False}
-        return str(self.reader.tokenizer.decode(ids, **options)) if ids else ""
+        return str(self.reader.tokenizer.decode(list(ids), **options))
 
 
 class Prompt(str):
@@ -163,35 +142,3 @@ class Reading:
         half = self._half if not self._parser.holds_back else ""
         deltas = self._reader.feed(half) if half else []
         return deltas + self._reader.finish()
-
-
-class Splitting:
-    """The core's splitter as a parser: the reasoning, and all else as it stands, for a second stage that is not ours."""
-
-    in_call = False
-    incomplete_calls: frozenset[int] = frozenset()
-
-    def __init__(self, splitter: Any) -> None:
-        self._splitter = splitter
-
-    @property
-    def in_reasoning(self) -> bool:
-        """Whether the next character is read as reasoning."""
-        return bool(self._splitter.in_reasoning)
-
-    @property
-    def holds_back(self) -> bool:
-        """Whether what was fed last may yet turn out to be structure."""
-        return bool(self._splitter.holds_back)
-
-    def feed(self, text: str) -> list[Delta]:
-        """Read a piece."""
-        return self._make_deltas(*self._splitter.feed(text))
-
-    def finish(self) -> list[Delta]:
-        """Return what was held back."""
-        return self._make_deltas(*self._splitter.finish())
-
-    def _make_deltas(self, thought: str, rest: str) -> list[Delta]:
-        deltas = [Delta("reasoning", thought)] if thought else []
-        return [*deltas, Delta("content", rest)] if rest else deltas

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from chat_autoparser import Delta
-from chat_autoparser.serve import describe_tools
+from chat_autoparser.serve import SplitReader, describe_tools
 
 from .engine import GRAMMAR_FROM_START, ResponseTemplateReasoningDetector, forwards_unknown_tools
 from .formats import get_reader
-from .reading import Prompt, Reading, Splitting
+from .reading import Prompt, Reading
 
 
 class Split(NamedTuple):
@@ -69,7 +69,7 @@ class ReasoningDetector(ResponseTemplateReasoningDetector):  # type: ignore[misc
         if self._joined:
             parser: Any = format.parser(tools, self._prompt, known_only=not forwards_unknown_tools())
         elif self._reads_calls or self._grammar_start is not None:
-            parser = Splitting(format.reasoning_splitter(tools if self._reads_calls else [], self._prompt))
+            parser = SplitReader(format.reasoning_splitter(tools if self._reads_calls else [], self._prompt))
             tools, special = [], {}
         else:
             tools = []
@@ -144,9 +144,9 @@ class ReasoningDetector(ResponseTemplateReasoningDetector):  # type: ignore[misc
         """Return what has to stand between a prompt and content that the client began: reasoning may have to be closed."""
         format, state = self._reader.format, self._reader.find_state(prefix)
         opener = format.content.start.written if format.content.wrapped == "always" else ""
-        if state == "reasoning" and format.reasoning is not None:
+        if state == "open" and format.reasoning is not None:
             return format.reasoning.end.written + opener
-        return opener if state == "open" else ""
+        return opener if state == "possible" else ""
 
     def json_answer_structural_tag(self, json_schema: Any, **_: Any) -> None:
         """SGLang's question for a grammar of a JSON answer: its own is used."""

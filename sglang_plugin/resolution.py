@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from chat_autoparser import AutoparserError, ChatFormat
 from chat_autoparser.errors import MissingTemplateError
@@ -53,6 +53,8 @@ def _decide(server_args: Any, wanted: list[str], named: list[str], found: Found,
             f"chat-autoparser: {flags} cannot be used: {found.reason} Correct the template, choose another parser{hint}."
         )
     ours = [name for name in wanted if name in named or _is_usable(found.format, name, own[name])]
+    if not named and all(own.values()) and any(name not in ours and _is_found(found.format, name) for name in wanted):
+        ours = []  # parsers of two origins do not know of each other's markers
     if "reasoning_parser" in ours and found.format is not None and found.format.reasoning is None:
         LOG.warning("The chat template has no reasoning: %s %s reads none", _FLAGS["reasoning_parser"], NAME)
     engine.declare_parsers(server_args, dict.fromkeys(ours, NAME))
@@ -84,10 +86,13 @@ def _tidy(error: Exception) -> str:
 
 def _is_usable(format: ChatFormat | None, name: str, own: str | None) -> bool:
     """Whether a part is ours to read: it is proven, or all there is."""
+    return _is_found(format, name) and format.verdict.of(_PARTS[name]) in (_SURE if own else _USABLE)
+
+
+def _is_found(format: ChatFormat | None, name: str) -> TypeGuard[ChatFormat]:
+    """Whether the model has that part."""
     found = format and (format.reasoning if name == "reasoning_parser" else format.tools)
-    if format is None or found is None:
-        return False
-    return format.verdict.of(_PARTS[name]) in (_SURE if own else _USABLE)
+    return found is not None
 
 
 def _explain(format: ChatFormat | None, name: str) -> str:

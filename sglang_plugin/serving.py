@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any
 
-from chat_autoparser.serve import ToolChoice, describe_tools, publish_counters
+from chat_autoparser.serve import State, ToolChoice, describe_tools, publish_counters
 
 from . import LOG, NAME, engine
 from .constraints import describe_choice
@@ -17,7 +17,6 @@ from .reading import Prompt, Turn
 
 _GRAMMARS = ("json_schema", "regex", "ebnf", "structural_tag")
 _TAIL = 2048  # tokens of a prompt that are enough to see how its last message begins
-_STATES = {"reasoning": "open", "open": "possible", "content": "ended"}
 
 
 # The template of a request
@@ -127,8 +126,8 @@ def _prepare(
     if serving.reasoning_parser in (NAME, None):
         state = _read_state(reader, adapted_request)
         tag = None
-        if template_tool_call_grammar and state != "content" and not _keeps_gate(serving, state):
-            tag = reader.make_tag(describe_choice(tools, choice, not single, _STATES[state]))
+        if template_tool_call_grammar and state != "ended" and not _keeps_gate(serving, state):
+            tag = reader.make_tag(describe_choice(tools, choice, not single, state))
         _apply(adapted_request, state, tag, as_json)
     if as_json and chosen.single:
         _allow_one(adapted_request.sampling_params)
@@ -148,12 +147,12 @@ def _allow_one(params: dict[str, Any]) -> None:
         params["json_schema"] = json.dumps({**json.loads(schema), "maxItems": 1})
 
 
-def _keeps_gate(serving: Any, state: str) -> bool:
+def _keeps_gate(serving: Any, state: State) -> bool:
     """Whether the grammar has to wait for the end of reasoning: SGLang bounds open reasoning only where it does."""
-    return state == "reasoning" and bool(serving.reasoning_parser and engine.read_setting("enable_strict_thinking"))
+    return state == "open" and bool(serving.reasoning_parser and engine.read_setting("enable_strict_thinking"))
 
 
-def _read_state(reader: Reader, adapted_request: Any) -> str:
+def _read_state(reader: Reader, adapted_request: Any) -> State:
     prompt = adapted_request.text
     if not isinstance(prompt, str):
         ids = adapted_request.input_ids or []
@@ -161,11 +160,11 @@ def _read_state(reader: Reader, adapted_request: Any) -> str:
     return reader.find_state(prompt)
 
 
-def _apply(adapted_request: Any, state: str, tag: Any, as_json: bool) -> None:
+def _apply(adapted_request: Any, state: State, tag: Any, as_json: bool) -> None:
     """Say what the scheduler has to do about reasoning: count it, and wait for its end unless the grammar holds it."""
     params = adapted_request.sampling_params or {}
-    if state != "open":
-        adapted_request.require_reasoning = state == "reasoning"
+    if state != "possible":
+        adapted_request.require_reasoning = state == "open"
     elif as_json or (tag and not engine.read_setting("enable_strict_thinking")) or not any(map(params.get, _GRAMMARS)):
         # It then counts from the marker with which the model begins to reason, if it does.
         adapted_request.require_reasoning = False

@@ -16,8 +16,8 @@ from conftest import ROOT
 from tiny_model import load_template, make_model
 
 import chat_autoparser as ca
+from chat_autoparser.describe.report import summarise_format
 from chat_autoparser.show import command
-from chat_autoparser.show.report import summarise_format
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")]}

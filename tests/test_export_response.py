@@ -13,7 +13,7 @@ from judge import is_same
 from turns import Turn, build_turns
 
 from chat_autoparser.analysis import analyze
-from chat_autoparser.export.response import compare_response_template
+from chat_autoparser.export.response import ResponseTemplate, compare_response_template
 from chat_autoparser.format.chat_format import ChatFormat
 from chat_autoparser.show.command import main
 
@@ -54,7 +54,7 @@ def find_fault(turn: Turn, template: dict[str, Any]) -> str | None:
 @pytest.mark.parametrize("name", EXPRESSIBLE)
 def test_transformers_reads_what_the_template_renders(name: str) -> None:
     text, format = load(name)
-    written = format.to_response_template()
+    written = ResponseTemplate.of(format)
     assert written.template is not None
     assert not [loss for loss in written.lost if loss.startswith("tool_calls")]
     turns = [turn for turn in build_turns(name, text, quick=True) if not turn.unreadable]
@@ -65,7 +65,7 @@ def test_transformers_reads_what_the_template_renders(name: str) -> None:
 
 @pytest.mark.parametrize("name", INEXPRESSIBLE)
 def test_what_a_response_template_cannot_say_is_named(name: str) -> None:
-    written = load(name)[1].to_response_template()
+    written = ResponseTemplate.of(load(name)[1])
     assert written.template is not None
     assert "tool_calls" not in written.template["fields"]
     assert INEXPRESSIBLE[name] in " ".join(written.lost)
@@ -73,7 +73,7 @@ def test_what_a_response_template_cannot_say_is_named(name: str) -> None:
 
 def test_a_disagreement_is_found_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text, format = load("Qwen-Qwen3-0.6B")
-    template = copy.deepcopy(format.to_response_template().template)
+    template = copy.deepcopy(ResponseTemplate.of(format).template)
     assert template is not None
     template["fields"]["thinking"]["close"] = "</thought>"
     template["fields"]["tool_calls"]["open_pattern"] = "<call>"

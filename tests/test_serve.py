@@ -6,13 +6,16 @@ import json
 import logging
 import time
 from concurrent.futures import Future, wait
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from conftest import ROOT
 
-from chat_autoparser import AutoparserError, BudgetError, ChatFormat, Delta, analyze
+from chat_autoparser import AutoparserError, BudgetError, ChatFormat, Delta, Verdict, analyze, load_renderer
+from chat_autoparser.export.certificate import FILE_NAME, make_certificate
 from chat_autoparser.message import fold_deltas
 from chat_autoparser.serve import (
     Counters,
@@ -243,6 +246,32 @@ def test_a_server_s_own_format_is_pinned_and_reported_in_one_line(caplog: pytest
     assert formats.submit(CHATML).result() is own
     kept = [number for number in range(5) if formats.find(f"{PLAIN}{{# {number} #}}")]
     assert kept == [3, 4]
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_a_certificate_beside_the_model_is_taken_where_it_fits(
+    fits: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    marked = replace(analyze(CHATML), verdict=Verdict(notes=("from the certificate",)))
+    (tmp_path / FILE_NAME).write_text(json.dumps(make_certificate(load_renderer(CHATML), marked)))
+    counters = Counters()
+    found = Formats(counters=counters).pin(CHATML if fits else PLAIN, "the model's template", folder=str(tmp_path))
+    assert (found == marked) == fits
+    assert counters.read()["analyses"] == int(not fits)
+    told = " ".join(record.getMessage() for record in caplog.records)
+    assert ("certified in chat_autoparser.json" in told) == fits
+    assert ("chat_autoparser.json is not used" in told) != fits
+
+
+def test_examples_go_before_a_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    marked = replace(analyze(CHATML), verdict=Verdict())
+    (tmp_path / FILE_NAME).write_text(json.dumps(make_certificate(load_renderer(CHATML), marked)))
+    examples = tmp_path / "examples.json"
+    message = {"role": "assistant", "content": "Hello."}
+    examples.write_text(json.dumps([{"text": "Hello.", "message": message}]))
+    monkeypatch.setenv("CHAT_AUTOPARSER_EXAMPLES", str(examples))
+    assert Formats().pin(CHATML, "the model's template", folder=str(tmp_path)) != marked
 
 
 def test_a_server_s_template_that_is_not_understood_is_named_in_one_line() -> None:

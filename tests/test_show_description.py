@@ -12,14 +12,14 @@ from shown import FORMAT, GRAPH, give
 
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
+from chat_autoparser.describe.report import summarise_format, warn_of_doubts
+from chat_autoparser.describe.spans import Line, Span, make_visible, measure, split_lines
+from chat_autoparser.describe.verdict import compare_fields
+from chat_autoparser.describe.words import describe
 from chat_autoparser.format import Graph, Start, TurnGraph
 from chat_autoparser.format.chat_format import FROM_INSTRUCTIONS, ChatFormat, Counterexample, Verdict
 from chat_autoparser.format.view import Marker
-from chat_autoparser.show.describe import describe
 from chat_autoparser.show.display import Display
-from chat_autoparser.show.report import summarise_format, warn_of_doubts
-from chat_autoparser.show.spans import Line, Span, make_visible, measure, split_lines
-from chat_autoparser.show.verdict import compare_fields
 
 
 def words(text: str) -> list[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from conftest import ROOT
 
-from chat_autoparser import analyze
-from chat_autoparser.serve.tokens import TokenFilter, is_structure
+from chat_autoparser import ChatFormat, analyze
+from chat_autoparser.serve import OutputReader
+from chat_autoparser.serve.special import is_structure
 
 TEXTS = {7: "<pad>", 8: "<|end|>"}
 
@@ -25,8 +26,9 @@ TEXTS = {7: "<pad>", 8: "<|end|>"}
     ],
 )
 def test_the_text_of_tokens_is_taken_out(pieces: list[tuple[str, list[int]]], expected: str) -> None:
-    tokens = TokenFilter(TEXTS)
-    assert "".join(tokens.feed(text, ids) for text, ids in pieces) + tokens.finish() == expected
+    reader = OutputReader(ChatFormat(), special=TEXTS)
+    deltas = [delta for text, ids in pieces for delta in reader.feed(text, ids)] + reader.finish()
+    assert "".join(delta.text for delta in deltas) == expected
 
 
 def test_what_belongs_to_a_format_is_known() -> None:

@@ -9,64 +9,21 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from vllm.tool_parsers.utils import get_json_schema_from_tools
 
-from chat_autoparser import ChatFormat, Delta
+from chat_autoparser import ChatFormat
 from chat_autoparser.constrain import build_structural_tag, prepend_reasoning
 from chat_autoparser.errors import ConstraintError
-from chat_autoparser.serve import ToolChoice
-from chat_autoparser.serve.json_calls import JSON_CALLS
+from chat_autoparser.serve import State, ToolChoice
 
 from . import LOG
 from .engine import enforces_tools, get_tag, has_form, hold, list_tools, read_choice
 from .reader import Reader
 
-State = Literal["ended", "open", "possible"]
-
 _MOST = 1024
 _told: OrderedDict[int, None] = OrderedDict()
-
-
-class JsonReader:
-    """Reads an output under that constraint: reasoning as the format says, then calls as JSON."""
-
-    def __init__(self, format: ChatFormat, tools: list[dict[str, Any]], prompt: str | None) -> None:
-        self._splitter = format.reasoning_splitter([], prompt)
-        self._calls = JSON_CALLS.parser(tools)
-
-    @property
-    def in_reasoning(self) -> bool:
-        """Whether the next character is read as reasoning."""
-        return self._splitter.in_reasoning
-
-    @property
-    def in_call(self) -> bool:
-        """Whether the next character stands inside a call."""
-        return self._calls.in_call
-
-    @property
-    def incomplete_calls(self) -> frozenset[int]:
-        """The numbers of the calls that have no end."""
-        return self._calls.incomplete_calls
-
-    @property
-    def calls_seen(self) -> int:
-        """How many calls have begun."""
-        return self._calls.calls_seen
-
-    def feed(self, text: str) -> list[Delta]:
-        """Read a piece."""
-        return self._sort(*self._splitter.feed(text))
-
-    def finish(self) -> list[Delta]:
-        """Say that the output has ended."""
-        return self._sort(*self._splitter.finish()) + self._calls.finish()
-
-    def _sort(self, reasoning: str, rest: str) -> list[Delta]:
-        deltas = [Delta("reasoning", reasoning)] if reasoning else []
-        return deltas + self._calls.feed(rest) if rest else deltas
 
 
 def constrain(request: Any, reader: Reader, level: int, prompt: str | None, *, tells: bool = True) -> None:

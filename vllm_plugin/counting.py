@@ -61,10 +61,9 @@ class ReasoningCounter:
         holds = self._splitter.holds_back
         if before and self._splitter.in_reasoning and not holds and len(waiting) == len(ids):
             return len(waiting) if emitted else 0
-        found = emitted.strip()
-        place = self._reader.decode(waiting).find(found) if found else -1
+        place = self._reader.decode(waiting).find(emitted) if emitted else -1
         start = self._measure(waiting, place) if place >= 0 else 0
-        end = self._measure(waiting, place + len(found)) if place >= 0 else 0
+        end = self._measure(waiting, place + len(emitted)) if place >= 0 else 0
         if holds:
             self._waiting = waiting[end:]
         return end - start

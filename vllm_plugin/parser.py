@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from chat_autoparser import Delta
-from chat_autoparser.serve import OutputReader
+from chat_autoparser.serve import OutputReader, SplitReader
+from chat_autoparser.serve.json_calls import JSON_CALLS
 
 from . import LOG
-from .constraint import JsonReader, constrain, reads_json
+from .constraint import constrain, reads_json
 from .counting import ReasoningCounter
 from .engine import DeltaFunctionCall, DeltaMessage, DeltaToolCall, Parser, has_form, is_chat, list_tools, read_choice
 from .messages import Outbox, PendingCalls, make_whole
@@ -104,7 +105,8 @@ class AutoParser(Parser):  # type: ignore[misc]
         format = reader.format if self.reasoning_parser_cls is not None else reader.plain
         parser: Any
         if reads_calls and reads_json(request, reader, int(self.tool_strict_level or 0), reader.find_state(prompt)):
-            parser = JsonReader(reader.plain if at_once else format, tools, prompt)
+            splitter = (reader.plain if at_once else format).reasoning_splitter([], prompt)
+            parser = SplitReader(splitter, JSON_CALLS.parser(tools))
         else:
             parser = format.parser(tools, prompt, after_reasoning=at_once)
         special = {} if request.skip_special_tokens else reader.special.unknown

@@ -6,18 +6,25 @@ A server is noted when it is started (:mod:`.hooks`), for vLLM tells its parsers
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import groupby
-from typing import Any, Literal
+from typing import Any
 
 from transformers import PreTrainedTokenizerBase
 
 from chat_autoparser import AutoparserError, ChatFormat, TemplateError, load_renderer
 from chat_autoparser.ask.renderer import NamedRenderer
-from chat_autoparser.serve import Formats, SpecialTokens, list_special_tokens, publish_counters
+from chat_autoparser.serve import (
+    Formats,
+    SpecialTokens,
+    State,
+    cut_at_special,
+    find_state,
+    list_special_tokens,
+    publish_counters,
+)
 
 from . import LOG
 from .encoder import Encoder
@@ -113,32 +120,13 @@ class Reader:
                 return text
         return self.decode(ids)
 
-    def find_state(self, prompt: str | None) -> Literal["ended", "open", "possible"]:
-        """Return what a prompt leaves to the model: reasoning is over, stands open, or may come."""
-        splitter = self.format.reasoning_splitter([], prompt)
-        if splitter.in_reasoning:
-            return "open"
-        return "ended" if splitter.reasoning_ended else "possible"
+    def find_state(self, prompt: str | None) -> State:
+        """Return what a prompt leaves to the model."""
+        return find_state(self.format, prompt)
 
-    def cut(self, text: str, ids: Sequence[int]) -> Iterator[tuple[str, Sequence[int]]]:
-        """Cut the text of several tokens where special ones stand that a client must not see.
-
-        Which of several equal texts was such a token can only be told from the texts of the others.
-        """
-        unknown = self.special.unknown
-        if len(ids) < 2 or unknown.keys().isdisjoint(ids):
-            yield text, ids
-            return
-        pieces: list[tuple[str, Sequence[int]]] = []
-        for special, group in groupby(ids, unknown.__contains__):
-            stretch = list(group)
-            pieces += [(unknown[token], [token]) for token in stretch] if special else [(self.decode(stretch), stretch)]
-        while pieces and not text.endswith(pieces[-1][0]):
-            pieces.pop()  # the token that ended the output has no text
-        if "".join(piece for piece, _ in pieces) == text:
-            yield from pieces
-        else:
-            yield text, ids
+    def cut(self, text: str, ids: Sequence[int]) -> list[tuple[str, Collection[int]]]:
+        """Cut the text of several tokens where special ones stand that a client must not see."""
+        return cut_at_special(text, ids, self.special.unknown, self.decode)
 
 
 def get_reader(tokenizer: Any, model_config: Any = None) -> Reader:
@@ -229,7 +217,7 @@ def _pin(server: Server, special: dict[int, str], name: str) -> ChatFormat:
 
     That is a Python encoder, one template, or one for requests without tools and another for those with tools.
     """
-    tokenizer, given = server.tokenizer, server.chat_template
+    tokenizer, given, folder = server.tokenizer, server.chat_template, _find_folder(server)
     if not renders_jinja(tokenizer):
         named = {"chat_template": given} if given else {}
         # What a tokenizer of transformers' gives as text is what is cut into tokens; others tell the tokens alone.
@@ -243,10 +231,15 @@ def _pin(server: Server, special: dict[int, str], name: str) -> ChatFormat:
     if len(sources) == 2:
         templates = {"default": sources[0], "tool_use": sources[1]}
         names = (*sources, repr(sorted(variables.items())))
-        return FORMATS.pin(NamedRenderer(templates, **variables), name, key=names)
+        return FORMATS.pin(NamedRenderer(templates, **variables), name, key=names, folder=folder)
     if not sources:
         raise TemplateError(
             "neither the tokenizer nor the model's folder has a chat template. Give one with --chat-template, or leave out "
             "--tool-call-parser and --reasoning-parser"
         )
-    return FORMATS.pin(sources[0], name, **variables)
+    return FORMATS.pin(sources[0], name, folder=folder, **variables)
+
+
+def _find_folder(server: Server) -> str | None:
+    """Return the folder where a certificate of the model's template would lie; a template that was given has none."""
+    return None if server.chat_template is not None else str(getattr(server.tokenizer, "name_or_path", "") or "") or None

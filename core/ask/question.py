@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..schema import find_type
 from .words import LATER, RESULT, SYSTEM, UNREAD, USER, make_word
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking")
@@ -155,13 +156,3 @@ def _build_tool(name: str, arguments: Mapping[str, Any], shape: Shape) -> dict[s
         "return": {"type": "string", "description": "A text."},
     }
     return function if shape.bare_tools else {"type": "function", "function": function}
-
-
-def find_type(value: Any) -> str:
-    """Return the JSON Schema type of a JSON value."""
-    if isinstance(value, bool):
-        return "boolean"
-    for kind, name in ((str, "string"), (int, "integer"), (float, "number"), (list, "array"), (dict, "object")):
-        if isinstance(value, kind):
-            return name
-    return "null"

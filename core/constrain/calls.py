@@ -7,9 +7,10 @@ was trained to write and what the next prompt will show it again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal
 
+from ..ask.pieces import find_common_start
 from ..errors import ConstraintError
 from ..format import ChatFormat, Edge, Node, TurnGraph
 from ..format import Json as JsonCodec
@@ -18,7 +19,7 @@ from ..schema import ToolSet
 from .schemas import Schema, list_alternatives, list_properties, sort_properties
 from .tree import DIGITS, NOTHING, Chars, Free, Grammar, Repeat, Sequence, Text, Tree, Until, choose, join, maybe
 from .values import WORD, Values
-from .walk import END, Exits, Walk, find_common
+from .walk import COUNTER, END, Arm, Exits, Walk, split_close
 
 ToolChoice = str | Mapping[str, Any]
 Reasoned = Literal["ended", "open", "possible"]
@@ -80,9 +81,7 @@ def find_closing(format: ChatFormat) -> str:
     """Return the text that closes reasoning; where only calls follow it, without what opens these."""
     closing = format.reasoning.end.text if format.reasoning else ""
     openings = [edge.text.strip() for start in format.graph.starts for edge in start.edges if edge.opens_call]
-    return closing[
-        : min((place for text in openings if text and (place := closing.find(text)) > 0), default=len(closing))
-    ].rstrip()
+    return closing[: min((place for text in openings if text and (place := closing.find(text)) > 0), default=len(closing))].rstrip()
 
 
 def write_reasoning(format: ChatFormat, state: Reasoned) -> Tree:
@@ -94,77 +93,71 @@ def write_reasoning(format: ChatFormat, state: Reasoned) -> Tree:
     return thought if state == "open" else maybe(join(Text(reasoning.start.text), thought))
 
 
-class _Arm(NamedTuple):
-    """One way to write a call: its tree, and what may follow it."""
-
-    tree: Tree
-    exits: Exits
-
-
 class _Builder:
     """Makes the trees of one grammar; see the module's text."""
 
     def __init__(self, format: ChatFormat, called: dict[str, Any], parallel: bool, strict: bool | None, free: bool) -> None:
         graph = format.graph
         self.format, self.called, self.strict, self.free, self.parallel = format, called, strict, free, parallel
-        self.walk = Walk(graph.turn, DIGITS, list_stops(graph), graph.starts)
+        self.walk = Walk(graph.turn, DIGITS, list_stops(graph))
         self.insides = dict(graph.insides)
         self.rules: dict[str, Tree] = {}
-        openings = [edge for start in graph.starts for edge in start.edges] + list(graph.turn.edges)
-        firsts = [edge.target for edge in openings if edge.opens_call]
+        self.begun = [edge for start in graph.starts for edge in start.edges]
+        firsts = {edge.target for edge in (*self.begun, *graph.turn.edges) if edge.opens_call}
         if not firsts:
-            raise ConstraintError(
-                "constraining calls: how this model writes calls is not known, for the template prints none"
-            )
-        self.first = self.walk.nodes[min(firsts, key=self.walk.rank.__getitem__)]
+            raise ConstraintError("constraining calls: how this model writes calls is not known, for the template prints none")
+        self.firsts = [self.walk.nodes[name] for name in sorted(firsts, key=self.walk.rank.__getitem__)]
         self.spaces = _count_spaces(graph)
         self.ends: tuple[str, ...] = ()
-        self.joints: tuple[str, ...] = ()
+        self.joints: Exits = {}
         self.trees = self._write_tools()
 
     # A turn of calls -----------------------------------------------------------------------------------------------------
 
     def build_calls(self) -> Tree:
         """Return the tree of a turn that consists of calls."""
-        return join(choose(*map(self.walk.spell, self.list_openings())), choose(*self._list_calls()), self._write_more())
+        openings = {first: self.list_openings(first) for first in self.trees}
+        if not any(openings.values()):
+            raise ConstraintError("constraining calls: no turn begins with a call, so what may stand before one is not known")
+        return join(self._write_calls(openings), self._write_more())
 
-    def list_openings(self) -> list[str]:
+    def _write_calls(self, before: Mapping[str, Iterable[str]]) -> Tree:
+        """Return the tree of one call behind texts that lead to its first field."""
+        return choose(
+            *(
+                join(choose(*map(self.walk.spell, before[first])), choose(*(tree for ways in trees.values() for tree in ways)))
+                for first, trees in self.trees.items()
+                if before.get(first)
+            )
+        )
+
+    def list_openings(self, first: str) -> list[str]:
         """List what may stand between where the model begins and the first field of the first call.
 
         Where it begins is the end of a prompt, or of reasoning, whose closing mark is cut off. The white space before the
         mark of a call is any that is seen in one of these places.
         """
         closing = find_closing(self.format)
-        graph = self.format.graph
-        starts = [edge for start in graph.starts for edge in start.edges]
-        behind = [edge for edge in graph.turn.edges if self.walk.nodes[edge.source].kind == "reasoning"]
-        found, after = self._list_texts(starts, closing), self._list_texts(behind, closing)
+        found = self._list_texts(first, self.begun, closing)
+        behind = self._list_texts(first, self._leaving("reasoning"), closing)
         marks = {text.lstrip() for text in found}
-        found += [text for text in after if not marks or text.lstrip() in marks]
-        if not found:
-            found = self._list_texts(
-                [edge for edge in graph.turn.edges if self.walk.nodes[edge.source].kind == "content"], ""
-            )
-        if not found:
-            raise ConstraintError(
-                "constraining calls: no turn begins with a call, so what may stand before one is not known"
-            )
+        header = self.format.header.strip()
+        found += [text for text in behind if not marks or text.lstrip() in marks or (header and header in text)]
+        found = found or self._list_texts(first, self._leaving("content"), "")
         leads = sorted({text[: len(text) - len(text.lstrip())] for text in found}, key=lambda lead: (len(lead), lead))
         return list(dict.fromkeys(lead + text.lstrip() for text in found for lead in leads))
 
-    def _list_texts(self, edges: Iterable[Edge], closing: str) -> list[str]:
-        """Return the texts of those edges that open a call, behind what closes reasoning in them."""
-        texts = ["\0".join(edge.parts) for edge in edges if edge.opens_call and edge.target == self.first.name]
-        return [text.rpartition(closing)[2] if closing else text for text in texts]
+    def _leaving(self, kind: str) -> list[Edge]:
+        return [edge for edge in self.walk.graph.edges if self.walk.is_kind(edge.source, kind)]
 
-    def _list_calls(self) -> list[Tree]:
-        return [tree for trees in self.trees.values() for tree in trees]
+    def _list_texts(self, first: str, edges: Iterable[Edge], closing: str) -> list[str]:
+        """Return the texts of those edges that open a call, behind what closes reasoning in them."""
+        texts = [COUNTER.join(edge.parts) for edge in edges if edge.opens_call and edge.target == first]
+        return [text.rpartition(closing)[2] if closing else text for text in texts]
 
     def _write_more(self) -> Tree:
         """Return the tree of what follows a call: more calls, and the end."""
-        more: Tree = NOTHING
-        if self.joints:
-            more = Repeat(join(choose(*map(self.walk.spell, self.joints)), choose(*self._list_calls())))
+        more = Repeat(self._write_calls(self.joints)) if any(self.joints.values()) else NOTHING
         return join(more, self._write_tails())
 
     def _write_tails(self) -> Tree:
@@ -184,71 +177,77 @@ class _Builder:
     # Text and calls ------------------------------------------------------------------------------------------------------
 
     def build_free(self) -> Tree:
-        """Return the tree of text in which whatever opens a call must go on as one."""
-        openings = list(dict.fromkeys(text.lstrip() for text in self.list_openings()))
+        """Return the tree of text in which whatever opens a call must go on as one.
+
+        Where what opens a call may stand in any text, it must do so where the turn begins with it.
+        """
         rules: dict[str, list[Tree]] = {}
-        for opening in openings:
-            mark = _find_mark(opening)
-            if mark:
-                calls = join(choose(*self._list_calls()), self._write_more())
-                rules.setdefault(mark, []).append(join(self.walk.spell(opening[len(mark) :]), calls))
-                continue
-            for name, trees in self.trees.items():
-                head, rest = _split_head(opening, name, trees)
-                rules.setdefault(head, []).append(join(rest, self._write_more()))
-        return Free(tuple((head, choose(*trees)) for head, trees in rules.items()), bool(self.joints))
+        for first, trees in self.trees.items():
+            openings = list(dict.fromkeys(text.lstrip() for text in self.list_openings(first)))
+            for opening in openings:
+                mark = _find_mark(opening)
+                if mark:
+                    call = self._write_calls({first: [opening[len(mark) :]]})
+                    rules.setdefault(mark, []).append(join(call, self._write_more()))
+                    continue
+                if self.walk.is_kind(first, "id") and opening:
+                    return choose(self.build_calls(), write_unless(openings))
+                for name, ways in trees.items():
+                    head, rest = _split_head(opening, name, ways)
+                    rules.setdefault(head, []).append(join(rest, self._write_more()))
+        return Free(tuple((head, choose(*trees)) for head, trees in rules.items()), any(self.joints.values()))
 
     # One call ------------------------------------------------------------------------------------------------------------
 
-    def _write_tools(self) -> dict[str, list[Tree]]:
-        """Return the ways to write a call of each tool, and note what stands between calls and behind the last."""
-        trees: dict[str, list[Tree]] = {}
-        rests: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
+    def _write_tools(self) -> dict[str, dict[str, list[Tree]]]:
+        """Return the ways to write a call of each tool, by its first field, and note what stands between and behind calls."""
+        trees: dict[str, dict[str, list[Tree]]] = {}
+        rests: list[tuple[tuple[str, ...], Exits]] = []
         for name, function in self.called.items():
-            for tree, exits in self._write_call(name, function):
-                ends = exits.get(END, ())
-                joints = exits.get(f"+{self.first.name}", ()) if self.parallel else ()
-                bare = [text[: self.walk.find_stop(text)] for text in ends]
-                size = len(find_common([*bare, *joints]))
-                trees.setdefault(name, []).append(join(tree, self.walk.spell((*bare, *joints)[0][:size])))
-                rests.add((tuple(sorted(text[size:] for text in ends)), tuple(sorted(text[size:] for text in joints))))
-        if len(rests) > 1:
+            for first, arm in self._write_call(name, function):
+                ends = arm.exits.get(END, ())
+                joints = {node.name: arm.exits.get(f"+{node.name}", ()) for node in self.firsts if self.parallel}
+                close, _ = split_close({END: tuple(text[: self.walk.find_stop(text)] for text in ends), **joints})
+                trees.setdefault(first, {}).setdefault(name, []).append(join(arm.tree, self.walk.spell(close)))
+                cut = {key: tuple(sorted(text[len(close) :] for text in texts)) for key, texts in joints.items()}
+                rests.append((tuple(sorted(text[len(close) :] for text in ends)), cut))
+        if any(rest != rests[0] for rest in rests):
             raise ConstraintError("constraining calls: what stands behind a call depends on what is in it")
-        (self.ends, self.joints), *_ = rests
+        self.ends, self.joints = rests[0]
         return trees
 
-    def _write_call(self, name: str, function: Mapping[str, Any]) -> list[_Arm]:
-        """Return the ways to write a call, from its first field to its last."""
+    def _write_call(self, name: str, function: Mapping[str, Any]) -> list[tuple[str, Arm]]:
+        """Return the ways to write a call, from its first field to its last, with the name of the first."""
         schema = make_object_schema(self._get_schema(function), self.format.graph.sorted_keys)
-        values = Values(self.insides, self.rules, schema, self.spaces)
-        arms = list(self._follow(_Arm(NOTHING, {self.first.name: ("",)}), _Writing(name, schema, values)))
-        if not arms:
+        writing = _Writing(name, schema, Values(self.insides, self.rules, schema, self.spaces))
+        found: list[tuple[str, Arm]] = []
+        for first in self.firsts:
+            begun = Arm(NOTHING, {first.name: ("",)})
+            found += [(first.name, arm) for arm in self._follow(begun, writing)]
+            if found and first.kind != "key":
+                break  # behind arguments, which may be none, all others are ways to write the same
+        if not found:
             raise ConstraintError(f"constraining calls: how a call to {name!r} is written is not known")
-        return arms
+        return found
 
-    def _follow(self, arm: _Arm, writing: _Writing, written: bool = False) -> Iterable[_Arm]:
+    def _follow(self, arm: Arm, writing: _Writing, written: bool = False) -> Iterator[Arm]:
         """Go on with a call behind what was written of it; ``written`` tells whether its arguments were."""
         inner = [self.walk.nodes[target] for target in arm.exits if target in self.walk.nodes and target != END]
         inner = [node for node in inner if not written or node.kind not in ("key", "value", "arguments")]
         inner.sort(key=lambda node: self.walk.rank[node.name])  # in the shape that the template takes best
         kind = inner[0].kind if inner else ""
-        if END in arm.exits and (written or kind != "arguments") and (written or not writing.needs_arguments(kind)):
-            yield arm
-        if kind == "key":
-            tree, exits = writing.values.write_entries(self.walk, arm.exits, writing.object)
-            if tree is None and END not in arm.exits:
-                raise ConstraintError(
-                    f"constraining calls: {writing.name!r} declares no parameters, and this format wants some"
-                )
-            if tree is not None:
-                yield from self._follow(_Arm(join(arm.tree, tree), exits), writing, True)
-            return
         if kind == "value":
             raise ConstraintError("constraining calls: this format writes values apart from the names of their parameters")
+        if kind == "key":
+            for entries in writing.values.write_entries(self.walk, arm.exits, writing.object):
+                yield from self._follow(Arm(join(arm.tree, entries.tree), entries.exits), writing, True)
+            return
+        if END in arm.exits and (written or (kind != "arguments" and not writing.needs_arguments())):
+            yield arm
         for node in inner[:1]:
             for text in arm.exits[node.name]:
                 tree = join(arm.tree, self.walk.spell(text), self._write_field(node, writing))
-                yield from self._follow(_Arm(tree, self.walk.list_exits(node.name)), writing, written or kind == "arguments")
+                yield from self._follow(Arm(tree, self.walk.list_exits(node.name)), writing, written or kind == "arguments")
 
     def _write_field(self, node: Node, writing: _Writing) -> Tree:
         if node.kind == "name":
@@ -257,7 +256,7 @@ class _Builder:
             return writing.values.write(node, writing.schema)
         if node.again:
             raise ConstraintError("constraining calls: this format repeats the id of a call")
-        return self._write_named_id(writing.name) if self.walk.carries_name(node) else Chars(WORD, least=1, most=64)
+        return self._write_named_id(writing.name) if node.carries_name else Chars(WORD, least=1, most=64)
 
     def _write_named_id(self, name: str) -> Tree:
         """Return the tree of an id that carries the name: the template only passes it on, so its shape is any."""
@@ -287,9 +286,9 @@ class _Writing:
             raise ConstraintError("constraining calls: a tool's arguments are not described as one object")
         self.object = found[0]
 
-    def needs_arguments(self, kind: str) -> bool:
-        """Whether a call that ends before its arguments is none."""
-        return kind == "key" and any(needed for _, needed in (list_properties(self.object) or {}).values())
+    def needs_arguments(self) -> bool:
+        """Whether a call without arguments is none."""
+        return any(needed for _, needed in (list_properties(self.object) or {}).values())
 
 
 def make_object_schema(schema: Any, in_order: bool) -> Schema:
@@ -317,7 +316,7 @@ def _count_spaces(graph: TurnGraph) -> int:
 
 def _find_mark(opening: str) -> str:
     """Return what tells at the beginning of an opening that a call begins; empty where nothing does."""
-    text = opening.partition("\0")[0]
+    text = opening.partition(COUNTER)[0]
     for place in sorted(find_boundaries(text)):
         head = text[:place]
         if len(head) > 2 and head[0] in "<[(" and head[-1] in ">])" and any(map(str.isalnum, head)):
@@ -337,10 +336,19 @@ def _split_head(opening: str, name: str, trees: list[Tree]) -> tuple[str, Tree]:
         parts = tree.parts if isinstance(tree, Sequence) else (tree,)
         heads.append(parts[0].text if isinstance(parts[0], Text) else "")
         rests.append(parts[1:])
-    head = find_common(heads)
-    if "\0" in opening or not head.startswith(name):
+    head = heads[0][: find_common_start(*heads)]
+    if COUNTER in opening or not head.startswith(name):
         raise ConstraintError("constraining calls: text may come first, and what opens a call cannot be told from text")
     if opening + head == name:
         raise ConstraintError("constraining calls: text may come first, and nothing but a name opens a call")
     inner = [join(Text(whole[len(head) :]), *rest) for whole, rest in zip(heads, rests, strict=True)]
     return opening + head, choose(*inner)
+
+
+def write_unless(beginnings: Iterable[str]) -> Tree:
+    """Return the tree of any text that begins with none of some texts."""
+    texts = list(beginnings)
+    rests = {text[0]: [other[1:] for other in texts if other[0] == text[0]] for text in texts}
+    others = join(Chars(tuple((sign, sign) for sign in rests), negated=True), Chars((), negated=True, least=0, most=None))
+    begun = [join(Text(sign), write_unless(rest)) for sign, rest in rests.items() if all(rest)]
+    return maybe(choose(others, *begun))

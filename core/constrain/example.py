@@ -9,7 +9,6 @@ from typing import Any
 
 from ..errors import ConstraintError
 from ..format import Start, TurnGraph
-from .walk import Walk
 from .write import Piece, write_pieces
 
 # No field occurs in another, so each can be found in a text.
@@ -54,8 +53,7 @@ def make_example(graph: TurnGraph) -> Example:
 
 def _list_messages(graph: TurnGraph) -> Iterator[dict[str, Any]]:
     """List messages, the richest first."""
-    walk = Walk(graph.turn, stops=graph.stops, starts=graph.starts)
-    named = any(walk.carries_name(node) for node in graph.turn.nodes if node.kind == "id")
+    named = any(node.carries_name for node in graph.turn.nodes)
     kinds = {node.kind for node in graph.turn.nodes}
     counts = (2, 1, 0) if kinds & {"name", "id"} else (0,)
     for count, reasoning, content in product(counts, (REASONING, ""), (CONTENT, "")):

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ConstraintError
-from ..schema import TYPES
+from ..schema import TYPES, find_type, follow_reference
 
 Schema = dict[str, Any]
 
 _DEPTH = 16
-_KINDS = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object", type(None): "null"}
 
 
 def list_alternatives(schema: Any, root: Any, depth: int = 0) -> list[Schema]:
@@ -24,7 +23,10 @@ def list_alternatives(schema: Any, root: Any, depth: int = 0) -> list[Schema]:
         raise ConstraintError("constraining calls: the schema of a tool refers to itself without end")
     node: Schema = dict(schema) if isinstance(schema, Mapping) else {}
     if isinstance(node.get("$ref"), str):
-        return list_alternatives({**_follow(node.pop("$ref"), root), **node}, root, depth + 1)
+        found = follow_reference(reference := node.pop("$ref"), root)
+        if not isinstance(found, Mapping):
+            raise ConstraintError(f"constraining calls: the schema of a tool refers to {reference!r}, which is not in it")
+        return list_alternatives({**found, **node}, root, depth + 1)
     for part in node.pop("allOf", None) or ():
         for inner in list_alternatives(part, root, depth + 1)[:1]:
             node = _merge(node, inner)
@@ -73,38 +75,21 @@ def _merge(one: Mapping[str, Any], two: Mapping[str, Any]) -> Schema:
     return merged
 
 
-def _follow(reference: str, root: Any) -> Schema:
-    found = root
-    for part in reference.lstrip("#").split("/")[1:]:
-        part = part.replace("~1", "/").replace("~0", "~")
-        found = found.get(part) if isinstance(found, Mapping) else None
-    if not isinstance(found, Mapping):
-        raise ConstraintError(f"constraining calls: the schema of a tool refers to {reference!r}, which is not in it")
-    return dict(found)
-
-
 def _list_types(node: Schema) -> list[str]:
     declared = node.get("type")
-    if isinstance(declared, str):
-        declared = [declared]
-    if isinstance(declared, list):
-        return [kind for kind in declared if kind in TYPES]
+    if isinstance(declared, str | list):
+        return [kind for kind in ([declared] if isinstance(declared, str) else declared) if kind in TYPES]
     values = list_values(node)
     if values:
-        return list(dict.fromkeys(_KINDS[type(value)] for value in values))
+        return list(dict.fromkeys(map(find_type, values)))
     return ["object"] if "properties" in node else ["array"] if "items" in node else list(TYPES)
 
 
 def _narrow(node: Schema, kind: str) -> list[Schema]:
     """Return a schema with one type, and of its values only those of that type; nothing where there are none."""
-    values = list_values(node)
-    if not values:
+    if not list_values(node):
         return [{**node, "type": kind}]
-    fitting = [value for value in values if _is_kind(value, kind)]
+    kinds = ("integer", "number") if kind == "number" else (kind,)
+    fitting = [value for value in list_values(node) if find_type(value) in kinds]
     rest = {key: value for key, value in node.items() if key not in ("const", "enum")}
     return [{**rest, "type": kind, "enum": fitting}] if fitting else []
-
-
-def _is_kind(value: Any, kind: str) -> bool:
-    found = _KINDS.get(type(value))
-    return found == kind or (kind == "number" and found == "integer")

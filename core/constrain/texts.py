@@ -24,9 +24,7 @@ def find_ends(walk: Walk, node: Node) -> tuple[str, ...]:
     texts = [text.partition(COUNTER)[0] for found in walk.list_exits(node.name).values() for text in found]
     texts = [text[: walk.find_stop(text)] or text for text in texts]
     common = cut_common_start(texts).strip() if texts else ""
-    ends = sorted(
-        {text.strip().partition("\n")[0].rstrip() or text for text in ([common] if common else texts) if text}, key=len
-    )
+    ends = sorted({text.strip().partition("\n")[0].rstrip() or text for text in ([common] if common else texts) if text}, key=len)
     return tuple(end for number, end in enumerate(ends) if not end.startswith(tuple(ends[:number])))
 
 
@@ -55,11 +53,27 @@ def _write_numeral(numeral: Numeral) -> Tree:
     return join(Text(numeral.before), Chars(digits, least=size or 1, most=size or 6), Text(numeral.after))
 
 
+def encode_text(text: str, codec: Codec) -> str:
+    """Return a text as a template writes it in a notation."""
+    table, numeral = _list_escapes(codec), codec.numeral
+    return "".join(table.get(char) or _encode_number(char, numeral) for char in text) if table or numeral else text
+
+
+def _encode_number(char: str, numeral: Numeral | None) -> str:
+    if numeral is None or char.isprintable():
+        return char
+    code = ord(char)
+    if numeral.kind in ("utf-16", "utf-8"):
+        size = 2 if numeral.kind == "utf-16" else 1
+        data = char.encode("utf-16-be" if size == 2 else "utf-8", "surrogatepass")
+        return "".join(numeral.before + data[at : at + size].hex() for at in range(0, len(data), size))
+    return numeral.before + (str(code) if numeral.kind == "decimal" else f"{code:x}") + numeral.after
+
+
 def spell_text(word: str, codec: Codec, ends: tuple[str, ...]) -> str | None:
     """Return a text as a notation writes it, or None where it holds what would end it."""
-    table = _list_escapes(codec)
-    written = "".join(table.get(char, char) for char in word)
-    return None if not _is_covered(ends, table) and any(end in written for end in ends) else written
+    written = encode_text(word, codec)
+    return None if not _is_covered(ends, _list_escapes(codec)) and any(end in written for end in ends) else written
 
 
 def spell_key(name: str, node: Node) -> str:
@@ -69,13 +83,13 @@ def spell_key(name: str, node: Node) -> str:
         raise ConstraintError(
             f"constraining calls: the parameter {name!r} has signs in its name that this model's format may need itself"
         )
-    return spell_text(name, codec, ()) or name
+    return encode_text(name, codec)
 
 
 def write_within(leaf: Tree, codec: Codec) -> Tree:
     """Return a leaf of a tree as it is written inside a text of a notation."""
     if isinstance(leaf, Text):
-        return Text(spell_text(leaf.text, codec, ()) or "")
+        return Text(encode_text(leaf.text, codec))
     if isinstance(leaf, Chars) and leaf.negated:
         refused = {first for first, last in leaf.ranges if first == last}
         table = {char: written for char, written in _list_escapes(codec).items() if char not in refused}
@@ -93,22 +107,3 @@ def write_number(whole: bool) -> Tree:
     digits, sign = Chars(_DIGIT, least=1, most=30), maybe(choose(Text("+"), Text("-")))
     exponent = join(choose(Text("e"), Text("E")), sign, Chars(_DIGIT, least=1, most=3))
     return join(integer, maybe(join(Text("."), digits)), maybe(exponent))
-
-
-def encode_text(text: str, codec: Codec) -> str:
-    """Return a text as a template writes it in a notation."""
-    table = _list_escapes(codec)
-    return (
-        "".join(table.get(char) or _encode_number(char, codec.numeral) for char in text) if table or codec.numeral else text
-    )
-
-
-def _encode_number(char: str, numeral: Numeral | None) -> str:
-    if numeral is None or char.isprintable():
-        return char
-    code = ord(char)
-    if numeral.kind in ("utf-16", "utf-8"):
-        size = 2 if numeral.kind == "utf-16" else 1
-        data = char.encode("utf-16-be" if size == 2 else "utf-8", "surrogatepass")
-        return "".join(numeral.before + data[at : at + size].hex() for at in range(0, len(data), size))
-    return numeral.before + (str(code) if numeral.kind == "decimal" else f"{code:x}") + numeral.after

@@ -117,9 +117,10 @@ def join(*parts: Tree) -> Tree:
 
 
 def choose(*parts: Tree) -> Tree:
-    """Return a choice of parts, each once."""
-    unique = {repr(part): part for part in parts}
-    return next(iter(unique.values())) if len(unique) == 1 else Choice(tuple(unique.values()))
+    """Return a choice of parts, each once; nothing as one of them makes it one that may be left out."""
+    unique = tuple({repr(part): part for part in parts if part != NOTHING}.values())
+    chosen = unique[0] if len(unique) == 1 else Choice(unique) if unique else NOTHING
+    return maybe(chosen) if NOTHING in parts else chosen
 
 
 def maybe(part: Tree) -> Tree:

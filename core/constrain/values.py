@@ -1,15 +1,16 @@
 """Arguments as a format writes them, held to the JSON Schema of a tool.
 
 What of a schema is enforced where values are not JSON: types, alternatives, ``enum`` and ``const``, properties with
-their order and which of them are required, and the items of lists. Bounds of numbers and lengths, and patterns, are left
-to the reader of the answer. JSON is left to whoever enforces the grammar, or is written out as any other graph.
+their order and which of them are required, the items of lists, and the bounds of numbers that stand by themselves. Lengths,
+patterns, and bounds inside of lists and objects are left to the reader of the answer. JSON is left to whoever enforces the
+grammar, or is written out as any other graph.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .. import format as formats
@@ -19,10 +20,12 @@ from .json_graph import LIST, closed, make_json_graphs, make_node, opened
 from .schemas import Schema, list_alternatives, list_properties, list_values
 from .texts import find_ends, spell_key, spell_text, write_number, write_text, write_within
 from .tree import NOTHING, Chars, Grammar, Json, Reference, Text, Tree, choose, join, replace_leaves
-from .walk import END, Exits, Field, Slot, Walk
+from .walk import END, Arm, Exits, Field, Slot, Walk
 
 WORD = (("A", "Z"), ("a", "z"), ("0", "9"), ("_", "_"), ("-", "-"))
 _DEFINITIONS = ("$defs", "definitions")
+_MEMBERS = ("type", "properties", "required", "items", "additionalProperties")
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _LIKE = {"number": "integer", "integer": "number"}
 _LETTERS = str.maketrans("0123456789", "ghijklmnop")
 _JSON = make_json_graphs()
@@ -40,75 +43,80 @@ class Values:
 
     # Entries and items ---------------------------------------------------------------------------------------------------
 
-    def write_entries(self, walk: Walk, exits: Exits, schema: Schema) -> tuple[Tree | None, Exits]:
-        """Return the tree of the entries of an object, at least one, behind a field with some exits, and their exits."""
+    def write_entries(self, walk: Walk, exits: Exits, schema: Schema) -> list[Arm]:
+        """Return the ways to write the entries of an object behind a field with some exits."""
         properties = list_properties(schema)
-        keys = _list_nodes(walk, exits, "key")
+        keys = walk.list_nodes(exits, "key")
         if properties is None:
             fields = [field for key in keys for field in self._list_fields(walk, key, None, {"type": key.type or "string"})]
-            return walk.write_row(exits, [Slot(fields)], repeats=True) if fields else (None, {})
+            return walk.list_rows(exits, [Slot(fields, False)], self._share, repeats=True)
         slots = [Slot(self._list_ways(walk, keys, name, inner), needed) for name, (inner, needed) in properties.items()]
-        return walk.write_row(exits, slots) if slots else (None, {})
+        return walk.list_rows(exits, slots, self._share)
 
     def _list_ways(self, walk: Walk, keys: list[Node], name: str, schema: Any) -> list[Field]:
         """List the ways to write an argument."""
-        pairs = [(found, key) for found in list_alternatives(schema, self._root) for key in _find_typed(keys, found["type"])]
-        fields = [field for found, key in pairs for field in self._list_fields(walk, key, name, found)]
-        if not fields:
-            raise ConstraintError(
-                f"constraining calls: this format cannot write the parameter {name!r} as its schema wants it"
-            )
-        return fields
+        found = [
+            field
+            for way in list_alternatives(schema, self._root)
+            for key in _find_typed(keys, way["type"])
+            for field in self._list_fields(walk, key, name, way)
+        ]
+        if not found:
+            raise ConstraintError(f"constraining calls: this format cannot write the parameter {name!r} as its schema wants it")
+        return found
 
     def _list_fields(self, walk: Walk, key: Node, name: str | None, schema: Schema) -> Iterable[Field]:
         """List the ways to write a key and a value; without a name the key is any."""
         written = Chars(WORD, least=1, most=64) if name is None else Text(spell_key(name, key))
         exits = walk.list_exits(key.name)
-        for value in _list_nodes(walk, exits, "value"):
-            inner = join(self.write(value, schema, find_ends(walk, value)))
+        for value in walk.list_nodes(exits, "value"):
+            inner = self.write(value, schema, find_ends(walk, value))
             last, after = value.name, walk.list_exits(value.name)
-            for again in _list_nodes(walk, after, "key", again=True):
+            for again in walk.list_nodes(after, "key", again=True):
                 if name is None:
                     return  # a name that is repeated must be known
                 inner, last = join(inner, walk.spell(after[again.name][0]), written), again.name
             for text in exits[value.name]:
                 yield Field(key.name, join(written, walk.spell(text), inner), last)
 
+    def _write_items(self, walk: Walk, exits: Exits, schema: Any) -> list[Arm]:
+        nodes = walk.list_nodes(exits, "value")
+        fields = [
+            Field(node.name, self.write(node, way, find_ends(walk, node)), node.name)
+            for way in list_alternatives(schema, self._root)
+            for node in _find_typed(nodes, way["type"])
+        ]
+        return walk.list_rows(exits, [Slot(fields, False)], self._share, repeats=True)
+
     def _write_inside(self, name: str, schema: Schema) -> Tree:
         """Return a reference to the inside of a list or an object that obeys a schema."""
-        kept = {
-            key: schema[key] for key in ("type", "properties", "required", "items", "additionalProperties") if key in schema
-        }
+        kept = {key: schema[key] for key in _MEMBERS if key in schema}
         text = json.dumps([name, self._spaces, kept], sort_keys=True)
         text += json.dumps(self._find_definitions()) if "$ref" in text else ""
+        return self._refer(text, lambda: self._write_rows(self._find_walk(name), schema))
+
+    def _share(self, tree: Tree) -> Tree:
+        """Return a reference to a rule that says what a tree does."""
+        return self._refer(repr(tree), lambda: tree)
+
+    def _refer(self, text: str, make: Callable[[], Tree]) -> Tree:
+        """Return a reference to the rule that goes by a text, which is made where there is none yet."""
         rule = "inside-" + hashlib.sha256(text.encode()).hexdigest()[:10].translate(_LETTERS)
         if rule not in self._rules:
             self._rules[rule] = NOTHING  # it may refer to itself
-            self._rules[rule] = self._write_rows(self._find_walk(name), schema)
+            self._rules[rule] = make()
         return Reference(rule)
 
     def _write_rows(self, walk: Walk, schema: Schema) -> Tree:
-        exits, needed = walk.list_exits("start"), False
+        exits = walk.list_exits("start")
         if schema["type"] == "object":
-            needed = any(needed for _, needed in (list_properties(schema) or {}).values())
-            row, ends = self.write_entries(walk, exits, schema)
+            arms = self.write_entries(walk, exits, schema)
         else:
-            row, ends = self._write_items(walk, exits, schema.get("items"))
-        rows = [join(row, walk.spell(text)) for text in ends.get(END, ())] if row is not None else []
-        rows += [] if needed else [walk.spell(text) for text in exits.get(END, ())]
+            arms = self._write_items(walk, exits, schema.get("items"))
+        rows = [join(arm.tree, walk.spell(text)) for arm in arms for text in arm.exits.get(END, ())]
         if not rows:
-            raise ConstraintError(
-                "constraining calls: how this model ends lists and objects inside of arguments is not known"
-            )
+            raise ConstraintError("constraining calls: how this model ends lists and objects inside of arguments is not known")
         return choose(*rows)
-
-    def _write_items(self, walk: Walk, exits: Exits, schema: Any) -> tuple[Tree | None, Exits]:
-        nodes = _list_nodes(walk, exits, "value")
-        pairs = [
-            (found, node) for found in list_alternatives(schema, self._root) for node in _find_typed(nodes, found["type"])
-        ]
-        fields = [Field(node.name, self.write(node, found, find_ends(walk, node)), node.name) for found, node in pairs]
-        return walk.write_row(exits, [Slot(fields)], repeats=True) if fields else (None, {})
 
     def _find_walk(self, name: str) -> Walk:
         if name not in self._walks:
@@ -132,7 +140,7 @@ class Values:
             words = [spell_text(str(value), codec, ends) for value in values]
             trees: list[Tree] = [Text(word) for word in words if word is not None] if values else [write_text(codec, ends)]
         elif isinstance(codec, Number):
-            trees = [Text(json.dumps(value)) for value in values] if values else [write_number(schema["type"] == "integer")]
+            trees = [Text(json.dumps(value)) for value in values] or [self._write_number(schema)]
         else:
             assert isinstance(codec, Choice)
             wanted = {json.dumps(value) for value in values} or {"true", "false", "null"}
@@ -140,6 +148,11 @@ class Values:
         if not trees:
             raise ConstraintError(f"constraining calls: none of the values {values!r} can be written in this format")
         return choose(*trees)
+
+    def _write_number(self, schema: Schema) -> Tree:
+        """Return the tree of a number; one with bounds is left to whoever enforces the schema of JSON."""
+        bounds = {key: schema[key] for key in ("type", *_BOUNDS) if key in schema}
+        return Json(bounds, 0) if len(bounds) > 1 else write_number(schema["type"] == "integer")
 
     def _write_json(self, schema: Schema, codec: formats.Json, ends: tuple[str, ...]) -> Tree:
         """Return the tree of a JSON value; of one inside a text, as that text writes it."""
@@ -158,12 +171,10 @@ class Values:
     def expand(self, schemas: list[Schema]) -> Tree:
         """Return the tree of a JSON value that obeys one of some schemas with one type, which are written out."""
         spell = self._find_walk(LIST).spell
-        kinds = [(found, found["type"]) for found in schemas]
+        plain = [{key: value for key, value in found.items() if key not in _BOUNDS} for found in schemas]
+        kinds = [(found, found["type"]) for found in plain]
         return choose(
-            *(
-                join(spell(opened(kind)), self.write(make_node(kind), found, ('"',)), spell(closed(kind)))
-                for found, kind in kinds
-            )
+            *(join(spell(opened(kind)), self.write(make_node(kind), found, ('"',)), spell(closed(kind))) for found, kind in kinds)
         )
 
 
@@ -183,11 +194,6 @@ def _expand_json(tree: Tree, rules: dict[str, Tree]) -> Tree:
         return Values({}, rules, leaf.schema, leaf.spaces).expand(list_alternatives(leaf.schema, leaf.schema))
 
     return replace_leaves(tree, change)
-
-
-def _list_nodes(walk: Walk, exits: Exits, kind: str, again: bool = False) -> list[Node]:
-    nodes = [walk.nodes[target] for target in exits if target in walk.nodes]
-    return [node for node in nodes if node.kind == kind and node.again == again]
 
 
 def _find_typed(nodes: list[Node], kind: str) -> list[Node]:

@@ -7,13 +7,14 @@ which it does is refused; no tree of a bearable size would hold it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
+from ..ask.pieces import find_common_start
 from ..errors import ConstraintError
-from ..format import Edge, Graph, Node, Start
+from ..format import Edge, Graph, Node
 from ..format import Text as Codec
-from .tree import DIGITS, Repeat, Text, Tree, choose, join, maybe
+from .tree import DIGITS, NOTHING, Repeat, Text, Tree, choose, join, maybe
 
 COUNTER = "\0"
 """Stands in a text for a counter; in the graph of JSON, for white space."""
@@ -22,13 +23,24 @@ END = "end"
 Exits: TypeAlias = Mapping[str, tuple[str, ...]]
 """The texts that may follow a field, by the node that they lead to; before a node with which a call begins stands a plus."""
 
+_MANY = 8  # from so many entries on with which a row may begin, they share what follows them
 
-def find_common(texts: Iterable[str]) -> str:
-    """Return what all texts have in common at their beginning; of none, the empty text."""
-    found = list(texts)
-    first, last = min(found, default=""), max(found, default="")
-    size = next((place for place, (one, two) in enumerate(zip(first, last, strict=False)) if one != two), len(first))
-    return first[:size]
+
+def split_close(exits: Exits, like: Exits | None = None) -> tuple[str, Exits]:
+    """Return what all texts of some exits have in common at their beginning, and the exits behind that.
+
+    Less is taken where the exits that are left are those of ``like`` then.
+    """
+    every = [text for texts in exits.values() for text in texts]
+    most = find_common_start(*every) if every else 0
+
+    def cut(size: int) -> dict[str, tuple[str, ...]]:
+        return {target: tuple(sorted(text[size:] for text in texts)) for target, texts in exits.items()}
+
+    wanted = {target: texts for target, texts in (like or {}).items() if target in exits}
+    sizes = {len(exits[target][0]) - len(texts[0]) for target, texts in wanted.items()}
+    size = max((size for size in sizes if 0 <= size <= most and {**cut(size), **wanted} == cut(size)), default=most)
+    return every[0][:size] if every else "", cut(size)
 
 
 class Field(NamedTuple):
@@ -46,18 +58,24 @@ class Slot(NamedTuple):
     needed: bool = True
 
 
+class Arm(NamedTuple):
+    """One way to write a part of a turn: its tree, and what may follow it."""
+
+    tree: Tree
+    exits: Exits
+
+
 class Walk:
     """A graph, with its counters written as ``gap`` and each end cut at the text that stops a generation."""
 
-    def __init__(self, graph: Graph, gap: Tree = DIGITS, stops: Iterable[str] = (), starts: Iterable[Start] = ()) -> None:
+    def __init__(self, graph: Graph, gap: Tree = DIGITS, stops: Iterable[str] = ()) -> None:
         self.graph = graph
         self.nodes = {node.name: node for node in graph.nodes}
         self.rank = {node.name: number for number, node in enumerate(graph.nodes)}
         self.stops = [stop for stop in stops if stop]
         self.quoted = any(isinstance(node.codec, Codec) and node.codec.quoted for node in graph.nodes)
         self._gap = gap
-        self._exits: dict[str, dict[str, tuple[str, ...]]] = {}
-        self._named = any(self._leads_to_name(edge) for start in starts for edge in start.edges)
+        self._exits: dict[str, Exits] = {}
 
     def spell(self, text: str) -> Tree:
         """Return a text of the graph as a tree."""
@@ -68,98 +86,98 @@ class Walk:
         """Return where a text has what stops a generation, its length where it has not."""
         return min((place for stop in self.stops if (place := text.find(stop)) >= 0), default=len(text))
 
-    def carries_name(self, node: Node) -> bool:
-        """Whether an id says which tool is called: where it is known to, or where no name stands in the turn."""
-        return node.carries_name or not (self._named or any(self._leads_to_name(edge) for edge in self.graph.edges))
-
-    def _leads_to_name(self, edge: Edge) -> bool:
-        target = self.nodes.get(self._find_target(edge).lstrip("+"))
-        return target is not None and target.kind == "name"
-
-    def list_exits(self, name: str) -> dict[str, tuple[str, ...]]:
+    def list_exits(self, name: str) -> Exits:
         """Return what may follow a field. Content that may is the end of the turn where nothing else is."""
         if name not in self._exits:
             self._exits[name] = self._find_exits(name)
         return self._exits[name]
 
-    def _find_exits(self, name: str) -> dict[str, tuple[str, ...]]:
+    def _find_exits(self, name: str) -> Exits:
         exits: dict[str, dict[str, None]] = {}
         for edge in self.graph.leaving(name):
-            target, text = self._find_target(edge), COUNTER.join(edge.parts)
-            exits.setdefault(target, {})[text] = None
-        content = [
-            target for target in exits if target in self.nodes and self.nodes[target].kind in ("content", "reasoning")
-        ]
-        texts = [text for target in content for text in exits.pop(target)]
+            target = END if self.ends(edge) else "+" * edge.opens_call + edge.target
+            exits.setdefault(target, {})[COUNTER.join(edge.parts)] = None
+        texts = [text for target in list(exits) if self.is_kind(target, "content", "reasoning") for text in exits.pop(target)]
         if texts and END not in exits:
-            exits[END] = {
-                find_common(texts + [text for target in exits if target[0] == "+" for text in exits[target]]): None
-            }
-        return {target: tuple(found) for target, found in exits.items()}
-
-    def _find_target(self, edge: Edge) -> str:
-        if self.ends(edge):
-            return END
-        return f"+{edge.target}" if edge.opens_call else edge.target
+            texts += [text for target in exits if target[0] == "+" for text in exits[target]]
+            exits[END] = {texts[0][: find_common_start(*texts)]: None}
+        return {target: tuple(sorted(found)) for target, found in exits.items()}
 
     def ends(self, edge: Edge) -> bool:
         """Whether an edge leads out of the turn: a field of a call behind a stop belongs to another message."""
-        kind = self.nodes[edge.target].kind
-        within = edge.opens_call or kind in ("reasoning", "content")
-        return kind == "end" or (not within and self.find_stop(edge.text) < len(edge.text))
+        within = edge.opens_call or self.is_kind(edge.target, "reasoning", "content")
+        return self.is_kind(edge.target, "end") or (not within and self.find_stop(edge.text) < len(edge.text))
 
-    def close(self, names: Iterable[str], wanted: Iterable[str]) -> tuple[dict[str, str], Exits]:
+    def is_kind(self, target: str, *kinds: str) -> bool:
+        """Whether an exit leads to a node of one of some kinds, in the same call."""
+        return target in self.nodes and self.nodes[target].kind in kinds
+
+    def list_nodes(self, exits: Exits, kind: str, again: bool = False) -> list[Node]:
+        """Return the nodes of a kind to which exits lead."""
+        return [self.nodes[target] for target in exits if self.is_kind(target, kind) and self.nodes[target].again == again]
+
+    def list_outs(self, exits: Exits) -> Exits:
+        """Return the exits that do not lead to a further entry."""
+        return {target: texts for target, texts in exits.items() if not self._is_entry(target)}
+
+    def _is_entry(self, target: str) -> bool:
+        return self.is_kind(target, "key", "value") and not self.nodes[target].again
+
+    def _close(self, names: Iterable[str], wanted: Iterable[str], like: Exits) -> tuple[dict[str, str], Exits]:
         """Return the close of some fields, and what may follow it; of fields that may follow, only the wanted ones count.
 
-        Raises :class:`ConstraintError` where that differs.
+        What may follow is as in ``like`` where that can be. Raises :class:`ConstraintError` where that differs.
         """
         closes: dict[str, str] = {}
         rests: dict[str, tuple[str, ...]] = {}
         kept = set(wanted)
         for name in names:
-            exits = {target: texts for target, texts in self.list_exits(name).items() if self._counts(target, kept)}
-            closes[name] = close = find_common([text for texts in exits.values() for text in texts])
-            for target, texts in exits.items():
-                rest = tuple(sorted(text[len(close) :] for text in texts))
-                if rests.setdefault(target, rest) != rest:
-                    raise ConstraintError("constraining calls: what separates arguments depends on the types of both")
+            exits = {t: texts for t, texts in self.list_exits(name).items() if t in kept or not self._is_entry(t)}
+            closes[name], found = split_close(exits, like)
+            if any(rests.setdefault(target, rest) != rest for target, rest in found.items()):
+                raise ConstraintError("constraining calls: what separates arguments depends on the types of both")
         return closes, rests
 
-    def _counts(self, target: str, kept: set[str]) -> bool:
-        node = self.nodes.get(target)
-        return node is None or node.kind not in ("key", "value") or target in kept or node.again
+    def list_rows(self, exits: Exits, slots: list[Slot], share: Callable[[Tree], Tree], repeats: bool = False) -> list[Arm]:
+        """Return the ways to write entries behind a field with some exits: none where none must be there, and some.
 
-    def write_row(self, exits: Exits, slots: list[Slot], repeats: bool = False) -> tuple[Tree | None, Exits]:
-        """Return the tree of a row behind a field with some exits, and the exits of the row; None where the row cannot be.
-
-        There is at least one entry; with ``repeats`` there is one slot, which may come again.
+        With ``repeats`` there is one slot, which may come again. ``share`` makes a rule of a tree: where a row may begin with
+        many entries, what follows these is written once.
         """
-        fields = [field for slot in slots for field in slot.fields]
         following = slots if repeats else slots[1:]
-        closes, rests = self.close(
-            (field.last for field in fields), (field.first for slot in following for field in slot.fields)
-        )
+        lasts = (field.last for slot in slots for field in slot.fields)
+        begins = next((number + 1 for number, slot in enumerate(slots) if slot.needed), len(slots))
+        like = exits if begins > 1 else {}
+        closes, rests = self._close(lasts, (field.first for slot in following for field in slot.fields), like)
 
-        def write(field: Field, before: Exits) -> list[Tree]:
+        def write(slot: Slot, before: Exits) -> list[Tree]:
             return [
-                join(self.spell(text), field.tree, self.spell(closes[field.last])) for text in before.get(field.first, ())
+                join(self.spell(text), field.tree, self.spell(closes[field.last]))
+                for field in slot.fields
+                for text in before.get(field.first, ())
             ]
 
-        heads = [[tree for field in slot.fields for tree in write(field, exits)] for slot in slots]
-        bodies = [[tree for field in slot.fields for tree in write(field, rests)] for slot in slots]
+        heads, bodies = [write(slot, exits) for slot in slots], [write(slot, rests) for slot in slots]
+        needed = any(slot.needed for slot in slots)
+        outs, bare = self.list_outs(rests), self.list_outs(exits)
+        if like and heads == bodies and (needed or outs == bare):
+            return [Arm(join(*map(_write_slot, slots, bodies)), outs)]  # a row without entries is written alike
+        arms = [Arm(NOTHING, bare)] if bare and not needed else []
+        tail: Tree | None = Repeat(choose(*bodies[0])) if repeats and bodies[0] else NOTHING
         rows: list[Tree] = []
-        for number, head in enumerate(heads):
-            rest = list(zip(slots, bodies, strict=True))[number + 1 :]
-            if head and all(body for slot, body in rest if slot.needed):
-                more = [choose(*body) if slot.needed else maybe(choose(*body)) for slot, body in rest if body]
-                more += [Repeat(choose(*bodies[0]))] if repeats and bodies[0] else []
-                rows.append(join(choose(*head), *more))
-            if slots[number].needed:
-                break
-        return (choose(*rows) if rows else None), {
-            target: texts for target, texts in rests.items() if not self._is_entry(target)
-        }
+        for number in reversed(range(len(slots))):
+            if number < begins and heads[number] and tail is not None:
+                rows.append(join(choose(*heads[number]), tail))
+            if slots[number].needed and not bodies[number]:
+                tail = None  # nothing can stand before an entry that only begins a row
+            elif tail is not None and not repeats:
+                tail = join(_write_slot(slots[number], bodies[number]), tail)
+                tail = share(tail) if begins > _MANY else tail
+        row = choose(*reversed(rows))
+        return [*arms, Arm(share(row) if begins > _MANY else row, outs)] if rows else arms
 
-    def _is_entry(self, target: str) -> bool:
-        node = self.nodes.get(target)
-        return node is not None and node.kind in ("key", "value") and not node.again
+
+def _write_slot(slot: Slot, ways: list[Tree]) -> Tree:
+    if not ways:
+        return NOTHING
+    return choose(*ways) if slot.needed else maybe(choose(*ways))

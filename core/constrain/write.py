@@ -51,9 +51,7 @@ def write_pieces(graph: TurnGraph, message: Mapping[str, Any], start: Start | No
         found = _search(begun.edges, walker.walk.graph, _State(), walker.step)
         if found is not None:
             return _join(found)
-    raise ConstraintError(
-        f"writing a turn: this format has no turn with just these fields behind the prompt {start.prompt!r}"
-    )
+    raise ConstraintError(f"writing a turn: this format has no turn with just these fields behind the prompt {start.prompt!r}")
 
 
 class _Call(NamedTuple):
@@ -92,7 +90,7 @@ class _Walker:
     """Says which edges can be taken, and what is written then."""
 
     def __init__(self, graph: TurnGraph, message: Mapping[str, Any], calls: tuple[_Call, ...]) -> None:
-        self.walk = Walk(graph.turn, stops=graph.stops, starts=graph.starts)
+        self.walk = Walk(graph.turn, stops=graph.stops)
         self.rows = _Rows(dict(graph.insides), graph.sorted_keys)
         self.message, self.calls = message, calls
         repeats, ordered = graph.repeated_keys, graph.sorted_keys
@@ -143,7 +141,7 @@ class _Walker:
         if node.kind == "name":
             return (replace(state, name=True), [Piece("name", call.name)]) if state.name == node.again else None
         if node.kind == "id":
-            carries = self.walk.carries_name(node)
+            carries = node.carries_name
             ident = call.id or (f"{call.name}:{state.call}" if carries else _SHAPE)
             named = state.name or carries
             return (replace(state, id=True, name=named), [Piece("id", ident)]) if state.id == node.again else None
@@ -164,9 +162,7 @@ class _Rows:
         self._walks = {name: Walk(graph) for name, graph in insides.items()}
         self._ordered = ordered
 
-    def step(
-        self, walk: Walk, state: tuple[int, int], node: Node, pairs: Pairs
-    ) -> tuple[tuple[int, int], list[Piece]] | None:
+    def step(self, walk: Walk, state: tuple[int, int], node: Node, pairs: Pairs) -> tuple[tuple[int, int], list[Piece]] | None:
         """Return what is written by entering a key or a value; the state counts those that are written."""
         keys, values = state
         number = keys - 1 if node.again else keys if node.kind == "key" else values

@@ -29,16 +29,21 @@ class ResponseTemplate:
     template: dict[str, Any] | None
     lost: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, format: ChatFormat) -> ResponseTemplate:
+        """Return a format as a response template of transformers, with what that cannot express.
+
+        Never raises. The result is plain JSON data, fit for the key ``response_template`` of a ``tokenizer_config.json``.
+        """
+        return write_response_template(format)
+
 
 class _Inexpressible(Exception):
     """A part of a format that has no form in a response template."""
 
 
 def write_response_template(format: ChatFormat) -> ResponseTemplate:
-    """Return a format as a response template of transformers, with what that cannot express.
-
-    Never raises. The result is plain JSON data, fit for the key ``response_template`` of a ``tokenizer_config.json``.
-    """
+    """Write a response template; see :meth:`ResponseTemplate.of`."""
     lost: list[str] = []
     fields: dict[str, Any] = {}
     if not format.header.strip():

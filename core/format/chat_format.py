@@ -17,8 +17,8 @@ from .model import TurnGraph
 from .view import Content, Marker, Reasoning, State, Tools
 
 if TYPE_CHECKING:
-    from ..export.response import ResponseTemplate
     from ..parse import ReasoningSplitter, StreamParser
+    from ..recover import Policy, PolicyName
 
 VERSION = 2
 
@@ -158,7 +158,7 @@ class ChatFormat:
 
     def __str__(self) -> str:
         """The format in words."""
-        from ..show.describe import describe
+        from ..describe.words import describe
 
         return describe(self)
 
@@ -171,6 +171,7 @@ class ChatFormat:
         *,
         after_reasoning: bool = False,
         known_only: bool = False,
+        policy: Policy | PolicyName = "lenient",
     ) -> StreamParser:
         """Make a parser for one generation.
 
@@ -178,13 +179,17 @@ class ChatFormat:
         alone), an empty list means that nothing is a call. ``prompt`` is the rendered prompt or its tail, from which the
         parser learns what is open where generation starts; ``None`` means what the template appends when no switch is
         set. With ``after_reasoning`` the parser reads what a :meth:`reasoning_splitter` hands on, with ``known_only`` a call
-        of a tool that the request does not have stays text. Costs microseconds. Raises TypeError where ``tools`` is no list.
+        of a tool that the request does not have stays text. ``policy`` says what to do where the model leaves its script:
+        ``"strict"``, ``"lenient"``, ``"repair"`` or a :class:`~chat_autoparser.recover.Policy`. Costs microseconds. Raises
+        TypeError where ``tools`` is no list, ValueError for a policy that there is not.
         """
         from ..parse import StreamParser
 
         if isinstance(tools, (str, bytes, Mapping)):
             raise TypeError(f"tools must be a list of tool dicts, or None where they are not known, not {type(tools).__name__}")
-        return StreamParser(self.graph, tools, prompt, after_reasoning=after_reasoning, known_only=known_only)
+        return StreamParser(
+            self.graph, tools, prompt, after_reasoning=after_reasoning, known_only=known_only, policy=policy
+        )
 
     def reasoning_splitter(
         self, tools: Iterable[Mapping[str, Any]] | None = None, prompt: str | None = None
@@ -201,11 +206,18 @@ class ChatFormat:
         """Return the format as if it had no reasoning: then its markers, and what they enclose, are content."""
         return replace(self, graph=view.drop_reasoning(self.graph))
 
-    def parse(self, text: str, tools: Iterable[Mapping[str, Any]] | None = None, prompt: str | None = None) -> dict[str, Any]:
+    def parse(
+        self,
+        text: str,
+        tools: Iterable[Mapping[str, Any]] | None = None,
+        prompt: str | None = None,
+        *,
+        policy: Policy | PolicyName = "lenient",
+    ) -> dict[str, Any]:
         """Read a whole output into an OpenAI message dict; one feed and one finish. See :meth:`parser`."""
         from ..message import fold_deltas
 
-        parser = self.parser(tools, prompt)
+        parser = self.parser(tools, prompt, policy=policy)
         return fold_deltas([*parser.feed(text), *parser.finish()])
 
     def validate(self, messages: Sequence[Mapping[str, Any]], add_generation_prompt: bool = True) -> list[Problem]:
@@ -217,12 +229,6 @@ class ChatFormat:
     def to_dict(self) -> dict[str, Any]:
         """Return the format as JSON-serialisable data, with the version of the layout."""
         return {"version": VERSION, **dump(self)}
-
-    def to_response_template(self) -> ResponseTemplate:
-        """Return the format as a response template of transformers, with what that cannot say of it."""
-        from ..export.response import write_response_template
-
-        return write_response_template(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ChatFormat:

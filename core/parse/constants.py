@@ -62,7 +62,7 @@ class Constant:
     ``core`` is the text without the layout around it, ``lead`` and ``trail``.
     """
 
-    __slots__ = ("_atoms", "_simple", "core", "firm", "head", "lead", "marked", "parts", "size", "text", "trail")
+    __slots__ = ("_atoms", "_simple", "core", "firm", "first", "head", "lead", "marked", "parts", "size", "text", "trail")
 
     def __init__(self, parts: tuple[str, ...]) -> None:
         self.parts = parts
@@ -79,6 +79,8 @@ class Constant:
         core[0] = core[0].lstrip()
         core[-1] = core[-1].rstrip()
         self._atoms = _list_atoms(tuple(core))
+        # What must stand at a place where it is to match: of layout alone nothing does.
+        self.first = self._atoms[0].text if self.firm and self._atoms[0].kind == "solid" else "" if self.firm else parts[0]
 
     @property
     def atoms(self) -> tuple[Atom, ...]:
@@ -108,6 +110,19 @@ class Constant:
         if self._simple and text.startswith(self.core, at):
             return at + len(self.core)
         return match_atoms(self._atoms, text, at, final)
+
+    def find_rest(self, text: str, at: int) -> str:
+        """Return what of its letters is missing where the text ends within it; empty where that cannot be said."""
+        for kind, solid in self._atoms if self.firm else (Atom("solid", self.text),):
+            if kind == "counter":
+                return ""
+            if kind == "blank":
+                at = skip_blank(text, at)
+            elif text.startswith(solid, at):
+                at += len(solid)
+            else:
+                return solid[len(text) - at :]
+        return ""
 
     def take_lead(self, text: str, start: int, at: int) -> int:
         """Return where the layout before a core at a place begins, not before ``start``."""

@@ -1,30 +1,40 @@
-"""Reading JSON that is passed on as it was written: all there is to find is where it ends."""
+"""Reading JSON that is passed on as it was written: all there is to find is where it ends, and where it is none."""
 
 from __future__ import annotations
 
 import re
 
-_OUTSIDE = re.compile(r'["{}\[\]]')
+_OUTSIDE = re.compile(r'["{}\[\]]|[^\s\w,:.+-]')
+_MENDED = re.compile(r'["{}\[\]]|,\s*(?:[}\]]|\Z)|(?<![\w.])[^\W\d]\w*|[^\s\w,:.+-]')
 _BETWEEN = re.compile(r"[\s,:\w.+-]*")
+_WORDS = frozenset(("true", "false", "null"))
 JSON_SIGNS = re.compile(r'["\\]')
 """What matters inside a string."""
 
+_ALL_SIGNS = re.compile(r'["\\\x00-\x1f]')
+_SINGLE_SIGNS = re.compile(r"['\\]")
+
 OUT, STRING, ESCAPE = 0, 1, 2
 
-BROKEN = -2
-"""What a scan answers where a text cannot be JSON."""
+BROKEN, ODD, HOLD = -2, -3, -4
+"""What a scan answers where a text cannot be JSON, where a sign stands that JSON does not have there, and where what comes next
+decides whether it does. Both of the last leave the place in ``place``."""
 
 
 class JsonLexer:
     """Finds the end of one JSON value that begins with a bracket or a quote, however it is split.
 
-    A ``careful`` one also tells where it is no JSON: by what stands between strings and brackets.
+    A ``careful`` one also tells where it is no JSON: by what stands between strings and brackets. One that ``mends`` stops
+    at all that is to be made valid: other words than JSON's, a comma too many, a raw line break in a string.
     """
 
-    __slots__ = ("_careful", "_closed", "_depth", "state")
+    __slots__ = ("_careful", "_closed", "_depth", "_quote", "mends", "place", "state")
 
-    def __init__(self, careful: bool = False) -> None:
+    def __init__(self, careful: bool = False, mends: bool = False) -> None:
         self.state = OUT
+        self.mends = mends
+        self.place = 0
+        self._quote = '"'
         self._depth = 0
         self._careful = careful
         self._closed = False  # whether the last sign ended a value
@@ -34,24 +44,66 @@ class JsonLexer:
         """Whether the next characters stand inside a string."""
         return self.state == STRING
 
+    @property
+    def signs(self) -> re.Pattern[str]:
+        """What matters inside the string that is open."""
+        return _SINGLE_SIGNS if self._quote == "'" else _ALL_SIGNS if self.mends else JSON_SIGNS
+
     def scan(self, text: str, at: int) -> int:
-        """Read on from a place; returns the place behind the value, -1 where it has not ended, or BROKEN."""
+        """Read on from a place; returns the place behind the value, -1 where it has not ended, or BROKEN, ODD or HOLD."""
         size = len(text)
         while at < size:
             if self.state == ESCAPE:
                 at += 1
                 self.state = STRING
                 continue
-            found = (JSON_SIGNS if self.state == STRING else _OUTSIDE).search(text, at)
+            found = (self.signs if self.state == STRING else _MENDED if self.mends else _OUTSIDE).search(text, at)
             sign = found[0] if found else ""
             if self._careful and self.state == OUT and not self._may_follow(text[at : found.start() if found else size], sign):
                 return BROKEN
             if found is None:
                 return -1
+            if (len(sign) > 1 or self.state == OUT) and sign not in '"{}[]':
+                if self._careful:
+                    return BROKEN
+                self.place = found.start()
+                if sign[0] not in ',"' and found.end() == size and sign[0].isalpha():
+                    return HOLD
+                if sign in _WORDS:
+                    at = found.end()
+                    continue
+                return HOLD if sign[0] == "," and sign[-1] not in "}]" else ODD
+            if self.state == STRING and sign < " ":
+                self.place = found.start()
+                return ODD
             at = found.end()
             if self._take(sign):
                 return at
         return -1
+
+    def skip(self, text: str) -> int:
+        """Go on behind the odd sign at the place; returns the place behind it, or the end of the value as :meth:`scan` does.
+
+        A single quote where a value may begin opens a string, a parenthesis is a bracket like the others.
+        """
+        sign = text[self.place]
+        self.place += 1
+        if self.state == STRING or sign not in "'()":
+            word = re.compile(r"\w*").match(text, self.place) if sign.isalpha() else None
+            self.place = word.end() if word else self.place
+        elif sign == "'":
+            before = text[: self.place - 1].rstrip()[-1:]
+            if before in "[{(,:":
+                self.state, self._quote = STRING, "'"
+        else:
+            self._depth += 1 if sign == "(" else -1
+            self._closed = sign == ")"
+        return self.place
+
+    @property
+    def ended(self) -> bool:
+        """Whether a parenthesis that was passed closed the value."""
+        return self.state == OUT and self._depth <= 0 and self._closed
 
     def _may_follow(self, between: str, sign: str) -> bool:
         """Whether what stands between two signs, and the second one, may follow the first."""
@@ -64,8 +116,9 @@ class JsonLexer:
     def _take(self, sign: str) -> bool:
         """Take a sign that matters; returns whether it ends the value."""
         if self.state == STRING:
-            self._closed = sign == '"'
+            self._closed = sign == self._quote
             self.state = OUT if self._closed else ESCAPE
+            self._quote = '"' if self._closed else self._quote
             return self._closed and not self._depth
         if sign == '"':
             self.state = STRING

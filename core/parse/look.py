@@ -8,11 +8,11 @@ that is to be done.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from ..format import Node, Text
+from ..recover import Policy
 from ..schema import Schema, ToolSet
 from .constants import MORE, NO, skip_blank
 from .plan import GAP, TURN, Plan
@@ -67,35 +67,52 @@ class Frame(NamedTuple):
 WAIT = object()
 """What looking ahead answers where more of the output is needed."""
 
+HALF = object()
+"""The same of a rule of whose text a part has come."""
+
 
 class Lookahead:
     """Looks at the buffer of a generation from where its reader stands."""
 
-    def __init__(self, plan: Plan, tools: Iterable[Mapping[str, Any]] | None, start: Spot, known_only: bool) -> None:
+    def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
         self.plan = plan
-        self.tools = None if tools is None else ToolSet(dict(tool) for tool in tools if isinstance(tool, Mapping))
-        self.names = sorted(self.tools.tools, key=len, reverse=True) if self.tools else []
-        self.known_only = known_only  # whether markup alone makes no call, of whatever tool
+        self.tools = tools
+        self.policy = policy
+        self.names = sorted(tools.tools, key=len, reverse=True) if tools else []
+        self.known_only = policy.unknown == "text"  # whether markup alone makes no call, of whatever tool
         self.may_call = plan.calls and (tools is None or bool(self.names))
         self.writer = Writer()
         self.spot = start
         self.buffer = ""
         self.at = 0  # the first character that is not read yet
         self.frames: list[Frame] = []
+        self.fresh = True  # whether nothing visible of this text has come
         self.behind = False  # whether a field has ended and a rule must follow here
         self.tries = TRIES
+        self._rest: list[str | Spot] = []  # what the rules wait for that were tried last: a text, or the end of a short field
+        self._open_short: Spot | None = None
         self._properties: dict[str, frozenset[str]] = {}
 
     def _find_landing(self, spot: Spot, at: int, final: bool) -> Landing | object | None:
         """Return where the best rule of a spot that matches at a place leads, None where none does, or that more is needed."""
-        more = False
-        for rule in spot.list_rules(self.buffer[at : at + 1]):
+        window = self.buffer[at : at + spot.width]
+        rules, short = spot.narrow(window)
+        if short and not final and at + len(window) == len(self.buffer):
+            self._rest = [rule.constant.first[len(window) :] for rule in rules]
+            return WAIT
+        rest: list[str | Spot] = []
+        for rule in rules:
+            self._open_short = None
             landing = self._try_rule(rule, at, final, spot)
-            if landing is WAIT:
-                more = True
+            if landing is WAIT or landing is HALF:
+                rest.append(rule.constant.find_rest(self.buffer, at) if landing is HALF else self._open_short or "")
             elif landing is not None:
-                return WAIT if more else landing
-        return WAIT if more else None
+                if not rest:
+                    return landing
+                rest.append("")
+                break
+        self._rest = rest
+        return WAIT if rest else None
 
     def _find_best(self, places: tuple[int, ...], final: bool) -> Landing | object | None:
         """Return where the rule leads that reaches furthest from one of some places; None, or that more is needed."""
@@ -118,8 +135,10 @@ class Lookahead:
             trail = constant.trail
         else:
             end = constant.match_exactly(self.buffer, at, final)
+            if end == NO and constant.core and self.policy.recover and (self.behind or (rule.opens and self.fresh)):
+                end, trail = constant.match_core(self.buffer, skip_blank(self.buffer, at), final), constant.trail
         if end == MORE:
-            return WAIT
+            return HALF
         if end == NO:
             return None
         if rule.kind == "end":
@@ -128,7 +147,8 @@ class Lookahead:
 
     def _try_end(self, rule: Rule, at: int, final: bool, found: Landing | None = None) -> Landing | object | None:
         """Match the end of the turn, which is one only where nothing follows."""
-        end = rule.constant.match_core(self.buffer, at, final)
+        constant = rule.constant
+        end = constant.match_core(self.buffer, at if constant.firm else skip_blank(self.buffer, at), final)
         if end < 0:
             return WAIT if end == MORE else None
         if skip_blank(self.buffer, end) < len(self.buffer):
@@ -157,7 +177,7 @@ class Lookahead:
         """Read the short fields behind a rule, down to one that is streamed."""
         if rule.guard == "shape":
             return self._look_for_json(rule, end, final)
-        if rule.opens and not self.may_call:
+        if (rule.opens and not self.may_call) or (rule.guard == "fresh" and not self.fresh):
             return None
         steps = found.steps if found else ()
         if rule.closes or rule.opens:
@@ -169,8 +189,8 @@ class Lookahead:
         kind = rule.kind
         if kind in ("name", "id", "key"):
             return self._land_short(here, kind, final)
-        if rule.guard == "structure":
-            follows = self._structure_follows(end, final)
+        if rule.guard in ("structure", "ending"):
+            follows = self._structure_follows(end, final, rule.guard == "ending")
             if follows is not True:
                 return WAIT if follows is WAIT else None
         if here.rule.guard == "tool":
@@ -188,11 +208,11 @@ class Lookahead:
             return None if final or not self.tries else WAIT
         return Landing(at, self.plan.spot(TURN, rule.targets), rule) if self.buffer[at] in "{[" else None
 
-    def _structure_follows(self, at: int, final: bool) -> object:
-        """Whether a call or the end of the turn follows; that, or more may be needed to tell."""
+    def _structure_follows(self, at: int, final: bool, ending: bool) -> object:
+        """Whether a call or the end of the turn follows, or with ``ending`` nothing at all; that, or more may be needed to tell."""
         at = skip_blank(self.buffer, at)
         if at >= len(self.buffer):
-            return False if final else WAIT
+            return ending if final else WAIT
         behind = self.plan.spot(TURN, (GAP,), self.may_call)
         landing = self._find_landing(behind, at, final)
         return WAIT if landing is WAIT else isinstance(landing, Landing) and (bool(landing.steps) or landing.spot.kind == "end")
@@ -204,7 +224,7 @@ class Lookahead:
             return here if final else WAIT
         if self.buffer[at] == "{":
             return here
-        landing = self._find_landing(here.spot, at, final)
+        landing = self._find_landing(here.spot, at, final) if self.policy.recover else None
         if isinstance(landing, Landing) and landing.rule.closes:
             return landing._replace(steps=here.steps + landing.steps, rule=replace(here.rule, recovery="no arguments"))
         return WAIT if landing is WAIT else None
@@ -231,11 +251,16 @@ class Lookahead:
                 if end > at:
                     at = end
                     continue
-            landing = self._leave_short(here, kind, buffer[start:at], at, final)
-            if landing is not None:
-                return landing
+            sign = buffer[at : at + 1]
+            if not sign or sign.isspace() or here.spot.list_short(sign):
+                landing = self._leave_short(here, kind, buffer[start:at], at, final)
+                if landing is not None:
+                    return landing
             at += 1
-        return WAIT if limit == len(buffer) and not final else None
+        if limit < len(buffer) or final:
+            return None
+        self._open_short = here.spot
+        return WAIT
 
     def _land_again(self, here: Landing, node: Node, kind: str, final: bool) -> Landing | object | None:
         call = self.writer.call
@@ -275,7 +300,7 @@ class Lookahead:
         """Leave a short field with what ends it, to the letter or with other layout."""
         if kind == "key":
             text = get_units(here.spot.codec).decode(text)
-            if not text or not self._takes_key(here, text):
+            if not text or not self._takes_key(here, text) or (here.rule.guard == "entry" and not self._is_new(text)):
                 return None
             here = here._replace(steps=(*here.steps, Step("key", text)))
         elif kind == "name":
@@ -297,7 +322,7 @@ class Lookahead:
                 continue
             end = constant.match_exactly(self.buffer, at, final)
             if end == NO and constant.core:
-                core = skip_blank(self.buffer, at) if constant.lead else at
+                core = skip_blank(self.buffer, at) if constant.lead or constant.firm else at
                 end, trail = constant.match_core(self.buffer, core, final), constant.trail
             if end == MORE:
                 more = True
@@ -333,6 +358,13 @@ class Lookahead:
         if properties is None:
             properties = self._properties[name] = self.tools.get_parameters(name).list_properties()
         return not properties or key in properties or (here.rule.constant.firm and _KEY.fullmatch(key) is not None)
+
+    def _is_new(self, key: str) -> bool:
+        """Whether a key is declared for the call that is open, and was not given yet."""
+        call = self.writer.call
+        if call is None or call.name is None or self.tools is None or call.name not in self.tools or self.frames:
+            return False
+        return key not in call.given and key in self.tools.get_parameters(call.name).list_properties()
 
     def _is_raw(self) -> bool:
         """Whether a value is being read that nothing but what follows it ends."""

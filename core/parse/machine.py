@@ -11,15 +11,16 @@ The parser is made of layers, each a class on the one before: what stands at a p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Literal
 
 from ..delta import Delta
 from ..errors import AutoparserError
-from ..recover import read_calls
+from ..recover import Policy, read_calls
+from ..schema import ToolSet
 from .constants import skip_blank
-from .lexer import BROKEN, JSON_SIGNS, JsonLexer
-from .look import WAIT, Landing, Step
+from .lexer import BROKEN, ODD, JsonLexer
+from .look import SHORT, WAIT, Landing, Step
 from .plan import AFTER, GAP, LATE_END, OPEN_REASONING, SHAPE, TURN, Plan
 from .rules import Spot
 from .values import ValueReader
@@ -34,10 +35,8 @@ class ClosedParserError(AutoparserError):
 class Machine(ValueReader):
     """Reads one generation; see the module's text."""
 
-    def __init__(
-        self, plan: Plan, tools: Iterable[Mapping[str, Any]] | None, start: Spot, known_only: bool = False
-    ) -> None:
-        super().__init__(plan, tools, start, known_only)
+    def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
+        super().__init__(plan, tools, start, policy)
         self.recoveries: list[tuple[str, int]] = []  # what was relaxed, and at which character of the output
         self.closed = False
         self._quick: Callable[[str], object] | None = None
@@ -53,6 +52,9 @@ class Machine(ValueReader):
         self.ahead = 0  # how far behind ``at`` that value begins
         self.aside = start  # the spot in which it was met
 
+    def _note(self, name: str, place: int) -> None:
+        self.recoveries.append((name, self.gone + place))
+
     # Feeding -------------------------------------------------------------------------------------------------------------
 
     def feed(self, text: str) -> list[Delta]:
@@ -60,17 +62,31 @@ class Machine(ValueReader):
         if self._quick is not None and text and self._quick(text) is None:
             self.gone += len(text)
             return [Delta(self._quick_kind, text, self._quick_index)]
+        if self.awaited and self.awaited.startswith(text):
+            self.buffer += text
+            self.awaited = self.awaited[len(text) :]
+            return []
+        if self.until is not None and self.until.search(text) is None and len(self.buffer) - self.at < SHORT:
+            self.buffer += text
+            return []
         if self.closed:
             raise ClosedParserError("feeding a parser that was finished: make a new one for each generation")
         if self._passing is not None and text:
             end = self._passing.scan(text, 0)
-            if end < 0:
+            if end == -1:
                 self.gone += len(text)
-                self._quick = JSON_SIGNS.search if self._passing.plain else None
+                self._quick = self._passing.signs.search if self._passing.plain else None
                 return [Delta("tool_call", text, self._quick_index)]
-            self._pass_end(text, end)
+            if end == ODD:
+                end = self._passing.place
+                self.writer.arguments(text[:end])
+                self.gone += len(self.buffer)
+                self.buffer, self.at, self.scan = text, end, end
+            else:
+                self._pass_end(text, end)
         else:
             self.buffer += text
+        self.awaited, self.until = "", None
         self._run_safely(False)
         if self.at > TRIM and self.anchor < 0:
             self._trim()
@@ -100,13 +116,16 @@ class Machine(ValueReader):
             return None
         self._quick_kind, self._quick_index = "tool_call", call.index
         if self.lexer is not None:
-            self._passing = None if self.within else self.lexer
-            return JSON_SIGNS.search if self.lexer.plain and not self.within else None
+            if self.within or self.mending:
+                return None
+            self._passing = None if self.lexer.mends else self.lexer
+            return self.lexer.signs.search if self.lexer.plain and not self.lexer.mends else None
         return spot.quick.search if spot.kind == "value" and self.streaming else None
 
     def finish(self) -> list[Delta]:
         """Say that the output has ended."""
         if not self.closed:
+            self.awaited, self.until = "", None
             self.closed, self._quick, self._passing = True, None, None
             self._run_safely(True)
         return self.writer.take()
@@ -132,7 +151,7 @@ class Machine(ValueReader):
             if final:
                 self._end()
         except (AssertionError, LookupError, ValueError, TypeError, RecursionError, StopIteration):
-            self.recoveries.append(("fault", self.gone + self.at))
+            self._note("fault", self.at)
             self._give_up()
 
     def _give_up(self) -> None:
@@ -237,7 +256,7 @@ class Machine(ValueReader):
         if final and self.at >= len(self.buffer):
             self.behind = False
             return
-        self.recoveries.append(("call ended early", self.gone + self.at))
+        self._note("call ended early", self.at)
         self._close_call(complete=bool(call and call.complete))
         self.spot = self.plan.spot(TURN, (GAP,), self.may_call)
         self.behind, self.fresh = False, True
@@ -250,7 +269,7 @@ class Machine(ValueReader):
             return
         writer = self.writer
         if landing.rule.recovery:
-            self.recoveries.append((landing.rule.recovery, self.gone + start))
+            self._note(landing.rule.recovery, start)
             self.unclosed = landing.rule.recovery == OPEN_REASONING or (self.unclosed and landing.rule.recovery != LATE_END)
         for _ in range(landing.pops):
             writer.close_container()
@@ -326,7 +345,7 @@ class Machine(ValueReader):
             self.writer.arguments(call.arguments)
             self.writer.close_call()
         self.fresh = True
-        self.recoveries.append(("call by its shape", self.gone + place))
+        self._note("call by its shape", place)
         self.at = self.scan = end
         self.spot = self.plan.spot(TURN, (SHAPE,), self.may_call)
         return True

@@ -9,6 +9,7 @@ there.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -53,13 +54,16 @@ def read_parts(text: str) -> tuple[str, ...]:
 class Plan:
     """What all parsers of one format share. Costs milliseconds to make; spots are made when they are needed first."""
 
-    def __init__(self, graph: TurnGraph) -> None:
+    def __init__(self, graph: TurnGraph, recover: bool = True) -> None:
         self.graph = graph
+        self._recover = recover
         self.graphs: dict[str, Graph] = {TURN: graph.turn, **dict(graph.insides)}
         self.nodes = {(name, node.name): node for name, inner in self.graphs.items() for node in inner.nodes}
         self.stops = sorted(filter(None, graph.stops), key=len, reverse=True)
         thinking = find_reasoning(graph) if graph.blank else None
         self.blank_end = thinking.end.text if thinking else ""
+        found = find_reasoning(graph)
+        self.reasoning_start = found.start.text if found else ""
         self.turn_end = self._find_turn_end()
         self._spots: dict[tuple[str, tuple[Node, ...], bool, bool], Spot] = {}
         self.calls = any(node.kind in ("name", "id") for node in graph.turn.nodes)
@@ -70,6 +74,7 @@ class Plan:
             for edge in inner.edges:
                 by_source.setdefault(edge.source, []).append(edge)
         self.closes = {node.name: self._find_close(node) for node in graph.turn.nodes if node.kind in _FIELDS}
+        self.ends = {node.name: self._find_end(node) for node in graph.turn.nodes if node.kind in _FIELDS}
         self.section_close = self._find_section_close()
         self.openers = self._list_openers()
         self.envelope = Envelope(*(self._find_key(kind) for kind in ("name", "arguments", "id")))
@@ -118,6 +123,12 @@ class Plan:
         if is_firm(close) or is_delimited(node) or (close.strip() and (is_quoted(node) or node.kind in _SHORT)):
             return close
         return None
+
+    def _find_end(self, node: Node) -> str:
+        """Return what ends a field, whatever follows."""
+        edges = self._edges[TURN].get(node.name, ())
+        inner = [write_parts(edge) for edge in edges if not self._is_leaving(edge)]
+        return cut_common_start([*inner, *self._list_leaving(node.name)]) if edges else ""
 
     def _find_section_close(self) -> str:
         """Return what stands behind the last call, where it differs from what stands behind each."""
@@ -178,7 +189,7 @@ class Plan:
             rules = [rule for node in nodes for rule in self._list_rules(graph, node, certain)]
             if unclosed and nodes[0].kind == "content":
                 rules += [Rule(read_parts(text), nodes, recovery=LATE_END) for text in self.reasoning_ends]
-            found = self._spots[key] = Spot(graph, nodes, sort_rules(rule for rule in rules if calls or not rule.opens))
+            found = self._spots[key] = Spot(graph, nodes, self._sort(rules, calls))
         return found
 
     def start(self, number: int, calls: bool = True) -> Spot:
@@ -195,8 +206,19 @@ class Plan:
         start = self.graph.starts[number] if number >= 0 else Start("")
         opened = any(is_marked(text) and start.prompt.endswith(text) for text, _ in self.openers)
         rules = [replace(self._make_rule(TURN, edge), marked=opened and not edge.text) for edge in start.edges]
-        rules += self._list_end_rules()
-        return Spot(TURN, (Node("start", "start"),), sort_rules(rule for rule in rules if calls or not rule.opens))
+        rules += self._list_end_rules() + self._list_opened_reasoning() + self._list_orphan_ends()
+        return Spot(TURN, (Node("start", "start"),), self._sort(rules, calls))
+
+    def _list_opened_reasoning(self) -> list[Rule]:
+        """Return what opens reasoning, for models that open it though a prompt has opened or closed it."""
+        nodes = tuple(node for node in self.graph.turn.nodes if node.kind == "reasoning")
+        texts = [self.reasoning_start] if is_firm(self.reasoning_start) and nodes else []
+        return [Rule(read_parts(text), nodes, recovery="reasoning opened again", guard="fresh") for text in texts]
+
+    def _list_orphan_ends(self) -> list[Rule]:
+        """Return what ends reasoning, where there was none."""
+        nodes = tuple(node for node in self.graph.turn.nodes if node.kind == "content") or (GAP,)
+        return [Rule(read_parts(t), nodes, recovery="end of reasoning doubled", guard="fresh") for t in self.reasoning_ends]
 
     def _list_rules_after_reasoning(self, calls: bool) -> tuple[Rule, ...]:
         """Return what may follow the end of reasoning, and what a turn without reasoning may begin with."""
@@ -209,7 +231,7 @@ class Plan:
                 rules.append(Rule(read_parts(behind[0]), (target,), edge.opens_call))
         for start in self.graph.starts:
             rules += [self._make_rule(TURN, e) for e in start.edges if self.nodes[TURN, e.target].kind != "reasoning"]
-        return sort_rules(rule for rule in rules if calls or not rule.opens)
+        return self._sort(rules, calls)
 
     def behind(self, rule: Rule, graph: str, calls: bool) -> Spot:
         """Return the field behind a rule of a spot in a graph."""
@@ -226,6 +248,12 @@ class Plan:
     def inside(self, name: str) -> Spot:
         """Return the beginning of the inside of a list or an object."""
         return self.spot(name, (self.nodes[name, next(n.name for n in self.graphs[name].nodes if n.kind == "start")],))
+
+    def _sort(self, rules: Iterable[Rule], calls: bool) -> tuple[Rule, ...]:
+        """Return the rules that hold here: without those that begin calls where nothing is one, without recoveries where none is
+        wanted."""
+        kept = (rule for rule in rules if (calls or not rule.opens) and (self._recover or not rule.recovery))
+        return sort_rules(kept)
 
     def _make_rule(self, graph: str, edge: Edge) -> Rule:
         return Rule(edge.parts, (self.nodes[graph, edge.target],), edge.opens_call)
@@ -245,9 +273,9 @@ class Plan:
             rules += self._list_end_rules()
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING)
         if node.kind == "reasoning":
-            rules += self._list_reasoning_ends()
+            rules += self._list_reasoning_ends() + self._list_opened_reasoning()
         if node.kind == "content":
-            rules += self._list_shape_rules()
+            rules += self._list_shape_rules() + self._list_orphan_ends() + self._list_empty_sections(node)
         return rules
 
     def _close_call(self, node: Node, edges: list[Edge] | tuple[Edge, ...], certain: bool) -> list[Rule]:
@@ -265,7 +293,7 @@ class Plan:
             return rules + (self._list_skipping_closes(node) if certain else [])
         rules.append(Rule(read_parts(close), (GAP,), closes=True))
         rules += self._list_short_closes(node, close, certain)
-        return rules
+        return rules + self._list_value_ends(node)
 
     def _list_skipping_closes(self, node: Node) -> list[Rule]:
         """Return the ends of what ends the call behind a field that follows this one, for models that leave that field out."""
@@ -285,17 +313,38 @@ class Plan:
         if certain:
             texts += [close[place:].strip() for place in places if is_firm(close[place:])]
         free = is_delimited(node) or is_quoted(node) or node.kind in _SHORT or node.again
-        guard: Guard = "" if certain else "structure"
+        own = self.ends[node.name].rstrip()
+        guards: tuple[Guard, Guard] = ("", "") if certain else ("ending", "structure")
         return [
-            Rule(read_parts(text), (GAP,), closes=True, recovery="end of a call missing", guard=guard)
+            Rule(read_parts(text), (GAP,), closes=True, recovery="end of a call missing", guard=guards[len(text) <= len(own)])
             for text in dict.fromkeys(texts)
             if text.strip() and text != close.rstrip() and (free or is_firm(text))
         ]
 
+    def _list_value_ends(self, node: Node) -> list[Rule]:
+        """Return what follows a text where the model has left out, or doubled, what ends the text itself."""
+        own, close = self.ends[node.name], self.closes[node.name]
+        if not is_firm(own) or node.kind != "value" or not isinstance(node.codec, Text):
+            return []
+        rules: list[Rule] = []
+        for edge in self._edges[TURN].get(node.name, ()):
+            rest = write_parts(edge)[len(own) :].lstrip()
+            if not self._is_leaving(edge) and is_firm(rest):
+                target = (self.nodes[TURN, edge.target],)
+                rules.append(Rule(read_parts(rest), target, recovery="end of a value missing", guard="entry"))
+                rules.append(Rule(read_parts(own + own.lstrip() + rest), target, recovery="end of a value doubled"))
+        rest = (close or "")[len(own) :].lstrip()
+        for place in sorted({*find_boundaries(rest), len(rest)}):
+            text = rest[:place].rstrip()
+            if is_firm(text):
+                rules.append(Rule(read_parts(text), (GAP,), closes=True, recovery="end of a value missing", guard="ending"))
+                doubled = Rule(read_parts(own + own.lstrip() + text), (GAP,), closes=True, recovery="end of a value doubled")
+                rules.append(replace(doubled, guard="ending"))
+        return rules
+
     def _list_rules_behind(self, node: Node) -> list[Rule]:
         rules: list[Rule] = []
-        if node is SHAPE:
-            rules += self._list_close_ends()
+        rules += self._list_close_ends("" if node is SHAPE else "fresh")
         if node is not AFTER:
             for source, close in self.closes.items():
                 for edge in self._edges[TURN].get(source, ()) if close is not None else ():
@@ -310,14 +359,25 @@ class Plan:
             if self.section_close.strip():
                 rules.append(Rule(read_parts(self.section_close), (AFTER,)))
                 rules += self._list_short_sections()
-        rules += self._list_loose_openers("") + self._list_shape_rules()
+        rules += self._list_loose_openers("") + self._list_shape_rules() + self._list_empty_sections(AFTER)
         return rules + self._list_end_rules()
 
-    def _list_close_ends(self) -> list[Rule]:
-        """Return the ends of what closes a call, for calls that have closed their brackets themselves."""
-        closes = {close for close in self.closes.values() if close}
+    def _list_close_ends(self, guard: Guard) -> list[Rule]:
+        """Return the ends of what closes a call, for calls that have closed their brackets themselves, or closed them twice."""
+        closes = {close for close in self.closes.values() if close} | {self.section_close}
         texts = {close[place:].strip() for close in closes for place in find_boundaries(close)}
-        return [Rule(read_parts(text), (GAP,), recovery="end of a call missing") for text in sorted(texts) if is_firm(text)]
+        name = "end of a call doubled" if guard else "end of a call missing"
+        return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in sorted(texts) if is_firm(text)]
+
+    def _list_empty_sections(self, target: Node) -> list[Rule]:
+        """Return what opens calls with what closes them behind it, and nothing between."""
+        opening = {text[:place].rstrip() for text, _ in self.openers for place in (*find_boundaries(text), len(text))}
+        closing = {close.strip()[place:].strip() for close in [*self.closes.values(), self.section_close] if close for place in find_boundaries(close.strip())}
+        opening = {text.rstrip("[{(").rstrip() for text in opening if is_marked(text)}
+        empty = "no call between marks"
+        pairs = [(start, end) for start in sorted(opening) for end in sorted(closing) if is_marked(start) and is_marked(end)]
+        texts = [f"{start}{inner}{end}" for start, end in pairs for inner in ("", "[]") if not (inner and end[0] in "]}")]
+        return [Rule(read_parts(text), (target,), recovery=empty) for text in texts[:64]]
 
     def _list_short_sections(self) -> list[Rule]:
         """Return beginnings of what ends all calls, for models that leave the rest out."""
@@ -334,6 +394,8 @@ class Plan:
                 rules.append(Rule(read_parts(text), nodes, True, recovery=recovery, guard="tool" if recovery else ""))
             for place in sorted(find_boundaries(text)):
                 inner = text[place:]
+                if any(text.count(quote, 0, place) % 2 for quote in "\"'"):
+                    continue  # amid a text in quotes
                 if place > 0 and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
                     missing = recovery or "beginning of a call missing"
                     rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard="tool"))
@@ -392,6 +454,6 @@ def is_quoted(node: Node) -> bool:
 
 
 @lru_cache(maxsize=64)
-def get_plan(graph: TurnGraph) -> Plan:
-    """Return the plan of a graph; formats that are equal share one."""
-    return Plan(graph)
+def get_plan(graph: TurnGraph, recover: bool = True) -> Plan:
+    """Return the plan of a graph, with or without recoveries; formats that are equal share one."""
+    return Plan(graph, recover)

@@ -9,10 +9,15 @@ from typing import Literal
 
 from ..format import Kind, Node, Text
 from .constants import Constant
+from .units import get_units
 
-Guard = Literal["", "tool", "structure", "shape"]
-"""What must hold for a rule that no render shows: a tool of the request is named, structure follows, or
-JSON with the shape of calls."""
+Guard = Literal["", "tool", "structure", "ending", "entry", "fresh", "shape"]
+"""What must hold for a rule that no render shows: a tool of the request is named (``tool``), structure follows, structure or the end
+of the output does (``ending``), an argument of this tool begins that was not given yet (``entry``), nothing visible came before
+(``fresh``), or JSON with the shape of calls follows."""
+
+_WIDTH = 16  # characters by which rules are told apart before they are tried
+_WINDOWS = 512  # so many beginnings are remembered in a spot
 
 _KINDS: tuple[Kind, ...] = ("name", "id", "key", "end", "arguments", "value", "reasoning", "content", "start")
 _ORDER: dict[Kind, int] = {kind: number for number, kind in enumerate(_KINDS)}
@@ -33,24 +38,23 @@ class Rule:
     recovery: str = ""
     guard: Guard = ""
     marked: bool = False
+    kind: Kind = field(init=False, compare=False, repr=False)  # that of the fields behind it
     constant: Constant = field(init=False, compare=False, repr=False)
     spots: dict[tuple[str, bool], Spot] = field(init=False, compare=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         constant = Constant(self.parts)
+        object.__setattr__(self, "kind", self.targets[0].kind)
         object.__setattr__(self, "constant", constant)
         object.__setattr__(self, "marked", self.marked or constant.marked)
-
-    @property
-    def kind(self) -> Kind:
-        """The kind of the fields behind it."""
-        return self.targets[0].kind
 
 
 class Spot:
     """A field that is being read: the nodes that it may be, and the rules that may end it, the one to try first before others."""
 
-    __slots__ = ("_beginning", "_open", "_short", "codec", "graph", "kind", "nodes", "pattern", "quick", "rules")
+    __slots__ = (
+        "_firsts", "_narrowed", "_short", "_short_end", "codec", "graph", "kind", "nodes", "pattern", "quick", "rules", "width",
+    )  # fmt: skip
 
     def __init__(self, graph: str, nodes: tuple[Node, ...], rules: tuple[Rule, ...]) -> None:
         self.graph = graph
@@ -59,8 +63,10 @@ class Spot:
         self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
         self.rules = rules
         self.pattern, self.quick = _compile_search(self.kind, rules, self.codec)
-        self._open = tuple(rule for rule in rules if not rule.constant.head)
-        self._beginning: dict[str, tuple[Rule, ...]] = {}
+        self._firsts = [(rule, rule.constant.first[:_WIDTH]) for rule in rules]
+        self.width = max((len(text) for _, text in self._firsts), default=0)
+        self._narrowed: dict[str, tuple[tuple[Rule, ...], bool]] = {}
+        self._short_end: re.Pattern[str] | None = None
         self._short: dict[str, tuple[Rule, ...]] = {}
 
     @property
@@ -77,14 +83,26 @@ class Spot:
             self._short[sign] = found
         return found
 
-    def list_rules(self, sign: str) -> tuple[Rule, ...]:
-        """Return the rules that a character may begin, in their order."""
-        found = self._beginning.get(sign)
+    @property
+    def short_end(self) -> re.Pattern[str] | None:
+        """What a text must hold for a short field to end in it; None where that may be anything."""
+        if self._short_end is None and all(rule.constant.core for rule in self.rules):
+            signs = {rule.constant.core[0] for rule in self.rules} | get_units(self.codec).first
+            self._short_end = re.compile(r"[\s\d" + "".join(sorted(map(re.escape, signs))) + "]")
+        return self._short_end
+
+    def narrow(self, window: str) -> tuple[tuple[Rule, ...], bool]:
+        """Return the rules that may match at a place, in their order, and whether all need more than there is.
+
+        ``window`` are the first :attr:`width` characters there, fewer where the output ends. Few windows are ever asked for.
+        """
+        found = self._narrowed.get(window)
         if found is None:
-            if sign and not any(rule.constant.head.startswith(sign) for rule in self.rules):
-                return self._open
-            found = tuple(rule for rule in self.rules if not rule.constant.head or rule.constant.head.startswith(sign))
-            self._beginning[sign] = found
+            kept = [(rule, text) for rule, text in self._firsts if window.startswith(text) or text.startswith(window)]
+            found = tuple(rule for rule, _ in kept), bool(kept) and all(len(text) > len(window) for _, text in kept)
+            if len(self._narrowed) >= _WINDOWS:
+                self._narrowed.clear()
+            self._narrowed[window] = found
         return found
 
 
@@ -102,7 +120,7 @@ def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[r
     choices = [re.escape(head) for head in wanted]
     if partial:
         choices.append("(?:" + "|".join(map(re.escape, partial)) + r")\Z")
-    blank = sorted({sign for rule in rules if rule.constant.firm or rule.kind == "end" for sign in rule.constant.lead})
+    blank = sorted({sign for rule in rules if rule.constant.firm for sign in rule.constant.lead})
     quick = sorted({re.escape(head[0]) for head in wanted}) + ([r'["\\\x00-\x1f]'] if kind == "value" else [])
     if blank:
         layout = "[" + "".join(map(re.escape, blank)) + "]"

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..delta import Delta
 from ..format import TurnGraph
+from .constants import is_firm
 from .look import Landing
 from .stream import StreamParser
 
@@ -29,16 +30,21 @@ class _Thinker(StreamParser):
 
     def _apply(self, landing: Landing, start: int) -> None:
         if self.spot.kind in ("start", "reasoning") and landing.spot.kind not in ("reasoning", "end"):
-            raise _Stop(self._find_rest(start, landing.end))
+            if self._leaves_blank(landing):
+                self.writer.text("reasoning", self.plan.graph.blank)
+            raise _Stop(self._find_rest(start, landing))
         super()._apply(landing, start)
 
-    def _find_rest(self, start: int, end: int) -> int:
-        """Return where the second stage begins: behind the end of reasoning, if there is one."""
-        for close in self.plan.reasoning_ends:
-            place = self.buffer.find(close, start, end)
-            if place >= 0:
-                return place + len(close)
-        return start
+    def _find_rest(self, start: int, landing: Landing) -> int:
+        """Return where the second stage begins: behind the end of reasoning, if there is one, and where a call begins."""
+        ends = (place + len(close) for close in self.plan.reasoning_ends if (place := self._find(close, start, landing)) >= 0)
+        behind = next(ends, start)
+        opens = any(step.kind == "open" for step in landing.steps)
+        calls = [self._find(text, start, landing) for text, _ in self.plan.openers if opens and is_firm(text)]
+        return min(behind, max(calls)) if calls and max(calls) > start else behind
+
+    def _find(self, text: str, start: int, landing: Landing) -> int:
+        return self.buffer.find(text, start, landing.end)
 
     def _fall_back(self) -> None:
         super()._fall_back()

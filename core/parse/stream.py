@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from ..delta import Delta
 from ..format import TurnGraph
+from ..recover import Habits, Policy, PolicyName, get_policy
+from ..schema import ToolSet
 from .machine import Machine
 from .plan import BEHIND, get_plan
 
@@ -25,16 +29,39 @@ class StreamParser(Machine):
         *,
         after_reasoning: bool = False,
         known_only: bool = False,
+        policy: Policy | PolicyName = "lenient",
     ) -> None:
-        plan = get_plan(graph)
+        chosen = get_policy(policy)
+        if known_only and chosen.unknown == "call":
+            chosen = replace(chosen, unknown="text")
+        plan = get_plan(graph, chosen.recover)
+        wanted = None if tools is None else ToolSet(dict(tool) for tool in tools if isinstance(tool, Mapping))
         number, rest = (BEHIND, "") if after_reasoning else find_start(graph, prompt)
-        super().__init__(plan, tools, plan.start(number), known_only)
+        self.habits: Habits | None = None
+        if chosen.filters:
+            unasked = wanted is not None and not wanted and chosen.unasked == "drop"
+            self.habits = Habits(chosen, wanted or None, unasked)
+            wanted = None if unasked else wanted
+        super().__init__(plan, wanted, plan.start(number), chosen)
         self.unclosed = after_reasoning
         if rest:
             self.feed(rest)  # what a prompt has written of the turn is read, and not emitted
             self.settle()
             self.writer.take()
             self.writer.wrote = False
+
+    def feed(self, text: str) -> list[Delta]:
+        """Read a piece of the output."""
+        deltas = super().feed(text)
+        return deltas if self.habits is None else self.habits.feed(deltas, self.writer.incomplete)
+
+    def finish(self) -> list[Delta]:
+        """Say that the output has ended."""
+        open_before = not self.closed
+        deltas = super().finish()
+        if self.habits is not None and open_before:
+            return self.habits.feed(deltas, self.writer.incomplete, final=True)
+        return deltas
 
     @property
     def in_reasoning(self) -> bool:

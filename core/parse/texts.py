@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import re
 
+from ..recover import Policy
+from ..schema import UNKNOWN, ToolSet
 from .constants import MORE
 from .look import WAIT, Landing, Lookahead
 from .plan import Plan
@@ -14,15 +15,22 @@ from .units import convert, escape_json, get_units
 HELD = 1 << 14  # so much of an output may wait for what tells the type of a value
 
 
+def _find_common(texts: list[str]) -> str:
+    """Return what all texts begin with, letter by letter."""
+    first, last = min(texts), max(texts)
+    return first[: next((place for place, sign in enumerate(first) if not last.startswith(sign, place)), len(first))]
+
+
 class TextReader(Lookahead):
     """Emits text as early as it cannot be structure any more."""
 
-    def __init__(self, plan: Plan, tools: Iterable[Mapping[str, Any]] | None, start: Spot, known_only: bool) -> None:
-        super().__init__(plan, tools, start, known_only)
+    def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
+        super().__init__(plan, tools, start, policy)
+        self.awaited = ""  # what may come without anything being decided
+        self.until: re.Pattern[str] | None = None  # what must come before a short field can end
         self.scan = 0  # where to look on for the end of a text
-        self.fresh = True  # whether nothing visible of this text has come
         self.holding = False  # whether a value waits for its end to tell its type
-        self.types: tuple[str, ...] = ()  # those that the schema gives to the value
+        self.wanted = UNKNOWN  # what the tool's schema says of the value
 
     def _apply(self, landing: Landing, start: int) -> None:
         """Go where a rule leads; ``start`` is where the text before it ended."""
@@ -34,17 +42,19 @@ class TextReader(Lookahead):
         while True:
             found = spot.pattern.search(buffer, self.scan)
             if found is None or (found[0].isspace() and found.end() == size and not final):
-                self._emit_text(found.start() if found else size)
+                if not final or spot.kind != "value":  # of a value, layout before what ends it may be left
+                    self._emit_text(found.start() if found else size)
                 return False
             at = found.start()
             landing = None if self._is_escape(at) else self._find_landing(spot, at, final)
             if landing is WAIT:
                 self._emit_text(self._find_blank(at))
                 self.scan = at
+                self._await()
                 return False
             if isinstance(landing, Landing):
                 rule = landing.rule.constant
-                start = rule.take_lead(buffer, self.at, at) if rule.firm or landing.spot.kind == "end" else at
+                start = rule.take_lead(buffer, self.at, at) if rule.firm else at
                 self._end_text(start)
                 self._apply(landing, start)
                 return True
@@ -53,6 +63,14 @@ class TextReader(Lookahead):
                 return False
             if not self._take_escape(at, final):
                 return False
+
+    def _await(self) -> None:
+        """Note what may come next without anything being decided by it."""
+        texts = [rest for rest in self._rest if isinstance(rest, str)]
+        if len(texts) == len(self._rest):
+            self.awaited = _find_common(texts)[:-1]
+        elif len(self._rest) == 1 and isinstance(self._rest[0], Spot):
+            self.until = self._rest[0].short_end
 
     def _is_escape(self, at: int) -> bool:
         units = get_units(self.spot.codec)
@@ -113,7 +131,7 @@ class TextReader(Lookahead):
     def _end_text(self, end: int) -> None:
         """Emit what is left of a text that ends at a place."""
         if self.holding:
-            self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.types))
+            self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.wanted, self.policy.recover))
             self.at = end
             return
         self._emit_text(end)

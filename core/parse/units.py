@@ -9,6 +9,8 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from ..format import Choice, Node, Number, Numeral, Text
+from ..recover import repair
+from ..schema import Schema
 from .constants import MORE, NO
 
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
@@ -154,10 +156,19 @@ def read_json(text: str) -> tuple[str, str] | None:
     if text[:1] not in '{["tfn-0123456789' or text.count("[") + text.count("{") > 512:
         return None
     try:
-        value: Any = json.loads(text, parse_constant=_refuse)
+        value: Any = _load(text)
     except (ValueError, RecursionError):
         return None
     return text, _KINDS[type(value)]
+
+
+def _load(text: str) -> Any:
+    return json.loads(text, parse_constant=_refuse, parse_int=_read_integer)
+
+
+def _read_integer(digits: str) -> int:
+    """Read an integer for its type; what Python refuses to read is handed on as it is written."""
+    return int(digits[:4000])
 
 
 def _refuse(word: str) -> None:
@@ -169,25 +180,42 @@ def fits(kind: str, types: tuple[str, ...]) -> bool:
     return not types or kind in types or (kind == "integer" and "number" in types)
 
 
-def convert(raw: str, nodes: tuple[Node, ...], types: tuple[str, ...]) -> str:
+_WORD = re.compile(r"[^\W\d]+")
+_WORDS = {"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
+
+
+def read_word(text: str, at: int, final: bool) -> tuple[int, str]:
+    """Match a word of JSON or Python at a place, whatever a format has; returns as :func:`match_scalar` does."""
+    found = _WORD.match(text, at)
+    if found is None:
+        return NO, ""
+    if found.end() == len(text) and not final and any(word.startswith(found[0]) for word in _WORDS):
+        return MORE, ""
+    return (found.end(), _WORDS[found[0]]) if found[0] in _WORDS else (NO, "")
+
+
+def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = True) -> str:
     """Return the JSON of a value that stands as it is, without quotes.
 
-    ``nodes`` are what it may be in the format, ``types`` what the tool's schema says, in the order in which to try. Without types
-    it is JSON if it is valid JSON, else text.
+    ``nodes`` are what it may be in the format. It is the first of what the schema's types, in their order, make of it that the
+    schema accepts, null before all others; if it accepts none, the first one. Without types it is JSON if it is valid JSON,
+    else text. If ``lenient``, a list or an object that is almost JSON is one where the schema says so.
     """
-    strings = [node for node in nodes if node.type == "string" and isinstance(node.codec, Text)]
-    order = [kind for kind in types if kind != "string"] if types else [""]
-    if types and "string" in types:
-        order = list(types)
-    for kind in order:
-        if kind == "string":
-            break
-        found = _convert_typed(raw, nodes, kind)
+    codec = next((node.codec for node in nodes if node.type == "string" and isinstance(node.codec, Text)), Text())
+    text = get_units(codec).decode(raw)
+    readings = []
+    types = schema.get_types()
+    for kind in sorted(types, key=lambda kind: kind != "null") or [""]:
+        found = encode_basestring(text) if kind == "string" else _convert_typed(raw, nodes, kind)
+        if found is None and lenient and kind in ("array", "object") and raw.lstrip()[:1] in ("[", "{", "("):
+            mended = repair(raw.strip())
+            found = mended if mended and mended[0] == ("[" if kind == "array" else "{") else None
         if found is not None:
-            return found
-    codec = strings[0].codec if strings else Text()
-    assert isinstance(codec, Text)
-    return encode_basestring(get_units(codec).decode(raw))
+            readings.append(found)
+    readings.append(encode_basestring(text))
+    if len(readings) == 1 or not types:
+        return readings[0]
+    return next((found for found in readings if schema.accepts(_load(found))), readings[0])
 
 
 def _convert_typed(raw: str, nodes: tuple[Node, ...], kind: str) -> str | None:

@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import replace
+from json.encoder import encode_basestring
 
 from ..format import Insides, Json, Node, Text
 from ..format.cut import cut_common_start
-from ..schema import UNKNOWN, Schema
+from ..recover import Policy, repair
+from ..schema import UNKNOWN, Schema, ToolSet
 from .constants import MORE, NO, skip_blank
-from .lexer import JsonLexer
-from .look import SHORT, Frame
+from .lexer import HOLD, ODD, OUT, JsonLexer
+from .look import SHORT, WAIT, Frame, Landing
 from .plan import Plan, is_quoted
 from .rules import Spot
 from .texts import TextReader
-from .units import Units, convert, get_units, match_scalar
+from .units import Units, convert, get_units, match_scalar, read_word
 
 
 class ValueReader(TextReader):
     """Writes the arguments of the call that is open as JSON."""
 
-    def __init__(self, plan: Plan, tools: Iterable[Mapping[str, Any]] | None, start: Spot, known_only: bool) -> None:
-        super().__init__(plan, tools, start, known_only)
+    def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
+        super().__init__(plan, tools, start, policy)
         self.lexer: JsonLexer | None = None
         self.within: Text | None = None  # the notation in which JSON is written as a text
+        self.mending = False  # whether JSON waits for its end to be made valid
+        self.passed: list[str] = []  # what was handed on of JSON that may have to be mended
         self.streaming = False  # whether a value is emitted as a string as it comes
         self.schema = UNKNOWN  # that of the innermost list or object
+
+    def _note(self, name: str, place: int) -> None:
+        """Take note of a recovery at a place of the buffer."""
+        raise NotImplementedError
+
+    def _close_call(self, complete: bool = True) -> None:
+        """End the call that is open."""
+        raise NotImplementedError
 
     # Choosing ------------------------------------------------------------------------------------------------------------
 
@@ -37,16 +48,18 @@ class ValueReader(TextReader):
             writer.open_container("{}")
         if call.keys:
             call.key = key = call.keys.pop(0)
+            if not self.frames:
+                call.given.add(key)
             parent = self.schema if self.frames else self._get_parameters()
             writer.key(key)
             schema = parent.get_property(key)
         else:
             writer.item()
             schema = self.schema.get_items()
-        nodes, types = self.spot.nodes, schema.get_types()
-        inside = self._choose_inside(nodes, types)
+        nodes = self.spot.nodes
+        inside = self._choose_inside(nodes, schema.get_types())
         if inside is None:
-            self._choose_reading(nodes, types)
+            self._choose_reading(nodes, schema)
         else:
             self._enter(inside, schema)
 
@@ -70,10 +83,10 @@ class ValueReader(TextReader):
         self.spot = self.plan.inside(node.codec.graph)
         self.behind = True
 
-    def _choose_reading(self, nodes: tuple[Node, ...], types: tuple[str, ...]) -> None:
+    def _choose_reading(self, nodes: tuple[Node, ...], schema: Schema) -> None:
         strings = [node for node in nodes if node.type == "string"]
-        self.types = types
-        if strings and (len(strings) == len(nodes) or types[:1] == ("string",) or is_quoted(strings[0])):
+        self.wanted = schema
+        if strings and (len(strings) == len(nodes) or schema.get_types() == ("string",) or is_quoted(strings[0])):
             self.holding, self.streaming = False, True
             self.writer.arguments('"')
         else:
@@ -92,53 +105,138 @@ class ValueReader(TextReader):
         at = skip_blank(self.buffer, self.at)
         if at >= len(self.buffer) and not final:
             return False
-        if self.buffer[at : at + 1] in ("[", "{", '"') and any(isinstance(node.codec, Json) for node in nodes):
+        sign = self.buffer[at : at + 1]
+        if sign in ("[", "{", '"') and any(isinstance(node.codec, Json) for node in nodes):
             return self._start_json()
         end, literal = match_scalar(nodes, self.buffer, at, final)
         if end == MORE:
             return False
+        if end <= at and self.policy.recover:
+            if sign and sign in "\"'([{":
+                self._note("value in other notation", at)
+                return self._start_json(foreign=sign != '"')
+            end, literal = read_word(self.buffer, at, final)
+            if end == MORE:
+                return False
+            if end > at:
+                self._note("value in other notation", at)
         if end > at:
             self.writer.arguments(literal)
             self.at = self.scan = end
             self.behind = True
             return True
+        if final and match_scalar(nodes, self.buffer, at, False)[0] == MORE:
+            return False  # half a word
         self.writer.arguments('"')
         self.spot = self._as_string()
         return True
 
     def _as_string(self) -> Spot:
-        """Return the spot of a value of which nothing is known any more but that it is text."""
+        """Return the spot of a value of which nothing is known any more but that it is text; what ends strings may end it."""
         node = Node("text", "value", Text(), "string")
-        return Spot(self.spot.graph, (node, *self.spot.nodes), self.spot.rules)
+        rules = self.spot.rules
+        if self.policy.recover:
+            graph = self.plan.graphs[self.spot.graph]
+            strings = tuple(n for n in graph.nodes if n.kind == "value" and n.type == "string" and n not in self.spot.nodes)
+            quoted = self.plan.spot(self.spot.graph, strings).rules if strings else ()
+            rules += tuple(replace(rule, recovery=rule.recovery or "quotes on one side") for rule in quoted if rule not in rules)
+        return Spot(self.spot.graph, (node, *self.spot.nodes), rules)
 
     # JSON ----------------------------------------------------------------------------------------------------------------
 
-    def _start_json(self) -> bool:
+    def _start_json(self, foreign: bool = False) -> bool:
+        """Begin a value that is passed through; one in ``foreign`` notation is held until its end, and written as JSON."""
         at = skip_blank(self.buffer, self.at)
         if at >= len(self.buffer):
             return False
-        self.at = at
-        self.lexer = JsonLexer()
+        self.at = self.scan = at
+        self.lexer = JsonLexer(mends=self.policy.repair or foreign)
+        self.mending, self.passed = foreign, []
         codecs = [node.codec for node in self.spot.nodes if isinstance(node.codec, Json)]
         self.within = next((codec.within for codec in codecs if codec.within), None)
         return True
 
     def _step_json(self, final: bool) -> bool:
-        """Pass JSON through up to its end."""
-        assert self.lexer
+        """Pass JSON through up to its end, or to where it is none: to the end of the call, or on as it is."""
+        lexer = self.lexer
+        assert lexer
         if self.within:
             ended = self._pass_decoded(get_units(self.within), final)
-        else:
-            end = self.lexer.scan(self.buffer, self.at)
-            stop = len(self.buffer) if end < 0 else end
-            self.writer.arguments(self.buffer[self.at : stop])
-            self.at = self.scan = stop
-            ended = end >= 0
-        if ended:
-            self._end_json()
-        return ended
+            if ended:
+                self._end_json()
+            return ended
+        while True:
+            end = lexer.scan(self.buffer, max(self.at, self.scan))
+            odd = end == ODD or (end == HOLD and final)
+            self._pass_json(end if end >= 0 else lexer.place if end in (ODD, HOLD) else len(self.buffer))
+            if odd and self.policy.recover:
+                landing = self._find_end_of_call(lexer.place, final)
+                if landing is WAIT:
+                    return False
+                if isinstance(landing, Landing):
+                    self._leave_json(landing)
+                    return True
+            if not odd:
+                break
+            self._pass_odd()
+            if lexer.ended:
+                end = self.scan
+                break
+        if end < 0:
+            return False
+        self._end_json()
+        return True
+
+    def _find_end_of_call(self, place: int, final: bool) -> Landing | object | None:
+        """Return the structure that stands where JSON cannot go on."""
+        if self.lexer and self.lexer.state != OUT:
+            return None
+        found = self._find_landing(self.spot, place, final)
+        if isinstance(found, Landing) and not (found.rule.closes or found.steps or found.spot.kind == "end"):
+            return None
+        return found
+
+    def _leave_json(self, landing: Landing) -> None:
+        """End the call in JSON that has not ended: nothing is added to it."""
+        self._flush_json()
+        self.lexer = None
+        self._note("brackets missing", self.at)
+        self._close_call(complete=False)
+        self._apply(landing, self.at)
+
+    def _pass_json(self, end: int) -> None:
+        """Hand on JSON up to a place; while it is mended it waits."""
+        self.scan = max(end, self.scan)
+        if not self.mending and end > self.at:
+            text = self.buffer[self.at : end]
+            self.writer.arguments(text)
+            if self.policy.repair:
+                self.passed.append(text)
+            self.at = end
+
+    def _pass_odd(self) -> None:
+        """Go on behind what JSON does not have."""
+        assert self.lexer
+        if not self.mending:
+            self._note("arguments that are no JSON", self.lexer.place)
+            self.mending = self.policy.repair
+        self.scan = self.lexer.skip(self.buffer)
+        self._pass_json(self.scan)
+
+    def _flush_json(self) -> None:
+        """Hand on what waited to be mended, valid if it can be."""
+        if self.mending:
+            self.mending = False
+            sent, held = "".join(self.passed), self.buffer[self.at : self.scan]
+            mended = repair(sent + held)
+            text = mended[len(sent) :] if mended is not None and mended.startswith(sent) else held
+            if mended is None and not sent and self.spot.kind == "value":
+                text = encode_basestring(held)
+            self.writer.arguments(text)
+            self.at = self.scan
 
     def _end_json(self) -> None:
+        self._flush_json()
         self.lexer = None
         self.behind = True
         if self.spot.kind == "arguments" and self.writer.call:
@@ -175,7 +273,7 @@ class ValueReader(TextReader):
             return
         if self.holding:
             if whole:
-                self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.types))
+                self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.wanted, self.policy.recover))
             return
         self._emit(get_units(self.spot.codec).decode(self.buffer[self.at : end]))
         if whole:
@@ -185,10 +283,12 @@ class ValueReader(TextReader):
         """Return where the value ends before a beginning of structure, and whether what ends all values is there."""
         size = len(self.buffer)
         rules = [rule.constant for rule in self.spot.rules if not rule.recovery]
-        own = cut_common_start([constant.text for constant in rules] or [""]).strip()
+        shared = cut_common_start([constant.text for constant in rules] or [""])
+        own, lead = shared.strip(), shared[: len(shared) - len(shared.lstrip())]
         for at in range(max(self.at, size - SHORT), size):
             for constant in rules:
                 if constant.match_core(self.buffer, at, False) != NO:
                     end = constant.take_lead(self.buffer, self.at, at)
                     return end, bool(own) and self.buffer.startswith(own, at)
-        return size, False
+        half = next((count for count in range(len(lead), 0, -1) if self.buffer.endswith(lead[:count], self.at)), 0)
+        return size - half, False

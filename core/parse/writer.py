@@ -14,7 +14,7 @@ HOLD = 256  # so many characters of arguments are waited for an id that stands b
 class Call:
     """A call that is being read. ``pending`` are pieces of arguments that wait for the name or the id."""
 
-    __slots__ = ("complete", "id", "index", "key", "keys", "levels", "name", "pending", "sent", "waits")
+    __slots__ = ("complete", "given", "id", "index", "key", "keys", "levels", "name", "pending", "sent", "waits")
 
     def __init__(self, index: int, waits: bool) -> None:
         self.index = index
@@ -26,6 +26,7 @@ class Call:
         self.complete = False
         self.levels: list[list[str]] = []  # of the containers that are open: [closing bracket, separator before the next item]
         self.keys: list[str] = []  # those whose values have not come
+        self.given: set[str] = set()  # all that came, of the outermost object
         self.key = ""  # that of the value that came last
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..ask.question import Call, Question
@@ -17,8 +18,24 @@ def find_expected(question: Question, text: str) -> Message:
     expected: Message = {}
     for name, value in (("reasoning_content", question.reasoning), ("content", question.content)):
         expected[name] = value if value is not None and _squash(value) in shown else None
-    expected["tool_calls"] = [_expect_call(call, text) for call in question.calls if call.name in text]
+    expected["tool_calls"] = [_expect_call(call, text) for call in _list_shown(question.calls, text)]
     return expected
+
+
+def _list_shown(calls: Sequence[Call], text: str) -> Iterator[Call]:
+    """Return the calls whose names are printed, one behind the other: some templates print the first call alone.
+
+    A name that another word begins with is not that name, unless no name stands for itself.
+    """
+    whole = {call.name: re.compile(rf"(?<!\w){re.escape(call.name)}(?!\w)") for call in calls}
+    if not any(pattern.search(text) for pattern in whole.values()):
+        whole = {name: re.compile(re.escape(name)) for name in whole}
+    at = 0
+    for call in calls:
+        found = whole[call.name].search(text, at)
+        if found:
+            at = found.end()
+            yield call
 
 
 def _expect_call(call: Call, text: str) -> Message:

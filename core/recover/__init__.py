@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
+from .habits import Habits
+from .policy import LENIENT, REPAIR, STRICT, Policy, PolicyName, get_policy
+from .repair import read_literal, repair
 from .shape import Envelope, FoundCall, read_calls
 
-__all__ = ["Envelope", "FoundCall", "read_calls"]
+__all__ = [
+    "LENIENT",
+    "REPAIR",
+    "STRICT",
+    "Envelope",
+    "FoundCall",
+    "Habits",
+    "Policy",
+    "PolicyName",
+    "get_policy",
+    "read_calls",
+    "read_literal",
+    "repair",
+]

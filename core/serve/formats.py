@@ -12,14 +12,16 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from threading import Lock
 from time import monotonic, perf_counter
 from typing import Any
 
 from ..analysis import analyze
 from ..ask.budget import Budget
-from ..ask.renderer import load_renderer
-from ..errors import AutoparserError, BudgetError, MissingTemplateError
+from ..ask.renderer import Renderer, load_renderer
+from ..errors import AutoparserError, BudgetError, FormatError, MissingTemplateError
+from ..export.certificate import FILE_NAME, load_certificate
 from ..format import ChatFormat
 from ..teach.lesson import load_environment_lessons
 from .apart import ANALYST
@@ -77,13 +79,15 @@ class Formats:
         *,
         key: Hashable = None,
         budget: Budget = OWN_BUDGET,
+        folder: str | None = None,
         **special_tokens: str,
     ) -> ChatFormat:
         """Return the format of the server's own template, analysed here and now at the first call, and keep it.
 
         ``template`` and ``special_tokens`` are those of :func:`analyze`, with the examples that ``CHAT_AUTOPARSER_EXAMPLES``
         names; ``name`` is what log and errors call it. Known again by ``key``, by default source and special tokens.
-        Raises :class:`AutoparserError`, at each call, in one line that names the template.
+        Where the model's ``folder`` has a certificate of this template, and there are no examples, the format is taken from
+        that, in milliseconds. Raises :class:`AutoparserError`, at each call, in one line that names the template.
         """
         if key is None:
             key = _make_key(template if isinstance(template, str) else id(template), special_tokens)
@@ -92,9 +96,16 @@ class Formats:
         if known is not None:
             return known
         start = perf_counter()
-        self._counters.add("analyses")
+        origin = name
         try:
-            format = _analyse_own(template, special_tokens, budget)
+            lessons = load_environment_lessons()
+            renderer = _load_own(template, special_tokens, budget, missing=bool(lessons))
+            certified = None if renderer is None or lessons else self._find_certificate(folder, renderer)
+            if certified is not None:
+                format, origin = certified, f"{name}, certified in {FILE_NAME},"
+            else:
+                self._counters.add("analyses")
+                format = analyze(renderer, examples=lessons)
         except AutoparserError as error:
             self._counters.add("refused_analyses")
             raise type(error)(f"{name} is not understood: {' '.join(str(error).split())}") from None
@@ -102,9 +113,19 @@ class Formats:
             if key in self._pinned:
                 return self._pinned[key]
             self._pinned[key] = format
-        self._log.info("%s", report_format(format, name, perf_counter() - start))
+        self._log.info("%s", report_format(format, origin, perf_counter() - start))
         warn_of_doubts(format, name, self._log)
         return format
+
+    def _find_certificate(self, folder: str | None, renderer: Renderer) -> ChatFormat | None:
+        """Return the format of a model's certificate, None where there is none that fits; the log says why it does not."""
+        if not folder or not Path(folder, FILE_NAME).is_file():
+            return None
+        try:
+            return load_certificate(Path(folder), renderer)
+        except FormatError as error:
+            self._log.warning("chat-autoparser: %s is not used, the template is analysed: %s", Path(folder, FILE_NAME), error)
+            return None
 
     def prepare(self) -> None:
         """Get ready to analyse templates of requests, while a server starts; without it the first of them does that."""
@@ -176,16 +197,14 @@ class Formats:
         self._log.warning("chat-autoparser: a request's chat template is not understood, all is content: %s", reason)
 
 
-def _analyse_own(template: Any, special_tokens: dict[str, str], budget: Budget) -> ChatFormat:
-    """Derive a format, with the examples of the environment, which may stand in for a template."""
-    lessons = load_environment_lessons()
+def _load_own(template: Any, special_tokens: dict[str, str], budget: Budget, *, missing: bool) -> Renderer | None:
+    """Return what renders a server's own template; None where there is none and that is no fault."""
     try:
-        renderer = load_renderer(template, **special_tokens).within(budget)
+        return load_renderer(template, **special_tokens).within(budget)
     except MissingTemplateError:
-        if not lessons:
+        if not missing:
             raise
-        renderer = None
-    return analyze(renderer, examples=lessons)
+        return None
 
 
 def _make_key(source: Hashable, special_tokens: Mapping[str, str]) -> Hashable:

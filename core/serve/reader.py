@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..delta import Delta
 from .counters import COUNTERS, Counters
+from .split import Rest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -16,6 +17,18 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _MOST_DUE = 64  # texts of special tokens that are waited for: that of a token that stops generation never comes
 _NONE: Mapping[int, str] = {}
+
+
+State = Literal["ended", "open", "possible"]
+"""Whether reasoning is over, stands open, or may begin."""
+
+
+def find_state(format: ChatFormat, prompt: str | None) -> State:
+    """Return what a prompt leaves to the model."""
+    splitter = format.reasoning_splitter([], prompt)
+    if splitter.in_reasoning:
+        return "open"
+    return "ended" if splitter.reasoning_ended else "possible"
 
 
 class OutputReader:
@@ -123,7 +136,7 @@ class OutputReader:
         thinking, incomplete = self.in_reasoning, self.incomplete
         if getattr(self._parser, "in_call", False):
             incomplete |= {max(getattr(self._parser, "calls_seen", 1) - 1, 0)}
-        rest = self._parser = _Rest(thinking, incomplete, getattr(self._parser, "calls_seen", 0))
+        rest = self._parser = Rest(thinking, incomplete, getattr(self._parser, "calls_seen", 0))
         return rest.feed(text)
 
     def _watch(self, deltas: list[Delta]) -> None:
@@ -141,23 +154,6 @@ class OutputReader:
         count("calls", getattr(self._parser, "calls_seen", 0))
         count("cut_calls", len(self.incomplete))
         count("text_kept", int(self._text_kept))
-
-
-class _Rest:
-    """What reads on where reading has failed."""
-
-    in_call = False
-
-    def __init__(self, thinking: bool, incomplete: frozenset[int], calls: int) -> None:
-        self.in_reasoning = thinking
-        self.incomplete_calls = incomplete
-        self.calls_seen = calls
-
-    def feed(self, text: str) -> list[Delta]:
-        return [Delta("reasoning" if self.in_reasoning else "content", text)] if text else []
-
-    def finish(self) -> list[Delta]:
-        return []
 
 
 def _find_mark(format: ChatFormat) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..show.report import summarise_format
-from ..show.report import warn_of_doubts as list_doubts
+from ..describe.report import summarise_format
+from ..describe.report import warn_of_doubts as list_doubts
 
 if TYPE_CHECKING:
     import logging

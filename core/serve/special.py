@@ -7,14 +7,15 @@ all of them, also those that have no part in the format.
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from .tokens import is_structure
+from ..parse.constants import is_firm
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from ..format import ChatFormat
+    from ..format import ChatFormat, TurnGraph
 
 
 def list_special_tokens(tokenizer: Any) -> dict[int, str]:
@@ -28,6 +29,25 @@ def list_special_tokens(tokenizer: Any) -> dict[int, str]:
     ids = getattr(tokenizer, "all_special_ids", None) or ()
     special.update(zip(ids, getattr(tokenizer, "all_special_tokens", None) or (), strict=False))
     return {token: text for token, text in special.items() if text}
+
+
+def cut_at_special(
+    text: str, ids: Sequence[int], special: Mapping[int, str], decode: Callable[[Sequence[int]], str]
+) -> list[tuple[str, Collection[int]]]:
+    """Cut the text of several tokens where ``special`` ones stand; returns pieces of the text, each with its tokens.
+
+    Which of several equal texts was such a token, and which the model has spelled, only the texts of the other tokens tell:
+    these are asked of ``decode``. Where they do not add up to the text it stays whole.
+    """
+    if len(ids) < 2 or special.keys().isdisjoint(ids):
+        return [(text, ids)]
+    pieces: list[tuple[str, Collection[int]]] = []
+    for known, group in groupby(ids, special.__contains__):
+        stretch = list(group)
+        pieces += [(special[token], (token,)) for token in stretch] if known else [(decode(stretch), stretch)]
+    while pieces and not text.endswith(pieces[-1][0]):
+        pieces.pop()  # the token that ended the output has no text
+    return pieces if "".join(piece for piece, _ in pieces) == text else [(text, ids)]
 
 
 class SpecialTokens:
@@ -46,3 +66,20 @@ class SpecialTokens:
     def needed(self) -> bool:
         """Whether the format can only be read where the text of special tokens is shown."""
         return len(self.unknown) < len(self._tokens)
+
+
+def is_structure(format: ChatFormat, token: str) -> bool:
+    """Whether a token's text stands in something that a model writes as structure in this format, or holds a marker."""
+    texts = _list_texts(format.graph)
+    if any(token in text for text in texts):
+        return True
+    return any(mark in token for text in texts for mark in [text.strip()] if is_firm(mark))
+
+
+def _list_texts(graph: TurnGraph) -> set[str]:
+    """Return all texts that stand between fields, or that a generation prompt writes."""
+    graphs = [graph.turn, *(inner for _, inner in graph.insides)]
+    edges = [edge for inner in graphs for edge in inner.edges]
+    edges += [edge for start in graph.starts for edge in start.edges]
+    prompts = {start.prompt for start in graph.starts}
+    return {part for edge in edges for part in edge.parts} | prompts | set(graph.stops)

@@ -26,12 +26,14 @@ from ..ask.renderer import Renderer
 from ..ask.source import read_response_template
 from ..converse.roundtrip import check_output, check_roundtrips
 from ..delta import Delta
+from ..describe.spans import Line, Span, make_visible, split_lines
+from ..describe.verdict import rate, summarise
+from ..describe.words import lay_out
 from ..errors import AutoparserError, MissingTemplateError
 from ..export.certificate import FILE_NAME, load_certificate, make_certificate
 from ..export.response import compare_response_template
 from ..format import ChatFormat
 from ..message import fold_deltas
-from .describe import lay_out
 from .difference import compare, cross, lay_out_changes
 from .display import Display
 from .doctor import examine, lay_out_findings
@@ -50,9 +52,7 @@ from .sources import (
     read_tools,
     write_text,
 )
-from .spans import Line, Span, make_visible, split_lines
 from .turns import KnownTurn, cut_pieces, list_turns, pick_example, say_switches
-from .verdict import rate, summarise
 
 _PIECE = 1 << 16
 _BUDGET = Budget(seconds=60)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ask.renderer import Renderer
+from ..describe.spans import Line, Span
+from ..describe.words import list_sections
 from ..errors import TemplateError
 from ..format import ChatFormat
-from .describe import list_sections
-from .spans import Line, Span
 from .turns import KnownTurn, list_turns
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from .spans import Line, make_visible
+from ..describe.spans import Line, make_visible
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..ask.renderer import Renderer
+from ..describe.spans import Line, make_visible
 from ..errors import TemplateError
 from ..format import ChatFormat
 from .difference import find_fault
 from .display import Display
 from .sources import name_model
-from .spans import Line, make_visible
 from .turns import KnownTurn, list_turns
 
 _ENGINES = ("vllm", "sglang")

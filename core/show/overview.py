@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ..ask.renderer import Renderer
+from ..describe.report import name_start
+from ..describe.spans import Line, Span, make_visible
+from ..describe.verdict import rate, rate_status
 from ..errors import AutoparserError
 from ..format import ChatFormat
-from .report import name_start
-from .spans import Line, Span, make_visible
-from .verdict import rate, rate_status
 
 PARTS = ("reasoning", "content", "tools")
 WORDS = {"good": "proven", "fair": "partly proven", "bad": "not established"}

@@ -20,14 +20,14 @@ from markupsafe import Markup
 
 from ..ask.renderer import Renderer
 from ..converse.roundtrip import RoundTrip
+from ..describe.spans import Line, make_visible, say_words
+from ..describe.verdict import lay_out_counterexample, list_doubts, rate, rate_status, summarise
+from ..describe.words import list_sections
 from ..errors import TemplateError
 from ..format import ChatFormat
-from .describe import list_sections
 from .roundtrips import group_trips, name_trip
 from .sources import name_model
-from .spans import Line, make_visible, say_words
 from .turns import KnownTurn, cut_pieces, cut_words, pick_example, say_switches
-from .verdict import lay_out_counterexample, list_doubts, rate, rate_status, summarise
 
 _MOST_PIECES = 20_000
 _SYSTEM, _USER, _RESULT = "Be brief.", "What will the weather be?", "Rain on day "

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ..ask.question import Switches
 from ..converse.roundtrip import After, RoundTrip
-from .spans import Line, Span, make_visible, say_words
+from ..describe.spans import Line, Span, make_visible, say_words
 from .turns import say_switches
 
 _NEXT: dict[After, str] = {"user": "question", "tool": "results", "later": "results, answer, question"}

@@ -1,61 +1,149 @@
 """Taught by example: a format where the template is silent, or where there is none.
 
-What examples show is put where the format of the template has a gap. Then turns of other words are written by the graph
-that came out, and must be read back, and so must the examples. The verdict says which parts were taught, and what no
-example showed.
+What the examples show is put where the template has a gap: turns are written as the examples do, and handed to the template
+as content (:class:`TaughtRenderer`). That renders conversations like any other template, so its format is derived and
+proven like any other. The verdict says which parts were taught, and what no example showed.
 """
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, Literal
 
-from ..ask.question import Call, Question, Shape, build_tools
-from ..ask.words import make_id, make_word
-from ..constrain import write_turn
-from ..converse.author import make_message, read_arguments
-from ..errors import ConstraintError, LessonError
-from ..format import TAUGHT, Capabilities, ChatFormat, Counterexample, Verdict
-from .edges import Draft, cut_ending, make_plain, teach_calls, teach_reasoning
-from .lesson import Lesson, LessonCall
+from ..ask.budget import Budget, Meter
+from ..ask.question import REASONING_FIELDS, Shape, build_tools
+from ..ask.renderer import Conversation, Renderer
+from ..errors import LessonError, TemplateError
+from ..format import TAUGHT, ChatFormat, Choice, Counterexample, Node, TurnGraph
+from ..format import Conversation as Layout
+from ..prove.message import compare, write_message
+from .lesson import Lesson, read_call, read_text
+from .manner import Manner, refuse
 from .sample import cut_lesson
 
 
-class _Turn(NamedTuple):
-    """A text and the fields that must be read out of it."""
+class TaughtRenderer(Renderer):
+    """Renders turns as examples show them: by a template that gets them as content, or without one, as plain text.
 
-    text: str
-    prompt: str | None
-    reasoning: str
-    content: str
-    calls: tuple[LessonCall, ...]
+    ``parts`` are what of a turn is written as in the examples; the rest is left to the template.
+    """
+
+    def __init__(self, manner: Manner, parts: frozenset[str], template: Renderer | None, prompt: str, ending: str) -> None:
+        super().__init__()
+        self._manner, self._parts, self._template = manner, parts, template
+        self._prompt, self._ending = prompt, ending
+        self.source = template.source if template else None
+
+    @property
+    def switches(self) -> frozenset[str]:
+        """Names of arguments that the template reads."""
+        return self._template.switches if self._template else frozenset()
+
+    @property
+    def constants(self) -> frozenset[str]:
+        """The texts in the template's expressions."""
+        return self._template.constants if self._template else frozenset()
+
+    @property
+    def compared(self) -> dict[str, tuple[str, ...]]:
+        """The texts that the template compares its switches with."""
+        return self._template.compared if self._template else {}
+
+    def within(self, budget: Budget) -> Renderer:
+        """Return the same renderer with all renders of the template drawn on one budget."""
+        renderer = copy.copy(super().within(budget))
+        assert isinstance(renderer, TaughtRenderer), "it is a copy"
+        renderer._template = self._template.within(budget) if self._template else None
+        return renderer
+
+    def _render(self, conversation: Conversation, meter: Meter) -> str:
+        messages = [self._write(message) if is_answer(message) else message for message in conversation.messages]
+        if self._template is not None:
+            return self._template(messages, conversation.tools, conversation.add_generation_prompt, **conversation.kwargs)
+        texts = [
+            f"{self._prompt}{message['content']}{self._ending}" if is_answer(message) else f"{read_text(message)}\n"
+            for message in messages
+        ]
+        return "".join([*texts, self._prompt * conversation.add_generation_prompt])
+
+    def _write(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a message with its taught parts written into its content."""
+        reasoning, calls = "", [call for data in message.get("tool_calls") or () if (call := read_call(data, strict=True))]
+        if len(calls) < len(message.get("tool_calls") or ()):
+            raise refuse("arguments that are no object")
+        if "reasoning" in self._parts:
+            reasoning = next((str(message[name]) for name in REASONING_FIELDS if message.get(name)), "")
+        plain = {key: value for key, value in message.items() if key != "tool_calls"}
+        if reasoning:
+            plain = {key: value for key, value in plain.items() if key not in REASONING_FIELDS}
+        text = self._manner.write(reasoning, read_text(message), calls)
+        return {**plain, "content": [{"type": "text", "text": text}] if isinstance(message.get("content"), list) else text}
 
 
-def learn(lessons: Sequence[Lesson], silent: ChatFormat | None = None) -> ChatFormat:
+def is_answer(message: Mapping[str, Any]) -> bool:
+    """Whether a message is the assistant's."""
+    return message.get("role") == "assistant"
+
+
+def learn(
+    lessons: Sequence[Lesson],
+    derive: Callable[[Renderer, tuple[str, ...]], ChatFormat],
+    template: Renderer | None = None,
+    silent: ChatFormat | None = None,
+) -> ChatFormat:
     """Return a format learnt from lessons, and from what a template prints by itself (``silent``) where there is one.
 
-    Raises :class:`LessonError` where the lessons teach nothing that can be read back. Costs milliseconds.
+    Raises :class:`LessonError` where the lessons teach nothing that can be read back. Costs an analysis, which ``derive``
+    makes.
     """
-    samples = [cut_lesson(lesson, number) for number, lesson in enumerate(lessons)]
+    cuts = [cut_lesson(lesson, number, silent.stops if silent else ()) for number, lesson in enumerate(lessons)]
     parts = _choose_parts(lessons, silent)
     if silent is not None and not parts:
-        return replace(silent, verdict=_judge(silent, lessons, parts, ()))
-    graph = silent.graph if silent else make_plain(samples, ())
-    samples = [cut_ending(sample, graph.stops) for sample in samples]
-    draft = Draft(graph)
-    if "reasoning" in parts:
-        teach_reasoning(draft, samples)
-    if "tools" in parts:
-        teach_calls(draft, samples)
-    able = silent.capabilities if silent else Capabilities()
-    if "tools" in parts:
-        able = replace(able, tool_calls=True, parallel_calls=any(len(lesson.calls) > 1 for lesson in lessons))
-    format = replace(silent or ChatFormat(), graph=draft.finish(), capabilities=able)
-    return replace(format, verdict=_judge(format, lessons, parts, tuple(draft.notes)))
+        return _judge(silent, lessons, parts, ())
+    ending, stops = "", silent.graph.stops if silent else ()
+    if silent is None:
+        tails = [each[-1].before for each, lesson in zip(cuts, lessons, strict=True) if not lesson.calls]
+        ending = next((tail for tail in tails if tail.strip()), "")
+        stops = (ending.strip(),) if ending else ()
+        cuts = [cut_lesson(lesson, number, stops) for number, lesson in enumerate(lessons)]
+    manner = Manner(cuts, partial(_strip_known, silent) if silent else str)
+    prompt = next((lesson.prompt for lesson in lessons if lesson.prompt), "")
+    try:
+        format = derive(TaughtRenderer(manner, parts, template, prompt, ending), stops)
+    except TemplateError as error:
+        raise LessonError(f"Learning from {len(lessons)} examples: no turn can be written as they are ({error}).") from None
+    format = replace(format, graph=_spell_words(format.graph), conversation=silent.conversation if silent else Layout())
+    return _judge(format, lessons, parts, tuple(manner.notes))
+
+
+def _strip_known(silent: ChatFormat, text: str) -> str:
+    """Return a text before content or a call without what the template prints there by itself."""
+    turn = silent.graph.turn
+    begun = [edge for start in silent.graph.starts for edge in start.edges]
+    edges = [edge for edge in (*begun, *turn.edges) if turn.node(edge.source).kind in ("start", "reasoning")]
+    known = [edge.text for edge in edges if turn.node(edge.target).kind == "content" and text.startswith(edge.text)]
+    text = text[max(map(len, known), default=0) :]
+    end = silent.reasoning.end.text if silent.reasoning else ""
+    return text.rpartition(end)[2].lstrip() if end and end in text else text
+
+
+def _spell_words(graph: TurnGraph) -> TurnGraph:
+    """Return a graph that reads the words for true, false and null as JSON and as Python writes them, too."""
+    others: tuple[tuple[str, Literal["true", "false", "null"]], ...] = (("true", "true"), ("false", "false"), ("null", "null"))
+    others += ("True", "true"), ("False", "false"), ("None", "null")
+
+    def spell(node: Node) -> Node:
+        if not isinstance(node.codec, Choice):
+            return node
+        literals = {literal for _, literal in node.codec.words}
+        words = dict.fromkeys((*node.codec.words, *(word for word in others if word[1] in literals)))
+        return replace(node, codec=Choice(tuple(words)))
+
+    return replace(graph, turn=replace(graph.turn, nodes=tuple(map(spell, graph.turn.nodes))))
 
 
 def _choose_parts(lessons: Sequence[Lesson], silent: ChatFormat | None) -> frozenset[str]:
@@ -67,62 +155,39 @@ def _choose_parts(lessons: Sequence[Lesson], silent: ChatFormat | None) -> froze
     return frozenset(part for part, is_shown in shown.items() if is_shown and not known[part])
 
 
-def _judge(format: ChatFormat, lessons: Sequence[Lesson], parts: frozenset[str], unknown: tuple[str, ...]) -> Verdict:
-    """Read the lessons, and turns of other words, and say in the verdict what was taught and what was not shown."""
-    given = [_Turn(each.text, each.prompt or None, each.reasoning, each.content, each.calls) for each in lessons]
-    failures = [failure for turn in given if (failure := _read(format, turn))]
-    if len(failures) == len(lessons) and parts:
+def _judge(format: ChatFormat, lessons: Sequence[Lesson], parts: frozenset[str], unknown: tuple[str, ...]) -> ChatFormat:
+    """Read the lessons, and say in the verdict what was taught and what was not shown."""
+    failures = [failure for lesson in lessons if (failure := _read(format, lesson))]
+    count, known = len(lessons), format.verdict
+    if len(failures) == count and parts:
         raise LessonError(
-            f"Learning from {len(lessons)} examples: none is read back with the format that they show. Check that each text "
+            f"Learning from {count} examples: none is read back with the format that they show. Check that each text "
             "is what the model writes, special tokens included, and that its message has every field of it. "
             f"The first was read as {failures[0].got}"
         )
-    written = list(_write_turns(format, parts)) if parts else []
-    misread = [failure for turn in written if (failure := _read(format, turn))]
-    status = dict.fromkeys(sorted(parts), TAUGHT if not failures and not misread else "partly proven")
-    count = len(lessons)
+    taught = "partly proven" if failures else TAUGHT
+    status = [(part, taught if part in parts and old == "proven" else old) for part, old in known.parts]
     notes = [f"taught by {count} example{'s' if count > 1 else ''}: {', '.join(sorted(parts))}"] if parts else []
     notes += [f"not known: {text}" for text in dict.fromkeys(unknown)]
     notes += [f"{len(failures)} of the examples are not read back as they say"] if failures else []
-    known = format.verdict
-    return replace(
+    verdict = replace(
         known,
-        parts=tuple({**dict(known.parts), **status}.items()),
-        checked=known.checked + count + len(written),
-        passed=known.passed + count + len(written) - len(failures) - len(misread),
-        counterexample=min([*failures, *misread], key=lambda failure: len(failure.text), default=known.counterexample),
+        parts=tuple(status),
+        checked=known.checked + count,
+        passed=known.passed + count - len(failures),
+        counterexample=min(failures, key=lambda failure: len(failure.text), default=known.counterexample),
         notes=(*known.notes, *notes),
     )
+    return replace(format, verdict=verdict)
 
 
-def _write_turns(format: ChatFormat, parts: frozenset[str]) -> Iterator[_Turn]:
-    """Write turns with fresh words, as the graph says."""
-    values: tuple[dict[str, Any], ...] = ({}, {"ka": "Some words."}, {"ka": 7, "kb": "more", "kc": [1, {"x": None}]})
-    calls = [LessonCall(make_word("tool", n), each, f"{make_word('tool', n)}:{n}") for n, each in enumerate(values)]
-    chosen: list[tuple[LessonCall, ...]] = [(), *((call,) for call in calls[1:]), (calls[1], calls[2])]
-    for reasoning, content, called in product(("", "One thought."), ("", "An answer."), chosen):
-        if not (content or called) or (called and "tools" not in parts) or (not called and not reasoning):
-            continue
-        made = [Call.of(call.name, call.id or make_id(number), call.arguments) for number, call in enumerate(called)]
-        message = make_message(Question(reasoning or None, content or None, tuple(made)))
-        with suppress(ConstraintError):
-            yield _Turn(write_turn(format.graph, message), None, reasoning, content, called)
-
-
-def _read(format: ChatFormat, turn: _Turn) -> Counterexample | None:
-    """Read a turn; return what is wrong with what comes out, if anything is."""
-    message = format.parse(turn.text, declare_tools(turn.calls) or None, turn.prompt)
-    calls = [call["function"] for call in message.get("tool_calls", ())]
-    got = (message["reasoning_content"] or "", message["content"] or "")
-    read = [(call["name"], read_arguments(call["arguments"] or "{}")) for call in calls]
-    expected = [(call.name, call.arguments) for call in turn.calls]
-    if read == expected and [text.strip() for text in got] == [turn.reasoning.strip(), turn.content.strip()]:
+def _read(format: ChatFormat, lesson: Lesson) -> Counterexample | None:
+    """Read a lesson; return what is wrong with what comes out, if anything is."""
+    tools = build_tools(lesson.calls, Shape()) if lesson.calls else None
+    message = format.parse(lesson.text, tools, lesson.prompt or None)
+    calls = [{"name": call.name, "id": None, "arguments": call.object} for call in lesson.calls]
+    expected = {"reasoning_content": lesson.reasoning, "content": lesson.content, "tool_calls": calls}
+    if compare(expected, message):
         return None
-    wanted, found = ([turn.reasoning, turn.content, expected], [*got, read])
-    texts = (json.dumps(each, ensure_ascii=False) for each in (wanted, found))
-    return Counterexample("examples", turn.prompt or "", turn.text, *texts)
-
-
-def declare_tools(calls: Sequence[LessonCall]) -> list[dict[str, Any]]:
-    """Declare the tools that calls use, every parameter with the type of its value."""
-    return build_tools([Call.of(call.name, call.id, call.arguments) for call in calls], Shape()) if calls else []
+    texts = (json.dumps(each, ensure_ascii=False) for each in (expected, write_message(message)))
+    return Counterexample("examples", lesson.prompt, lesson.text, *texts)

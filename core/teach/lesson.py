@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..ask.question import REASONING_FIELDS
+from ..ask.question import REASONING_FIELDS, Call
 from ..converse.author import read_arguments
 from ..errors import LessonError
 
@@ -25,22 +25,13 @@ _KEYS = {"text", "message", "prompt"}
 
 
 @dataclass(frozen=True)
-class LessonCall:
-    """A tool call of a lesson; ``id`` is empty where none is given."""
-
-    name: str
-    arguments: dict[str, Any]
-    id: str = ""
-
-
-@dataclass(frozen=True)
 class Lesson:
     """What a model wrote, and what it means; fields that are absent are empty."""
 
     text: str
     reasoning: str = ""
     content: str = ""
-    calls: tuple[LessonCall, ...] = ()
+    calls: tuple[Call, ...] = ()
     prompt: str = ""
 
 
@@ -97,22 +88,33 @@ def _read_lesson(data: Any, where: str) -> Lesson:
         raise LessonError(f"Reading {where}: the key {unknown[0]!r} is not known; known are {', '.join(sorted(_KEYS))}.")
     message, prompt = data["message"], data.get("prompt") or ""
     reasoning = next((message[name] for name in REASONING_FIELDS if message.get(name)), "")
-    content = message.get("content") or ""
-    if isinstance(content, list):
-        content = "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    content = read_text(message)
     if not all(isinstance(text, str) for text in (reasoning, content, prompt)):
         raise LessonError(f"Reading {where}: prompt, reasoning and content are texts or left out.")
-    calls = tuple(_read_call(call, where) for call in message.get("tool_calls") or [])
+    read = [read_call(call) for call in message.get("tool_calls") or []]
+    calls = tuple(call for call in read if call is not None)
+    if len(calls) != len(read):
+        raise LessonError(f"Reading {where}: a tool call has a function with a name, and arguments that are a JSON object.")
     if not reasoning and not content and not calls:
         raise LessonError(f"Reading {where}: its message has neither reasoning nor content nor tool calls.")
     return Lesson(data["text"], reasoning, content, calls, prompt)
 
 
-def _read_call(data: Any, where: str) -> LessonCall:
+def read_text(message: Mapping[str, Any]) -> Any:
+    """Return the content of a message as a text, that of typed parts joined; what is neither is returned as it is."""
+    content = message.get("content") or ""
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    return content
+
+
+def read_call(data: Any, strict: bool = False) -> Call | None:
+    """Return a tool call of a message; None where it has no name, or arguments that are no JSON object, or its text if
+    that is ``strict``.
+    """
     function = data.get("function", data) if isinstance(data, Mapping) else None
-    arguments = function.get("arguments", {}) if isinstance(function, Mapping) else None
-    if isinstance(arguments, str):
-        arguments = read_arguments(arguments or "{}")
-    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str) or not isinstance(arguments, dict):
-        raise LessonError(f"Reading {where}: a tool call has a function with a name, and arguments that are a JSON object.")
-    return LessonCall(function["name"], arguments, str(data.get("id") or ""))
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        return None
+    given = function.get("arguments", {})
+    arguments = read_arguments(given or "{}") if isinstance(given, str) and not strict else given
+    return Call.of(function["name"], str(data.get("id") or ""), arguments) if isinstance(arguments, dict) else None

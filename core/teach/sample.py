@@ -1,152 +1,146 @@
 """The fields of an example, found in its text.
 
 What a message says is known, so each field is looked for in the form in which it may be written; what stands between two
-fields is structure. It becomes edges of a graph just as what stands between the fields of a render.
+fields is structure.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..ask.pieces import Field, Piece
-from ..ask.question import find_type
+from ..ask.question import Call
 from ..derive.arguments import find_encoded
 from ..derive.types import find_json
 from ..errors import LessonError
 from ..format import Codec, Json, Numeral, Text
-from .lesson import Lesson, LessonCall
+from ..schema import find_type
+from .lesson import Lesson
 
 RAW = Text()
-JSON_TEXT = Text(
-    (("\\\\", "\\"), ('\\"', '"'), ("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r"), ("\\b", "\b"), ("\\f", "\f"), ("\\/", "/")),
-    Numeral("utf-16", "\\u"),
-    True,
-)
+JSON_TEXT = Text(tuple((json.dumps(char)[1:-1], char) for char in '\\"\n\t\r\b\f'), Numeral("utf-16", "\\u"), True)
 PYTHON_TEXT = Text((("\\\\", "\\"), ("\\'", "'"), ("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r")), None, True)
 _JSON_WITHIN = Text((("\\\\", "\\"), ('\\"', '"')))
 
 
-class Place(NamedTuple):
-    """A field at its place in a text, how it is written, and of which call it is."""
+class Cut(NamedTuple):
+    """A field of an example at its place: its kind as of a node, of which call it is, how a value is written, its text and
+    the text before it; ``again`` where it repeats an earlier field of its call. ``"end"`` is the end of the example.
+    """
 
     start: int
     end: int
-    field: Field
-    codec: Codec | None = None
+    kind: str
     call: int | None = None
+    type: str = ""
+    codec: Codec | None = None
+    again: bool = False
     written: str = ""
+    before: str = ""
+
+    @property
+    def is_string(self) -> bool:
+        """Whether it is an argument that is a text."""
+        return self.kind == "value" and self.type == "string"
+
+    @property
+    def ends_entry(self) -> bool:
+        """Whether it is the last field of an argument."""
+        return self.kind == "value" or (self.kind == "key" and self.again)
 
 
-@dataclass(frozen=True)
-class Sample:
-    """A lesson cut into its fields, with the texts before them, and what stands behind the last."""
+def cut_lesson(lesson: Lesson, number: int, stops: Sequence[str]) -> tuple[Cut, ...]:
+    """Cut a lesson at its fields, up to what ends the turn; some examples have that, some do not.
 
-    lesson: Lesson
-    pieces: tuple[Piece, ...]
-    codecs: tuple[Codec | None, ...]
-    written: tuple[str, ...]
-    tail: str
-
-
-def cut_lesson(lesson: Lesson, number: int) -> Sample:
-    """Cut a lesson at its fields. Raises :class:`LessonError` where a field of its message is not in its text."""
-    places = sorted(_find_fields(lesson, number), key=lambda place: place.start)
-    places = [place for found in places for place in [*_find_repeats(lesson, places, found), found]]
-    places += _find_repeats(lesson, places, None)
-    pieces, at = [], 0
-    for place in places:
-        pieces.append(Piece(lesson.text[at : place.start], place.field, place.call))
-        at = place.end
-    written = tuple(lesson.text[place.start : place.end] for place in places)
-    return Sample(lesson, tuple(pieces), tuple(place.codec for place in places), written, lesson.text[at:])
+    Raises :class:`LessonError` where a field of its message is not in its text.
+    """
+    text = lesson.text
+    found = sorted(_find_fields(lesson, number))
+    last = max((cut.end for cut in found), default=0)
+    end = min((place for stop in stops if stop and (place := text.find(stop, last)) >= 0), default=len(text))
+    cuts: list[Cut] = []
+    for cut in (*found, Cut(end, end, "end")):
+        cuts += _find_repeats(text, cuts, cut.start)
+        cuts.append(cut)
+    places = zip((0, *(cut.end for cut in cuts)), cuts, strict=False)
+    return tuple(cut._replace(before=text[at : cut.start], written=text[cut.start : cut.end]) for at, cut in places)
 
 
-def _find_fields(lesson: Lesson, number: int) -> list[Place]:
+def _find_fields(lesson: Lesson, number: int) -> list[Cut]:
     """Find reasoning first, then content and calls, in either order."""
-    places, at = [], 0
-    beside = bool(lesson.calls)
+    cuts, at = [], 0
     for kind, text in (("reasoning", lesson.reasoning.strip()), ("content", lesson.content.strip())):
         start = lesson.text.find(text, at)
         if start < 0:
             raise LessonError(f"Reading example {number}: its {kind} does not stand in its text, or not in this order.")
         if text:
             at = start + len(text)
-            field = Field("reasoning" if kind == "reasoning" else "content", beside_calls=beside)
-            places.append(Place(start, at, field))
-    calls = _find_calls(lesson, at)
+            cuts.append(Cut(start, at, kind))
+    calls = _find_calls(lesson, at, len(lesson.text))
     if calls is None and lesson.content:
-        calls = _find_calls(lesson, places[0].end if lesson.reasoning else 0, places[-1].start)
+        calls = _find_calls(lesson, cuts[0].end if lesson.reasoning else 0, cuts[-1].start)
     if calls is None:
         raise LessonError(
             f"Reading example {number}: its calls do not all stand in its text, behind reasoning and beside content. Name, "
             "keys and values must be there as the message has them, and values inside values as JSON."
         )
-    return [*places, *calls]
+    return [*cuts, *calls]
 
 
-def _find_calls(lesson: Lesson, at: int, end: int | None = None) -> list[Place] | None:
-    found: list[Place] = []
+def _find_calls(lesson: Lesson, at: int, end: int) -> list[Cut] | None:
+    found: list[Cut] = []
     for number, call in enumerate(lesson.calls):
-        places = _find_call(lesson.text[:end], at, call, number)
-        if places is None:
+        cuts = _find_call(lesson.text[:end], at, call)
+        if cuts is None:
             return None
-        at = max(place.end for place in places)
-        found += places
+        at = max(cut.end for cut in cuts)
+        found += [cut._replace(call=number) for cut in cuts]
     return found
 
 
-def _find_call(text: str, at: int, call: LessonCall, number: int) -> list[Place] | None:
+def _find_call(text: str, at: int, call: Call) -> list[Cut] | None:
     """Find a call behind a place: its arguments, and name and id beside them."""
-    arguments = find_arguments(text, at, call)
+    arguments = _find_arguments(text, at, call)
     if arguments is None:
         return None
-    first = arguments[0].start if arguments else len(text)
-    last = arguments[-1].end if arguments else at
     found = list(arguments)
+    first, last = (arguments[0].start, arguments[-1].end) if arguments else (len(text), at)
     carried = bool(call.id) and call.name in call.id and call.id in text[at:]
     for kind, value in (("id", call.id), ("name", "" if carried else call.name)):
-        if not value:
-            continue
         place = text.rfind(value, at, first) if arguments else text.find(value, at)
         place = text.find(value, last) if place < 0 else place
-        if place >= 0 and not any(one.start <= place < one.end for one in found):
-            found.append(Place(place, place + len(value), Field("name" if kind == "name" else "id")))
-        elif kind == "name":
+        if value and place >= 0 and not any(cut.start <= place < cut.end for cut in found):
+            found.append(Cut(place, place + len(value), kind))
+        elif value and kind == "name":
             return None
-    return [place._replace(call=number) for place in found]
+    return found
 
 
-def find_arguments(text: str, at: int, call: LessonCall) -> list[Place] | None:
+def _find_arguments(text: str, at: int, call: Call) -> list[Cut] | None:
     """Find arguments behind a place: as JSON, as JSON in a JSON string, or entry by entry; None where they are not there."""
-    arguments, whole = call.arguments, Field("arguments")
+    arguments = call.object
     if not arguments:
         empty = re.compile(r"\{\s*\}").search(text, at)
-        return [Place(*empty.span(), whole, Json())] if empty else []
-    plain, within = find_json(text, arguments, at), find_encoded(text, arguments, _JSON_WITHIN, at)
-    for codec, span in ((Json(), plain), (Json(_JSON_WITHIN), within)):
+        return [Cut(*empty.span(), "arguments", codec=Json())] if empty else []
+    spans = find_json(text, arguments, at), find_encoded(text, arguments, _JSON_WITHIN, at)
+    for codec, span in zip((Json(), Json(_JSON_WITHIN)), spans, strict=True):
         if span is not None:
-            return [Place(*span, whole, codec)]
-    places: list[Place] = []
-    at = _skip_name(text, at, call)
+            return [Cut(*span, "arguments", codec=codec)]
+    name = text.find(call.name, at)
+    keys = [place for key in arguments if (place := _find_word(text, key, at)) >= 0]
+    if keys and 0 <= name <= min(keys):  # a key may be a word in the name
+        at = name + len(call.name)
+    cuts: list[Cut] = []
     for key in sorted(arguments, key=lambda key: _find_word(text, key, at)):  # some templates sort them
         start = _find_word(text, key, at)
         value = _find_value(text, start + len(key), arguments[key]) if start >= 0 else None
         if value is None:
             return None
-        places += [Place(start, start + len(key), Field("key", find_type(arguments[key]))), value]
+        cuts += [Cut(start, start + len(key), "key"), value]
         at = value.end
-    return places
-
-
-def _skip_name(text: str, at: int, call: LessonCall) -> int:
-    """Return where the name of a call ends, if it stands first: a key may be a word in it."""
-    place = text.find(call.name, at)
-    first = min((found for key in call.arguments if (found := _find_word(text, key, at)) >= 0), default=-1)
-    return place + len(call.name) if 0 <= place <= first else at
+    return cuts
 
 
 def _find_word(text: str, word: str, at: int) -> int:
@@ -154,21 +148,20 @@ def _find_word(text: str, word: str, at: int) -> int:
     return found.start() if found else -1
 
 
-def _find_value(text: str, at: int, value: Any) -> Place | None:
+def _find_value(text: str, at: int, value: Any) -> Cut | None:
     """Find a value behind its key, in the form that stands nearest."""
-    field = Field("value", find_type(value))
+    kind = find_type(value)
     if isinstance(value, (list, dict)):
         span = find_json(text, value, at)
-        return Place(*span, field, Json()) if span else None
-    best: Place | None = None
+        return Cut(*span, "value", type=kind, codec=Json()) if span else None
+    found: list[Cut] = []
     for written, codec in _list_forms(value):
         start = (text.find(written, at) if isinstance(value, str) else _find_word(text, written, at)) if written else -1
-        if start >= 0 and (best is None or start < best.start):
-            best = Place(start, start + len(written), field, codec)
-    if best is not None and best.codec is RAW:
-        around = text[best.start - 1 : best.start] + text[best.end : best.end + 1]
-        best = best._replace(codec={'""': JSON_TEXT, "''": PYTHON_TEXT}.get(around, RAW))
-    return best
+        if start >= 0:
+            around = text[start - 1 : start] + text[start + len(written) : start + len(written) + 1]
+            quoted = {'""': JSON_TEXT, "''": PYTHON_TEXT}.get(around, RAW) if codec is RAW else codec
+            found.append(Cut(start, start + len(written), "value", type=kind, codec=quoted))
+    return min(found, key=lambda cut: cut.start, default=None)
 
 
 def _list_forms(value: Any) -> Iterator[tuple[str, Codec | None]]:
@@ -182,20 +175,16 @@ def _list_forms(value: Any) -> Iterator[tuple[str, Codec | None]]:
         yield repr(value), None
 
 
-def _find_repeats(lesson: Lesson, places: list[Place], following: Place | None) -> list[Place]:
-    """Find name and key of a call repeated in the text before a field (behind the last, where there is none)."""
-    before = [place for place in places if following is None or place.start < following.start]
+def _find_repeats(text: str, before: Sequence[Cut], end: int) -> list[Cut]:
+    """Find name and key of a call repeated between its last field and a place."""
     if not before or before[-1].call is None:
         return []
     last = before[-1]
-    start, end = last.end, following.start if following else len(lesson.text)
-    found: list[Place] = []
-    ours = [place for place in reversed(before) if place.call == last.call and not place.field.again]
+    found: list[Cut] = []
     for kind in ("name", "key"):
-        known = next((place for place in ours if place.field.kind == kind), None)
-        word = lesson.text[known.start : known.end] if known else ""
-        place = _find_word(lesson.text[:end], word, start) if len(word) > 1 else -1
-        if place >= 0 and not any(one.start <= place < one.end for one in found):
-            again = Field("name", again=True) if kind == "name" else Field("key", again=True)
-            found.append(Place(place, place + len(word), again, None, last.call))
+        ours = [cut for cut in before if cut.call == last.call and cut.kind == kind and not cut.again]
+        word = text[ours[-1].start : ours[-1].end] if ours else ""
+        place = _find_word(text[:end], word, last.end) if len(word) > 1 else -1
+        if place >= 0 and not any(cut.start <= place < cut.end for cut in found):
+            found.append(Cut(place, place + len(word), kind, last.call, again=True))
     return sorted(found)

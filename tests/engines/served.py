@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -83,13 +83,15 @@ def serve_subject(
     *,
     real: bool = False,
     options: Sequence[str] = (),
+    prepare: Callable[[Path], None] = lambda model: None,
 ) -> Iterator[Served]:
     """A server for a template, with our parsers or the named ones; the end of its log is shown where it died meanwhile.
 
-    It is started with the engine's `options` as well.
+    It is started with the engine's `options` as well, and the model's folder is first `prepare`d.
     """
     subject = load_subject(TEMPLATES[shape])
     model = make_model(subject.source, folder / "model", markers=markers, eos=subject.eos)
+    prepare(model)
     start = engine.serve_real if real else engine.serve
     with start(model, folder / "log", parsers=parsers, options=options) as server:
         try:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,8 +19,13 @@ pytest.importorskip("anthropic", reason="this is not the environment of an engin
 from cases import FEW, TEMPLATES, Case, count_calls, list_needles
 from conversations import JsonObject
 from judge import find_fault
-from served import Served
+from served import Served, serve_subject
 from splitting import find_common_start
+
+from chat_autoparser.show.command import main
+
+if TYPE_CHECKING:
+    from engines import Engine
 
 
 def make_param(shape: str, markers: str) -> Any:
@@ -211,6 +217,20 @@ def test_a_begun_answer_is_continued(served: Served, stream: bool) -> None:
     message: JsonObject = {"reasoning_content": None, "content": rest, "tool_calls": []}
     continued = replace(case, messages=messages, text=rest, expected=message, options=options)
     assert served.find_fault(continued, stream=stream) is None
+
+
+def test_a_stored_certificate_is_taken_instead_of_an_analysis(engine: Engine, tmp_path: Path) -> None:
+    """What is read is what it says, and the log says that it was taken."""
+    with serve_subject(engine, "tagged arguments", "special", tmp_path, prepare=certify) as served:
+        case = find_case(served, "content, call", "call")
+        assert served.find_fault(case, stream=True) is None
+        log = served.server.log.read_text("utf-8", "replace")
+        assert "certified in chat_autoparser.json" in log
+        assert "chat_autoparser.json is not used" not in log
+
+
+def certify(model: Path) -> None:
+    assert main(["certify", str(model)]) == 0
 
 
 # What models write that no template renders

@@ -411,13 +411,16 @@ def test_auto_is_the_template_in_force(resolve: Any) -> None:
     assert resolve(load(JSON_IN_TAGS).source) == (NAME, NAME)
 
 
+@pytest.mark.parametrize("doubted", ["reasoning", "reasoning content tools"])
 @pytest.mark.parametrize("own", ["engines-own", None])
 def test_what_is_not_proven_is_ours_only_where_nobody_else_knows(
-    own: str | None, resolve: Any, monkeypatch: pytest.MonkeyPatch
+    own: str | None, doubted: str, resolve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And where the engine knows both parts, both are read by parsers of one origin."""
+
     def doubt(*args: Any) -> Any:
         format = derive(*args)
-        parts = tuple((part, "partly proven") for part, _ in format.verdict.parts)
+        parts = tuple((part, "partly proven" if part in doubted else how) for part, how in format.verdict.parts)
         return replace(format, verdict=replace(format.verdict, parts=parts))
 
     derive = formats.derive_format

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..format import ChatFormat
 from ..format.view import Marker
-from .describe import show_call
 from .spans import make_visible, show_text
 from .verdict import list_doubts, summarise
+from .words import show_call
 
 
 def summarise_format(format: ChatFormat) -> list[str]:

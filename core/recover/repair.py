@@ -1,0 +1,192 @@
+"""Values that are almost JSON, made valid: what people write in Python or by hand.
+
+Read are strings in either quotes, also with raw line breaks and with escapes that JSON does not have, the words of Python,
+tuples and sets as lists, keys without quotes, commas too many, and numbers with a plus or a dot at one end. What is valid stays as
+it is written, white space included. Nothing is guessed: a bracket or a quote that is missing makes the whole no value.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from json.encoder import encode_basestring
+
+DEPTH = 128  # brackets within each other
+
+_BLANK = re.compile(r"\s*")
+_PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
+_LOOSE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
+_WORD = re.compile(r"[^\W\d]\w*")
+_WORDS = {"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
+_STRING = {sign: re.compile(rf"[^{sign}\\]*(?:\\.[^{sign}\\]*)*{sign}", re.DOTALL) for sign in "\"'"}
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\n|.)", re.DOTALL)
+_KNOWN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'", "\n": ""}
+_CLOSERS = {"{": "}", "[": "]", "(": ")"}
+
+
+class _BrokenError(ValueError):
+    """The text is no value."""
+
+
+def repair(text: str) -> str | None:
+    """Return a text as valid JSON; None where it is no value of any kind. Linear in its length."""
+    try:
+        reader = _Reader(text)
+        reader.read(DEPTH)
+        reader.skip()
+    except (_BrokenError, RecursionError):
+        return None
+    return "".join(reader.out) if reader.at == len(text) else None
+
+
+def read_literal(text: str, at: int) -> tuple[int, str] | None:
+    """Return the place behind a value that begins at a place, and its JSON; None where none begins there or it does not end."""
+    try:
+        reader = _Reader(text, at)
+        reader.read(DEPTH)
+    except (_BrokenError, RecursionError):
+        return None
+    return reader.at, "".join(reader.out)
+
+
+def unquote(text: str) -> str:
+    """Return what the inside of a string stands for, in Python or JSON; escapes that neither has stand for themselves."""
+    return _join_halves(_ESCAPE.sub(lambda found: _read_escape(found[1]), text)) if "\\" in text else text
+
+
+def _read_escape(written: str) -> str:
+    if len(written) > 1:
+        return chr(int(written[1:], 16))
+    return _KNOWN.get(written, "\\" + written)
+
+
+def _join_halves(text: str) -> str:
+    """Join the two halves of a character that was written as two numbers."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if re.search("[\ud800-\udfff]", text) else text
+
+
+class _Reader:
+    """Reads one value from a place, writing it as JSON."""
+
+    def __init__(self, text: str, at: int = 0) -> None:
+        self.text = text
+        self.at = at
+        self.out: list[str] = []
+
+    def skip(self) -> None:
+        """Pass white space on."""
+        found = _BLANK.match(self.text, self.at)
+        if found and found.end() > self.at:
+            self.out.append(re.sub(r"[^ \t\r\n]", " ", found[0]))
+            self.at = found.end()
+
+    def read(self, depth: int) -> None:
+        """Read a value of any kind."""
+        self.skip()
+        sign = self.text[self.at : self.at + 1]
+        if sign in _CLOSERS and depth:
+            self._read_container(sign, depth)
+        elif sign in ('"', "'") and sign:
+            self._read_string(sign)
+        else:
+            self._read_scalar()
+
+    def _read_string(self, sign: str) -> None:
+        found = _STRING[sign].match(self.text, self.at + 1)
+        if found is None:
+            raise _BrokenError
+        written = self.text[self.at : found.end()]
+        self.at = found.end()
+        self.out.append(written if sign == '"' and _is_valid(written) else encode_basestring(unquote(written[1:-1])))
+
+    def _read_scalar(self) -> None:
+        for pattern in (_PLAIN, _LOOSE):
+            number = pattern.match(self.text, self.at)
+            if number:
+                self.out.append(number[0] if pattern is _PLAIN else _write_number(number[0]))
+                self.at = number.end()
+                return
+        word = _WORD.match(self.text, self.at)
+        if word is None or word[0] not in _WORDS:
+            raise _BrokenError
+        self.out.append(_WORDS[word[0]])
+        self.at = word.end()
+
+    def _read_container(self, sign: str, depth: int) -> None:
+        """Read a list or an object; a brace whose first item has no colon is a set."""
+        self.at += 1
+        place = len(self.out)
+        self.out.append("")
+        keyed = sign == "{"
+        items = 0
+        while True:
+            self.skip()
+            if self.text.startswith(_CLOSERS[sign], self.at):
+                break
+            if items and not self._pass_comma(sign):
+                break
+            if keyed and items == 0:
+                keyed = self._is_entry(depth)
+            if keyed:
+                self._read_key()
+            self.read(depth - 1)
+            items += 1
+        self.at += 1
+        self.out[place] = "{" if keyed else "["
+        self.out.append("}" if keyed else "]")
+
+    def _pass_comma(self, sign: str) -> bool:
+        """Pass the comma before the next item on; one before the closer is left out, and False says so."""
+        if not self.text.startswith(",", self.at):
+            raise _BrokenError
+        self.at += 1
+        blank = _BLANK.match(self.text, self.at)
+        end = blank.end() if blank else self.at
+        if self.text.startswith(_CLOSERS[sign], end):
+            self.at = end
+            return False
+        self.out.append(",")
+        self.skip()
+        return True
+
+    def _is_entry(self, depth: int) -> bool:
+        word = _WORD.match(self.text, self.at)
+        if word is not None:
+            return bool(re.match(r"\s*:", self.text[word.end() : word.end() + 64]))
+        ahead = _Reader(self.text, self.at)
+        ahead.read(min(depth - 1, 1))
+        ahead.skip()
+        return self.text.startswith(":", ahead.at)
+
+    def _read_key(self) -> None:
+        self.skip()
+        word = _WORD.match(self.text, self.at)
+        if word is not None:
+            self.out.append(encode_basestring(word[0]))
+            self.at = word.end()
+        else:
+            sign = self.text[self.at : self.at + 1]
+            if sign not in ('"', "'") or not sign:
+                raise _BrokenError
+            self._read_string(sign)
+        self.skip()
+        if not self.text.startswith(":", self.at):
+            raise _BrokenError
+        self.out.append(":")
+        self.at += 1
+
+
+def _is_valid(written: str) -> bool:
+    try:
+        json.loads(written)
+    except ValueError:
+        return False
+    return True
+
+
+def _write_number(written: str) -> str:
+    """Return a number as JSON writes it, every digit kept."""
+    sign, digits = ("-" if written[0] == "-" else ""), written.lstrip("+-")
+    whole, mark, power = re.sub("[eE]", "e", digits).partition("e")
+    before, dot, after = whole.partition(".")
+    return f"{sign}{before.lstrip('0') or '0'}{f'.{after or 0}' if dot else ''}{mark}{power}"

@@ -1,0 +1,77 @@
+"""What reads an output where one parser does not read all of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..delta import Delta
+
+if TYPE_CHECKING:
+    from ..parse import ReasoningSplitter
+
+
+class Rest:
+    """Hands text on: as reasoning where that was ``thinking``, else as content. Calls are those that were seen before."""
+
+    in_call = False
+    holds_back = False
+
+    def __init__(self, thinking: bool = False, incomplete: frozenset[int] = frozenset(), calls: int = 0) -> None:
+        self.in_reasoning = thinking
+        self.incomplete_calls = incomplete
+        self.calls_seen = calls
+
+    def feed(self, text: str) -> list[Delta]:
+        """Hand a piece on."""
+        return [Delta("reasoning" if self.in_reasoning else "content", text)] if text else []
+
+    def finish(self) -> list[Delta]:
+        """Return nothing."""
+        return []
+
+
+class SplitReader:
+    """Reads the reasoning with a splitter, and what is behind it with another parser; without one, that is content."""
+
+    def __init__(self, splitter: ReasoningSplitter, behind: Any = None) -> None:
+        self._splitter = splitter
+        self._behind: Any = Rest() if behind is None else behind
+
+    @property
+    def in_reasoning(self) -> bool:
+        """Whether the next character is read as reasoning."""
+        return self._splitter.in_reasoning
+
+    @property
+    def in_call(self) -> bool:
+        """Whether the next character stands inside a call."""
+        return bool(self._behind.in_call)
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether what was fed last may yet turn out to be structure."""
+        return bool(self._splitter.holds_back or self._behind.holds_back)
+
+    @property
+    def incomplete_calls(self) -> frozenset[int]:
+        """The numbers of the calls that have no end."""
+        found: frozenset[int] = self._behind.incomplete_calls
+        return found
+
+    @property
+    def calls_seen(self) -> int:
+        """How many calls have begun."""
+        return int(self._behind.calls_seen)
+
+    def feed(self, text: str) -> list[Delta]:
+        """Read a piece."""
+        return self._sort(*self._splitter.feed(text))
+
+    def finish(self) -> list[Delta]:
+        """Say that the output has ended."""
+        deltas: list[Delta] = self._sort(*self._splitter.finish())
+        return deltas + self._behind.finish()
+
+    def _sort(self, reasoning: str, rest: str) -> list[Delta]:
+        deltas = [Delta("reasoning", reasoning)] if reasoning else []
+        return deltas + self._behind.feed(rest) if rest else deltas
