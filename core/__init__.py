@@ -20,7 +20,9 @@ says what of it was proven by reading back what the template renders.
 * Questions to a template: :func:`load_renderer`, :class:`Renderer`, :class:`Budget` (their bounds).
 * Holding a model to its format: :func:`build_structural_tag`, :func:`build_text_grammar`.
 * Conversations: :func:`check_conversation`, :func:`check_roundtrips`, :func:`bridge`, :func:`attribute`,
-  :func:`find_written`.
+  :func:`find_written`, :func:`mark_tokens`.
+* Stored formats: :meth:`ChatFormat.to_dict`; with the proof, for one template: :func:`make_certificate`,
+  :func:`load_certificate`. For transformers: :func:`compare_response_template`.
 * A template that is silent: :class:`Lesson`, :func:`load_lessons`, and the argument ``examples`` of :func:`analyze`.
 * Everything that is raised on purpose is an :class:`AutoparserError`.
 
