@@ -74,7 +74,8 @@ def make_reads(format: ChatFormat) -> dict[str, Read]:
         def read(text: str, tools: Any, prompt: str) -> Mapping[str, Any]:
             parser = format.parser(tools, prompt)
             deltas = [delta for piece in cut(text) for delta in parser.feed(piece)]
-            return fold_deltas([*deltas, *parser.finish()])
+            message = fold_deltas([*deltas, *parser.finish()])
+            return {**message, "recoveries": [name for name, _ in parser.recoveries]} if parser.recoveries else message
 
         return read
 

@@ -188,6 +188,11 @@ class ToolSet:
     def __bool__(self) -> bool:
         return bool(self.tools)
 
+    def find_property(self, key: str) -> Schema:
+        """Return the schema of a property of whatever tool: what all that declare it say of its types."""
+        found = [s.get_property(key) for name in self.tools if key in (s := self.get_parameters(name)).list_properties()]
+        return found[0] if len({schema.get_types() for schema in found}) == 1 else UNKNOWN
+
     def get_parameters(self, name: str) -> Schema:
         """Return the schema of a tool's arguments."""
         function = self.tools.get(name)

@@ -142,7 +142,7 @@ def _compare_call(case: JsonObject, call: JsonObject, wanted: JsonObject) -> str
     got = _load(written)
     if got is _BROKEN or expected is _BROKEN:
         return "arguments are no JSON"
-    return None if is_same(got, expected) and (not isinstance(got, dict) or list(got) == list(expected)) else "arguments"
+    return None if is_same(got, expected) and (not isinstance(got, dict) or list(got) == list(expected or ())) else "arguments"
 
 
 _BROKEN = object()

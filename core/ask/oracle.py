@@ -150,7 +150,7 @@ def _split(text: str, prompt: Prompt, question: Question) -> Turn | None:
     header = _find_beginning(list_tokens(added), region)
     if header:
         return Turn(header, rest[region.rfind(header) + len(header) :], False)
-    return Turn(added, followed, False) if followed else None
+    return Turn("" if added.strip() else added, followed, False) if followed else None
 
 
 def _cut_asked(text: str, prompt: str) -> tuple[str, str]:

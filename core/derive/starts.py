@@ -68,17 +68,18 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | 
     If what it has beyond the header ends reasoning, it is as if the header had been printed; if it does not, reasoning is
     open.
     """
-    headers = sorted((each for each in shown if each.strip() and each in prompt), key=len, reverse=True)
-    beyond = {header: prompt.rpartition(header)[2] for header in headers}
+    headers = sorted((each for each in shown if each.strip() and each in prompt), key=len, reverse=True) or [""]
+    beyond = {header: prompt[prompt.rfind(header) + len(header) :] for header in headers}
     ends = hidden.ends if hidden else _list_reasoning_ends(draft, shown)
-    opened = any(rest.strip() for rest in beyond.values()) or not headers
+    opened = any(rest.strip() for rest in beyond.values())
     if opened and ends and not any(end in rest for end in ends for rest in beyond.values()):
         return {Link("", _REASONING): None, Link("", _REASONING._replace(beside_calls=True)): None}
     found: Links = {}
     for header in headers:
-        links = {link: None for link in shown[header] if link.target.kind != "reasoning"}
-        found |= _give_back(links, header, beyond[header], ends)
-    return found or {link: None for links in shown.values() for link in links}
+        links = shown.get(header) or {link: None for links in shown.values() for link in links}
+        plain: Links = {link: None for link in links if link.target.kind != "reasoning"}
+        found |= _give_back(plain, header, beyond[header], ends)
+    return found or {link: None for links in shown.values() for link in links if link.target.kind != "reasoning"}
 
 
 def _give_back(links: Links, header: str, beyond: str, ends: Iterable[str]) -> Links:

@@ -148,9 +148,14 @@ class Lookahead:
     def _try_end(self, rule: Rule, at: int, final: bool, found: Landing | None = None) -> Landing | object | None:
         """Match the end of the turn, which is one only where nothing follows."""
         constant = rule.constant
-        end = constant.match_core(self.buffer, at if constant.firm else skip_blank(self.buffer, at), final)
+        place = at if constant.firm else skip_blank(self.buffer, at)
+        end = constant.match_core(self.buffer, place, final and not rule.cut)
+        if end == NO and constant.lead:
+            end = constant.match_exactly(self.buffer, at, final)
+        if end == MORE and final and at < len(self.buffer) and self.fresh:
+            end = len(self.buffer)
         if end < 0:
-            return WAIT if end == MORE else None
+            return WAIT if end == MORE and not final else None
         if skip_blank(self.buffer, end) < len(self.buffer):
             return None
         if not final:
@@ -314,7 +319,7 @@ class Lookahead:
         for rule in here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign):
             constant, trail = rule.constant, ""
             if rule.kind == "end" and here.spot.graph == TURN:
-                landing = self._try_end(rule, skip_blank(self.buffer, at), final, here)
+                landing = self._try_end(rule, skip_blank(self.buffer, at) if constant.core else at, final, here)
                 if landing is WAIT:
                     more = True
                 elif landing is not None:

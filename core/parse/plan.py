@@ -120,6 +120,7 @@ class Plan:
         if not texts:
             return None
         close = cut_common_start(texts)
+        close = close.rstrip() or close  # where a turn ends, layout may be cut off
         if is_firm(close) or is_delimited(node) or (close.strip() and (is_quoted(node) or node.kind in _SHORT)):
             return close
         return None
@@ -287,7 +288,10 @@ class Plan:
                 if not self._is_leaving(edge):
                     continue
                 if self.nodes[TURN, edge.target].kind == "end":
-                    rules += self._list_cut_ends(write_parts(edge), True)
+                    text = write_parts(edge)
+                    rules += self._list_cut_ends(text, True)
+                    blank = [text[: text.index(stop)] for stop in self.stops if stop in text and node.kind in _SHORT]
+                    rules += [Rule(read_parts(cut), (Node("end", "end"),)) for cut in blank if cut.isspace()]
                 else:
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
             return rules + (self._list_skipping_closes(node) if certain else [])
@@ -353,7 +357,7 @@ class Plan:
                         continue
                     rest = write_parts(edge)[len(close) :]
                     if target.kind == "end":
-                        rules += [*self._list_cut_ends(rest, True), Rule(read_parts(rest), (AFTER,))]
+                        rules += [Rule(read_parts(rest), (Node("end", "end"),), cut=True), Rule(read_parts(rest), (AFTER,))]
                     else:
                         rules.append(Rule(read_parts(rest), (target,), edge.opens_call))
             if self.section_close.strip():
@@ -372,7 +376,8 @@ class Plan:
     def _list_empty_sections(self, target: Node) -> list[Rule]:
         """Return what opens calls with what closes them behind it, and nothing between."""
         opening = {text[:place].rstrip() for text, _ in self.openers for place in (*find_boundaries(text), len(text))}
-        closing = {close.strip()[place:].strip() for close in [*self.closes.values(), self.section_close] if close for place in find_boundaries(close.strip())}
+        closes = {(close or "").strip() for close in [*self.closes.values(), self.section_close]}
+        closing = {close[place:].strip() for close in closes for place in find_boundaries(close)}
         opening = {text.rstrip("[{(").rstrip() for text in opening if is_marked(text)}
         empty = "no call between marks"
         pairs = [(start, end) for start in sorted(opening) for end in sorted(closing) if is_marked(start) and is_marked(end)]

@@ -14,12 +14,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..ask.oracle import Oracle, Turn
+from ..ask.pieces import list_tokens
 from ..ask.question import Call, Question, build_tools
 from ..derive.driver import Derivation
 from ..errors import BudgetError
 from ..format import Counterexample, Start, TurnGraph, Verdict
+from ..schema import find_type
 from .cases import Case, draw_cases
-from .message import Message, compare, find_expected, write_message
+from .message import Message, compare, find_expected, squash, write_message
 
 Tools = Sequence[Mapping[str, Any]]
 Read = Callable[[str, "Tools | None", str], Mapping[str, Any]]
@@ -35,6 +37,8 @@ class _Tally:
     results: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
     failures: list[Counterexample] = field(default_factory=list)
     shown: set[str] = field(default_factory=set)
+    inferred: set[Start] = field(default_factory=set)
+    unknown: set[Start] = field(default_factory=set)
     alike: int = 0
     stopped: bool = False
     exhausted: str = ""
@@ -55,6 +59,8 @@ def prove(
         for case in cases:
             for turn, prompt in _render(oracle, graph, case):
                 _check(case, turn, prompt, oracle, reads, tally)
+            if case.question.reasoning and case.question.content:
+                _check_inferred(case, oracle, graph, reads, tally)
             if len(tally.failures) >= patience:
                 tally.stopped = True
                 break
@@ -72,20 +78,42 @@ def prove(
 
 
 def _render(oracle: Oracle, graph: TurnGraph, case: Case) -> Iterator[tuple[Turn, str]]:
-    """Render a case; return the turn with each prompt behind which a model may write it, with the end of the turn and
-    without."""
+    """Render a case; return the turn with each prompt behind which a model may write it, with the end of the turn,
+    without, and cut before the last mark: a server may end it anywhere there."""
     turn = oracle.ask_turn(case.question, case.shape)
     if turn is None:
         return
-    texts = dict.fromkeys([_cut_end(turn.text, graph, case.question), _cut_behind(turn.text, graph, case.question)])
+    texts = [_cut_end(turn.text, graph, case.question), _cut_behind(turn.text, graph, case.question)]
+    texts += [_cut_mark(turn.text, graph, case.question)] if case.question.calls else []
     asked = oracle.ask_prompt(case.question, case.shape)
     before = asked.before if asked else ""
-    for text in texts:
+    for text in dict.fromkeys(texts):
         yield turn._replace(text=text), before + turn.prompt
     start = asked and next((start for start in graph.starts if start.prompt == asked.added), None)
-    inferred = start is not None and not start.shown and not turn.exact and case.question.reasoning is None
-    if asked and start and inferred and _is_closed(start, graph):
-        yield turn._replace(text=next(iter(texts))), asked.whole
+    if asked and start and not start.shown and not turn.exact and case.question.reasoning is None and _is_closed(start, graph):
+        yield turn._replace(text=texts[0]), asked.whole
+
+
+def _render_behind(oracle: Oracle, graph: TurnGraph, case: Case) -> tuple[Turn, str] | None:
+    """Return what a model may write behind a prompt that no turn shows, and the prompt; None where that is not known.
+
+    Where the prompt ends as a turn does before reasoning, a model goes on with reasoning; where it ends as a turn with
+    reasoning does before what follows, with that.
+    """
+    asked, turn = oracle.ask_prompt(case.question, case.shape), oracle.ask_turn(case.question, case.shape)
+    reasoning, content = case.question.reasoning or "", case.question.content or ""
+    if asked is None or turn is None or not 0 <= turn.text.find(reasoning) < turn.text.rfind(content):
+        return None
+    text = _cut_end(turn.text, graph, case.question)
+    before, behind = text[: text.find(reasoning)], text.find(reasoning) + len(reasoning)
+    whole = squash(asked.whole)
+    for place in range(text.rfind(content), behind, -1):
+        closed = squash(before + text[behind:place])
+        if text[behind:place].strip() and whole.endswith((squash(turn.prompt) + closed) if not before.strip() else closed):
+            return turn._replace(text=text[place:]), asked.whole
+    if before.strip() and whole.endswith(squash(before)):
+        return turn._replace(text=text[len(before) :]), asked.whole
+    return None
 
 
 def _is_closed(start: Start, graph: TurnGraph) -> bool:
@@ -93,11 +121,22 @@ def _is_closed(start: Start, graph: TurnGraph) -> bool:
     return bool(start.edges) and all(graph.turn.node(edge.target).kind != "reasoning" for edge in start.edges)
 
 
+def _cut_mark(text: str, graph: TurnGraph, question: Question) -> str:
+    """Return a turn up to the last mark of what ends it: what is taken for its end may have more than one."""
+    stop = _find_stop(text, graph, question)
+    place = len(text)
+    for token in reversed(list_tokens(text[stop[0] :] if stop else "")):
+        place -= len(token)
+        if len(token) > 2 and not token.isalnum():
+            return text[:place]
+    return text
+
+
 def _find_last_field(text: str, question: Question) -> int:
     """Return where the last known piece of a field ends."""
     pieces = [question.content, question.reasoning, *(word for call in question.calls for word in (call.name, call.id))]
     pieces += [text for call in question.calls for text in _list_strings(call.object)]
-    return max((text.rfind(piece) + len(piece) for piece in pieces if piece and piece in text), default=0)
+    return max((text.rfind(piece) + len(piece) for piece in pieces if piece and len(piece) > 3 and piece in text), default=0)
 
 
 def _list_strings(value: Any) -> Iterator[str]:
@@ -150,6 +189,20 @@ def _check(case: Case, turn: Turn, prompt: str, oracle: Oracle, reads: Mapping[s
             return
 
 
+def _check_inferred(case: Case, oracle: Oracle, graph: TurnGraph, reads: Mapping[str, Read], tally: _Tally) -> None:
+    """Check what may follow a prompt that no turn shows."""
+    asked = oracle.ask_prompt(case.question, case.shape)
+    start = asked and next((start for start in graph.starts if start.prompt == asked.added), None)
+    if start is None or start.shown:
+        return
+    found = _render_behind(oracle, graph, case)
+    if found is None:
+        tally.unknown.add(start)
+    else:
+        tally.inferred.add(start)
+        _check(case, *found, oracle, reads, tally)
+
+
 def _is_excusable(expected: Message, message: Mapping[str, Any]) -> bool:
     """Whether no structure was taken for text: a whole turn that is read as content always renders as it stood."""
     calls = message.get("tool_calls") or []
@@ -171,7 +224,7 @@ def _is_alike(case: Case, turn: Turn, message: Mapping[str, Any], oracle: Oracle
             arguments = json.loads(call["function"]["arguments"])
         except ValueError:
             return False
-        if not isinstance(arguments, dict):
+        if not isinstance(arguments, dict) or (number < len(given) and not _is_typed(arguments, given[number].object)):
             return False
         ident = call.get("id") if call.get("id") and call["id"] in turn.text else own
         calls.append(Call.of(call["function"]["name"], ident, arguments))
@@ -182,7 +235,13 @@ def _is_alike(case: Case, turn: Turn, message: Mapping[str, Any], oracle: Oracle
         calls=tuple(calls),
     )
     again = oracle.ask_turn(question, case.shape)
-    return again is not None and (again.prompt, again.text[: len(turn.text)].rstrip()) == (turn.prompt, turn.text.rstrip())
+    return again is not None and again == oracle.ask_turn(case.question, case.shape)
+
+
+def _is_typed(arguments: Mapping[str, Any], declared: Mapping[str, Any]) -> bool:
+    """Whether arguments have the types of the tool's schema, which tell what a text alone may not; null is of any."""
+    pairs = [(value, declared[key]) for key, value in arguments.items() if declared.get(key) is not None]
+    return all(find_type(value) == find_type(wanted) for value, wanted in pairs)
 
 
 def _make_counterexample(
@@ -206,6 +265,8 @@ def _judge(part: str, derivation: Derivation, tally: _Tally) -> str:
     if part == "reasoning" and derivation.hidden:
         return "not established"
     if tally.exhausted:
+        return "partly proven" if any(results) else "not established"
+    if part == "reasoning" and tally.unknown - tally.inferred and not failed:
         return "partly proven" if any(results) else "not established"
     if part not in tally.shown:
         return "not established" if tally.stopped or (part == "tools" and derivation.offers_tools) else "absent"

@@ -70,7 +70,8 @@ class SplitReader:
     def finish(self) -> list[Delta]:
         """Say that the output has ended."""
         deltas: list[Delta] = self._sort(*self._splitter.finish())
-        return deltas + self._behind.finish()
+        deltas += self._behind.finish()
+        return deltas
 
     def _sort(self, reasoning: str, rest: str) -> list[Delta]:
         deltas = [Delta("reasoning", reasoning)] if reasoning else []
