@@ -60,9 +60,7 @@ def start(*arguments: str | Path, **streams: Any) -> subprocess.Popen[bytes]:
     """Start the command as a process of its own, which an interrupt reaches even if these tests run in the background."""
     called = [sys.executable, "-m", "chat_autoparser", *map(str, arguments)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
-    return subprocess.Popen(
-        called, cwd=ROOT / "tests", env={**os.environ, "PYTHONUTF8": "1"}, preexec_fn=_heed_interrupts, **pipes
-    )
+    return subprocess.Popen(called, cwd=ROOT / "tests", env={**os.environ, "PYTHONUTF8": "1"}, preexec_fn=_heed_interrupts, **pipes)
 
 
 def _heed_interrupts() -> None:
@@ -136,9 +134,7 @@ def test_parse_prints_the_message(monkeypatch: pytest.MonkeyPatch, capsys: Strea
         "role": "assistant",
         "content": "Here.",
         "reasoning_content": "Ünïque thoughts.",
-        "tool_calls": [
-            {"type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Oslo", "days": 3}'}}
-        ],
+        "tool_calls": [{"type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Oslo", "days": 3}'}}],
     }
 
 
@@ -177,9 +173,7 @@ def test_parse_says_when_a_call_is_incomplete(monkeypatch: pytest.MonkeyPatch, c
     assert said == "chat-autoparser: note: the tool call to get_weather is incomplete, before its arguments\n"
 
 
-def test_parse_says_what_there_is_of_an_incomplete_call(
-    monkeypatch: pytest.MonkeyPatch, capsys: Streams, tmp_path: Path
-) -> None:
+def test_parse_says_what_there_is_of_an_incomplete_call(monkeypatch: pytest.MonkeyPatch, capsys: Streams, tmp_path: Path) -> None:
     parameters = {"type": "object", "properties": {"city": {"type": "string"}}}
     tools = tmp_path / "tools.json"
     tools.write_text(json.dumps([{"type": "function", "function": {"name": "get_weather", "parameters": parameters}}]))
@@ -255,9 +249,7 @@ def test_check_of_proven_templates(tmp_path: Path, capsys: Streams) -> None:
 
 
 def test_check_of_a_template_that_is_not_proven(capsys: Streams, monkeypatch: pytest.MonkeyPatch) -> None:
-    verdict = dataclasses.replace(
-        PROVEN, parts=(("reasoning", "proven"), ("content", "proven"), ("tools", "not established"))
-    )
+    verdict = dataclasses.replace(PROVEN, parts=(("reasoning", "proven"), ("content", "proven"), ("tools", "not established")))
     monkeypatch.setattr(command, "analyze", lambda renderer: dataclasses.replace(analyze(renderer), verdict=verdict))
     assert run("check", DEMO) == 1
     out = capsys.readouterr().out
@@ -559,10 +551,17 @@ def test_round_trips_are_told(capsys: Streams) -> None:
 # The library's own front
 
 
-@pytest.mark.parametrize("tools", ["x", b"x", {"type": "function"}])
+@pytest.mark.parametrize("tools", ["x", b"x", {"type": "function"}, ["x"]])
 def test_tools_that_are_no_list_are_refused(tools: Any) -> None:
-    with pytest.raises(TypeError, match="list of tool dicts"):
-        analyze(DEMO).parse("Hm.", tools)
+    for read in (ChatFormat().parser, ChatFormat().reasoning_splitter):
+        with pytest.raises(TypeError, match="list of tool dicts"):
+            read(tools)
+
+
+def test_a_prompt_that_is_no_text_is_refused() -> None:
+    messages: Any = [{"role": "user", "content": "Hello"}]
+    with pytest.raises(TypeError, match="rendered prompt as text"):
+        ChatFormat().parse("Hm.", None, messages)
 
 
 @pytest.mark.parametrize(("text", "told"), [("", "is empty"), ("some-lab/Model-7B", "looks like the name of a model")])
