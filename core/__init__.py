@@ -23,6 +23,7 @@ says what of it was proven by reading back what the template renders.
   :func:`find_written`, :func:`mark_tokens`.
 * Stored formats: :meth:`ChatFormat.to_dict`; with the proof, for one template: :func:`make_certificate`,
   :func:`load_certificate`. For transformers: :func:`compare_response_template`.
+* Off the script: :class:`Policy`, the argument ``policy`` of :meth:`ChatFormat.parser`.
 * A template that is silent: :class:`Lesson`, :func:`load_lessons`, and the argument ``examples`` of :func:`analyze`.
 * Everything that is raised on purpose is an :class:`AutoparserError`.
 
@@ -65,6 +66,7 @@ from .format import (
     Verdict,
 )
 from .parse import StreamParser
+from .recover import Policy
 from .teach.lesson import Lesson, load_environment_lessons, load_lessons
 
 __version__ = find_version()
@@ -88,6 +90,7 @@ __all__ = [
     "LessonError",
     "Marker",
     "Node",
+    "Policy",
     "Problem",
     "Reasoning",
     "Renderer",
