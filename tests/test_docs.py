@@ -29,7 +29,7 @@ def find_block(beginning: str) -> str:
     return block
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/library.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/library.md", "docs/conversations.md"])
 def test_python_examples(page: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """In a folder that has what they read: the demonstration's template, and a model with its tokenizer."""
     (tmp_path / "scripts").mkdir()
