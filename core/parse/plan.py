@@ -346,8 +346,8 @@ class Plan:
             text = rest[:place].rstrip()
             if is_firm(text):
                 rules.append(Rule(read_parts(text), (GAP,), closes=True, recovery="end of a value missing", guard="ending"))
-                doubled = Rule(read_parts(own + own.lstrip() + text.lstrip()), (GAP,), closes=True, recovery="end of a value doubled")
-                rules.append(replace(doubled, guard="ending"))
+                doubled = read_parts(own + own.lstrip() + text.lstrip())
+                rules.append(Rule(doubled, (GAP,), closes=True, recovery="end of a value doubled", guard="ending"))
         return rules
 
     def _list_rules_behind(self, node: Node) -> list[Rule]:
