@@ -133,7 +133,7 @@ def _compare_call(case: JsonObject, call: JsonObject, wanted: JsonObject) -> str
     if "arguments_raw" in wanted:
         return None if written == wanted["arguments_raw"] else "arguments"
     if "arguments_prefix" in wanted:
-        return None if written.startswith(wanted["arguments_prefix"]) else "arguments"
+        return None if "".join(written.split()).startswith("".join(wanted["arguments_prefix"].split())) else "arguments"
     expected = wanted.get("arguments")
     if isinstance(expected, str):
         if written.strip() == expected.strip() or (not expected.strip() and written == "{}"):

@@ -174,14 +174,14 @@ def _find_marked(added: str, region: str) -> str:
     All marks of the prompt before it must stand in the region, too, in their order; else it is the header of something else.
     """
     tokens = list_tokens(added)
-    marks = [token for token in tokens if any(map(str.isalnum, token))]
+    marks = [token for token in tokens if not token.isspace()]
     at, last = 0, ""
     for mark in marks:
         place = region.find(mark, at)
         if place < 0:
             break
         at = place + len(mark)
-        last = mark if marks.count(mark) == 1 else last
+        last = mark if marks.count(mark) == 1 and any(map(str.isalnum, mark)) else last
     if not last:
         return ""
     behind = added[added.rfind(last) + len(last) :]

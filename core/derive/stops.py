@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ..ask.pieces import END, find_common_end, find_shared_header, list_tokens
+from ..ask.pieces import END, find_common_end, find_common_start, find_shared_header, list_tokens
 from ..format.cut import cut_common_end
 from .draft import TURN, Draft, Links
 
@@ -45,7 +45,24 @@ def _share(sources: Iterable[Links], inner: Iterable[str]) -> str:
         if not is_marker(rest) or any(rest in text for text in inner):
             break
         shared, first = rest, next(iter(list_tokens(rest)), "")
+    shared = _drop_closers(shared, sources)
     return shared if is_marker(shared) and not any(shared in text for text in inner) else ""
+
+
+def _drop_closers(stop: str, sources: Iterable[Links]) -> str:
+    """Return a stop without signs at its beginning that also stand before further fields: they end another mark."""
+    for links in sources:
+        others = [link.text for link in links if link.target != END]
+        for link in links:
+            closer = max((find_common_start(link.text, other) for other in others), default=0)
+            rest = stop[max(closer - link.text.rfind(stop), 0) :] if link.target == END and stop in link.text else stop
+            if is_marker(rest) and not rest[0].isalnum() and not rest[0].isspace() and _is_balanced(rest):
+                stop = rest
+    return stop
+
+
+def _is_balanced(text: str) -> bool:
+    return all(text.count(one) == text.count(two) for one, two in ("<>", "[]", "{}", "()"))
 
 
 def _cut_closers(links: Links) -> Iterable[str]:

@@ -95,9 +95,10 @@ def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True) -
         return {}
     mid, _, behind = plain.around.partition(PLAIN)
     base = Surroundings(*map(strip_digits, (plain.before, mid, behind)))
-    types = ask_types(ask, place.family, lists)
+    forms = ask_strings(ask)
+    types = ask_types(ask, place.family, list(forms.values()), lists)
     variants = [_Variant(name, 0, writing, base) for name, writing in types.items()]
-    variants += _learn_strings(draft, place, ask, base, types)
+    variants += _learn_strings(draft, place, forms, base, types)
     for variant in variants:
         _add_variant(draft, place, variant)
     _splice(draft, place, variants)
@@ -105,13 +106,12 @@ def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True) -
 
 
 def _learn_strings(
-    draft: Draft, place: Place, ask: AskGaps, base: Surroundings, types: dict[str, Writing]
+    draft: Draft, place: Place, forms: dict[Surroundings, Text], base: Surroundings, types: dict[str, Writing]
 ) -> list[_Variant]:
     """Note how plain strings are written, and return the other forms."""
     scalars = [writing for name, writing in types.items() if name in ("integer", "number", "boolean")]
     others = [Surroundings(each.before, each.mid, each.behind) for each in scalars]
     quoted = bool(others) and base not in others
-    forms = ask_strings(ask)
     draft.codecs[place.graph, place.field("value")] = _quote(next(iter(forms.values()), Text()), quoted)
     return [
         _Variant("string", number, Writing(around.before, around.mid, _quote(codec, quoted), around.behind), base)

@@ -15,7 +15,7 @@ def _list_signs(*categories: str) -> str:
 _OPEN, _CLOSE = _list_signs("Ps", "Pi"), _list_signs("Pe", "Pf")
 _SIGN = r"[^\w\s(){}<>\[\]\"'`.,;!?&\\]"
 TOKEN = re.compile(
-    r"<<[^<>\n]+>>|\[\[[^\[\]\s\"',]+\]\]|[{$@#%]\{[^{}\s\"',:]+\}+"
+    r"<<[^<>\n]+>>|\[\[[^\[\]\s\"',]+\]\]|(?:[{$@#%]|\\\w+)\{[^{}\s\"',:]+\}+"
     r"|</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[/?\w+\]"
     rf"|[{_OPEN}][^\s{_OPEN}{_CLOSE}]+(?:[{_CLOSE}]|\Z)"
     rf"|(?=(?P<side>(?P<sign>(?!/){_SIGN})(?P=sign)*))(?P=side)/?\w+(?P=side)"

@@ -8,16 +8,17 @@ that is to be done.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from ..format import Node, Text
+from ..format import Insides, Json, Node, Text
 from ..recover import Policy
 from ..schema import Schema, ToolSet
 from .constants import MORE, NO, skip_blank
 from .plan import GAP, TURN, Plan
 from .rules import Rule, Spot
-from .units import get_units
+from .units import fits, get_units, match_scalar
 from .writer import Writer
 
 SHORT = 256  # characters that a name or a key may have
@@ -101,10 +102,13 @@ class Lookahead:
             self._rest = [rule.constant.first[len(window) :] for rule in rules]
             return WAIT
         rest: list[str | Spot] = []
+        odd: Landing | None = None
         for rule in rules:
             self._open_short = None
             landing = self._try_rule(rule, at, final, spot)
-            if landing is WAIT or landing is HALF:
+            if isinstance(landing, Landing) and self._is_odd(landing):
+                odd = odd or landing
+            elif landing is WAIT or landing is HALF:
                 rest.append(rule.constant.find_rest(self.buffer, at) if landing is HALF else self._open_short or "")
             elif landing is not None:
                 if not rest:
@@ -112,7 +116,17 @@ class Lookahead:
                 rest.append("")
                 break
         self._rest = rest
-        return WAIT if rest else None
+        return WAIT if rest else odd
+
+    def _is_odd(self, landing: Landing) -> bool:
+        """Whether no value of those that a rule leads to begins where it ends: then another rule is the better one."""
+        nodes, at = landing.spot.nodes, landing.end
+        if landing.spot.kind != "value" or any(isinstance(node.codec, (Text, Insides)) for node in nodes):
+            return False
+        at = skip_blank(self.buffer, at)
+        if at >= len(self.buffer) or any(isinstance(node.codec, Json) for node in nodes):
+            return False
+        return match_scalar(nodes, self.buffer, at, False)[0] == NO
 
     def _find_best(self, places: tuple[int, ...], final: bool) -> Landing | object | None:
         """Return where the rule leads that reaches furthest from one of some places; None, or that more is needed."""
@@ -125,17 +139,23 @@ class Lookahead:
                 best = landing
         return WAIT if more else best
 
+    def _is_fresh(self, at: int) -> bool:
+        """Whether nothing visible stands between the beginning of this text and a place."""
+        return self.fresh and skip_blank(self.buffer, self.at) >= at
+
     def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | object | None:
         constant = rule.constant
+        if rule.guard == "fresh" and not self._is_fresh(at):
+            return None
         if rule.kind == "end" and spot.graph == TURN:
             return self._try_end(rule, at, final)
         trail = ""
-        if constant.firm:
+        if constant.firm or rule.loose:
             end = constant.match_core(self.buffer, at, final)
             trail = constant.trail
         else:
             end = constant.match_exactly(self.buffer, at, final)
-            if end == NO and constant.core and self.policy.recover and (self.behind or (rule.opens and self.fresh)):
+            if end == NO and constant.core and self.policy.recover and (self.behind or spot.graph != TURN):
                 end, trail = constant.match_core(self.buffer, skip_blank(self.buffer, at), final), constant.trail
         if end == MORE:
             return HALF
@@ -152,7 +172,7 @@ class Lookahead:
         end = constant.match_core(self.buffer, place, final and not rule.cut)
         if end == NO and constant.lead:
             end = constant.match_exactly(self.buffer, at, final)
-        if end == MORE and final and at < len(self.buffer) and self.fresh:
+        if end == MORE and final and at < len(self.buffer) and (self.fresh or self.spot.kind != "content"):
             end = len(self.buffer)
         if end < 0:
             return WAIT if end == MORE and not final else None
@@ -182,7 +202,7 @@ class Lookahead:
         """Read the short fields behind a rule, down to one that is streamed."""
         if rule.guard == "shape":
             return self._look_for_json(rule, end, final)
-        if (rule.opens and not self.may_call) or (rule.guard == "fresh" and not self.fresh):
+        if rule.opens and not self.may_call:
             return None
         steps = found.steps if found else ()
         if rule.closes or rule.opens:
@@ -245,6 +265,14 @@ class Lookahead:
             return self._land_again(here, node, kind, final)
         if kind == "name":
             return self._land_name(here, final)
+        bare = skip_blank(buffer, start)
+        if kind == "key" and start < bare and not here.spot.codec.escapes and not here.rule.constant.firm and self.policy.recover:
+            start = bare  # layout between two entries
+        return self._read_short(here, kind, start, final)
+
+    def _read_short(self, here: Landing, kind: str, start: int, final: bool) -> Landing | object | None:
+        """Read an id or a key from a place on."""
+        buffer = self.buffer
         limit = min(len(buffer), start + SHORT)
         at = start
         units = get_units(here.spot.codec)
@@ -316,7 +344,8 @@ class Lookahead:
             here = self._read_id(here, text)
         more = False
         sign = self.buffer[at : at + 1]
-        for rule in here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign):
+        rules = here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign)
+        for rule in self._prefer_fitting(rules, here, text) if kind == "key" else rules:
             constant, trail = rule.constant, ""
             if rule.kind == "end" and here.spot.graph == TURN:
                 landing = self._try_end(rule, skip_blank(self.buffer, at) if constant.core else at, final, here)
@@ -329,6 +358,9 @@ class Lookahead:
             if end == NO and constant.core:
                 core = skip_blank(self.buffer, at) if constant.lead or constant.firm else at
                 end, trail = constant.match_core(self.buffer, core, final), constant.trail
+            if end == NO and final and rule.closes and sign and constant.match_exactly(self.buffer, at, False) == MORE:
+                # The output ends inside of what ends the call.
+                return Landing(len(self.buffer), self.plan.behind(rule, TURN, True), here.rule, steps=here.steps)
             if end == MORE:
                 more = True
             if end < 0:
@@ -339,6 +371,15 @@ class Lookahead:
             elif landing is not None:
                 return WAIT if more else landing
         return WAIT if more else None
+
+    def _prefer_fitting(self, rules: tuple[Rule, ...], here: Landing, key: str) -> Iterable[Rule]:
+        """Put what leads to values that the tool's schema does not allow for a key behind the rest."""
+        if self.frames or self.tools is None or sum(rule.kind == "value" for rule in rules) < 2:
+            return rules
+        call = self.writer.call
+        name = here.find("name") or (call.name if call is not None and Step("open") not in here.steps else None)
+        types = (self.tools.get_parameters(name).get_property(key) if name else self.tools.find_property(key)).get_types()
+        return sorted(rules, key=lambda rule: rule.kind == "value" and not any(fits(node.type, types) for node in rule.targets))
 
     def _read_id(self, here: Landing, text: str) -> Landing:
         if not here.spot.nodes[0].carries_name:

@@ -108,8 +108,13 @@ class ValueReader(TextReader):
         if at >= len(self.buffer) and not final:
             return False
         sign = self.buffer[at : at + 1]
-        if sign in ("[", "{", '"') and any(isinstance(node.codec, Json) for node in nodes):
-            return self._start_json()
+        for codec in {node.codec for node in nodes if isinstance(node.codec, Json)}:
+            units = get_units(codec.within or Text())
+            begun, char = units.read(self.buffer, at, final) if sign in units.first else (at, "")
+            if begun == MORE:
+                return False
+            if (char or sign) in ("[", "{", '"'):
+                return self._start_json()
         end, literal = match_scalar(nodes, self.buffer, at, final)
         if end == MORE:
             return False

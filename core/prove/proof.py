@@ -39,6 +39,7 @@ class _Tally:
     shown: set[str] = field(default_factory=set)
     inferred: set[Start] = field(default_factory=set)
     unknown: set[Start] = field(default_factory=set)
+    marked: bool = False
     alike: int = 0
     stopped: bool = False
     exhausted: str = ""
@@ -58,7 +59,7 @@ def prove(
     try:
         for case in cases:
             for turn, prompt in _render(oracle, graph, case):
-                _check(case, turn, prompt, oracle, reads, tally)
+                _check(case, turn, prompt, oracle, graph, reads, tally)
             if case.question.reasoning and case.question.content:
                 _check_inferred(case, oracle, graph, reads, tally)
             if len(tally.failures) >= patience:
@@ -170,7 +171,9 @@ def _cut_behind(text: str, graph: TurnGraph, question: Question) -> str:
     return text[: stop[1]] if stop else text
 
 
-def _check(case: Case, turn: Turn, prompt: str, oracle: Oracle, reads: Mapping[str, Read], tally: _Tally) -> None:
+def _check(
+    case: Case, turn: Turn, prompt: str, oracle: Oracle, graph: TurnGraph, reads: Mapping[str, Read], tally: _Tally
+) -> None:
     expected = find_expected(case.question, turn.text)
     if not any(expected.values()):
         return
@@ -179,6 +182,9 @@ def _check(case: Case, turn: Turn, prompt: str, oracle: Oracle, reads: Mapping[s
     for way, read in reads.items():
         message = read(turn.text, tools, prompt)
         good = compare(expected, message)
+        if not good and _holds_mark(case.question, graph):
+            tally.marked = True
+            return
         if not good and _is_excusable(expected, message) and _is_alike(case, turn, message, oracle):
             good = True
             tally.alike += 1
@@ -200,7 +206,19 @@ def _check_inferred(case: Case, oracle: Oracle, graph: TurnGraph, reads: Mapping
         tally.unknown.add(start)
     else:
         tally.inferred.add(start)
-        _check(case, *found, oracle, reads, tally)
+        _check(case, *found, oracle, graph, reads, tally)
+
+
+def _holds_mark(question: Question, graph: TurnGraph) -> bool:
+    """Whether a text holds what ends it, which nobody can tell from its end."""
+    texts = ((question.reasoning or "", "reasoning"), (question.content or "", "content"))
+    leaving = [(edge, graph.turn.node(edge.source).kind) for edge in graph.turn.edges]
+    marks = [(parts[0], kind) for edge, kind in leaving if (parts := edge.text.split()) and _is_mark(parts[0])]
+    return any(mark in text for text, kind in texts for mark, of in marks if of == kind)
+
+
+def _is_mark(text: str) -> bool:
+    return len(text) > 2 and not any(map(str.isalnum, text))
 
 
 def _is_excusable(expected: Message, message: Mapping[str, Any]) -> bool:
@@ -280,6 +298,8 @@ def _list_notes(derivation: Derivation, tally: _Tally, parts: Mapping[str, str])
     notes = list(derivation.graph.notes)
     if tally.exhausted:
         notes.append(f"the proof was not finished: {tally.exhausted}")
+    if tally.marked:
+        notes.append("a text that holds what ends it cannot be told from its end")
     if tally.alike:
         notes.append("some messages are rendered alike; of those, one that renders to the same text is read")
     if parts["tools"] == "not established" and not derivation.calling:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from ..ask.question import Call, Question, Switches
 from ..ask.renderer import Renderer
 from ..constrain import write_turn
-from ..converse.author import CONTENT, REASONING, Author, make_calls, make_message
+from ..constrain.example import CONTENT, REASONING
+from ..converse.author import Author, make_calls, make_message
 from ..errors import ConstraintError
 from ..format import ChatFormat, Start
 
