@@ -240,7 +240,11 @@ class Lookahead:
             return ending if final else WAIT
         behind = self.plan.spot(TURN, (GAP,), self.may_call)
         landing = self._find_landing(behind, at, final)
-        return WAIT if landing is WAIT else isinstance(landing, Landing) and (bool(landing.steps) or landing.spot.kind == "end")
+        if not isinstance(landing, Landing):
+            return landing is WAIT and WAIT
+        if landing.spot.kind == "end":  # half of it may as well be the beginning of something else
+            return landing.rule.constant.match_core(self.buffer, at, True) != NO
+        return bool(landing.steps)
 
     def _check_arguments(self, here: Landing, final: bool) -> Landing | object | None:
         """Whether an object follows, or nothing at all, for no arguments: then what ends the call."""

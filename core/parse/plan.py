@@ -376,6 +376,7 @@ class Plan:
         """Return the ends of what closes a call, for calls that have closed their brackets themselves, or closed them twice."""
         closes = {close for close in self.closes.values() if close} | {self.section_close}
         texts = {close[place:].strip() for close in closes for place in find_boundaries(close)}
+        texts = {text for text in texts if not any(opener.lstrip().startswith(text) for opener, _ in self.openers)}
         name = "end of a call doubled" if guard else "end of a call missing"
         return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in sorted(texts) if is_firm(text)]
 
