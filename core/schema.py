@@ -72,14 +72,6 @@ class Schema:
                 return Schema(node["additionalProperties"], self.root)
         return UNKNOWN
 
-    def find_simple_types(self, key: str) -> tuple[str, ...] | None:
-        """Return the types of a property that just names one, which is the usual case; None for any other."""
-        try:
-            plain = self.node["properties"][key]
-            return None if "nullable" in plain else _SINGLE[plain["type"]]
-        except (KeyError, TypeError):
-            return None
-
     def list_properties(self) -> frozenset[str]:
         """Return the names of all properties that are declared."""
         found: set[str] = set()

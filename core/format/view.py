@@ -142,7 +142,7 @@ def _find_opening(graph: TurnGraph, header: str, end: str) -> str:
     if written:
         return cut_common_end(written)
     added = [start.prompt[len(header) :] for start, _ in edges if start.shown and start.prompt.startswith(header)]
-    if added and all(added):
+    if added and all(text.strip() for text in added):
         return cut_common_end(added)
     body = header.rstrip()
     mirrored = end[::-1].translate(_MIRROR)

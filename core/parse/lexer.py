@@ -93,7 +93,7 @@ class JsonLexer:
             self.place = word.end() if word else self.place
         elif sign == "'":
             before = text[: self.place - 1].rstrip()[-1:]
-            if before in "[{(,:":
+            if not self._depth or before in "[{(,:":
                 self.state, self._quote = STRING, "'"
         else:
             self._depth += 1 if sign == "(" else -1

@@ -141,17 +141,23 @@ class Lookahead:
                 best = landing
         return WAIT if more else best
 
+    def _is_fresh(self, at: int) -> bool:
+        """Whether nothing visible stands between the beginning of this text and a place."""
+        return self.fresh and skip_blank(self.buffer, self.at) >= at
+
     def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | object | None:
         constant = rule.constant
+        if rule.guard == "fresh" and not self._is_fresh(at):
+            return None
         if rule.kind == "end" and spot.graph == TURN:
             return self._try_end(rule, at, final)
         trail = ""
-        if constant.firm:
+        if constant.firm or rule.loose:
             end = constant.match_core(self.buffer, at, final)
             trail = constant.trail
         else:
             end = constant.match_exactly(self.buffer, at, final)
-            if end == NO and constant.core and self.policy.recover and (self.behind or (rule.opens and self.fresh)):
+            if end == NO and constant.core and self.policy.recover and (self.behind or spot.graph != TURN):
                 end, trail = constant.match_core(self.buffer, skip_blank(self.buffer, at), final), constant.trail
         if end == MORE:
             return HALF
@@ -200,7 +206,7 @@ class Lookahead:
         """Read the short fields behind a rule, down to one that is streamed."""
         if rule.guard == "shape":
             return self._look_for_json(rule, end, final)
-        if (rule.opens and not self.may_call) or (rule.guard == "fresh" and not self.fresh):
+        if rule.opens and not self.may_call:
             return None
         steps = found.steps if found else ()
         if rule.closes or rule.opens:
@@ -238,7 +244,11 @@ class Lookahead:
             return ending if final else WAIT
         behind = self.plan.spot(TURN, (GAP,), self.may_call)
         landing = self._find_landing(behind, at, final)
-        return WAIT if landing is WAIT else isinstance(landing, Landing) and (bool(landing.steps) or landing.spot.kind == "end")
+        if not isinstance(landing, Landing):
+            return landing is WAIT and WAIT
+        if landing.spot.kind == "end":  # half of it may as well be the beginning of something else
+            return landing.rule.constant.match_core(self.buffer, at, True) != NO
+        return bool(landing.steps)
 
     def _check_arguments(self, here: Landing, final: bool) -> Landing | object | None:
         """Whether an object follows, or nothing at all, for no arguments: then what ends the call."""
@@ -263,6 +273,14 @@ class Lookahead:
             return self._land_again(here, node, kind, final)
         if kind == "name":
             return self._land_name(here, final)
+        bare = skip_blank(buffer, start)
+        if kind == "key" and start < bare and not here.spot.codec.escapes and not here.rule.constant.firm and self.policy.recover:
+            start = bare  # layout between two entries
+        return self._read_short(here, kind, start, final)
+
+    def _read_short(self, here: Landing, kind: str, start: int, final: bool) -> Landing | object | None:
+        """Read an id or a key from a place on."""
+        buffer = self.buffer
         limit = min(len(buffer), start + SHORT)
         at = start
         units = get_units(here.spot.codec)

@@ -64,6 +64,7 @@ class Plan:
         self.blank_end = thinking.end.text if thinking else ""
         found = find_reasoning(graph)
         self.reasoning_start = found.start.text if found else ""
+        self.reasoning_end = found.end.text if found else ""
         self.turn_end = self._find_turn_end()
         self._spots: dict[tuple[str, tuple[Node, ...], bool, bool], Spot] = {}
         self.calls = any(node.kind in ("name", "id") for node in graph.turn.nodes)
@@ -207,13 +208,15 @@ class Plan:
         start = self.graph.starts[number] if number >= 0 else Start("")
         opened = any(is_marked(text) and start.prompt.endswith(text) for text, _ in self.openers)
         rules = [replace(self._make_rule(TURN, edge), marked=opened and not edge.text) for edge in start.edges]
-        rules += self._list_end_rules() + self._list_opened_reasoning() + self._list_orphan_ends()
+        rules += self._list_end_rules() + self._list_opened_reasoning()
+        if all(rule.kind != "reasoning" or rule.constant.core for rule in rules):
+            rules += self._list_orphan_ends()
         return Spot(TURN, (Node("start", "start"),), self._sort(rules, calls))
 
     def _list_opened_reasoning(self) -> list[Rule]:
         """Return what opens reasoning, for models that open it though a prompt has opened or closed it."""
         nodes = tuple(node for node in self.graph.turn.nodes if node.kind == "reasoning")
-        texts = [self.reasoning_start] if is_firm(self.reasoning_start) and nodes else []
+        texts = [self.reasoning_start + "\n"] if is_firm(self.reasoning_start) and nodes else []
         return [Rule(read_parts(text), nodes, recovery="reasoning opened again", guard="fresh") for text in texts]
 
     def _list_orphan_ends(self) -> list[Rule]:
@@ -332,18 +335,20 @@ class Plan:
             return []
         rules: list[Rule] = []
         for edge in self._edges[TURN].get(node.name, ()):
-            rest = write_parts(edge)[len(own) :].lstrip()
+            rest = own[: len(own) - len(own.lstrip())] + write_parts(edge)[len(own) :].lstrip()
             if not self._is_leaving(edge) and is_firm(rest):
                 target = (self.nodes[TURN, edge.target],)
                 rules.append(Rule(read_parts(rest), target, recovery="end of a value missing", guard="entry"))
-                rules.append(Rule(read_parts(own + own.lstrip() + rest), target, recovery="end of a value doubled"))
-        rest = (close or "")[len(own) :].lstrip()
+                twice = read_parts(own + own.lstrip() + rest.lstrip())
+                rules.append(Rule(twice, target, recovery="end of a value doubled"))
+        lead = own[: len(own) - len(own.lstrip())]
+        rest = lead + (close or "")[len(own) :].lstrip()
         for place in sorted({*find_boundaries(rest), len(rest)}):
             text = rest[:place].rstrip()
             if is_firm(text):
                 rules.append(Rule(read_parts(text), (GAP,), closes=True, recovery="end of a value missing", guard="ending"))
-                doubled = Rule(read_parts(own + own.lstrip() + text), (GAP,), closes=True, recovery="end of a value doubled")
-                rules.append(replace(doubled, guard="ending"))
+                twice = read_parts(own + own.lstrip() + text.lstrip())
+                rules.append(Rule(twice, (GAP,), closes=True, recovery="end of a value doubled", guard="ending"))
         return rules
 
     def _list_rules_behind(self, node: Node) -> list[Rule]:
@@ -359,7 +364,9 @@ class Plan:
                     if target.kind == "end":
                         rules += [Rule(read_parts(rest), (Node("end", "end"),), cut=True), Rule(read_parts(rest), (AFTER,))]
                     else:
-                        rules.append(Rule(read_parts(rest), (target,), edge.opens_call))
+                        rules.append(rule := Rule(read_parts(rest), (target,), edge.opens_call))
+                        if edge.opens_call and rest.strip() and not rule.constant.firm:
+                            rules.append(replace(rule, recovery="layout between calls", guard="fresh", loose=True))
             if self.section_close.strip():
                 rules.append(Rule(read_parts(self.section_close), (AFTER,)))
                 rules += self._list_short_sections()
@@ -371,18 +378,17 @@ class Plan:
         closes = {close for close in self.closes.values() if close} | {self.section_close}
         texts = {close[place:].strip() for close in closes for place in find_boundaries(close)}
         name = "end of a call doubled" if guard else "end of a call missing"
-        return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in sorted(texts) if is_firm(text)]
+        firm = [t for t in sorted(texts) if is_firm(t) and not any(t in text for text, _ in self.openers)]
+        return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in firm]
 
     def _list_empty_sections(self, target: Node) -> list[Rule]:
         """Return what opens calls with what closes them behind it, and nothing between."""
-        opening = {text[:place].rstrip() for text, _ in self.openers for place in (*find_boundaries(text), len(text))}
-        closes = {(close or "").strip() for close in [*self.closes.values(), self.section_close]}
+        closes = [close.strip() for close in (*self.closes.values(), self.section_close) if close]
         closing = {close[place:].strip() for close in closes for place in find_boundaries(close)}
-        opening = {text.rstrip("[{(").rstrip() for text in opening if is_marked(text)}
-        empty = "no call between marks"
+        opening = {text[:place].strip() for text, _ in self.openers for place in (*find_boundaries(text), len(text))}
         pairs = [(start, end) for start in sorted(opening) for end in sorted(closing) if is_marked(start) and is_marked(end)]
-        texts = [f"{start}{inner}{end}" for start, end in pairs for inner in ("", "[]") if not (inner and end[0] in "]}")]
-        return [Rule(read_parts(text), (target,), recovery=empty) for text in texts[:64]]
+        texts = {f"{start.rstrip(' [{(')}{inner}{end}" for start, end in pairs for inner in ("", "[]") if end[0] not in "]})"}
+        return [Rule(read_parts(text), (target,), recovery="no call between marks") for text in sorted(texts)[:64]]
 
     def _list_short_sections(self) -> list[Rule]:
         """Return beginnings of what ends all calls, for models that leave the rest out."""
@@ -439,6 +445,9 @@ class Plan:
             edges = self._edges[TURN].get(node.name, ()) if node.kind == "reasoning" else ()
             texts = [write_parts(edge) for edge in edges if self.nodes[TURN, edge.target].kind != "end"]
             close = cut_common_start(texts).strip() if texts else ""
+            bare = close.removeprefix(self.reasoning_end).strip()
+            if self.reasoning_end and bare != close and any(bare == text.strip() for text, _ in self.openers):
+                close = self.reasoning_end  # where all that follows are calls, their opener is no part of it
             if close and is_firm(close) and close not in found:
                 found.append(close)
         return found

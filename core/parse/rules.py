@@ -29,7 +29,7 @@ class Rule:
 
     ``closes`` is set where it ends the call; ``recovery`` names what was relaxed where no render shows the text; ``marked``
     tells that whatever it opens is a call, also of a tool that the request does not have, ``cut`` that the output may end
-    anywhere in the text.
+    anywhere in the text. A ``loose`` one is matched by its marks whatever layout it has, though they are those of data.
     """
 
     parts: tuple[str, ...]
@@ -40,6 +40,7 @@ class Rule:
     guard: Guard = ""
     marked: bool = False
     cut: bool = False
+    loose: bool = False
     kind: Kind = field(init=False, compare=False, repr=False)  # that of the fields behind it
     constant: Constant = field(init=False, compare=False, repr=False)
     spots: dict[tuple[str, bool], Spot] = field(init=False, compare=False, repr=False, default_factory=dict)
@@ -49,6 +50,11 @@ class Rule:
         object.__setattr__(self, "kind", self.targets[0].kind)
         object.__setattr__(self, "constant", constant)
         object.__setattr__(self, "marked", self.marked or constant.marked)
+
+    @property
+    def head(self) -> str:
+        """The first characters of what is looked for."""
+        return self.constant.core[:1] if self.loose else self.constant.head
 
 
 class Spot:
@@ -65,7 +71,7 @@ class Spot:
         self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
         self.rules = rules
         self.pattern, self.quick = _compile_search(self.kind, rules, self.codec)
-        self._firsts = [(rule, rule.constant.first[:_WIDTH]) for rule in rules]
+        self._firsts = [(rule, rule.head if rule.loose else rule.constant.first[:_WIDTH]) for rule in rules]
         self.width = max((len(text) for _, text in self._firsts), default=0)
         self._narrowed: dict[str, tuple[tuple[Rule, ...], bool]] = {}
         self._short_end: re.Pattern[str] | None = None
@@ -113,7 +119,7 @@ def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[r
 
     White space at the end waits only where it may be layout of a rule; the second one also finds what JSON escapes in a value.
     """
-    heads = {rule.constant.head for rule in rules if rule.constant.head}
+    heads = {rule.head for rule in rules if rule.head}
     escapes = {written for written, _ in codec.escapes}
     if codec.numeral:
         escapes.add(codec.numeral.before)
@@ -146,6 +152,7 @@ def sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
     kept = [rule for rule in merged.values() if not rule.recovery or (rule.parts, rule.kind, rule.opens) not in shown]
 
     def rank(rule: Rule) -> tuple[object, ...]:
-        return bool(rule.recovery), rule.guard == "shape", -rule.constant.size, _ORDER[rule.kind]
+        plain = not rule.constant.core and rule.kind in ("content", "reasoning")  # text begins where nothing else does
+        return plain, bool(rule.recovery), rule.guard == "shape", -rule.constant.size, _ORDER[rule.kind]
 
     return tuple(sorted(kept, key=rank))
