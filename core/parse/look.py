@@ -297,6 +297,8 @@ class Lookahead:
                 landing = self._leave_short(here, kind, buffer[start:at], at, final)
                 if landing is not None:
                     return landing
+            if kind == "key" and (sign == "\n" or (sign and not units.first and _SIGNS.match(sign))):
+                return None  # no key goes on like this
             at += 1
         if limit < len(buffer) or final:
             return None
