@@ -152,8 +152,8 @@ def is_whole(case: JsonObject, message: JsonObject) -> bool:
     calls = [call["function"] for call in message.get("tool_calls") or []]
     texts = [message.get("reasoning_content") or "", message.get("content") or ""]
     if not calls:
-        rest = re.sub(r"</?think>", " ", case["input"]).split()
-        return [word for text in texts for word in text.split()] == rest
+        written, got = (re.sub(r"</?think>", " ", text).split() for text in (case["input"], " ".join(texts)))
+        return written == got
     words = Counter(re.findall(r"\w{3,}", " ".join(texts + [f"{call['name']} {call['arguments']}" for call in calls])))
     wanted = case["expect"]["tool_calls"] or []
     return all(words[word] for call in wanted for word in re.findall(r"\w{3,}", call["name"] + call["arguments"]))
