@@ -64,6 +64,7 @@ class Frame(NamedTuple):
 
     spot: Spot
     schema: Schema
+    key: str = ""  # whose value it is
 
 
 WAIT = object()
@@ -94,6 +95,7 @@ class Lookahead:
         self._guards = 0  # recoveries that wait for what is being looked at now
         self._rest: list[str | Spot] = []  # what the rules wait for that were tried last: a text, or the end of a short field
         self._open_short: Spot | None = None
+        self._key: str | None = None  # that of the list or object behind whose end is looked
         self._properties: dict[str, frozenset[str]] = {}
 
     def _find_landing(self, spot: Spot, at: int, final: bool) -> Landing | object | None:
@@ -191,11 +193,13 @@ class Lookahead:
         """Leave a list or an object: what is behind it must follow."""
         if not self.frames or len(self.frames) > DEPTH:
             return None
-        frame = self.frames.pop()
+        frame, key = self.frames.pop(), self._key
+        self._key = frame.key
         try:
             landing = self._find_landing(frame.spot, end, final)
         finally:
             self.frames.append(frame)
+            self._key = key
         if isinstance(landing, Landing):
             return landing._replace(pops=landing.pops + 1)
         return landing
@@ -300,8 +304,8 @@ class Lookahead:
                 landing = self._leave_short(here, kind, buffer[start:at], at, final)
                 if landing is not None:
                     return landing
-            if kind == "key" and sign == "\n":
-                return None  # no key goes on there
+            if kind == "key" and (sign == "\n" or (sign and not units.first and _SIGNS.match(sign))):
+                return None  # no key goes on like this
             at += 1
         if limit < len(buffer) or final:
             return None
@@ -312,7 +316,7 @@ class Lookahead:
         call = self.writer.call
         first = here.find(kind)
         if first is None and call is not None and Step("open") not in here.steps:
-            first = {"name": call.name, "id": call.id, "key": call.key}[kind]
+            first = {"name": call.name, "id": call.id, "key": self._key if self._key is not None else call.key}[kind]
         if not first:
             return None
         if not self.buffer.startswith(first, here.end):
@@ -378,7 +382,9 @@ class Lookahead:
                 more = True
             if end < 0:
                 continue
-            landing = self._land(rule, end, trail, final, here.spot.graph, here)
+            landing = self._land(rule, end, trail, final, here.spot.graph, here) if rule.kind != "end" else self._try_pop(rule, end, final)
+            if rule.kind == "end" and isinstance(landing, Landing):
+                landing = landing._replace(rule=here.rule, steps=here.steps + landing.steps)
             if landing is WAIT:
                 more = True
             elif landing is not None:

@@ -220,9 +220,10 @@ class Plan:
         return [Rule(read_parts(text), nodes, recovery="reasoning opened again", guard="fresh") for text in texts]
 
     def _list_orphan_ends(self) -> list[Rule]:
-        """Return what ends reasoning, where there was none."""
+        """Return what ends reasoning, where there was none; signs without a word stand in any text."""
         nodes = tuple(node for node in self.graph.turn.nodes if node.kind == "content") or (GAP,)
-        return [Rule(read_parts(t), nodes, recovery="end of reasoning doubled", guard="fresh") for t in self.reasoning_ends]
+        ends = [text for text in self.reasoning_ends if any(map(str.isalnum, text))]
+        return [Rule(read_parts(text), nodes, recovery="end of reasoning doubled", guard="fresh") for text in ends]
 
     def _list_rules_after_reasoning(self, calls: bool) -> tuple[Rule, ...]:
         """Return what may follow the end of reasoning, and what a turn without reasoning may begin with."""

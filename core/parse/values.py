@@ -79,7 +79,8 @@ class ValueReader(TextReader):
 
     def _enter(self, node: Node, schema: Schema) -> None:
         assert isinstance(node.codec, Insides)
-        self.frames.append(Frame(self.plan.spot(self.spot.graph, (node,), self.may_call), self.schema))
+        key = self.writer.call.key if self.writer.call else ""
+        self.frames.append(Frame(self.plan.spot(self.spot.graph, (node,), self.may_call), self.schema, key))
         self.schema = schema
         self.writer.open_container("[]" if node.type == "array" else "{}")
         self.spot = self.plan.inside(node.codec.graph)
