@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import view
@@ -122,32 +123,32 @@ class ChatFormat:
 
     # Views -----------------------------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def header(self) -> str:
         """What every generation prompt begins with: the header of the assistant's turn."""
         return view.find_header(self.graph)
 
-    @property
+    @cached_property
     def stops(self) -> tuple[str, ...]:
         """The strings on which generation should stop."""
         return view.find_ends(self.graph)
 
-    @property
+    @cached_property
     def reasoning(self) -> Reasoning | None:
         """The marks around reasoning; None where there is none."""
         return view.find_reasoning(self.graph)
 
-    @property
+    @cached_property
     def content(self) -> Content:
         """The marks around content."""
         return view.find_content(self.graph)
 
-    @property
+    @cached_property
     def tools(self) -> Tools | None:
         """The marks around calls; None where there are none."""
         return view.find_tools(self.graph)
 
-    @property
+    @cached_property
     def states(self) -> tuple[tuple[tuple[tuple[str, str], ...], str, State], ...]:
         """For each setting of switches: what the generation prompt adds behind the header, and what the model continues."""
         header = self.header

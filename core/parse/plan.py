@@ -339,15 +339,16 @@ class Plan:
             if not self._is_leaving(edge) and is_firm(rest):
                 target = (self.nodes[TURN, edge.target],)
                 rules.append(Rule(read_parts(rest), target, recovery="end of a value missing", guard="entry"))
-                rules.append(Rule(read_parts(own + own.lstrip() + rest.lstrip()), target, recovery="end of a value doubled"))
+                twice = read_parts(own + own.lstrip() + rest.lstrip())
+                rules.append(Rule(twice, target, recovery="end of a value doubled"))
         lead = own[: len(own) - len(own.lstrip())]
         rest = lead + (close or "")[len(own) :].lstrip()
         for place in sorted({*find_boundaries(rest), len(rest)}):
             text = rest[:place].rstrip()
             if is_firm(text):
                 rules.append(Rule(read_parts(text), (GAP,), closes=True, recovery="end of a value missing", guard="ending"))
-                doubled = read_parts(own + own.lstrip() + text.lstrip())
-                rules.append(Rule(doubled, (GAP,), closes=True, recovery="end of a value doubled", guard="ending"))
+                twice = read_parts(own + own.lstrip() + text.lstrip())
+                rules.append(Rule(twice, (GAP,), closes=True, recovery="end of a value doubled", guard="ending"))
         return rules
 
     def _list_rules_behind(self, node: Node) -> list[Rule]:
@@ -376,9 +377,9 @@ class Plan:
         """Return the ends of what closes a call, for calls that have closed their brackets themselves, or closed them twice."""
         closes = {close for close in self.closes.values() if close} | {self.section_close}
         texts = {close[place:].strip() for close in closes for place in find_boundaries(close)}
-        texts = {text for text in texts if not any(opener.lstrip().startswith(text) for opener, _ in self.openers)}
         name = "end of a call doubled" if guard else "end of a call missing"
-        return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in sorted(texts) if is_firm(text)]
+        firm = [t for t in sorted(texts) if is_firm(t) and not any(t in text for text, _ in self.openers)]
+        return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in firm]
 
     def _list_empty_sections(self, target: Node) -> list[Rule]:
         """Return what opens calls with what closes them behind it, and nothing between."""
@@ -444,8 +445,8 @@ class Plan:
             edges = self._edges[TURN].get(node.name, ()) if node.kind == "reasoning" else ()
             texts = [write_parts(edge) for edge in edges if self.nodes[TURN, edge.target].kind != "end"]
             close = cut_common_start(texts).strip() if texts else ""
-            calls = all(edge.opens_call for edge in edges if self.nodes[TURN, edge.target].kind != "end")
-            if calls and self.reasoning_end and close.startswith(self.reasoning_end):
+            bare = close.removeprefix(self.reasoning_end).strip()
+            if self.reasoning_end and bare != close and any(bare == text.strip() for text, _ in self.openers):
                 close = self.reasoning_end  # where all that follows are calls, their opener is no part of it
             if close and is_firm(close) and close not in found:
                 found.append(close)

@@ -31,8 +31,8 @@ PARTS = ("reasoning", "content", "tools")
 
 
 @dataclass
-class _Tally:
-    """What came of the cases."""
+class Tally:
+    """What came of cases."""
 
     results: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
     failures: list[Counterexample] = field(default_factory=list)
@@ -53,15 +53,12 @@ def prove(
     Costs some fifty renders and readings of each; it ends early at ``patience`` counterexamples, and where the bounds of the
     analysis are reached: what was not read back by then is not proven.
     """
-    tally = _Tally()
+    tally = Tally()
     graph = derivation.graph
     cases = draw_cases(seed, derivation.shape, derivation.calling, derivation.settings or ((),))
     try:
         for case in cases:
-            for turn, prompt in _render(oracle, graph, case):
-                _check(case, turn, prompt, oracle, graph, reads, tally)
-            if case.question.reasoning and case.question.content:
-                _check_inferred(case, oracle, graph, reads, tally)
+            examine(case, oracle, graph, reads, tally)
             if len(tally.failures) >= patience:
                 tally.stopped = True
                 break
@@ -76,6 +73,14 @@ def prove(
         counterexample=min(tally.failures, key=lambda failure: len(failure.text), default=None),
         notes=_list_notes(derivation, tally, dict(parts)),
     )
+
+
+def examine(case: Case, oracle: Oracle, graph: TurnGraph, reads: Mapping[str, Read], tally: Tally) -> None:
+    """Render a case, read it back in each way, and note in the tally what came of it."""
+    for turn, prompt in _render(oracle, graph, case):
+        _check(case, turn, prompt, oracle, graph, reads, tally)
+    if case.question.reasoning and case.question.content:
+        _check_inferred(case, oracle, graph, reads, tally)
 
 
 def _render(oracle: Oracle, graph: TurnGraph, case: Case) -> Iterator[tuple[Turn, str]]:
@@ -95,8 +100,9 @@ def _render(oracle: Oracle, graph: TurnGraph, case: Case) -> Iterator[tuple[Turn
         yield turn._replace(text=texts[0]), asked.whole
 
 
-def _render_behind(oracle: Oracle, graph: TurnGraph, case: Case) -> tuple[Turn, str] | None:
-    """Return what a model may write behind a prompt that no turn shows, and the prompt; None where that is not known.
+def _render_behind(oracle: Oracle, graph: TurnGraph, case: Case) -> tuple[Turn, str, bool] | None:
+    """Return what a model may write behind a prompt that no turn shows, the prompt, and whether that has closed reasoning;
+    None where it is not known.
 
     Where the prompt ends as a turn does before reasoning, a model goes on with reasoning; where it ends as a turn with
     reasoning does before what follows, with that.
@@ -111,9 +117,9 @@ def _render_behind(oracle: Oracle, graph: TurnGraph, case: Case) -> tuple[Turn, 
     for place in range(text.rfind(content), behind, -1):
         closed = squash(before + text[behind:place])
         if text[behind:place].strip() and whole.endswith((squash(turn.prompt) + closed) if not before.strip() else closed):
-            return turn._replace(text=text[place:]), asked.whole
+            return turn._replace(text=text[place:]), asked.whole, True
     if before.strip() and whole.endswith(squash(before)):
-        return turn._replace(text=text[len(before) :]), asked.whole
+        return turn._replace(text=text[len(before) :]), asked.whole, False
     return None
 
 
@@ -172,7 +178,7 @@ def _cut_behind(text: str, graph: TurnGraph, question: Question) -> str:
 
 
 def _check(
-    case: Case, turn: Turn, prompt: str, oracle: Oracle, graph: TurnGraph, reads: Mapping[str, Read], tally: _Tally
+    case: Case, turn: Turn, prompt: str, oracle: Oracle, graph: TurnGraph, reads: Mapping[str, Read], tally: Tally
 ) -> None:
     expected = find_expected(case.question, turn.text)
     if not any(expected.values()):
@@ -195,18 +201,20 @@ def _check(
             return
 
 
-def _check_inferred(case: Case, oracle: Oracle, graph: TurnGraph, reads: Mapping[str, Read], tally: _Tally) -> None:
+def _check_inferred(case: Case, oracle: Oracle, graph: TurnGraph, reads: Mapping[str, Read], tally: Tally) -> None:
     """Check what may follow a prompt that no turn shows."""
     asked = oracle.ask_prompt(case.question, case.shape)
     start = asked and next((start for start in graph.starts if start.prompt == asked.added), None)
     if start is None or start.shown:
         return
     found = _render_behind(oracle, graph, case)
-    if found is None:
-        tally.unknown.add(start)
-    else:
+    if found is not None:
         tally.inferred.add(start)
-        _check(case, *found, oracle, graph, reads, tally)
+        turn, prompt, closed = found
+        asked_for = replace(case, question=replace(case.question, reasoning=None)) if closed else case
+        _check(asked_for, turn, prompt, oracle, graph, reads, tally)
+    elif "reasoning" in tally.shown:
+        tally.unknown.add(start)
 
 
 def _holds_mark(question: Question, graph: TurnGraph) -> bool:
@@ -274,7 +282,7 @@ def _make_counterexample(
     )
 
 
-def _judge(part: str, derivation: Derivation, tally: _Tally) -> str:
+def _judge(part: str, derivation: Derivation, tally: Tally) -> str:
     """Return the status of a part."""
     failed = any(failure.aspect.startswith(part) for failure in tally.failures)
     results = tally.results[part]
@@ -293,7 +301,7 @@ def _judge(part: str, derivation: Derivation, tally: _Tally) -> str:
     return "proven"
 
 
-def _list_notes(derivation: Derivation, tally: _Tally, parts: Mapping[str, str]) -> tuple[str, ...]:
+def _list_notes(derivation: Derivation, tally: Tally, parts: Mapping[str, str]) -> tuple[str, ...]:
     """Say what could not be established, and what to do."""
     notes = list(derivation.graph.notes)
     if tally.exhausted:

@@ -20,14 +20,14 @@ from typing import Any, BinaryIO
 
 import partial_json_parser
 
-from ..analysis import analyze
+from ..analysis import analyze, search_further
 from ..ask.budget import Budget
 from ..ask.renderer import Renderer
 from ..ask.source import read_response_template
 from ..converse.roundtrip import check_output, check_roundtrips
 from ..delta import Delta
 from ..describe.spans import Line, Span, make_visible, split_lines
-from ..describe.verdict import rate, summarise
+from ..describe.verdict import lay_out_counterexample, rate, summarise
 from ..describe.words import lay_out
 from ..errors import AutoparserError, MissingTemplateError
 from ..export.certificate import FILE_NAME, load_certificate, make_certificate
@@ -219,9 +219,12 @@ def check_paths(arguments: argparse.Namespace) -> int:
         for path in paths:
             begin(str(path))
             load = partial(_load_named, str(path), arguments)
-            results.append(check_template(path, load, lambda renderer: _analyze(renderer, arguments)))
+            results.append(check_template(path, load, lambda renderer: _analyze_further(renderer, arguments)))
+            found = results[-1].format
             if not arguments.json:
                 out.print(lay_out_result(results[-1], width))
+                if arguments.search and found and found.verdict.counterexample:
+                    out.print(*lay_out_counterexample(found.verdict.counterexample))
     if arguments.json:
         _print_json(make_report(results))
     else:
@@ -347,6 +350,11 @@ def _refuse(arguments: argparse.Namespace, reason: str, *names: str) -> None:
 def _analyze(renderer: Renderer | None, arguments: argparse.Namespace) -> ChatFormat:
     patient = renderer and renderer.within(_BUDGET)
     return analyze(patient, examples=arguments.examples) if arguments.examples else analyze(patient)
+
+
+def _analyze_further(renderer: Renderer, arguments: argparse.Namespace) -> ChatFormat:
+    format = _analyze(renderer, arguments)
+    return search_further(format, renderer, arguments.search) if arguments.search else format
 
 
 def _print_json(value: Any, indent: int | None = 2) -> None:

@@ -64,7 +64,7 @@ _COMMANDS = {
         "analyse many templates and say what is proven",
         "Analyse many templates and print what was derived of each, and how much of it was proven.",
         "something could not be proven, or a template renders no conversation",
-        ("paths", *_READING, "--examples", "--json"),
+        ("paths", *_READING, "--examples", "--search", "--json"),
     ),
     "roundtrip": _Command(
         "say whether turns come back unchanged with the next one",
@@ -139,6 +139,12 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         'JSON file with raw outputs and the messages they mean, a list of {"text": OUTPUT, "message": {"content": …, "tool_calls": '
         "[…]}}: they teach what the template does not print",
     ),
+    "--search": {
+        "type": float,
+        "default": 0,
+        "metavar": "SECONDS",
+        "help": "look so long for a turn of each that is misread, beyond those of the proof",
+    },
     "--json": {"action": "store_true", "help": "print the result as JSON"},
     "--html": _take_file(
         "FILE",
