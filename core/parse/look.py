@@ -382,9 +382,12 @@ class Lookahead:
                 more = True
             if end < 0:
                 continue
-            landing = self._land(rule, end, trail, final, here.spot.graph, here) if rule.kind != "end" else self._try_pop(rule, end, final)
-            if rule.kind == "end" and isinstance(landing, Landing):
-                landing = landing._replace(rule=here.rule, steps=here.steps + landing.steps)
+            if rule.kind != "end":
+                landing = self._land(rule, end, trail, final, here.spot.graph, here)
+            else:
+                landing = self._try_pop(rule, end, final)
+                if isinstance(landing, Landing):
+                    landing = landing._replace(rule=here.rule, steps=here.steps + landing.steps)
             if landing is WAIT:
                 more = True
             elif landing is not None:
