@@ -39,7 +39,8 @@ def find_faults(fmt: ca.ChatFormat, turn: Turn) -> list[tuple[str, int, Any]]:
                 found.append(("not said to be cut", end, arguments))
         if not calls:
             lost = [word for word in re.findall(r"\w{6,}", turn.text[:end]) if word not in texts]
-            marks = {word for graph in (fmt.graph.turn,) for edge in graph.edges for word in re.findall(r"\w{6,}", edge.text)}
+            edges = [*fmt.graph.turn.edges, *(edge for start in fmt.graph.starts for edge in start.edges)]
+            marks = {word for edge in edges for word in re.findall(r"\w{6,}", edge.text)}
             if [word for word in lost if not any(mark.startswith(word) or word in mark for mark in marks)]:
                 found.append(("text lost", end, lost))
     return found

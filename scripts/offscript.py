@@ -87,6 +87,8 @@ def read_case(case: JsonObject, options: JsonObject) -> Iterator[tuple[str, Json
     fmt, prompt, text = load_format(case["template"]), find_prompt(case), case["text"]
     scope = case.get("scope", "both")
     tools = case["tools"] if case["kind"] == "realworld" else case["tools"] or None  # the engines' tests often leave them out
+    if case.get("tool_choice") == "none" and "policy" in options:
+        tools = []  # the switch says what becomes of calls that are not asked for
     after = scope == "tools" and fmt.reasoning is not None
     for way, pieces in (("whole", [text]), ("by character", list(text))):
         if scope == "reasoning":

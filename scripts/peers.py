@@ -143,6 +143,22 @@ def _emptied(case: JsonObject) -> bool:
     return case["is_partial"] and case["expect"]["content"] == "" and bool(before)
 
 
+STRAYING = ("a call without any marker, which the template never writes", "a call in a notation that the template never writes")
+"""What ik_llama.cpp reads though no template writes it: finished outputs of these kinds must be read so, or returned whole."""
+
+
+def is_whole(case: JsonObject, message: JsonObject) -> bool:
+    """Whether every word that was written is in the message, in its order where there is no call."""
+    calls = [call["function"] for call in message.get("tool_calls") or []]
+    texts = [message.get("reasoning_content") or "", message.get("content") or ""]
+    if not calls:
+        written, got = (re.sub(r"</?think>", " ", text).split() for text in (case["input"], " ".join(texts)))
+        return written == got
+    words = Counter(re.findall(r"\w{3,}", " ".join(texts + [f"{call['name']} {call['arguments']}" for call in calls])))
+    wanted = case["expect"]["tool_calls"] or []
+    return all(words[word] for call in wanted for word in re.findall(r"\w{3,}", call["name"] + call["arguments"]))
+
+
 Rule = tuple[str, Callable[[JsonObject], bool]]
 
 LEFT_OUT: dict[str, list[Rule]] = {
@@ -282,12 +298,13 @@ def measure(cases: list[JsonObject]) -> list[JsonObject]:
 
 def _measure_case(fmt: Format | str, case: JsonObject) -> JsonObject:
     row: JsonObject = {key: case[key] for key in ("peer", "id", "template", "handler", "input", "expect")}
-    row |= {"left_out": find_convention(case), "fault": None, "got": None}
+    row |= {"left_out": find_convention(case), "fault": None, "got": None, "whole": None, "partial": case["is_partial"]}
     try:
         if isinstance(fmt, str):
             raise ValueError(fmt)
         for message in read_case(fmt, case):
             row["fault"], row["got"] = find_fault(case, message), message
+            row["whole"] = row["whole"] is not False and (not row["fault"] or is_whole(case, message))
             if row["fault"]:
                 break
     except Exception as error:
@@ -316,6 +333,9 @@ def print_report(rows: list[JsonObject]) -> None:
         for name, count in Counter(row["left_out"] for row in mine if row["left_out"]).items():
             read = sum(row["left_out"] == name and not row["fault"] for row in mine)
             print(f"  left out: {count} ({read} of them read the same way): {name}")
+    probes = [row for row in rows if row["left_out"] in STRAYING and not row["partial"]]
+    read, whole = (sum(bool(test(row)) for row in probes) for test in (lambda row: not row["fault"], lambda row: row["whole"]))
+    print(f"outputs that no template writes: {len(probes)}, read as ik_llama.cpp does {read}, read so or returned whole {whole}")
     print("\nmisses:")
     for row in rows:
         if row["fault"] and not row["left_out"]:

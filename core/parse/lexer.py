@@ -28,13 +28,14 @@ class JsonLexer:
     at all that is to be made valid: other words than JSON's, a comma too many, a raw line break in a string.
     """
 
-    __slots__ = ("_careful", "_closed", "_depth", "_quote", "mends", "place", "state")
+    __slots__ = ("_before", "_careful", "_closed", "_depth", "_quote", "mends", "place", "state")
 
     def __init__(self, careful: bool = False, mends: bool = False) -> None:
         self.state = OUT
         self.mends = mends
         self.place = 0
         self._quote = '"'
+        self._before = ""  # the last visible sign of the pieces that were read
         self._depth = 0
         self._careful = careful
         self._closed = False  # whether the last sign ended a value
@@ -62,6 +63,7 @@ class JsonLexer:
             if self._careful and self.state == OUT and not self._may_follow(text[at : found.start() if found else size], sign):
                 return BROKEN
             if found is None:
+                self._before = text[-1] if not text[-1].isspace() else self._find_before(text, at, size)
                 return -1
             if (len(sign) > 1 or self.state == OUT) and sign not in '"{}[]':
                 if self._careful:
@@ -79,7 +81,14 @@ class JsonLexer:
             at = found.end()
             if self._take(sign):
                 return at
+        self._before = text[-1:] or self._before
         return -1
+
+    def _find_before(self, text: str, start: int, at: int) -> str:
+        """Return the last visible sign before a place."""
+        while at > start and text[at - 1].isspace():
+            at -= 1
+        return text[at - 1] if at > start else self._before
 
     def skip(self, text: str) -> int:
         """Go on behind the odd sign at the place; returns the place behind it, or the end of the value as :meth:`scan` does.
@@ -92,7 +101,7 @@ class JsonLexer:
             word = re.compile(r"\w*").match(text, self.place) if sign.isalpha() else None
             self.place = word.end() if word else self.place
         elif sign == "'":
-            before = text[: self.place - 1].rstrip()[-1:]
+            before = self._find_before(text, 0, self.place - 1)
             if not self._depth or before in "[{(,:":
                 self.state, self._quote = STRING, "'"
         else:

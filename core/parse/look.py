@@ -23,6 +23,7 @@ from .writer import Writer
 
 SHORT = 256  # characters that a name or a key may have
 TRIES = 8  # so often may a JSON value be looked at that is no call
+GUARDS = 2  # recoveries that lean on each other
 DEPTH = 64  # lists and objects within each other
 
 _ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
@@ -91,6 +92,7 @@ class Lookahead:
         self.fresh = True  # whether nothing visible of this text has come
         self.behind = False  # whether a field has ended and a rule must follow here
         self.tries = TRIES
+        self._guards = 0  # recoveries that wait for what is being looked at now
         self._rest: list[str | Spot] = []  # what the rules wait for that were tried last: a text, or the end of a short field
         self._open_short: Spot | None = None
         self._key: str | None = None  # that of the list or object behind whose end is looked
@@ -149,6 +151,8 @@ class Lookahead:
         constant = rule.constant
         if rule.guard == "fresh" and not self._is_fresh(at):
             return None
+        if rule.guard in ("entry", "ending") and constant.take_lead(self.buffer, self.at, at) != at - len(constant.lead):
+            return None  # in a text such a mark counts only where the template would have put it
         if rule.kind == "end" and spot.graph == TURN:
             return self._try_end(rule, at, final)
         trail = ""
@@ -242,8 +246,11 @@ class Lookahead:
         at = skip_blank(self.buffer, at)
         if at >= len(self.buffer):
             return ending if final else WAIT
-        behind = self.plan.spot(TURN, (GAP,), self.may_call)
-        landing = self._find_landing(behind, at, final)
+        if self._guards >= GUARDS:
+            return False
+        self._guards += 1
+        landing = self._find_landing(self.plan.spot(TURN, (GAP,), self.may_call), at, final)
+        self._guards -= 1
         if not isinstance(landing, Landing):
             return landing is WAIT and WAIT
         if landing.spot.kind == "end":  # half of it may as well be the beginning of something else

@@ -336,16 +336,16 @@ class Plan:
         own, close = self.ends[node.name], self.closes[node.name]
         if not is_firm(own) or node.kind != "value" or not isinstance(node.codec, Text):
             return []
+        layout = own.replace(own.strip(), "")  # that on both sides, which stays where the mark between is left out
         rules: list[Rule] = []
         for edge in self._edges[TURN].get(node.name, ()):
-            rest = own[: len(own) - len(own.lstrip())] + write_parts(edge)[len(own) :].lstrip()
+            rest = layout + write_parts(edge)[len(own) :].lstrip()
             if not self._is_leaving(edge) and is_firm(rest):
                 target = (self.nodes[TURN, edge.target],)
                 rules.append(Rule(read_parts(rest), target, recovery="end of a value missing", guard="entry"))
                 twice = read_parts(own + own.lstrip() + rest.lstrip())
                 rules.append(Rule(twice, target, recovery="end of a value doubled"))
-        lead = own[: len(own) - len(own.lstrip())]
-        rest = lead + (close or "")[len(own) :].lstrip()
+        rest = layout + (close or "")[len(own) :].lstrip()
         for place in sorted({*find_boundaries(rest), len(rest)}):
             text = rest[:place].rstrip()
             if is_firm(text):

@@ -1,0 +1,161 @@
+"""Policies and recoveries over formats derived from real templates: the same call, or the whole text; never less."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from streams import read_all_ways
+from templates import SAMPLES, TOOLS, get_format, write_calls, write_lead, write_prompt
+
+from chat_autoparser.message import fold_deltas
+from chat_autoparser.recover import Policy, get_policy, repair
+from chat_autoparser.schema import Schema
+
+SHAPES = sorted(SAMPLES)
+FIND: dict[str, Any] = {"habitat": "pen twelve", "limit": 3}
+TAGS, TAGGED = "JSON in tags", "tagged arguments"
+
+
+def read_with(shape: str, text: str, policy: Policy | str, tools: Any = TOOLS) -> dict[str, Any]:
+    """Read a text behind the prompt by character."""
+    parser = get_format(shape).parser(tools, write_prompt(shape), policy=policy)  # type: ignore[arg-type]
+    deltas = [delta for char in text for delta in parser.feed(char)]
+    return fold_deltas([*deltas, *parser.finish()])
+
+
+def list_calls(message: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(call["function"]["name"], call["function"]["arguments"]) for call in message.get("tool_calls", [])]
+
+
+def list_damages(text: str) -> list[str]:
+    """A call with each of its marks dropped or doubled, one at a time."""
+    places = [found.span() for found in re.finditer(r"</?[^<>\s]+>|[{}\[\]()\"':,]", text)]
+    return [text[:a] + text[a:b] * count + text[b:] for a, b in places for count in (0, 2)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_damaged_call_is_the_same_call_or_text_with_all_of_its_words(shape: str) -> None:
+    lead, _ = write_lead(shape)
+    for damaged in list_damages(write_calls(shape, ("find_okapi", FIND))):
+        reading = read_all_ways(get_format(shape), lead + damaged, TOOLS, write_prompt(shape))
+        shown = " ".join([reading.content or "", reading.reasoning or "", *(f"{n} {a}" for n, a in reading.calls)])
+        for word in ("find_okapi", "pen", "twelve"):
+            assert word in shown or word not in damaged, damaged
+
+
+@pytest.mark.parametrize("key", ["parameters", "args", "input"])
+def test_an_envelope_with_another_key_never_makes_a_call_without_arguments(key: str) -> None:
+    written = json.dumps({"name": "find_okapi", key: FIND})
+    text = f"<tool_call>\n{written}\n</tool_call>"
+    message = read_with(TAGS, write_lead(TAGS)[0] + text, "lenient")
+    ((name, arguments),) = list_calls(message)
+    assert (name, json.loads(arguments)) == ("find_okapi", FIND)
+
+
+def test_strict_recovers_nothing() -> None:
+    text = write_lead(TAGS)[0] + '<tool_call>\n{"name": "find_okapi", "parameters": {"limit": 3}}\n</tool_call>'
+    message = read_with(TAGS, text, "strict")
+    assert list_calls(message) == []
+    assert "find_okapi" in message["content"]
+    parser = get_format(TAGS).parser(TOOLS, write_prompt(TAGS), policy="strict")
+    parser.feed(text)
+    parser.finish()
+    assert parser.recoveries == []
+
+
+@pytest.mark.parametrize("policy", ["strict", "lenient", "repair"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_policies_read_alike_what_a_template_renders(shape: str, policy: str) -> None:
+    reasoning = write_lead(shape)[1]
+    text = write_lead(shape)[0] + write_calls(shape, ("find_okapi", FIND))
+    lenient, other = (read_with(shape, text, chosen) for chosen in ("lenient", policy))
+    assert (lenient["reasoning_content"], list_calls(lenient)) == (reasoning, list_calls(other))
+
+
+def test_the_end_of_a_value_may_be_missing_or_doubled() -> None:
+    text = write_lead(TAGGED)[0] + write_calls(TAGGED, ("find_okapi", FIND))
+    closer = "</parameter>"
+    assert closer in text
+    for damaged in (text.replace(closer, "", 1), text.replace(closer, f"{closer}\n{closer}", 1)):
+        ((_, arguments),) = list_calls(read_with(TAGGED, damaged, "lenient"))
+        assert json.loads(arguments) == FIND
+
+
+def test_the_mark_that_ends_a_call_ends_arguments_that_lack_a_bracket() -> None:
+    text = write_calls(TAGS, ("find_okapi", FIND), ("send_card", {"greeting": "hi"})).replace("}}\n", "\n", 1)
+    calls = list_calls(read_with(TAGS, write_lead(TAGS)[0] + text, "lenient"))
+    assert [name for name, _ in calls] == ["find_okapi", "send_card"]
+    assert "</" not in calls[0][1]
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("{'a': True, 'b': None}", {"a": True, "b": None}),
+        ('{"a": 1,}', {"a": 1}),
+        ('{"a": "one\ntwo"}', {"a": "one\ntwo"}),
+        ("{a: (1, 2)}", {"a": [1, 2]}),
+        ("{'a': {'x', 'y'}}", {"a": ["x", "y"]}),
+        ('{"a": 123456789012345678901234567890}', {"a": 123456789012345678901234567890}),
+        ('{"a": 1', None),
+        ("{nonsense here}", None),
+    ],
+)
+def test_what_is_almost_json_is_made_json_or_left_alone(written: str, expected: Any) -> None:
+    mended = repair(written)
+    assert (None if mended is None else json.loads(mended)) == expected
+
+
+def test_valid_json_is_never_written_anew() -> None:
+    for text in ('{"a" :1 , "b":[ ]}', '"x"', "[1e5, -0.10]", '{"a": "\\u00e9\\/"}'):
+        assert repair(text) == text
+
+
+def test_repair_makes_arguments_valid() -> None:
+    text = '<tool_call>\n{"name": "find_okapi", "arguments": {"limit": 3, "open": True,}}\n</tool_call>'
+    lead = write_lead(TAGS)[0]
+    ((_, as_written),) = list_calls(read_with(TAGS, lead + text, "lenient"))
+    ((_, repaired),) = list_calls(read_with(TAGS, lead + text, "repair"))
+    assert as_written == '{"limit": 3, "open": True,}'
+    assert json.loads(repaired) == {"limit": 3, "open": True}
+
+
+def test_habits_are_switches() -> None:
+    lead = write_lead(TAGS)[0]
+    unknown = lead + write_calls(TAGS, ("ask_keeper", FIND), ("find_okapi", FIND))
+    assert [name for name, _ in list_calls(read_with(TAGS, unknown, Policy()))] == ["ask_keeper", "find_okapi"]
+    assert [name for name, _ in list_calls(read_with(TAGS, unknown, Policy(unknown="drop")))] == ["find_okapi"]
+    cut = lead + '<tool_call>\n{"name": "find_okapi", "arguments": {"habitat": "pen tw'
+    assert list_calls(read_with(TAGS, cut, Policy())) == [("find_okapi", '{"habitat": "pen tw')]
+    assert list_calls(read_with(TAGS, cut, Policy(cut="drop"))) == []
+    ((_, completed),) = list_calls(read_with(TAGS, cut, Policy(cut="complete")))
+    assert json.loads(completed) == {"habitat": "pen tw"}
+    whole = lead + write_calls(TAGS, ("find_okapi", FIND))
+    assert list_calls(read_with(TAGS, whole, Policy(unasked="drop"), [])) == []
+    assert "find_okapi" not in (read_with(TAGS, whole, Policy(unasked="drop"), [])["content"] or "")
+    assert "find_okapi" in read_with(TAGS, whole, Policy(), [])["content"]
+
+
+def test_a_policy_has_a_name() -> None:
+    assert get_policy("strict") == Policy(recover=False)
+    with pytest.raises(ValueError, match="no policy is called 'kind'"):
+        get_policy("kind")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("schema", "accepted", "refused"),
+    [
+        ({"enum": ["ok", None]}, [None, "ok"], ["null"]),
+        ({"anyOf": [{"type": "string", "enum": ["auto"]}, {"type": "integer"}]}, [7, "auto"], ["7"]),
+        ({"const": 1}, [1], [True, "1"]),
+        ({"type": "string", "nullable": True}, [None, "x"], [3]),
+        ({"allOf": [{"type": ["integer", "string"]}, {"type": "integer"}]}, [3], ["3"]),
+        ({}, [None, 1, "x", []], []),
+    ],
+)
+def test_what_a_schema_accepts(schema: Any, accepted: list[Any], refused: list[Any]) -> None:
+    assert all(Schema(schema).accepts(value) for value in accepted)
+    assert not any(Schema(schema).accepts(value) for value in refused)
