@@ -172,7 +172,8 @@ class Plan:
         )
 
     def _finds_id_behind(self) -> bool:
-        return self._reaches(("arguments", "value"), "id")
+        again = any(self.nodes[TURN, e.source].again and self.nodes[TURN, e.target].kind == "id" for e in self.graph.turn.edges)
+        return again or self._reaches(("arguments", "value"), "id")
 
     def _finds_name_behind(self) -> bool:
         return self._reaches(("arguments", "value", "key"), "name")

@@ -254,7 +254,7 @@ def _is_alike(case: Case, turn: Turn, message: Mapping[str, Any], oracle: Oracle
             return False
         if not isinstance(arguments, dict) or (number < len(given) and not _is_typed(arguments, given[number].object)):
             return False
-        ident = call.get("id") if call.get("id") and call["id"] in turn.text else own
+        ident = (call.get("id") if own in turn.text else None) or own
         calls.append(Call.of(call["function"]["name"], ident, arguments))
     question = replace(
         case.question,
