@@ -9,6 +9,9 @@ import pytest
 from streams import read_all_ways
 from templates import get_format, write_calls, write_prompt
 
+from chat_autoparser.format import Numeral, Text
+from chat_autoparser.parse.constants import MORE
+from chat_autoparser.parse.units import get_units
 from chat_autoparser.schema import Schema, ToolSet
 
 PLACE = "some words here"
@@ -108,3 +111,19 @@ def test_odd_tools_say_nothing() -> None:
     assert list(tools.tools) == ["f"]
     assert tools.get_parameters("f").get_property("a").get_types() == ("string",)
     assert tools.get_parameters("g").get_property("a").get_types() == ()
+
+
+@pytest.mark.parametrize(
+    ("numeral", "written", "char"),
+    [
+        (Numeral("utf-16", "\\u"), "\\ud83d\\udeb2", "🚲"),
+        (Numeral("utf-8", "%"), "%F0%9F%9A%B2", "🚲"),
+        (Numeral("utf-8", "%"), "%C3%BC", "ü"),
+        (Numeral("hexadecimal", "&#x", ";"), "&#x1f6b2;", "🚲"),
+    ],
+)
+def test_units_of_one_character_wait_for_each_other(numeral: Numeral, written: str, char: str) -> None:
+    units = get_units(Text(numeral=numeral))
+    for end in range(1, len(written)):
+        assert units.read(written[:end], 0, False)[0] == MORE, written[:end]
+    assert units.read(written + "x", 0, False) == (len(written), char)

@@ -16,6 +16,7 @@ from .constants import MORE, NO
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _NUMBER_START = re.compile(r"-?\d*(?:\.\d*)?(?:[eE][+-]?\d*)?", re.ASCII)
 _HEX = "0-9a-fA-F"
+_HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 
 
 def escape_json(text: str) -> str:
@@ -55,9 +56,17 @@ class Units:
         if found is None:
             short = len(text) - at < len(before) + 10 and re.fullmatch(f"[{_HEX}]*", text[at + len(before) :])
             return (MORE if short and not final else NO), ""
-        if found.end() == len(text) and not final and self._may_go_on(found[0]):
+        if not final and self._is_beginning(text[found.end() :]) and self._may_go_on(found[0]):
             return MORE, ""
         return found.end(), _decode_numeral(self._numeral, found[0])
+
+    def _is_beginning(self, rest: str) -> bool:
+        """Whether the text ends within another unit, or before it."""
+        assert self._numeral
+        before, digits = self._numeral.before, 4 if self._numeral.kind == "utf-16" else 2
+        if len(rest) >= len(before) + digits:
+            return False
+        return before.startswith(rest) or (rest.startswith(before) and set(rest[len(before) :]) <= _HEX_DIGITS)
 
     def _may_go_on(self, written: str) -> bool:
         """Whether a second half may follow that belongs to the same character."""
