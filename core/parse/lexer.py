@@ -28,7 +28,7 @@ class JsonLexer:
     at all that is to be made valid: other words than JSON's, a comma too many, a raw line break in a string.
     """
 
-    __slots__ = ("_careful", "_before", "_closed", "_depth", "_quote", "mends", "place", "state")
+    __slots__ = ("_before", "_careful", "_closed", "_depth", "_quote", "mends", "place", "state")
 
     def __init__(self, careful: bool = False, mends: bool = False) -> None:
         self.state = OUT
