@@ -20,7 +20,10 @@ says what of it was proven by reading back what the template renders.
 * Questions to a template: :func:`load_renderer`, :class:`Renderer`, :class:`Budget` (their bounds).
 * Holding a model to its format: :func:`build_structural_tag`, :func:`build_text_grammar`.
 * Conversations: :func:`check_conversation`, :func:`check_roundtrips`, :func:`bridge`, :func:`attribute`,
-  :func:`find_written`.
+  :func:`find_written`, :func:`mark_tokens`.
+* Stored formats: :meth:`ChatFormat.to_dict`; with the proof, for one template: :func:`make_certificate`,
+  :func:`load_certificate`. For transformers: :func:`compare_response_template`.
+* Off the script: :class:`Policy`, the argument ``policy`` of :meth:`ChatFormat.parser`.
 * A template that is silent: :class:`Lesson`, :func:`load_lessons`, and the argument ``examples`` of :func:`analyze`.
 * Everything that is raised on purpose is an :class:`AutoparserError`.
 
@@ -34,13 +37,13 @@ from .analysis import analyze
 from .ask.budget import Budget
 from .ask.renderer import Renderer, load_renderer
 from .constrain import TextGrammar, build_structural_tag, build_text_grammar
-from .converse.attribution import attribute, find_written
+from .converse.attribution import attribute, find_written, mark_tokens
 from .converse.bridge import bridge
 from .converse.roundtrip import check_roundtrips
 from .converse.rules import check_conversation
 from .delta import Delta
 from .errors import AutoparserError, BudgetError, ConstraintError, FormatError, LessonError, TemplateError
-from .export.certificate import find_version
+from .export.certificate import find_version, load_certificate, make_certificate
 from .export.response import ResponseTemplate, compare_response_template
 from .format import (
     Asking,
@@ -63,6 +66,7 @@ from .format import (
     Verdict,
 )
 from .parse import StreamParser
+from .recover import Policy
 from .teach.lesson import Lesson, load_environment_lessons, load_lessons
 
 __version__ = find_version()
@@ -86,6 +90,7 @@ __all__ = [
     "LessonError",
     "Marker",
     "Node",
+    "Policy",
     "Problem",
     "Reasoning",
     "Renderer",
@@ -109,7 +114,10 @@ __all__ = [
     "check_roundtrips",
     "compare_response_template",
     "find_written",
+    "load_certificate",
     "load_environment_lessons",
     "load_lessons",
     "load_renderer",
+    "make_certificate",
+    "mark_tokens",
 ]

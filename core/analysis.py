@@ -17,6 +17,7 @@ from .format import ChatFormat
 from .message import fold_deltas
 from .prove.pieces import cut_pieces
 from .prove.proof import Read, prove
+from .prove.search import Space, search
 from .teach.learn import learn
 from .teach.lesson import load_lessons
 
@@ -63,6 +64,20 @@ def derive_format(renderer: Renderer, stops: tuple[str, ...] | None = None) -> C
     return replace(format, verdict=verdict)
 
 
+def search_further(format: ChatFormat, renderer: Renderer, seconds: float) -> ChatFormat:
+    """Look for a turn that a format misreads, for some seconds; returns the format with what that says in its verdict."""
+    oracle = Oracle(renderer.within(Budget(seconds=2 * seconds + 30, renders=10**9)))
+    derivation = derive(oracle)
+    space = Space(derivation.shape, derivation.calling, derivation.settings)
+    found = search(oracle.renderer, format.graph, space, make_reads(format), seconds)
+    verdict = format.verdict
+    if found.counterexample is None:
+        return replace(format, verdict=replace(verdict, notes=(*verdict.notes, f"{found.tried} more turns were read back")))
+    part = found.counterexample.aspect.partition(",")[0]
+    parts = tuple((name, "partly proven" if name == part and status == "proven" else status) for name, status in verdict.parts)
+    return replace(format, verdict=replace(verdict, parts=parts, counterexample=found.counterexample))
+
+
 def make_reads(format: ChatFormat) -> dict[str, Read]:
     """Return the ways in which a proof reads a text: whole, and in random pieces, a short one by character."""
     ways: dict[str, Callable[[str], list[str]]] = {
@@ -74,7 +89,8 @@ def make_reads(format: ChatFormat) -> dict[str, Read]:
         def read(text: str, tools: Any, prompt: str) -> Mapping[str, Any]:
             parser = format.parser(tools, prompt)
             deltas = [delta for piece in cut(text) for delta in parser.feed(piece)]
-            return fold_deltas([*deltas, *parser.finish()])
+            message = fold_deltas([*deltas, *parser.finish()])
+            return {**message, "recoveries": [name for name, _ in parser.recoveries]} if parser.recoveries else message
 
         return read
 

@@ -72,14 +72,6 @@ class Schema:
                 return Schema(node["additionalProperties"], self.root)
         return UNKNOWN
 
-    def find_simple_types(self, key: str) -> tuple[str, ...] | None:
-        """Return the types of a property that just names one, which is the usual case; None for any other."""
-        try:
-            plain = self.node["properties"][key]
-            return None if "nullable" in plain else _SINGLE[plain["type"]]
-        except (KeyError, TypeError):
-            return None
-
     def list_properties(self) -> frozenset[str]:
         """Return the names of all properties that are declared."""
         found: set[str] = set()
@@ -187,6 +179,11 @@ class ToolSet:
 
     def __bool__(self) -> bool:
         return bool(self.tools)
+
+    def find_property(self, key: str) -> Schema:
+        """Return the schema of a property of whatever tool: what all that declare it say of its types."""
+        found = [s.get_property(key) for name in self.tools if key in (s := self.get_parameters(name)).list_properties()]
+        return found[0] if len({schema.get_types() for schema in found}) == 1 else UNKNOWN
 
     def get_parameters(self, name: str) -> Schema:
         """Return the schema of a tool's arguments."""

@@ -2,6 +2,7 @@
 
     build/vllm/bin/python scripts/compare_vllm.py                 # the tables, in Markdown
     build/vllm/bin/python scripts/compare_vllm.py --only GLM      # templates whose name contains this
+    build/vllm/bin/python scripts/compare_vllm.py --messages      # which messages are read right, and no costs: some minutes
     build/vllm/bin/python scripts/compare_vllm.py --starts 5      # also start servers with and without `auto`, so often
 
 Messages are what templates render for known fields, and must come back. Costs are microseconds of processor time a token,
@@ -340,18 +341,19 @@ def load_bench(name: str, folder: Path) -> Bench:
     return Bench(subject, get_tokenizer(str(model)))
 
 
-def compare(bench: Bench) -> Iterator[JsonObject]:
+def compare(bench: Bench, costs: bool = True) -> Iterator[JsonObject]:
     """A row for our parsers, one for vLLM's own, each with its costs as multiples of the floor."""
     floor_class = bench.get_class(NOTHING)
     loads = {load.name: load for load in LOADS if load.name in ("text", "arguments", "one long string")}
-    feeds = {(name, tokens): make_feed(bench, load, tokens) for name, load in loads.items() for tokens in LENGTHS}
+    kinds = [(name, tokens) for name in loads for tokens in LENGTHS]
+    feeds = {(name, tokens): make_feed(bench, loads[name], tokens) if costs else None for name, tokens in kinds}
     for pair in (OURS, PAIRS[bench.subject.name]):
         row: JsonObject = {"template": bench.subject.name, "parsers": name_pair(pair)}
         try:
             parser_class = bench.get_class(pair)
             score = judge(bench, parser_class)
             row |= {"right": score.right, "alike": score.alike, "cases": score.cases, "faults": score.faults}
-            row["construction"] = time_construction(bench, parser_class)
+            row["construction"] = time_construction(bench, parser_class) if costs else 0
             times = {key: time_feed(bench, parser_class, floor_class, feed) for key, feed in feeds.items() if feed}
             row["costs"], row["floors"] = ({key: pair[place] for key, pair in times.items()} for place in (0, 1))
             first = feeds["one long string", LENGTHS[0]]
@@ -387,6 +389,14 @@ def _show_costs(row: JsonObject, kind: str) -> str:
     return " → ".join(f"{cost:.1f}" for cost in found if cost is not None) or "–"
 
 
+def print_sums(rows: list[JsonObject]) -> None:
+    """Of all messages, how many each side reads right, and streams as it reads them whole; an error reads none."""
+    total = sum(row["cases"] for row in rows if row["parsers"] == "auto" and "cases" in row)
+    for whose, mine in (("`auto`", True), ("vLLM's own", False)):
+        of = [row for row in rows if (row["parsers"] == "auto") == mine and "right" in row]
+        print(f"\n{whose}: {sum(row['right'] for row in of)} of {total} messages right, {sum(row['alike'] for row in of)} alike")
+
+
 def print_bars(rows: list[JsonObject]) -> None:
     """Hold the figures against what was promised."""
     sound = [row for row in rows if "error" not in row]
@@ -415,6 +425,7 @@ def main() -> None:
     parser.add_argument(
         "--starts", type=int, default=0, metavar="N", help="also time N starts of a server, with and without auto"
     )
+    parser.add_argument("--messages", action="store_true", help="measure no costs")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
@@ -425,9 +436,10 @@ def main() -> None:
         names = [name for name in PAIRS if options.only.lower() in name.lower()]
         rows = []
         for name in names:
-            rows += list(compare(load_bench(name, Path(folder))))
+            rows += list(compare(load_bench(name, Path(folder)), costs=not options.messages))
             print(f"{name} done", file=sys.stderr, flush=True)
         print_table(rows)
+        print_sums(rows)
         print_bars(rows)
         if options.json:
             keyed = [

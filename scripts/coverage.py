@@ -3,6 +3,8 @@
     python scripts/coverage.py                     # a table of the templates with a miss, the totals, and every miss
     python scripts/coverage.py --rename words      # the same with each template's markers renamed (also: brackets, bare)
     python scripts/coverage.py --show NAME         # each turn of one template, expected and got
+    python scripts/coverage.py --slice 2/8 --json FILE    # one part of eight
+    python scripts/coverage.py --merge FILE ...           # the same report, of runs that were stored
 
 Only the public API is used. What turns are, and which nobody could read, is in `turns`; it knows nothing of the parser.
 `misses.json` holds, for each template with known misses, how many and why. Exit status 1 if a turn is missed beyond them.
@@ -41,7 +43,7 @@ KNOWN: dict[str, tuple[int, str]] = json.loads(Path(__file__).with_name("misses.
 def measure(source: Source, mode: str | None, quick: bool, seed: int) -> Report:
     """Everything about one template: its turns, and for each what is wrong with what was read."""
     report: Report = {"template": source.name, "turns": [], "error": None, "left_out": None, "silent": None}
-    report |= {"seconds": 0.0, "words": {}, "kept": []}
+    report |= {"seconds": 0.0, "words": {}, "kept": [], "proven": False}
     study, turns = _study(source.name, source.text, quick)
     text = source.text
     if not turns:
@@ -57,7 +59,8 @@ def measure(source: Source, mode: str | None, quick: bool, seed: int) -> Report:
         return report
     start = time.perf_counter()
     try:
-        fmt = cast(Format, ca.analyze(text, bos_token=BOS, eos_token=EOS))
+        known = ca.analyze(text, bos_token=BOS, eos_token=EOS)
+        fmt, report["proven"] = cast(Format, known), known.verdict.proven
     except Exception as error:
         report["error"] = f"{type(error).__name__}: {error}"
         fmt = None
@@ -122,6 +125,9 @@ def summarise(reports: list[Report]) -> Report:
         "turns with the end left on": _rate_rows([row for row in rows if row["ended"]]),
         "unreadable": dict(Counter(row["unreadable"] for row in rows if row["unreadable"])),
         "words renamed, kept": [sum(len(report[key]) for report in reports) for key in ("words", "kept")],
+        "proven": sum(report["proven"] for report in measured),
+        "false proofs": sorted(report["template"] for report in measured if report["proven"] and _count_misses(report)),
+        "right but not proven": sorted(r["template"] for r in measured if not r["proven"] and not _count_misses(r)),
         "seconds of analysis, median": round(seconds[len(seconds) // 2], 4) if seconds else 0,
         "seconds of analysis, worst": round(seconds[-1], 4) if seconds else 0,
     }
@@ -204,9 +210,17 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="list the templates without a miss, too")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write totals and every turn there")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--slice", metavar="I/N", help="only the I-th of N parts of the templates")
+    parser.add_argument("--merge", type=Path, nargs="+", metavar="FILE", help="report on what was stored with --json")
     parser.add_argument("--seed", type=int, default=0, help="of the random pieces")
     options = parser.parse_args()
+    if options.merge:
+        print_report([r for file in options.merge for r in json.loads(file.read_text("utf-8"))["templates"]], options.all)
+        return 0
     sources = load_corpus(options.show or options.only)
+    if options.slice:
+        number, parts = map(int, options.slice.split("/"))
+        sources = sources[number - 1 :: parts]
     if options.quick and not (options.show or options.only):
         sources = sources[::8]
     if not sources:

@@ -9,6 +9,7 @@ The second prints where the template is, or says which names are like it and end
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -60,6 +61,7 @@ def main() -> int:
     parser.add_argument("name", nargs="?")
     options = parser.parse_args()
     if options.list:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader may take the first lines only
         print("\n".join(list_templates()))
         return 0
     try:

@@ -42,7 +42,7 @@ _SECONDS = 300.0
 
 def measure_streams(engine: str, folder: Path, small: bool) -> Iterator[str]:
     """Throughput, cost and gaps of many parallel streams."""
-    tokens, counts = (400, (16,)) if small else (2000, (64, 256))
+    tokens, counts = (400, (64,)) if small else (2000, (64, 256))
     yield "**Parallel streams**, one token a step, every message read back"
     yield ""
     figures = ("tokens/s", "µs of the API process a token", "gap p50 ms", "p99", "longest", "events a token", "memory MB")

@@ -1,9 +1,10 @@
 """SGLang's `Engine`, which has no server: made with `auto`, asked once, and what came of it printed as JSON.
 
-    PYTHONPATH=scripts/sglang_cpu SGLANG_USE_CPU_ENGINE=1 build/sglang/bin/python scripts/sglang_engine.py MODEL THOUGHT
+    PYTHONPATH=scripts/sglang_cpu SGLANG_USE_CPU_ENGINE=1 build/sglang/bin/python scripts/sglang_engine.py MODEL THOUGHT ...
 
-The model is made to write the thought and then left alone, but for a JSON Schema. What the grammar lets it write at once,
-if it takes the thought for an answer, is `{"done": true}` or the same with false.
+Of several models each has an engine of its own in this process, and all live at once. A model is made to write the thought and
+then left alone, but for a JSON Schema. What the grammar lets it write at once, if it takes the thought for an answer, is
+`{"done": true}` or the same with false.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from typing import Any
 import sglang
 from sglang.srt.function_call.function_call_parser import FunctionCallParser
 from sglang.srt.parser.reasoning_parser import ReasoningParser
-from sglang.srt.runtime_context import get_serving
 from sglang_scripted import script
 
 SCHEMA = {"type": "object", "properties": {"done": {"type": "boolean"}}, "required": ["done"], "additionalProperties": False}
@@ -32,28 +32,35 @@ _SMALL = {
 }
 
 
-def ask(model: str, thought: str) -> dict[str, Any]:
-    """Return the parsers that the engine uses, what it generated, and what these parsers make of that."""
-    engine = sglang.Engine(model_path=model, tool_call_parser="auto", reasoning_parser="auto", log_level="info", **_SMALL)
+def ask(engine: Any, thought: str) -> dict[str, Any]:
+    """Return the parsers that an engine uses, what it generated, and what these parsers make of that."""
+    script.set({"text": thought, "more": True})
+    params = {"json_schema": json.dumps(SCHEMA), "max_new_tokens": 400, "skip_special_tokens": False}
+    output = engine.generate("Think.", params, require_reasoning=True)
+    tokenizer = engine.tokenizer_manager.tokenizer
+    names = engine.server_args.reasoning_parser, engine.server_args.tool_call_parser
+    reasoning, content = ReasoningParser(names[0], tokenizer=tokenizer, prefix="").parse_non_stream(output["text"])
+    calls = FunctionCallParser([], names[1], tokenizer=tokenizer).detector
+    return {
+        "parsers": names,
+        "text": output["text"],
+        "reasoning_tokens": output["meta_info"]["reasoning_tokens"],
+        "reasoning": reasoning,
+        "content": content,
+        "detector": type(calls).__name__,
+    }
+
+
+def main(given: list[str]) -> None:
+    """Make an engine for each model before any is asked."""
+    options = {"tool_call_parser": "auto", "reasoning_parser": "auto", "log_level": "info", **_SMALL}
+    engines = [sglang.Engine(model_path=model, **options) for model in given[::2]]
     try:
-        script.set({"text": thought, "more": True})
-        params = {"json_schema": json.dumps(SCHEMA), "max_new_tokens": 400, "skip_special_tokens": False}
-        output = engine.generate("Think.", params, require_reasoning=True)
-        tokenizer = engine.tokenizer_manager.tokenizer
-        names = get_serving().reasoning_parser, get_serving().tool_call_parser
-        reasoning, content = ReasoningParser(names[0], tokenizer=tokenizer, prefix="").parse_non_stream(output["text"])
-        calls = FunctionCallParser([], names[1], tokenizer=tokenizer).detector
-        return {
-            "parsers": names,
-            "text": output["text"],
-            "reasoning_tokens": output["meta_info"]["reasoning_tokens"],
-            "reasoning": reasoning,
-            "content": content,
-            "detector": type(calls).__name__,
-        }
+        print(json.dumps([ask(engine, thought) for engine, thought in zip(engines, given[1::2], strict=True)]))
     finally:
-        engine.shutdown()
+        for engine in engines:
+            engine.shutdown()
 
 
 if __name__ == "__main__":
-    print(json.dumps(ask(sys.argv[1], sys.argv[2])))
+    main(sys.argv[1:])

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from pydantic import Field
 
 from chat_autoparser import Delta
-from chat_autoparser.serve import describe_tools
+from chat_autoparser.serve import describe_tools, make_parser
 
 from .constraints import describe_choice
 from .engine import BaseFormatDetector, ResponseTemplateToolDetector, ToolCallItem, forwards_unknown_tools
@@ -69,7 +69,8 @@ class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
 
     def _start(self, tools: Sequence[Any]) -> Reading:
         described, format = describe_tools(self._tools or tools), self._reader.calls_format
-        parser = format.parser(described, self._prompt, after_reasoning=True, known_only=not forwards_unknown_tools())
+        known = not forwards_unknown_tools()
+        parser = make_parser(format, described, self._prompt, after_reasoning=True, known_only=known)
         return Reading(self._reader, described, parser, self._turn.special if self._turn else {})
 
     def has_tool_call(self, text: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from chat_autoparser import Delta
-from chat_autoparser.serve import SplitReader, describe_tools
+from chat_autoparser.serve import SplitReader, describe_tools, make_parser
 
 from .engine import GRAMMAR_FROM_START, ResponseTemplateReasoningDetector, forwards_unknown_tools
 from .formats import get_reader
@@ -67,13 +67,13 @@ class ReasoningDetector(ResponseTemplateReasoningDetector):  # type: ignore[misc
         special = turn.special if turn else {}
         tools = turn.tools if turn else describe_tools(self._tools)
         if self._joined:
-            parser: Any = format.parser(tools, self._prompt, known_only=not forwards_unknown_tools())
+            parser: Any = make_parser(format, tools, self._prompt, known_only=not forwards_unknown_tools())
         elif self._reads_calls or self._grammar_start is not None:
             parser = SplitReader(format.reasoning_splitter(tools if self._reads_calls else [], self._prompt))
             tools, special = [], {}
         else:
             tools = []
-            parser = format.parser(tools, self._prompt)
+            parser = make_parser(format, tools, self._prompt)
         return Reading(self._reader, tools, parser, special)
 
     def detect_and_parse(self, text: str) -> Split:

@@ -132,9 +132,7 @@ def test_what_was_not_asked_for_does_not_pass(name: str) -> None:
     more[0]["function"]["parameters"]["required"] = ["habitat", "zone"]
     assert not accepts(format, call, wrong)
     assert not accepts(format, call, wrong, "auto", strict=True)
-    assert accepts(format, call, wrong, strict=False) or not any(
-        node.kind == "arguments" for node in format.graph.turn.nodes
-    )
+    assert accepts(format, call, wrong, strict=False) or not any(node.kind == "arguments" for node in format.graph.turn.nodes)
     assert not accepts(format, call, more)
     assert accepts(format, "Well." + call, plain, "auto", strict=True)
     assert accepts(format, PLAIN_TEXT, plain, "auto", strict=True)
@@ -167,9 +165,7 @@ def test_the_tag_of_a_template() -> None:
     texts = str(tag)
     assert "get_weather:)\\n(:with city:)" in texts
     assert {"type": "any_text", "excludes": ["(:.:)"]} in tag["format"]["elements"]
-    assert {"type": "grammar", "grammar": 'root ::= ("with unit:)" ("C" | "F") "(:.:)\\n(:")?\n'} in tag["format"][
-        "elements"
-    ]
+    assert {"type": "grammar", "grammar": 'root ::= ("with unit:)" ("C" | "F") "(:.:)\\n(:")?\n'} in tag["format"]["elements"]
 
 
 @pytest.mark.parametrize(
@@ -223,9 +219,7 @@ def test_a_text_grammar_says_when_to_begin() -> None:
     assert free.grammar.startswith("root ::= ")
 
 
-@pytest.mark.parametrize(
-    "name", ["Qwen-Qwen3-0.6B", "GLM-4.7-Flash", "MiniMaxAI-MiniMax-M3-MXFP8", "Gryphe-Gemma-4-31B-StyleTune"]
-)
+@pytest.mark.parametrize("name", ["Qwen-Qwen3-0.6B", "GLM-4.7-Flash", "MiniMaxAI-MiniMax-M3-MXFP8", "Gryphe-Gemma-4-31B-StyleTune"])
 def test_a_text_grammar_is_read_by_others(name: str) -> None:
     gbnf = pytest.importorskip("gbnf", reason="for Python 3.11 and newer only")
     format, turns = study(name)
@@ -234,3 +228,56 @@ def test_a_text_grammar_is_read_by_others(name: str) -> None:
     assert any(isinstance(rule, gbnf.RuleEnd) for rule in gbnf.GBNF(grammar, call))
     with pytest.raises(gbnf.InputParseError):
         gbnf.GBNF(grammar, PLAIN_TEXT)
+
+
+def declare(name: str, required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": properties, "required": list(required)}
+    return {"type": "function", "function": {"name": name, "parameters": parameters}}
+
+
+def write_template(calls: str) -> str:
+    """A template that prints calls in a given way."""
+    return (
+        "{% for m in messages %}<{{ m.role }}>{{ m.content or '' }}"
+        f"{{% for c in m.tool_calls or [] %}}{calls}{{% endfor %}}</s>\n"
+        "{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
+    )
+
+
+@pytest.mark.parametrize("name", ["Qwen-Qwen3-Coder-Next", "Gryphe-Gemma-4-31B-StyleTune"])
+def test_many_optional_parameters_cost_no_more_than_their_number(name: str) -> None:
+    format, _ = study(name)
+    sizes = []
+    for count in (20, 80):
+        properties: Any = {f"p{n}": {"type": ("string", "integer", "boolean")[n % 3]} for n in range(count)}
+        sizes.append(len(json.dumps(build_structural_tag(format, [declare("run", (), **properties)]))))
+    assert sizes[1] < 5 * sizes[0]
+
+
+def test_numbers_outside_of_json_have_bounds() -> None:
+    tool = declare("run", ("days",), days={"type": "integer", "minimum": 1, "maximum": 9})
+    parts = build_structural_tag(analyze(DEMO), [tool], parallel=False)["format"]["elements"]
+    bounds = [part["json_schema"] for part in parts if part["type"] == "json_schema"]
+    assert bounds == [{"type": "integer", "minimum": 1, "maximum": 9}]
+
+
+def test_arguments_may_stand_before_the_name() -> None:
+    entries = "{% for k, v in c.function.arguments.items() %}[{{ k }}: {{ v }}]{% endfor %}"
+    format = analyze(write_template(f"<do>{entries}<run {{{{ c.function.name }}}}></do>"))
+    tools = [declare("look", ("city",), city={"type": "string"}), declare("stop")]
+    assert accepts(format, "<do>[city: Oslo]<run look></do></s>", tools)
+    assert accepts(format, "<do><run stop></do></s>", tools)
+    assert not accepts(format, "<do><run look></do></s>", tools)
+    assert not accepts(format, "<do>[city: Oslo]<run stop></do></s>", tools)
+
+
+def test_a_turn_that_begins_with_an_id_is_a_call() -> None:
+    call = '{"id": "{{ c.id }}", "name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}'
+    format = analyze(write_template(call))
+    tools = [declare("look", ("city",), city={"type": "string"})]
+    written = '{"id": "a1B2c3D4e", "name": "look", "arguments": {"city": "Oslo"}}</s>'
+    for choice in ("required", "auto"):
+        assert accepts(format, written, tools, choice, strict=True)
+        assert not accepts(format, written.replace("look", "fly"), tools, choice, strict=True)
+    assert accepts(format, "It is cold in Oslo.", tools, "auto")
+    assert accepts(format, '{"if": 1}', tools, "auto")

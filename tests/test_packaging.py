@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from importlib.metadata import PackageNotFoundError, requires
@@ -67,6 +69,27 @@ def test_the_wheel_holds_every_module_and_nothing_else(wheel: Path) -> None:
     metadata = {name for name in names if name.split("/")[0].endswith(".dist-info")}
     assert names - metadata == expected
     assert any(name.endswith("licenses/LICENSE") for name in metadata)
+
+
+def test_the_source_distribution_has_what_its_tests_need(wheel: Path) -> None:
+    """Every file that is under version control, but for what only this repository's own checks take."""
+    (archive,) = wheel.parent.glob("*.tar.gz")
+    with tarfile.open(archive) as opened:
+        found = {name.partition("/")[2] for name in opened.getnames()}
+    for folder in ("core", "vllm_plugin", "sglang_plugin", "docs", "scripts", "tests"):
+        kept = (path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+        missing = {path.relative_to(ROOT).as_posix() for path in kept} - found
+        assert not missing
+    assert {"CHANGELOG.md", "LICENSE", "README.md", "pyproject.toml"} <= found
+
+
+def test_no_link_of_the_readme_leads_nowhere_on_an_index(wheel: Path) -> None:
+    """There the repository's files are not at hand."""
+    with zipfile.ZipFile(wheel) as opened:
+        (name,) = (name for name in opened.namelist() if name.endswith("/METADATA"))
+        text = opened.read(name).decode()
+    assert "# chat-autoparser" in text
+    assert all(re.match(r"https?:|#", target) for target in re.findall(r"\]\(([^)]*)\)", text))
 
 
 def test_the_wheel_works_in_an_empty_environment(empty_environment: Path) -> None:

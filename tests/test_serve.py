@@ -190,7 +190,7 @@ def test_a_parser_that_fails_loses_nothing_and_publishes_no_reasoning(caplog: py
     reader = OutputReader(ChatFormat(), parser=Broken(), counters=counters)
     message = read(reader, [("one, ", []), ("fail, ", []), ("three", [])])
     assert (message["reasoning_content"], message["content"]) == ("one, fail, three", None)
-    assert counters.read()["recoveries"] == 1
+    assert counters.read()["faults"] == 1
     assert "fail" not in caplog.text.replace("that has failed", "").replace("failed", "")  # no payload
     assert read(OutputReader(ChatFormat(), parser=Broken(), counters=counters), [("one", [])])["reasoning_content"] == "one"
 
@@ -262,6 +262,23 @@ def test_a_certificate_beside_the_model_is_taken_where_it_fits(
     told = " ".join(record.getMessage() for record in caplog.records)
     assert ("certified in chat_autoparser.json" in told) == fits
     assert ("chat_autoparser.json is not used" in told) != fits
+
+
+def test_the_policy_is_the_environment_s(chatml: ChatFormat, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = '<tool_call>\n{"name": "say", "parameters": {"text": "TEXT"}}\n</tool_call>'
+
+    def read_with(policy: str) -> tuple[int, bool]:
+        monkeypatch.setenv("CHAT_AUTOPARSER_POLICY", policy)
+        counters = Counters()
+        read(OutputReader(chatml, TOOLS, counters=counters), [(text, [])])
+        found = counters.read()
+        return found["calls"], found["recoveries"] > 0
+
+    assert read_with("strict") == (0, False)
+    assert read_with("lenient") == read_with("Repair") == read_with("") == (1, True)
+    assert read_with("no policy") == (1, True), "a request must not fail"
+    with pytest.raises(AutoparserError, match="CHAT_AUTOPARSER_POLICY"):
+        Formats().pin(CHATML, "the model's template")
 
 
 def test_examples_go_before_a_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,9 +60,7 @@ def start(*arguments: str | Path, **streams: Any) -> subprocess.Popen[bytes]:
     """Start the command as a process of its own, which an interrupt reaches even if these tests run in the background."""
     called = [sys.executable, "-m", "chat_autoparser", *map(str, arguments)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
-    return subprocess.Popen(
-        called, cwd=ROOT / "tests", env={**os.environ, "PYTHONUTF8": "1"}, preexec_fn=_heed_interrupts, **pipes
-    )
+    return subprocess.Popen(called, cwd=ROOT / "tests", env={**os.environ, "PYTHONUTF8": "1"}, preexec_fn=_heed_interrupts, **pipes)
 
 
 def _heed_interrupts() -> None:
@@ -136,9 +134,7 @@ def test_parse_prints_the_message(monkeypatch: pytest.MonkeyPatch, capsys: Strea
         "role": "assistant",
         "content": "Here.",
         "reasoning_content": "Ünïque thoughts.",
-        "tool_calls": [
-            {"type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Oslo", "days": 3}'}}
-        ],
+        "tool_calls": [{"type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Oslo", "days": 3}'}}],
     }
 
 
@@ -177,9 +173,7 @@ def test_parse_says_when_a_call_is_incomplete(monkeypatch: pytest.MonkeyPatch, c
     assert said == "chat-autoparser: note: the tool call to get_weather is incomplete, before its arguments\n"
 
 
-def test_parse_says_what_there_is_of_an_incomplete_call(
-    monkeypatch: pytest.MonkeyPatch, capsys: Streams, tmp_path: Path
-) -> None:
+def test_parse_says_what_there_is_of_an_incomplete_call(monkeypatch: pytest.MonkeyPatch, capsys: Streams, tmp_path: Path) -> None:
     parameters = {"type": "object", "properties": {"city": {"type": "string"}}}
     tools = tmp_path / "tools.json"
     tools.write_text(json.dumps([{"type": "function", "function": {"name": "get_weather", "parameters": parameters}}]))
@@ -255,9 +249,7 @@ def test_check_of_proven_templates(tmp_path: Path, capsys: Streams) -> None:
 
 
 def test_check_of_a_template_that_is_not_proven(capsys: Streams, monkeypatch: pytest.MonkeyPatch) -> None:
-    verdict = dataclasses.replace(
-        PROVEN, parts=(("reasoning", "proven"), ("content", "proven"), ("tools", "not established"))
-    )
+    verdict = dataclasses.replace(PROVEN, parts=(("reasoning", "proven"), ("content", "proven"), ("tools", "not established")))
     monkeypatch.setattr(command, "analyze", lambda renderer: dataclasses.replace(analyze(renderer), verdict=verdict))
     assert run("check", DEMO) == 1
     out = capsys.readouterr().out
@@ -337,6 +329,15 @@ BAD_INPUT = {
         ["parse", "good.jinja", "--set", "thinking=true"],
         "does not read it. It reads these switches: pondering",
     ),
+    "a file in a folder that is there": (["inspect", "empty/model"], "Reading empty/model: No such file"),
+    "switch without a template": (
+        ["inspect", "--examples", "x", "--set", "a=1"],
+        "--set does nothing without a template",
+    ),
+    "certificate with examples": (
+        ["certify", "good.jinja", "--verify", "x", "--examples", "y"],
+        "--examples does nothing beside --verify",
+    ),
     "nothing to read": (["inspect"], "name a template or a model folder"),
     "output not UTF-8": (["parse", "good.jinja"], "standard input is not valid UTF-8: invalid start byte at byte 3"),
     "stream not UTF-8": (["parse", "good.jinja", "--stream"], "invalid start byte at byte 3"),
@@ -385,6 +386,13 @@ def test_wrong_usage_gets_one_line(arguments: list[str], capsys: Streams) -> Non
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert "--help" in err
+
+
+@pytest.mark.parametrize(("wrong", "meant"), [(["inspekt", "x"], "inspect"), (["inspect", "x", "--jsn"], "--json")])
+def test_what_may_be_meant_is_said(wrong: list[str], meant: str, capsys: Streams) -> None:
+    with pytest.raises(SystemExit):
+        command.main(wrong)
+    assert f"Did you mean {meant}?" in capsys.readouterr().err
 
 
 def test_an_error_message_cannot_act_on_the_terminal(capsys: Streams) -> None:
@@ -543,10 +551,17 @@ def test_round_trips_are_told(capsys: Streams) -> None:
 # The library's own front
 
 
-@pytest.mark.parametrize("tools", ["x", b"x", {"type": "function"}])
+@pytest.mark.parametrize("tools", ["x", b"x", {"type": "function"}, ["x"]])
 def test_tools_that_are_no_list_are_refused(tools: Any) -> None:
-    with pytest.raises(TypeError, match="list of tool dicts"):
-        analyze(DEMO).parse("Hm.", tools)
+    for read in (ChatFormat().parser, ChatFormat().reasoning_splitter):
+        with pytest.raises(TypeError, match="list of tool dicts"):
+            read(tools)
+
+
+def test_a_prompt_that_is_no_text_is_refused() -> None:
+    messages: Any = [{"role": "user", "content": "Hello"}]
+    with pytest.raises(TypeError, match="rendered prompt as text"):
+        ChatFormat().parse("Hm.", None, messages)
 
 
 @pytest.mark.parametrize(("text", "told"), [("", "is empty"), ("some-lab/Model-7B", "looks like the name of a model")])

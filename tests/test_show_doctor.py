@@ -43,13 +43,18 @@ class Engine:
 
 @pytest.fixture
 def findings(monkeypatch: pytest.MonkeyPatch) -> list[doctor.Finding]:
+    return examine(monkeypatch, Engine(), Path())
+
+
+def examine(monkeypatch: pytest.MonkeyPatch, engine: Engine, model: Path) -> list[doctor.Finding]:
+    """What is found where this engine is installed as vLLM."""
     module = ModuleType("builtin")
-    module.open_engine = lambda folder: Engine()  # type: ignore[attr-defined]
+    module.open_engine = lambda folder: engine  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "chat_autoparser.vllm_plugin.builtin", module)
     monkeypatch.setattr(doctor, "find_spec", lambda name: name == "vllm")
     monkeypatch.setattr(doctor, "import_module", lambda name: sys.modules[name])
     renderer = load_renderer(DEMO)
-    return doctor.examine(Path(), renderer, analyze(renderer), Display())
+    return doctor.examine(model, renderer, analyze(renderer), Display())
 
 
 def test_parsers_are_ranked_by_the_turns_that_they_read(findings: list[doctor.Finding]) -> None:
@@ -70,6 +75,27 @@ def test_the_best_pair_gives_the_flags(findings: list[doctor.Finding]) -> None:
     assert finding.flags == "serve --calls good --reasoning good"
     text = "\n".join(map(str, doctor.lay_out_findings(findings, "model")))
     assert "use: serve --calls good --reasoning good" in text
+
+
+def test_of_equals_the_one_that_is_named_like_the_model_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class Twins(Engine):
+        calls = ("good", "other_good")
+
+    model = tmp_path / "Other-Good-7B"
+    model.mkdir()
+    (finding,) = examine(monkeypatch, Twins(), model)
+    assert [reading.name for reading in finding.calls] == ["other_good", "good"]
+    assert finding.flags == "serve --calls other_good --reasoning good"
+
+
+def test_where_no_pair_reads_all_this_packages_parsers_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Blind(Engine):
+        calls = ("blind",)
+
+    (finding,) = examine(monkeypatch, Blind(), Path())
+    assert not finding.best_reads_all
+    text = "\n".join(map(str, doctor.lay_out_findings([finding], "model")))
+    assert "no built-in parser reads all turns; use this package's: serve --calls auto --reasoning auto" in text
 
 
 def test_an_engine_that_does_not_run_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from chat_autoparser.ask.renderer import load_renderer
 from chat_autoparser.format.chat_format import FROM_INSTRUCTIONS, Counterexample, Verdict
 from chat_autoparser.show import command
 from chat_autoparser.show.page import make_page as render_page
-from chat_autoparser.show.page import name_model
+from chat_autoparser.show.sources import name_model
 from chat_autoparser.show.turns import list_turns
 
 DEMO = ROOT / "scripts" / "demo.jinja"

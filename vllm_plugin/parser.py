@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from chat_autoparser import Delta
-from chat_autoparser.serve import OutputReader, SplitReader
+from chat_autoparser.serve import OutputReader, SplitReader, make_parser
 from chat_autoparser.serve.json_calls import JSON_CALLS
 
 from . import LOG
@@ -108,7 +108,7 @@ class AutoParser(Parser):  # type: ignore[misc]
             splitter = (reader.plain if at_once else format).reasoning_splitter([], prompt)
             parser = SplitReader(splitter, JSON_CALLS.parser(tools))
         else:
-            parser = format.parser(tools, prompt, after_reasoning=at_once)
+            parser = make_parser(format, tools, prompt, after_reasoning=at_once)
         special = {} if request.skip_special_tokens else reader.special.unknown
         read = OutputReader(format, tools, parser=parser, special=special, log=LOG)
         return _Stream(read, reader, request, choice.single or request.parallel_tool_calls is False)

@@ -150,7 +150,7 @@ def _split(text: str, prompt: Prompt, question: Question) -> Turn | None:
     header = _find_beginning(list_tokens(added), region)
     if header:
         return Turn(header, rest[region.rfind(header) + len(header) :], False)
-    return Turn(added, followed, False) if followed else None
+    return Turn("" if added.strip() else added, followed, False) if followed else None
 
 
 def _cut_asked(text: str, prompt: str) -> tuple[str, str]:
@@ -174,14 +174,14 @@ def _find_marked(added: str, region: str) -> str:
     All marks of the prompt before it must stand in the region, too, in their order; else it is the header of something else.
     """
     tokens = list_tokens(added)
-    marks = [token for token in tokens if any(map(str.isalnum, token))]
+    marks = [token for token in tokens if not token.isspace()]
     at, last = 0, ""
     for mark in marks:
         place = region.find(mark, at)
         if place < 0:
             break
         at = place + len(mark)
-        last = mark if marks.count(mark) == 1 else last
+        last = mark if marks.count(mark) == 1 and any(map(str.isalnum, mark)) else last
     if not last:
         return ""
     behind = added[added.rfind(last) + len(last) :]

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..format import Kind
+from ..format.cut import TOKEN
 from .words import find_make
 
 
@@ -116,14 +117,14 @@ def find_common_end(*texts: str) -> int:
     return find_common_start(*(text[::-1] for text in texts))
 
 
-_TOKEN = re.compile(r"<[^<>\n]{1,60}>|\[[^\[\]\n]{1,60}\]|\w+|\s|.", re.DOTALL)
+_TOKEN = re.compile(r"<[^<>\n]{1,60}>|\[[^\[\]\n]{1,60}\]|\s|" + TOKEN.pattern, re.DOTALL)
 """Where a text may be cut without cutting a word or a bracket: a preference, which decides nothing about what can be
 read."""
 
 
 def list_tokens(text: str) -> list[str]:
     """Return the words, brackets and single characters of a text."""
-    return _TOKEN.findall(text)
+    return [found[0] for found in _TOKEN.finditer(text)]
 
 
 def find_shared_header(one: str, other: str) -> str:

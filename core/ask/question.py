@@ -81,7 +81,7 @@ def build_messages(question: Question, shape: Shape) -> list[dict[str, Any]]:
     if question.follow == "results" or (question.calls and shape.result):
         messages += _build_results(question.calls, shape)
     elif question.follow == "user":
-        messages.append({"role": "user", "content": _wrap(LATER, shape)})
+        messages.append({"role": "user", "content": wrap_text(LATER, shape)})
     return messages
 
 
@@ -89,8 +89,8 @@ def build_history(question: Question, shape: Shape) -> list[dict[str, Any]]:
     """Return what stands before the turn."""
     messages: list[dict[str, Any]] = []
     if shape.system:
-        messages.append({"role": "system", "content": _wrap(SYSTEM, shape)})
-    messages.append({"role": "user", "content": _wrap(USER, shape)})
+        messages.append({"role": "system", "content": wrap_text(SYSTEM, shape)})
+    messages.append({"role": "user", "content": wrap_text(USER, shape)})
     if question.resumed:
         earlier = Question(calls=(Call.of(make_word("old"), "izqoldx00", {make_word("oldk"): make_word("oldv")}),))
         messages += [build_turn(earlier, shape), *_build_results(earlier.calls, shape)]
@@ -101,7 +101,7 @@ def build_turn(question: Question, shape: Shape) -> dict[str, Any]:
     """Return the assistant's message."""
     message: dict[str, Any] = {"role": "assistant"}
     if question.content is not None:
-        message["content"] = _wrap(question.content, shape)
+        message["content"] = wrap_text(question.content, shape)
     elif shape.absent != "missing":
         message["content"] = None if shape.absent == "null" else ""
     if question.reasoning is not None:
@@ -129,10 +129,11 @@ def _build_call(call: Call, shape: Shape) -> dict[str, Any]:
 
 
 def _build_results(calls: Sequence[Call], shape: Shape) -> list[dict[str, Any]]:
-    return [{"role": "tool", "tool_call_id": call.id, "name": call.name, "content": _wrap(RESULT, shape)} for call in calls]
+    return [{"role": "tool", "tool_call_id": call.id, "name": call.name, "content": wrap_text(RESULT, shape)} for call in calls]
 
 
-def _wrap(text: str, shape: Shape) -> Any:
+def wrap_text(text: str, shape: Shape) -> Any:
+    """Return a text as the content of a message, in the form that a template takes."""
     return [{"type": "text", "text": text}] if shape.parts else text
 
 

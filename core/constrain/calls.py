@@ -207,7 +207,7 @@ class _Builder:
             for first, arm in self._write_call(name, function):
                 ends = arm.exits.get(END, ())
                 joints = {node.name: arm.exits.get(f"+{node.name}", ()) for node in self.firsts if self.parallel}
-                close, _ = split_close({END: tuple(text[: self.walk.find_stop(text)] for text in ends), **joints})
+                close, _ = split_close({END: tuple(text[: self.walk.find_stop(text)].rstrip() for text in ends), **joints})
                 trees.setdefault(first, {}).setdefault(name, []).append(join(arm.tree, self.walk.spell(close)))
                 cut = {key: tuple(sorted(text[len(close) :] for text in texts)) for key, texts in joints.items()}
                 rests.append((tuple(sorted(text[len(close) :] for text in ends)), cut))

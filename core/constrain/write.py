@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from ..errors import ConstraintError
 from ..format import Choice, Codec, Edge, Graph, Insides, Json, Node, Number, Start, Text, TurnGraph
+from ..schema import find_type
 from .texts import encode_text, find_ends, spell_text
 from .walk import Walk
 
@@ -20,7 +20,6 @@ Kind = Literal["structure", "reasoning", "content", "name", "id", "key", "value"
 State = TypeVar("State")
 Pairs = tuple[tuple[Any, Any], ...]
 
-_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object", type(None): "null"}
 _SHAPE = "a1B2c3D4e"
 
 
@@ -72,18 +71,21 @@ class _Call(NamedTuple):
         return cls(function["name"], call.get("id") or "", found if isinstance(found, dict) else None, text)
 
 
-@dataclass(frozen=True)
-class _State:
-    """What has been written: of the message, of the last call, and of its entries."""
+class _State(NamedTuple):
+    """What has been written: which fields, the number of the last call, and how many of its keys and values."""
 
-    reasoning: bool = False
-    content: bool = False
+    done: frozenset[str] = frozenset()
     call: int = -1
-    name: bool = False
-    id: bool = False
     keys: int = 0
     values: int = 0
-    arguments: bool = False
+
+    def add(self, *kinds: str) -> _State:
+        """Return the state with more fields written."""
+        return self._replace(done=self.done | set(kinds))
+
+    def open_call(self) -> _State:
+        """Return the state at the beginning of another call."""
+        return _State(self.done & {"reasoning", "content"}, self.call + 1)
 
 
 class _Walker:
@@ -92,7 +94,9 @@ class _Walker:
     def __init__(self, graph: TurnGraph, message: Mapping[str, Any], calls: tuple[_Call, ...]) -> None:
         self.walk = Walk(graph.turn, stops=graph.stops)
         self.rows = _Rows(dict(graph.insides), graph.sorted_keys)
-        self.message, self.calls = message, calls
+        found = {kind: message.get(name) for kind, name in (("reasoning", "reasoning_content"), ("content", "content"))}
+        self.texts = {kind: str(text) for kind, text in found.items() if text}
+        self.calls = calls
         repeats, ordered = graph.repeated_keys, graph.sorted_keys
         self.pairs: list[Pairs] = [_list_pairs(call.arguments or {}, ordered, repeats) for call in calls]
 
@@ -102,11 +106,12 @@ class _Walker:
         if self.walk.ends(edge):
             place = self.walk.find_stop(text)
             stop = next((stop for stop in self.walk.stops if text.startswith(stop, place)), "")
-            return (None, [Piece("structure", text[:place] + stop)]) if self._is_done(state) else None
+            done = state.done >= self.texts.keys() and state.call + 1 == len(self.calls) and self._is_written(state)
+            return (None, [Piece("structure", text[:place] + stop)]) if done else None
         if edge.opens_call:
             if not self._is_written(state) or state.call + 1 >= len(self.calls):
                 return None
-            state = replace(state, call=state.call + 1, name=False, id=False, keys=0, values=0, arguments=False)
+            state = state.open_call()
         found = self._step_text(state, node) if node.kind in ("reasoning", "content") else self._step_field(state, node)
         return None if found is None else (found[0], [Piece("structure", text), *found[1]])
 
@@ -114,45 +119,38 @@ class _Walker:
         """Whether the last call is whole."""
         if state.call < 0:
             return True
-        return state.name and (state.arguments or state.values == state.keys == len(self.pairs[state.call]))
-
-    def _is_done(self, state: _State) -> bool:
-        fields = (state.reasoning or not self._find("reasoning")) and (state.content or not self._find("content"))
-        return fields and state.call + 1 == len(self.calls) and self._is_written(state)
-
-    def _find(self, kind: str) -> str:
-        return str(self.message.get("reasoning_content" if kind == "reasoning" else kind) or "")
+        entries = state.values == state.keys == len(self.pairs[state.call])
+        return "name" in state.done and (entries or "arguments" in state.done)
 
     def _step_text(self, state: _State, node: Node) -> tuple[_State, list[Piece]] | None:
-        text = self._find(node.kind)
-        alike = [other for other in self.walk.graph.nodes if other.kind == node.kind]
-        fits = node.beside_calls == bool(self.calls) or len(alike) == 1
-        if not text or not fits or not self._is_written(state):
-            return None
         kind: Kind = "reasoning" if node.kind == "reasoning" else "content"
-        done = state.reasoning if kind == "reasoning" else state.content
-        after = replace(state, reasoning=True) if kind == "reasoning" else replace(state, content=True)
-        return None if done else (after, self.rows.write(node, text, kind) or [])
+        alike = [other for other in self.walk.graph.nodes if other.kind == kind]
+        fits = node.beside_calls == bool(self.calls) or len(alike) == 1
+        if kind not in self.texts or kind in state.done or not fits or not self._is_written(state):
+            return None
+        return state.add(kind), self.rows.write(node, self.texts[kind], kind) or []
 
     def _step_field(self, state: _State, node: Node) -> tuple[_State, list[Piece]] | None:
         if state.call < 0:
             return None
-        call, pairs = self.calls[state.call], self.pairs[state.call]
-        if node.kind == "name":
-            return (replace(state, name=True), [Piece("name", call.name)]) if state.name == node.again else None
-        if node.kind == "id":
-            carries = node.carries_name
-            ident = call.id or (f"{call.name}:{state.call}" if carries else _SHAPE)
-            named = state.name or carries
-            return (replace(state, id=True, name=named), [Piece("id", ident)]) if state.id == node.again else None
-        if node.kind == "arguments":
-            codec = node.codec
-            text = encode_text(call.text, codec.within) if isinstance(codec, Json) and codec.within else call.text
-            return None if state.arguments or state.keys else (replace(state, arguments=True), [Piece("value", text)])
-        found = self.rows.step(self.walk, (state.keys, state.values), node, pairs)
-        if found is None or state.arguments or call.arguments is None:
+        call = self.calls[state.call]
+        if node.kind in ("name", "id") and (node.kind in state.done) != node.again:
             return None
-        return replace(state, keys=found[0][0], values=found[0][1]), found[1]
+        if node.kind == "name":
+            return state.add("name"), [Piece("name", call.name)]
+        if node.kind == "id":
+            ident = call.id or (f"{call.name}:{state.call}" if node.carries_name else _SHAPE)
+            return state.add("id", *["name"] * node.carries_name), [Piece("id", ident)]
+        if "arguments" in state.done:
+            return None
+        if node.kind == "arguments":
+            within = node.codec.within if isinstance(node.codec, Json) else None
+            text = encode_text(call.text, within) if within else call.text
+            return None if state.keys else (state.add("arguments"), [Piece("value", text)])
+        found = self.rows.step(self.walk, (state.keys, state.values), node, self.pairs[state.call])
+        if found is None or call.arguments is None:
+            return None
+        return state._replace(keys=found[0][0], values=found[0][1]), found[1]
 
 
 class _Rows:
@@ -199,7 +197,7 @@ class _Rows:
 
 def _fits(node: Node, value: Any) -> bool:
     """Whether a value has the type of a node; of numbers, whole ones may stand where any may."""
-    kind = _TYPES[type(value)]
+    kind = find_type(value)
     return node.type in ("", kind) or (node.type == "number" and kind == "integer")
 
 
@@ -208,8 +206,7 @@ def _is_best(walk: Walk, node: Node, value: Any) -> bool:
     if not isinstance(node.codec, Text) or not isinstance(value, str):
         return True
     alike = [other for other in walk.graph.nodes if other.kind == "value" and other.type == node.type]
-    costs = {other.name: _count_cost(walk, other, value) for other in alike} if len(alike) > 1 else {node.name: 0}
-    return costs[node.name] == min(costs.values())
+    return len(alike) == 1 or _count_cost(walk, node, value) == min(_count_cost(walk, other, value) for other in alike)
 
 
 def _count_cost(walk: Walk, node: Node, value: str) -> int:

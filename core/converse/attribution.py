@@ -239,9 +239,7 @@ def find_offsets(text: str, pieces: Iterable[bytes]) -> list[tuple[int, int]]:
     position = 0
     for piece in pieces:
         if data[position : position + len(piece)] != piece:
-            raise ValueError(
-                f"Placing tokens in a text: token {len(offsets)} is not what stands there; pass its own tokens."
-            )
+            raise ValueError(f"Placing tokens in a text: token {len(offsets)} is not what stands there; pass its own tokens.")
         inside = characters[position : position + len(piece)]
         offsets.append((inside[0], inside[-1] + 1) if inside else (offsets[-1][1] if offsets else 0,) * 2)
         position += len(piece)

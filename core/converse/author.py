@@ -18,6 +18,7 @@ from ..ask.question import Call, Question, Shape, Switches, build_history, build
 from ..ask.renderer import Renderer
 from ..ask.words import make_named_id
 from ..constrain import write_turn
+from ..constrain.example import ARGUMENTS, IDS, NAMES
 from ..derive.record import make_shape
 from ..derive.types import find_json
 from ..errors import ConstraintError, TemplateError
@@ -27,18 +28,18 @@ _BUDGET = Budget(seconds=120.0, renders=50_000, render_seconds=10.0)
 
 Form = Literal["", "object", "string"]
 
-# No field occurs in another, so each is found in a render wherever the template puts it.
-REASONING = "I need the forecast, and the time of the next one."
-CONTENT = "Let me look that up."
-_CALLS = (("get_weather", "a1B2c3D4e", {"city": "Oslo", "days": 3}), ("find_train", "f5G6h7J8k", {"station": "Bergen"}))
-
 
 def make_calls(count: int, named_ids: bool = False) -> tuple[Call, ...]:
     """Return calls to show; with ``named_ids`` the id carries the name, for templates that print nothing but the id."""
-    made = [Call.of(*call) for call in _CALLS[:count]]
-    if named_ids:
-        made = [replace(call, id=make_named_id(call.name, number)) for number, call in enumerate(made)]
-    return tuple(made)
+    return tuple(
+        Call.of(name, make_named_id(name, number) if named_ids else IDS[number], ARGUMENTS[number])
+        for number, name in enumerate(NAMES[:count])
+    )
+
+
+def read_switches(written: Sequence[tuple[str, str]]) -> Switches:
+    """Return switches from how a format has them, as Python writes their values."""
+    return tuple((name, literal_eval(value)) for name, value in written)
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Author:
         self.shape: Shape = make_shape(format.asking)
         self.calls = format.capabilities.tool_calls
         self.named_ids = format.asking.named_ids
-        self.switches = {name: literal_eval(value) for name, value in format.asking.switches}
+        self.switches = dict(read_switches(format.asking.switches))
 
     def render(
         self, messages: Sequence[Mapping[str, Any]], tools: list[dict[str, Any]] | None, prompt: bool, switches: Switches

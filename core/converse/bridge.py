@@ -12,17 +12,17 @@ across it. Where one of this does not hold, there is no bridge, and the reason i
 
 from __future__ import annotations
 
-from ast import literal_eval
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from ..ask.question import Call, Question, build_turn
+from ..ask.question import Call, Question, build_turn, wrap_text
 from ..ask.renderer import Renderer
 from ..ask.words import USER, make_id, make_word
 from ..derive.record import make_shape
 from ..errors import BudgetError, TemplateError
 from ..format import ChatFormat
+from .author import read_switches
 
 _TAIL = 512
 """How many tokens of the prompt are looked at to learn what is open where the completion begins."""
@@ -77,7 +77,7 @@ class Bridger:
     def __init__(self, renderer: Renderer, format: ChatFormat, tokenizer: Tokenizer) -> None:
         self._renderer, self._format, self._tokenizer = renderer, format, tokenizer
         self._shape = make_shape(format.asking)
-        self._switches = {name: literal_eval(value) for name, value in format.asking.switches}
+        self._switches = dict(read_switches(format.asking.switches))
         self._stops = self._list_tokens(format.stops)
         self._closers = self._list_tokens(_list_closers(format))
         self._eos: int | None = getattr(tokenizer, "eos_token_id", None)
@@ -214,7 +214,7 @@ class Bridger:
             yield [{"role": "system", "content": "Be brief."}, self._say("Go on.")]
 
     def _say(self, text: str) -> dict[str, Any]:
-        return {"role": "user", "content": [{"type": "text", "text": text}] if self._shape.parts else text}
+        return {"role": "user", "content": wrap_text(text, self._shape)}
 
     def _cut_suffix(
         self,

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import re
-from ast import literal_eval
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
@@ -22,15 +21,14 @@ from itertools import product
 from typing import Any, Literal
 
 from ..ask.pieces import find_common_start
-from ..ask.question import Question, Switches
+from ..ask.question import Question, Switches, wrap_text
 from ..ask.renderer import Renderer
 from ..ask.words import LATER, RESULT
+from ..constrain.example import CONTENT, REASONING
 from ..errors import TemplateError
 from ..format import ChatFormat
 from ..format.cut import cut_common_start
 from .author import (
-    CONTENT,
-    REASONING,
     Author,
     Form,
     Generation,
@@ -38,6 +36,7 @@ from .author import (
     make_calls,
     read_arguments,
     read_message,
+    read_switches,
 )
 
 Parse = Callable[[str, "list[dict[str, Any]] | None", str], Mapping[str, Any]]
@@ -136,8 +135,7 @@ def check_output(
 
 def _list_switches(format: ChatFormat) -> list[Switches]:
     """Return the switches that change what the generation prompt ends with, none first."""
-    found = [tuple((name, literal_eval(value)) for name, value in start.switches) for start in format.graph.starts]
-    return list(dict.fromkeys([(), *found]))
+    return list(dict.fromkeys([(), *(read_switches(start.switches) for start in format.graph.starts)]))
 
 
 def _list_cases(author: Author) -> Iterator[_Case]:
@@ -250,7 +248,6 @@ class _Checker:
         return self.author.render(messages, self.author.choose_tools(question), True, question.switches)
 
     def _list_following(self, read: Question, after: After) -> Iterator[dict[str, Any]]:
-        shape = self.author.shape
         if after != "user":
             for number, call in enumerate(read.calls):
                 result = f"{RESULT}{number}"
@@ -258,7 +255,7 @@ class _Checker:
         if after == "later":
             yield self.author.answer(Question(content=ANSWER)) or {}
         if after != "tool":
-            yield {"role": "user", "content": [{"type": "text", "text": LATER}] if shape.parts else LATER}
+            yield {"role": "user", "content": wrap_text(LATER, self.author.shape)}
 
     def _find_fault(self, generation: Generation, after: After, form: Form) -> Fault:
         """Say why a turn does not come back, by trying readings of its text."""

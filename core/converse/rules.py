@@ -113,9 +113,7 @@ def _explain_refusal(ask: _Checker, messages: Sequence[Message], prompt: bool, r
     """Find the message from which on the template refuses, and a change with which it does not."""
     reason = refusal.reason if isinstance(refusal, TemplateRefusal) else str(refusal)
     if ask.tools and ask.find_refusal(messages, prompt, tools=False) is None:
-        return Problem(
-            None, False, f"The template takes this conversation without tools, and refuses it with them: {reason}"
-        )
+        return Problem(None, False, f"The template takes this conversation without tools, and refuses it with them: {reason}")
     if ask.find_refusal([_rename_calls(message) for message in messages], prompt) is None:
         return Problem(None, False, f"The template wants other ids of calls, such as {_ID!r}. It says: {reason!r}")
     for index in reversed(range(len(messages))):

@@ -13,6 +13,7 @@ from ..format.conversation import ASSISTANT, NAME, TOOL, USER, Conversation
 from ..format.view import find_reasoning, find_tools
 from .driver import Derivation
 from .roles import find_conversation
+from .stops import is_marker
 
 
 def make_format(oracle: Oracle, derivation: Derivation) -> ChatFormat:
@@ -23,8 +24,11 @@ def make_format(oracle: Oracle, derivation: Derivation) -> ChatFormat:
     asking, calling = make_asking(oracle, derivation), bool(derivation.calling)
     conversation = find_conversation(oracle, make_shape(asking), calling)
     graph = replace(derivation.graph, blank=_find_blank(oracle, derivation))
-    if not graph.stops:
-        graph = replace(graph, stops=_find_following_stops(conversation))
+    end = next((role.end for role in conversation.roles if role.name == ASSISTANT), "")
+    if graph.stops:
+        graph = replace(graph, stops=tuple(dict.fromkeys(_cut_last(stop, end.strip()) for stop in graph.stops)))
+    elif not end.strip():
+        graph = replace(graph, stops=_find_following_stops(conversation, end))
     return ChatFormat(graph, asking, find_capabilities(oracle, derivation, asking), conversation)
 
 
@@ -47,14 +51,17 @@ def _find_blank(oracle: Oracle, derivation: Derivation) -> str:
     return ""
 
 
-def _find_following_stops(conversation: Conversation) -> tuple[str, ...]:
+def _cut_last(stop: str, end: str) -> str:
+    """Return a stop without what a template prints only behind the last message."""
+    return end if is_marker(end) and stop.startswith(end) else stop
+
+
+def _find_following_stops(conversation: Conversation, end: str) -> tuple[str, ...]:
     """Return what begins the next message, where a turn has no end of its own: models write that, and servers stop on it."""
-    end = next((role.end for role in conversation.roles if role.name == ASSISTANT), "x")
-    if end.strip():
-        return ()
-    starts = [role.start.strip() for role in conversation.roles if role.name in (USER, TOOL) and not role.within]
+    starts = [role.start for role in conversation.roles if role.name in (USER, TOOL) and not role.within]
     # A word at the beginning of a line is told from the same word in an answer.
-    return tuple(dict.fromkeys("\n" * end.endswith("\n") + start for start in starts if start and NAME not in start))
+    lines = ["\n" * ("\n" in end + start[: len(start) - len(start.lstrip())]) + start.strip() for start in starts]
+    return tuple(dict.fromkeys(line for line in lines if line.strip() and NAME not in line))
 
 
 def make_asking(oracle: Oracle, derivation: Derivation) -> Asking:

@@ -68,17 +68,27 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | 
     If what it has beyond the header ends reasoning, it is as if the header had been printed; if it does not, reasoning is
     open.
     """
-    headers = sorted((each for each in shown if each.strip() and each in prompt), key=len, reverse=True)
-    beyond = {header: prompt.rpartition(header)[2] for header in headers}
+    headers = sorted((each for each in shown if each.strip() and each in prompt), key=len, reverse=True) or [""]
+    beyond = {header: prompt[prompt.rfind(header) + len(header) :] for header in headers}
     ends = hidden.ends if hidden else _list_reasoning_ends(draft, shown)
-    opened = any(rest.strip() for rest in beyond.values()) or not headers
+    opened = any(rest.strip() for rest in beyond.values())
     if opened and ends and not any(end in rest for end in ends for rest in beyond.values()):
         return {Link("", _REASONING): None, Link("", _REASONING._replace(beside_calls=True)): None}
     found: Links = {}
     for header in headers:
-        links = {link: None for link in shown[header] if link.target.kind != "reasoning"}
-        found |= _give_back(links, header, beyond[header], ends)
-    return found or {link: None for links in shown.values() for link in links}
+        links = shown.get(header) or {link: None for links in shown.values() for link in links}
+        plain: Links = {link: None for link in links if link.target.kind != "reasoning"}
+        found |= _give_back(plain, header, beyond[header], ends)
+        if any(end in beyond[header] for end in ends):
+            found |= _list_behind(draft, ends)
+    return found or {link: None for links in shown.values() for link in links if link.target.kind != "reasoning"}
+
+
+def _list_behind(draft: Draft, ends: Iterable[str]) -> Links:
+    """Return what stands behind the end of reasoning where it differs from what a turn without reasoning begins with."""
+    reasoning = [links for field, links in draft.edges[TURN].items() if field.kind == "reasoning"]
+    cut = [(link, link.text.partition(end)[2].lstrip()) for links in reasoning for link in links for end in ends]
+    return {link._replace(text=rest): None for link, rest in cut if rest and link.target.kind == "content"}
 
 
 def _give_back(links: Links, header: str, beyond: str, ends: Iterable[str]) -> Links:
@@ -89,7 +99,7 @@ def _give_back(links: Links, header: str, beyond: str, ends: Iterable[str]) -> L
     for end in ends:
         lead = end[: next((place for place, char in enumerate(end) if char.isalnum() or char == "/"), 0)]
         for length in range(len(lead), 0, -1):
-            if header.endswith(lead[:length]) and (lead[:length] + beyond).startswith(lead):
+            if header.endswith(lead[:length]) and (lead[:length] + beyond).startswith(lead) and not beyond.startswith(lead):
                 return {link._replace(text=lead[:length] + link.text): None for link in links}
     return links
 

@@ -3,27 +3,66 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from ..ask.pieces import END, find_shared_header, list_tokens
+from ..ask.pieces import END, find_common_end, find_common_start, find_shared_header, list_tokens
+from ..format.cut import cut_common_end
 from .draft import TURN, Draft, Links
 
 
 def find_stops(draft: Draft) -> list[str]:
-    """Return what ends turns: behind content, and behind calls where it is something else there.
+    """Return what ends turns: the same text behind all fields, or one behind content and another one behind calls.
 
     What also stands before a further field closes the field and not the turn.
     """
-    content: list[str] = []
-    others: list[str] = []
-    for field, links in draft.edges[TURN].items():
-        ends = content if field.kind == "content" else others if field.kind != "reasoning" else []
-        ends += _cut_closers(links)
-    stops = dict.fromkeys(end for end in content if _is_marker(end))
-    for end in sorted(others, key=len):
-        if _is_marker(end) and not any(end.endswith(stop) for stop in stops):
-            stops[_take_last(end, content)] = None
+    sources = draft.edges[TURN].items()
+    plain = [(links, field) for field, links in sources if field.kind in ("content", "reasoning") and not field.beside_calls]
+    others = [(links, field) for field, links in sources if field.kind != "reasoning" and (links, field) not in plain]
+    inner = [link.text for links in (*draft.edges[TURN].values(), *draft.starts.values()) for link in links if link.target != END]
+    if plain and others:
+        shared = _share([links for links, _ in (*plain, *others)], inner)
+        if shared:
+            return [shared]
+    content = [_share([links for links, _ in plain], inner)] if len(plain) > 1 else []
+    content = content if any(content) else [end for links, field in plain if field.kind == "content" for end in _cut_closers(links)]
+    stops = dict.fromkeys(end for end in content if is_marker(end))
+    behind = _share([links for links, _ in others], inner)
+    for end in [behind] if behind else sorted((end for links, _ in others for end in _cut_closers(links)), key=len):
+        if is_marker(end) and not any(end.endswith(stop) for stop in stops):
+            stops[_take_last(end, content, inner)] = None
     return list(stops)
+
+
+def _share(sources: Iterable[Links], inner: Iterable[str]) -> str:
+    """Return what all turns end with that end behind some fields, if it ends nothing but turns."""
+    texts = [link.text for links in sources for link in links if link.target == END]
+    size = find_common_end(*texts) if len(texts) > 1 else 0
+    shortest = min(texts, key=len, default="")
+    shared = (shortest if size == len(shortest) else cut_common_end(texts) if size else "").strip()
+    first = next(iter(list_tokens(shared)), "")
+    while first and is_marker(first) and not first.isalnum() and any(first in text for text in inner):
+        rest = shared[len(first) :].lstrip()
+        if not is_marker(rest) or any(rest in text for text in inner):
+            break
+        shared, first = rest, next(iter(list_tokens(rest)), "")
+    shared = _drop_closers(shared, sources)
+    return shared if is_marker(shared) and not any(shared in text for text in inner) else ""
+
+
+def _drop_closers(stop: str, sources: Iterable[Links]) -> str:
+    """Return a stop without signs at its beginning that also stand before further fields: they end another mark."""
+    for links in sources:
+        others = [link.text for link in links if link.target != END]
+        for link in links:
+            closer = max((find_common_start(link.text, other) for other in others), default=0)
+            rest = stop[max(closer - link.text.rfind(stop), 0) :] if link.target == END and stop in link.text else stop
+            if is_marker(rest) and not rest[0].isalnum() and not rest[0].isspace() and _is_balanced(rest):
+                stop = rest
+    return stop
+
+
+def _is_balanced(text: str) -> bool:
+    return all(text.count(one) == text.count(two) for one, two in ("<>", "[]", "{}", "()"))
 
 
 def _cut_closers(links: Links) -> Iterable[str]:
@@ -35,16 +74,20 @@ def _cut_closers(links: Links) -> Iterable[str]:
             yield link.text[len(closer) :].strip()
 
 
-def _is_marker(text: str) -> bool:
+def is_marker(text: str) -> bool:
+    """Whether a text is more than a single sign."""
     return any(map(str.isalnum, text)) or len(text) > 1
 
 
-def _take_last(text: str, known: Iterable[str]) -> str:
-    """Return the last mark of several: those before it may close calls. It is of the same make as one that is known."""
+def _take_last(text: str, known: Iterable[str], inner: Sequence[str]) -> str:
+    """Return the last mark of several: those before it may close calls. It is of the same make as one that is known, or
+    the shortest end that stands nowhere else."""
     for mark in known:
         make = re.sub(r"\w+", lambda _: r"\w+", re.escape(mark))
         match = re.search(make + r"\Z", text)
         if mark and match:
             return match[0]
     tokens = list_tokens(text)
-    return tokens[-1] if len(tokens[-1]) > 2 and not tokens[-1].isalnum() else text
+    ends = ("".join(tokens[place:]) for place in range(len(tokens) - 1, 0, -1))
+    found = (end for end in ends if len(end) > 2 and not end.isalnum() and not any(end in each for each in inner))
+    return next(found, text).strip()

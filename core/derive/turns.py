@@ -168,7 +168,7 @@ def cut_turn(turn: Turn, question: Question, needles: dict[str, Needle], json: J
 
 def learn_prose(draft: Draft, oracle: Oracle, calling: Shape | None) -> None:
     """Learn what special characters become in reasoning and in content."""
-    marks = make_marks("m"), make_marks("n")
+    marks = make_marks("pa"), make_marks("pb")
     texts = write_marked(marks[0]), write_marked(marks[1])
     shapes = [(oracle.shape, False), *([(replace(calling, reasoning=oracle.shape.reasoning), True)] if calling else [])]
     for shape, beside in shapes:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from ..ask.pieces import find_common_end, find_common_start
 from ..ask.words import make_word
-from ..format import Choice, Codec, Insides, Json, Number
-from .strings import AskGaps, Gap
+from ..format import Choice, Codec, Insides, Json, Number, Text
+from .strings import AskGaps, Gap, strip_digits
 
 PLAIN = make_word("s", 1)
 """A string of nothing but letters."""
@@ -31,26 +31,29 @@ class Writing(NamedTuple):
     behind: str
 
 
-def ask_types(ask: AskGaps, family: str, lists: bool = True) -> dict[str, Writing]:
-    """Return how values of each type but strings are written."""
+def ask_types(ask: AskGaps, family: str, texts: Sequence[Text], lists: bool = True) -> dict[str, Writing]:
+    """Return how values of each type but strings are written; ``texts`` is how those are."""
     values = [*_SCALARS, *(LISTS if lists else ()), *OBJECTS]
     gaps = ask(values)
     found: dict[str, Writing] = {}
     for type_, value, gap in zip(("integer", "number"), _SCALARS, gaps, strict=False):
         if gap is not None and str(value) in gap.around:
             mid, _, behind = gap.around.partition(str(value))
-            found[type_] = Writing(gap.before, mid, Number(), behind)
+            found[type_] = Writing(strip_digits(gap.before), strip_digits(mid), Number(), strip_digits(behind))
     found |= _read_words(gaps[2], gaps[3], gaps[4], [gap for gap in (gaps[0], *ask([PLAIN])) if gap])
     rest = iter(gaps[len(_SCALARS) :])
     for type_, samples, name in (("array", LISTS if lists else (), "list"), ("object", OBJECTS, "object")):
         pairs = [(value, gap) for value in samples if (gap := next(rest)) is not None]
         if pairs:
-            found[type_] = _read_compound(pairs, name + family)
+            found[type_] = _read_compound(pairs, name + family, texts)
     return found
 
 
 def _read_words(yes: Gap | None, no: Gap | None, null: Gap | None, others: list[Gap]) -> dict[str, Writing]:
     found: dict[str, Writing] = {}
+    if yes and no and strip_digits(yes.around) != strip_digits(no.around):
+        yes, no, null = (gap and Gap(*map(strip_digits, gap)) for gap in (yes, no, null))
+        others = [Gap(*map(strip_digits, gap)) for gap in others]
     if yes and no and yes.around != no.around:
         start, end = _find_word([yes.around, no.around])
         words = [gap.around[start : len(gap.around) - end] for gap in (yes, no)]
@@ -81,17 +84,34 @@ def _find_word(texts: Sequence[str]) -> tuple[int, int]:
     return start, end
 
 
-def _read_compound(pairs: Sequence[tuple[Any, Gap]], graph: str) -> Writing:
-    """Return how a list or an object is written: as JSON, or what stands around all of them and a graph for the inside."""
+def _read_compound(pairs: Sequence[tuple[Any, Gap]], graph: str, texts: Sequence[Text]) -> Writing:
+    """Return how a list or an object is written: as JSON, as it stands or as a string is written, or what stands around all
+    of them and a graph for the inside."""
+    codec = Json()
     places = [(gap.around, find_json(gap.around, value)) for value, gap in pairs]
-    found = [(text[: place[0]], text[place[1] :]) if place else None for text, place in places]
-    before = pairs[0][1].before
+    for text in texts:
+        if text.escapes and any(place is None for _, place in places):
+            codec = Json(text)
+            places = [(gap.around, _find_written(gap.around, value, text)) for value, gap in pairs]
+    sides = [(text[: place[0]], text[place[1] :]) if place else None for text, place in places]
+    found = [each and (strip_digits(each[0]), strip_digits(each[1])) for each in sides]
+    before = strip_digits(pairs[0][1].before)
     if found[0] is not None and len(pairs) > 4 and all(each == found[0] for each in found):
-        return Writing(before, found[0][0], Json(), found[0][1])
-    texts = [gap.around for _, gap in pairs]
-    start = find_common_start(*texts)
-    end = min(find_common_end(*(text[start:] for text in texts)), min(map(len, texts)) - start)
-    return Writing(before, texts[0][:start], Insides(graph), texts[0][len(texts[0]) - end :])
+        return Writing(before, found[0][0], codec, found[0][1])
+    around = [strip_digits(gap.around) for _, gap in pairs]
+    start = find_common_start(*around)
+    end = min(find_common_end(*(each[start:] for each in around)), min(map(len, around)) - start)
+    return Writing(before, around[0][:start], Insides(graph), around[0][len(around[0]) - end :])
+
+
+def _find_written(around: str, value: Any, text: Text) -> tuple[int, int] | None:
+    """Return where the JSON of a value stands that is written as strings are."""
+    images = {char: image for image, char in text.escapes}
+    for signs in ((", ", ": "), (",", ":")):
+        written = "".join(images.get(char, char) for char in json.dumps(value, ensure_ascii=False, separators=signs))
+        if written in around:
+            return around.index(written), around.index(written) + len(written)
+    return None
 
 
 def find_json(text: str, value: Any, at: int = 0) -> tuple[int, int] | None:

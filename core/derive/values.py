@@ -94,10 +94,11 @@ def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True) -
         draft.codecs.setdefault((place.graph, place.field("value")), Text())
         return {}
     mid, _, behind = plain.around.partition(PLAIN)
-    base = Surroundings(plain.before, mid, behind)
-    types = ask_types(ask, place.family, lists)
+    base = Surroundings(*map(strip_digits, (plain.before, mid, behind)))
+    forms = ask_strings(ask)
+    types = ask_types(ask, place.family, list(forms.values()), lists)
     variants = [_Variant(name, 0, writing, base) for name, writing in types.items()]
-    variants += _learn_strings(draft, place, ask, base, types)
+    variants += _learn_strings(draft, place, forms, base, types)
     for variant in variants:
         _add_variant(draft, place, variant)
     _splice(draft, place, variants)
@@ -105,17 +106,15 @@ def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True) -
 
 
 def _learn_strings(
-    draft: Draft, place: Place, ask: AskGaps, base: Surroundings, types: dict[str, Writing]
+    draft: Draft, place: Place, forms: dict[Surroundings, Text], base: Surroundings, types: dict[str, Writing]
 ) -> list[_Variant]:
     """Note how plain strings are written, and return the other forms."""
     scalars = [writing for name, writing in types.items() if name in ("integer", "number", "boolean")]
     others = [Surroundings(each.before, each.mid, each.behind) for each in scalars]
     quoted = bool(others) and base not in others
-    forms = ask_strings(ask)
     draft.codecs[place.graph, place.field("value")] = _quote(next(iter(forms.values()), Text()), quoted)
-    stripped = Surroundings(*map(strip_digits, base))
     return [
-        _Variant("string", number, Writing(around.before, around.mid, _quote(codec, quoted), around.behind), stripped)
+        _Variant("string", number, Writing(around.before, around.mid, _quote(codec, quoted), around.behind), base)
         for number, (around, codec) in enumerate(forms.items())
         if number
     ]
@@ -193,10 +192,7 @@ def _build_in_list(build: BuildList, writing: Writing) -> Build:
         if text is None or before not in text or behind not in text:
             return None
         gap = text[text.index(before) + len(before) : text.index(behind)]
-        fits = len(gap) >= len(writing.mid) + len(writing.behind)
-        if not fits or not gap.startswith(writing.mid) or not gap.endswith(writing.behind):
-            return None
-        return gap[len(writing.mid) : len(gap) - len(writing.behind)]
+        return _cut_around(gap, writing)
 
     return build_inner
 
@@ -240,13 +236,16 @@ def make_inner_build(build: BuildObject, types: dict[str, Writing], others: Sequ
         places = [place for word in (key, last, behind, *others) if (place := rest.find(word)) >= 0]
         gap = rest[: min(places, default=len(rest))]
         writing = types["array" if isinstance(value, list) else "object"]
-        if len(gap) < len(writing.mid) + len(writing.behind):
-            return None
-        if not gap.startswith(writing.mid) or not gap.endswith(writing.behind):
-            return None
-        return gap[len(writing.mid) : len(gap) - len(writing.behind)]
+        return _cut_around(gap, writing)
 
     return build_inner
+
+
+def _cut_around(gap: str, writing: Writing) -> str | None:
+    """Return what stands between the bounds of a value; numbers in them may count."""
+    mid, behind = (re.sub("0", lambda _: r"\d+", re.escape(text)) for text in (writing.mid, writing.behind))
+    match = re.fullmatch(f"{mid}(.*){behind}", gap, re.DOTALL)
+    return match[1] if match else None
 
 
 __all__ = ["TURN", "learn_insides", "learn_object", "make_inner_build"]

@@ -25,7 +25,10 @@ _COSTS = {
     "tools": "tool calls may arrive as content",
 }
 _WORDS = {"tools": "call"}
-_TEACH = "give one or two raw outputs of the model, with the messages they mean, as examples"
+_TEACH = (
+    "give one or two raw outputs of the model, with the messages they mean, as examples "
+    "(--examples FILE; for servers the variable CHAT_AUTOPARSER_EXAMPLES)"
+)
 
 
 class Doubt(NamedTuple):
@@ -115,20 +118,28 @@ def _cut_tail(prompt: str, length: int = 80) -> str:
 
 
 def compare_fields(expected: str, got: str) -> Iterator[tuple[str, str, str]]:
-    """Return the fields in which two messages, given as JSON, differ: name, and what stands in each, as JSON."""
+    """Return the fields in which two messages, given as JSON, differ: name, and what stands in each, as JSON.
+
+    Ids count only where one is expected: those that a parser makes up say nothing.
+    """
     try:
-        one, other = json.loads(expected), json.loads(got)
-    except ValueError:
+        one, other = _read_arguments(json.loads(expected)), _read_arguments(json.loads(got))
+    except (ValueError, RecursionError):
         one, other = expected, got
-    one, other = _read_arguments(one), _read_arguments(other)
-    if not _holds_id(one):
-        other = _drop_ids(other)
     if not isinstance(one, dict) or not isinstance(other, dict):
         yield "message", _dump(one), _dump(other)
         return
+    if not any(call.get("id") for call in _list_calls(one)):
+        for call in _list_calls(other):
+            call["id"] = None
     for name in dict.fromkeys([*one, *other]):
         if (one.get(name) or None) != (other.get(name) or None):
             yield name, _dump(one.get(name)), _dump(other.get(name))
+
+
+def _list_calls(message: dict[str, Any]) -> list[dict[str, Any]]:
+    calls = message.get("tool_calls")
+    return [call for call in calls if isinstance(call, dict) and "id" in call] if isinstance(calls, list) else []
 
 
 def _read_arguments(value: Any, key: str = "") -> Any:
@@ -141,19 +152,6 @@ def _read_arguments(value: Any, key: str = "") -> Any:
         with suppress(ValueError, RecursionError):
             return json.loads(value)
     return value
-
-
-def _holds_id(message: Any) -> bool:
-    calls = message.get("tool_calls") if isinstance(message, dict) else None
-    return any(isinstance(call, dict) and call.get("id") for call in calls or ())
-
-
-def _drop_ids(message: Any) -> Any:
-    """Return a message without the ids of its calls: those that a parser makes up say nothing."""
-    if not isinstance(message, dict) or not isinstance(message.get("tool_calls"), list):
-        return message
-    calls = [{**call, "id": None} if isinstance(call, dict) and "id" in call else call for call in message["tool_calls"]]
-    return {**message, "tool_calls": calls}
 
 
 def _dump(value: Any) -> str:

@@ -114,7 +114,8 @@ def _list_reasoning(format: ChatFormat) -> Iterator[Row]:
     if reasoning.start:
         yield _row("opened by", show_text(reasoning.start.written), _find_opener(format))
     else:
-        yield _row("opened by", "nothing: it begins where the turn begins")
+        prompted = format.states and format.states[0][2] == "reasoning"
+        yield _row("opened by", "the end of the prompt" if prompted else "nothing: it begins where the turn begins")
     yield _row("closed by", show_text(reasoning.end.written) if reasoning.end else "nothing that is known")
     yield _row(
         "shown in prompts", "only in turns with tool calls" if reasoning.beside_calls_only else "as the messages have it"

@@ -79,8 +79,9 @@ def read_certificate(data: Any, renderer: Renderer) -> ChatFormat:
     return ChatFormat.from_dict(data["format"])
 
 
-def load_certificate(path: Path, renderer: Renderer) -> ChatFormat:
+def load_certificate(path: str | Path, renderer: Renderer) -> ChatFormat:
     """Return the format of the certificate in a file, or in a model's folder. Raises :class:`FormatError`."""
+    path = Path(path)
     file = path / FILE_NAME if path.is_dir() else path
     try:
         data = json.loads(file.read_text(encoding="utf-8"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import view
@@ -122,38 +123,37 @@ class ChatFormat:
 
     # Views -----------------------------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def header(self) -> str:
         """What every generation prompt begins with: the header of the assistant's turn."""
         return view.find_header(self.graph)
 
-    @property
+    @cached_property
     def stops(self) -> tuple[str, ...]:
         """The strings on which generation should stop."""
         return view.find_ends(self.graph)
 
-    @property
+    @cached_property
     def reasoning(self) -> Reasoning | None:
         """The marks around reasoning; None where there is none."""
         return view.find_reasoning(self.graph)
 
-    @property
+    @cached_property
     def content(self) -> Content:
         """The marks around content."""
         return view.find_content(self.graph)
 
-    @property
+    @cached_property
     def tools(self) -> Tools | None:
         """The marks around calls; None where there are none."""
         return view.find_tools(self.graph)
 
-    @property
+    @cached_property
     def states(self) -> tuple[tuple[tuple[tuple[str, str], ...], str, State], ...]:
         """For each setting of switches: what the generation prompt adds behind the header, and what the model continues."""
         header = self.header
         return tuple(
-            (start.switches, start.prompt.removeprefix(header), view.find_state(start, self.graph))
-            for start in self.graph.starts
+            (start.switches, start.prompt.removeprefix(header), view.find_state(start, self.graph)) for start in self.graph.starts
         )
 
     def __str__(self) -> str:
@@ -181,25 +181,21 @@ class ChatFormat:
         set. With ``after_reasoning`` the parser reads what a :meth:`reasoning_splitter` hands on, with ``known_only`` a call
         of a tool that the request does not have stays text. ``policy`` says what to do where the model leaves its script:
         ``"strict"``, ``"lenient"``, ``"repair"`` or a :class:`~chat_autoparser.recover.Policy`. Costs microseconds. Raises
-        TypeError where ``tools`` is no list, ValueError for a policy that there is not.
+        TypeError where ``tools`` is no list of dicts or ``prompt`` no text, ValueError for a policy that there is not.
         """
         from ..parse import StreamParser
 
-        if isinstance(tools, (str, bytes, Mapping)):
-            raise TypeError(f"tools must be a list of tool dicts, or None where they are not known, not {type(tools).__name__}")
-        return StreamParser(
-            self.graph, tools, prompt, after_reasoning=after_reasoning, known_only=known_only, policy=policy
-        )
+        _check_request(tools, prompt)
+        return StreamParser(self.graph, tools, prompt, after_reasoning=after_reasoning, known_only=known_only, policy=policy)
 
-    def reasoning_splitter(
-        self, tools: Iterable[Mapping[str, Any]] | None = None, prompt: str | None = None
-    ) -> ReasoningSplitter:
+    def reasoning_splitter(self, tools: Iterable[Mapping[str, Any]] | None = None, prompt: str | None = None) -> ReasoningSplitter:
         """Make what splits one generation into reasoning and the text of the rest, for servers that read in two stages.
 
         The arguments are those of :meth:`parser`; with the tools it knows a call in reasoning that was not closed.
         """
         from ..parse import ReasoningSplitter
 
+        _check_request(tools, prompt)
         return ReasoningSplitter(self.graph, tools, prompt)
 
     def without_reasoning(self) -> ChatFormat:
@@ -235,6 +231,14 @@ class ChatFormat:
         """Read what :meth:`to_dict` wrote. Raises :class:`FormatError` for another version or an unknown key."""
         loaded: ChatFormat = load(cls, data, VERSION)
         return loaded
+
+
+def _check_request(tools: Any, prompt: Any) -> None:
+    """Raise TypeError for what would be misread without a word."""
+    if isinstance(tools, (str, bytes, Mapping)) or (isinstance(tools, (list, tuple)) and any(isinstance(t, str) for t in tools)):
+        raise TypeError(f"tools must be a list of tool dicts, or None where they are not known, not {type(tools).__name__}")
+    if prompt is not None and not isinstance(prompt, str):
+        raise TypeError(f"prompt must be the rendered prompt as text, or None, not {type(prompt).__name__}")
 
 
 __all__ = [

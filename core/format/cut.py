@@ -13,13 +13,19 @@ def _list_signs(*categories: str) -> str:
 
 
 _OPEN, _CLOSE = _list_signs("Ps", "Pi"), _list_signs("Pe", "Pf")
+_SIGN = r"[^\w\s(){}<>\[\]\"'`.,;!?&\\]"
 TOKEN = re.compile(
-    r"</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[/?\w+\]"
+    r"<<[^<>\n]+>>|\[\[[^\[\]\s\"',]+\]\]|(?:[{$@#%]|\\\w+)\{[^{}\s\"',:]+\}+"
+    r"|</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[/?\w+\]"
     rf"|[{_OPEN}][^\s{_OPEN}{_CLOSE}]+(?:[{_CLOSE}]|\Z)"
-    r"|\w+|\s+|[`~*#=|+-]{2,}|.",
+    rf"|(?=(?P<side>(?P<sign>(?!/){_SIGN})(?P=sign)*))(?P=side)/?\w+(?P=side)"
+    rf"|(?P<far>{_SIGN}{{2,}}) /?\w+(?: \w+){{0,2}} (?P=far)"
+    rf"|(?P<one>{_SIGN})(?P<two>{_SIGN}) ?/?\w+(?: \w+){{0,2}} ?(?P=two)(?P=one)"
+    rf"|[{{(\[](?P<in>{_SIGN}{{1,2}}) ?/?\w+(?: \w+){{0,2}} ?(?P=in)[\]}})]"
+    r"|\w+|\s+|(?P<run>[`~*#=|+:%$@^-])(?P=run)+|.",
     re.DOTALL,
 )
-"""A word, a tag or bracketed word, white space, a run of one sign, or a sign."""
+"""A tag or bracketed word, a word between signs, a word, white space, a run of one sign, or a sign."""
 
 
 @lru_cache(maxsize=4096)

@@ -158,3 +158,7 @@ class TurnGraph:
     sorted_keys: bool = False
     blank: str = ""
     notes: tuple[str, ...] = field(default=())
+
+    def __hash__(self) -> int:
+        """Look at a few numbers only: every parser looks its graph up in a table, and equal graphs are one object there."""
+        return hash((self.stops, len(self.turn.nodes), len(self.turn.edges), len(self.insides), len(self.starts)))

@@ -8,20 +8,22 @@ that is to be done.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from ..format import Node, Text
+from ..format import Insides, Json, Node, Text
 from ..recover import Policy
 from ..schema import Schema, ToolSet
 from .constants import MORE, NO, skip_blank
 from .plan import GAP, TURN, Plan
 from .rules import Rule, Spot
-from .units import get_units
+from .units import fits, get_units, match_scalar
 from .writer import Writer
 
 SHORT = 256  # characters that a name or a key may have
 TRIES = 8  # so often may a JSON value be looked at that is no call
+GUARDS = 2  # recoveries that lean on each other
 DEPTH = 64  # lists and objects within each other
 
 _ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
@@ -62,6 +64,7 @@ class Frame(NamedTuple):
 
     spot: Spot
     schema: Schema
+    key: str = ""  # whose value it is
 
 
 WAIT = object()
@@ -89,8 +92,10 @@ class Lookahead:
         self.fresh = True  # whether nothing visible of this text has come
         self.behind = False  # whether a field has ended and a rule must follow here
         self.tries = TRIES
+        self._guards = 0  # recoveries that wait for what is being looked at now
         self._rest: list[str | Spot] = []  # what the rules wait for that were tried last: a text, or the end of a short field
         self._open_short: Spot | None = None
+        self._key: str | None = None  # that of the list or object behind whose end is looked
         self._properties: dict[str, frozenset[str]] = {}
 
     def _find_landing(self, spot: Spot, at: int, final: bool) -> Landing | object | None:
@@ -101,10 +106,13 @@ class Lookahead:
             self._rest = [rule.constant.first[len(window) :] for rule in rules]
             return WAIT
         rest: list[str | Spot] = []
+        odd: Landing | None = None
         for rule in rules:
             self._open_short = None
             landing = self._try_rule(rule, at, final, spot)
-            if landing is WAIT or landing is HALF:
+            if isinstance(landing, Landing) and self._is_odd(landing):
+                odd = odd or landing
+            elif landing is WAIT or landing is HALF:
                 rest.append(rule.constant.find_rest(self.buffer, at) if landing is HALF else self._open_short or "")
             elif landing is not None:
                 if not rest:
@@ -112,7 +120,17 @@ class Lookahead:
                 rest.append("")
                 break
         self._rest = rest
-        return WAIT if rest else None
+        return WAIT if rest else odd
+
+    def _is_odd(self, landing: Landing) -> bool:
+        """Whether no value of those that a rule leads to begins where it ends: then another rule is the better one."""
+        nodes, at = landing.spot.nodes, landing.end
+        if landing.spot.kind != "value" or any(isinstance(node.codec, (Text, Insides)) for node in nodes):
+            return False
+        at = skip_blank(self.buffer, at)
+        if at >= len(self.buffer) or any(isinstance(node.codec, Json) for node in nodes):
+            return False
+        return match_scalar(nodes, self.buffer, at, False)[0] == NO
 
     def _find_best(self, places: tuple[int, ...], final: bool) -> Landing | object | None:
         """Return where the rule leads that reaches furthest from one of some places; None, or that more is needed."""
@@ -133,6 +151,8 @@ class Lookahead:
         constant = rule.constant
         if rule.guard == "fresh" and not self._is_fresh(at):
             return None
+        if rule.guard in ("entry", "ending") and constant.take_lead(self.buffer, self.at, at) != at - len(constant.lead):
+            return None  # in a text such a mark counts only where the template would have put it
         if rule.kind == "end" and spot.graph == TURN:
             return self._try_end(rule, at, final)
         trail = ""
@@ -154,9 +174,14 @@ class Lookahead:
     def _try_end(self, rule: Rule, at: int, final: bool, found: Landing | None = None) -> Landing | object | None:
         """Match the end of the turn, which is one only where nothing follows."""
         constant = rule.constant
-        end = constant.match_core(self.buffer, at if constant.firm else skip_blank(self.buffer, at), final)
+        place = at if constant.firm else skip_blank(self.buffer, at)
+        end = constant.match_core(self.buffer, place, final and not rule.cut)
+        if end == NO and constant.lead:
+            end = constant.match_exactly(self.buffer, at, final)
+        if end == MORE and final and at < len(self.buffer) and (self.fresh or self.spot.kind != "content"):
+            end = len(self.buffer)
         if end < 0:
-            return WAIT if end == MORE else None
+            return WAIT if end == MORE and not final else None
         if skip_blank(self.buffer, end) < len(self.buffer):
             return None
         if not final:
@@ -168,11 +193,13 @@ class Lookahead:
         """Leave a list or an object: what is behind it must follow."""
         if not self.frames or len(self.frames) > DEPTH:
             return None
-        frame = self.frames.pop()
+        frame, key = self.frames.pop(), self._key
+        self._key = frame.key
         try:
             landing = self._find_landing(frame.spot, end, final)
         finally:
             self.frames.append(frame)
+            self._key = key
         if isinstance(landing, Landing):
             return landing._replace(pops=landing.pops + 1)
         return landing
@@ -219,9 +246,16 @@ class Lookahead:
         at = skip_blank(self.buffer, at)
         if at >= len(self.buffer):
             return ending if final else WAIT
-        behind = self.plan.spot(TURN, (GAP,), self.may_call)
-        landing = self._find_landing(behind, at, final)
-        return WAIT if landing is WAIT else isinstance(landing, Landing) and (bool(landing.steps) or landing.spot.kind == "end")
+        if self._guards >= GUARDS:
+            return False
+        self._guards += 1
+        landing = self._find_landing(self.plan.spot(TURN, (GAP,), self.may_call), at, final)
+        self._guards -= 1
+        if not isinstance(landing, Landing):
+            return landing is WAIT and WAIT
+        if landing.spot.kind == "end":  # half of it may as well be the beginning of something else
+            return landing.rule.constant.match_core(self.buffer, at, True) != NO
+        return bool(landing.steps)
 
     def _check_arguments(self, here: Landing, final: bool) -> Landing | object | None:
         """Whether an object follows, or nothing at all, for no arguments: then what ends the call."""
@@ -270,6 +304,8 @@ class Lookahead:
                 landing = self._leave_short(here, kind, buffer[start:at], at, final)
                 if landing is not None:
                     return landing
+            if kind == "key" and (sign == "\n" or (sign and not units.first and _SIGNS.match(sign))):
+                return None  # no key goes on like this
             at += 1
         if limit < len(buffer) or final:
             return None
@@ -280,7 +316,7 @@ class Lookahead:
         call = self.writer.call
         first = here.find(kind)
         if first is None and call is not None and Step("open") not in here.steps:
-            first = {"name": call.name, "id": call.id, "key": call.key}[kind]
+            first = {"name": call.name, "id": call.id, "key": self._key if self._key is not None else call.key}[kind]
         if not first:
             return None
         if not self.buffer.startswith(first, here.end):
@@ -325,10 +361,11 @@ class Lookahead:
             here = self._read_id(here, text)
         more = False
         sign = self.buffer[at : at + 1]
-        for rule in here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign):
+        rules = here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign)
+        for rule in self._prefer_fitting(rules, here, text) if kind == "key" else rules:
             constant, trail = rule.constant, ""
             if rule.kind == "end" and here.spot.graph == TURN:
-                landing = self._try_end(rule, skip_blank(self.buffer, at), final, here)
+                landing = self._try_end(rule, skip_blank(self.buffer, at) if constant.core else at, final, here)
                 if landing is WAIT:
                     more = True
                 elif landing is not None:
@@ -338,16 +375,30 @@ class Lookahead:
             if end == NO and constant.core:
                 core = skip_blank(self.buffer, at) if constant.lead or constant.firm else at
                 end, trail = constant.match_core(self.buffer, core, final), constant.trail
+            if end == NO and final and rule.closes and sign and constant.match_exactly(self.buffer, at, False) == MORE:
+                # The output ends inside of what ends the call.
+                return Landing(len(self.buffer), self.plan.behind(rule, TURN, True), here.rule, steps=here.steps)
             if end == MORE:
                 more = True
             if end < 0:
                 continue
-            landing = self._land(rule, end, trail, final, here.spot.graph, here)
+            landing = self._land(rule, end, trail, final, here.spot.graph, here) if rule.kind != "end" else self._try_pop(rule, end, final)
+            if rule.kind == "end" and isinstance(landing, Landing):
+                landing = landing._replace(rule=here.rule, steps=here.steps + landing.steps)
             if landing is WAIT:
                 more = True
             elif landing is not None:
                 return WAIT if more else landing
         return WAIT if more else None
+
+    def _prefer_fitting(self, rules: tuple[Rule, ...], here: Landing, key: str) -> Iterable[Rule]:
+        """Put what leads to values that the tool's schema does not allow for a key behind the rest."""
+        if self.frames or self.tools is None or sum(rule.kind == "value" for rule in rules) < 2:
+            return rules
+        call = self.writer.call
+        name = here.find("name") or (call.name if call is not None and Step("open") not in here.steps else None)
+        types = (self.tools.get_parameters(name).get_property(key) if name else self.tools.find_property(key)).get_types()
+        return sorted(rules, key=lambda rule: rule.kind == "value" and not any(fits(node.type, types) for node in rule.targets))
 
     def _read_id(self, here: Landing, text: str) -> Landing:
         if not here.spot.nodes[0].carries_name:

@@ -273,7 +273,9 @@ class Machine(ValueReader):
             self.unclosed = landing.rule.recovery == OPEN_REASONING or (self.unclosed and landing.rule.recovery != LATE_END)
         for _ in range(landing.pops):
             writer.close_container()
-            self.schema = self.frames.pop().schema
+            _, self.schema, key = self.frames.pop()
+            if writer.call is not None:
+                writer.call.key = key
         self.behind, self.lexer, self.holding, self.streaming = False, None, False, False
         if self._leaves_blank(landing):
             writer.text("reasoning", self.plan.graph.blank)

@@ -121,6 +121,7 @@ class Plan:
         if not texts:
             return None
         close = cut_common_start(texts)
+        close = close.rstrip() or close  # where a turn ends, layout may be cut off
         if is_firm(close) or is_delimited(node) or (close.strip() and (is_quoted(node) or node.kind in _SHORT)):
             return close
         return None
@@ -219,9 +220,10 @@ class Plan:
         return [Rule(read_parts(text), nodes, recovery="reasoning opened again", guard="fresh") for text in texts]
 
     def _list_orphan_ends(self) -> list[Rule]:
-        """Return what ends reasoning, where there was none."""
+        """Return what ends reasoning, where there was none; signs without a word stand in any text."""
         nodes = tuple(node for node in self.graph.turn.nodes if node.kind == "content") or (GAP,)
-        return [Rule(read_parts(t), nodes, recovery="end of reasoning doubled", guard="fresh") for t in self.reasoning_ends]
+        ends = [text for text in self.reasoning_ends if any(map(str.isalnum, text))]
+        return [Rule(read_parts(text), nodes, recovery="end of reasoning doubled", guard="fresh") for text in ends]
 
     def _list_rules_after_reasoning(self, calls: bool) -> tuple[Rule, ...]:
         """Return what may follow the end of reasoning, and what a turn without reasoning may begin with."""
@@ -290,7 +292,10 @@ class Plan:
                 if not self._is_leaving(edge):
                     continue
                 if self.nodes[TURN, edge.target].kind == "end":
-                    rules += self._list_cut_ends(write_parts(edge), True)
+                    text = write_parts(edge)
+                    rules += self._list_cut_ends(text, True)
+                    blank = [text[: text.index(stop)] for stop in self.stops if stop in text and node.kind in _SHORT]
+                    rules += [Rule(read_parts(cut), (Node("end", "end"),)) for cut in blank if cut.isspace()]
                 else:
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
             return rules + (self._list_skipping_closes(node) if certain else [])
@@ -358,7 +363,7 @@ class Plan:
                         continue
                     rest = write_parts(edge)[len(close) :]
                     if target.kind == "end":
-                        rules += [*self._list_cut_ends(rest, True), Rule(read_parts(rest), (AFTER,))]
+                        rules += [Rule(read_parts(rest), (Node("end", "end"),), cut=True), Rule(read_parts(rest), (AFTER,))]
                     else:
                         rules.append(rule := Rule(read_parts(rest), (target,), edge.opens_call))
                         if edge.opens_call and rest.strip() and not rule.constant.firm:

@@ -12,9 +12,9 @@ from .constants import Constant
 from .units import get_units
 
 Guard = Literal["", "tool", "structure", "ending", "entry", "fresh", "shape"]
-"""What must hold for a rule that no render shows: a tool of the request is named (``tool``), structure follows, structure or the
-end of the output does (``ending``), an argument of this tool begins that was not given yet (``entry``), nothing visible came before
-(``fresh``), or JSON with the shape of calls follows."""
+"""What must hold for a rule that no render shows: a tool of the request is named (``tool``), structure follows (``structure``),
+structure or the end of the output does (``ending``), an argument of this tool begins that was not given yet (``entry``), nothing
+visible came before (``fresh``), or JSON with the shape of calls follows (``shape``)."""
 
 _WIDTH = 16  # characters by which rules are told apart before they are tried
 _WINDOWS = 512  # so many beginnings are remembered in a spot
@@ -28,8 +28,8 @@ class Rule:
     """One text that may end a field, and the fields that may begin behind it, all of one kind.
 
     ``closes`` is set where it ends the call; ``recovery`` names what was relaxed where no render shows the text; ``marked``
-    tells that whatever it opens is a call, also of a tool that the request does not have. A ``loose`` one is matched by its marks
-    whatever layout it has, though they are those of data.
+    tells that whatever it opens is a call, also of a tool that the request does not have, ``cut`` that the output may end
+    anywhere in the text. A ``loose`` one is matched by its marks whatever layout it has, though they are those of data.
     """
 
     parts: tuple[str, ...]
@@ -39,6 +39,7 @@ class Rule:
     recovery: str = ""
     guard: Guard = ""
     marked: bool = False
+    cut: bool = False
     loose: bool = False
     kind: Kind = field(init=False, compare=False, repr=False)  # that of the fields behind it
     constant: Constant = field(init=False, compare=False, repr=False)
@@ -146,7 +147,7 @@ def sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
             merged[key] = rule
         else:
             targets = known.targets + tuple(node for node in rule.targets if node not in known.targets)
-            merged[key] = replace(known, targets=targets, recovery=known.recovery and rule.recovery)
+            merged[key] = replace(known, targets=targets, recovery=known.recovery and rule.recovery, cut=known.cut or rule.cut)
     shown = {(rule.parts, rule.kind, rule.opens) for rule in merged.values() if not rule.recovery}
     kept = [rule for rule in merged.values() if not rule.recovery or (rule.parts, rule.kind, rule.opens) not in shown]
 

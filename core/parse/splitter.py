@@ -39,9 +39,8 @@ class _Thinker(StreamParser):
         """Return where the second stage begins: behind the end of reasoning, if there is one, and where a call begins."""
         ends = (place + len(close) for close in self.plan.reasoning_ends if (place := self._find(close, start, landing)) >= 0)
         behind = next(ends, start)
-        opens = any(step.kind == "open" for step in landing.steps)
-        calls = [self._find(text, start, landing) for text, _ in self.plan.openers if opens and is_firm(text)]
-        return min(behind, max(calls)) if calls and max(calls) > start else behind
+        calls = max((self._find(text, start, landing) for text, _ in self.plan.openers if is_firm(text)), default=start)
+        return min(behind, calls) if calls > start else behind
 
     def _find(self, text: str, start: int, landing: Landing) -> int:
         return self.buffer.find(text, start, landing.end)

@@ -79,7 +79,7 @@ class StreamParser(Machine):
     def reasoning_ended(self) -> bool:
         """Whether reasoning was closed, or something else has begun; also where a prompt leaves no place for it."""
         if self.spot.kind == "start":
-            return self.ended_reasoning or all(rule.kind != "reasoning" for rule in self.spot.rules)
+            return self.ended_reasoning or all(rule.kind != "reasoning" or rule.recovery for rule in self.spot.rules)
         return self.ended_reasoning or self.spot.kind != "reasoning" or self._holds_end()
 
     @property

@@ -8,7 +8,7 @@ from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any
 
-from ..format import Choice, Node, Number, Numeral, Text
+from ..format import Choice, Json, Node, Number, Numeral, Text
 from ..recover import repair
 from ..schema import Schema
 from .constants import MORE, NO
@@ -207,6 +207,9 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = T
     types = schema.get_types()
     for kind in sorted(types, key=lambda kind: kind != "null") or [""]:
         found = encode_basestring(text) if kind == "string" else _convert_typed(raw, nodes, kind)
+        if kind == "null" and "string" in types and any(node.type == "null" for node in nodes):
+            # The format has a word for it; JSON's is a text then.
+            found = "null" if match_scalar(nodes, raw, 0, True) == (len(raw), "null") else None
         if found is None and lenient and kind in ("array", "object") and raw.lstrip()[:1] in ("[", "{", "("):
             mended = repair(raw.strip())
             found = mended if mended and mended[0] == ("[" if kind == "array" else "{") else None
@@ -225,7 +228,8 @@ def _convert_typed(raw: str, nodes: tuple[Node, ...], kind: str) -> str | None:
         literal, end = read_empty(nodes), 0
     if literal and end == len(raw) and fits(_literal_type(literal), (kind,) if kind else ()):
         return literal
-    found = read_json(raw)
+    within = next((node.codec.within for node in nodes if isinstance(node.codec, Json) and node.codec.within), None)
+    found = (read_json(get_units(within).decode(raw)) if within else None) or read_json(raw)
     if found is None or not fits(found[1], (kind,) if kind else ()):
         return None
     if found[1] == "string" and any(node.type == "string" for node in nodes):

@@ -12,7 +12,7 @@ from ..schema import UNKNOWN, Schema, ToolSet
 from .constants import MORE, NO, skip_blank
 from .lexer import HOLD, ODD, OUT, JsonLexer
 from .look import SHORT, WAIT, Frame, Landing
-from .plan import Plan, is_quoted
+from .plan import Plan
 from .rules import Spot
 from .texts import TextReader
 from .units import Units, convert, get_units, match_scalar, read_word
@@ -50,9 +50,11 @@ class ValueReader(TextReader):
             call.key = key = call.keys.pop(0)
             if not self.frames:
                 call.given.add(key)
-            parent = self.schema if self.frames else self._get_parameters()
             writer.key(key)
-            schema = parent.get_property(key)
+            if not self.frames and call.name is None and self.tools:
+                schema = self.tools.find_property(key)
+            else:
+                schema = (self.schema if self.frames else self._get_parameters()).get_property(key)
         else:
             writer.item()
             schema = self.schema.get_items()
@@ -77,7 +79,8 @@ class ValueReader(TextReader):
 
     def _enter(self, node: Node, schema: Schema) -> None:
         assert isinstance(node.codec, Insides)
-        self.frames.append(Frame(self.plan.spot(self.spot.graph, (node,), self.may_call), self.schema))
+        key = self.writer.call.key if self.writer.call else ""
+        self.frames.append(Frame(self.plan.spot(self.spot.graph, (node,), self.may_call), self.schema, key))
         self.schema = schema
         self.writer.open_container("[]" if node.type == "array" else "{}")
         self.spot = self.plan.inside(node.codec.graph)
@@ -86,7 +89,7 @@ class ValueReader(TextReader):
     def _choose_reading(self, nodes: tuple[Node, ...], schema: Schema) -> None:
         strings = [node for node in nodes if node.type == "string"]
         self.wanted = schema
-        if strings and (len(strings) == len(nodes) or schema.get_types() == ("string",) or is_quoted(strings[0])):
+        if strings and (len(strings) == len(nodes) or schema.get_types() == ("string",)):
             self.holding, self.streaming = False, True
             self.writer.arguments('"')
         else:
@@ -106,8 +109,13 @@ class ValueReader(TextReader):
         if at >= len(self.buffer) and not final:
             return False
         sign = self.buffer[at : at + 1]
-        if sign in ("[", "{", '"') and any(isinstance(node.codec, Json) for node in nodes):
-            return self._start_json()
+        for codec in {node.codec for node in nodes if isinstance(node.codec, Json)}:
+            units = get_units(codec.within or Text())
+            begun, char = units.read(self.buffer, at, final) if sign in units.first else (at, "")
+            if begun == MORE:
+                return False
+            if (char or sign) in ("[", "{", '"'):
+                return self._start_json()
         end, literal = match_scalar(nodes, self.buffer, at, final)
         if end == MORE:
             return False

@@ -14,12 +14,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..ask.oracle import Oracle, Turn
+from ..ask.pieces import list_tokens
 from ..ask.question import Call, Question, build_tools
 from ..derive.driver import Derivation
 from ..errors import BudgetError
 from ..format import Counterexample, Start, TurnGraph, Verdict
+from ..schema import find_type
 from .cases import Case, draw_cases
-from .message import Message, compare, find_expected, write_message
+from .message import Message, compare, find_expected, squash, write_message
 
 Tools = Sequence[Mapping[str, Any]]
 Read = Callable[[str, "Tools | None", str], Mapping[str, Any]]
@@ -29,12 +31,15 @@ PARTS = ("reasoning", "content", "tools")
 
 
 @dataclass
-class _Tally:
-    """What came of the cases."""
+class Tally:
+    """What came of cases."""
 
     results: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
     failures: list[Counterexample] = field(default_factory=list)
     shown: set[str] = field(default_factory=set)
+    inferred: set[Start] = field(default_factory=set)
+    unknown: set[Start] = field(default_factory=set)
+    marked: bool = False
     alike: int = 0
     stopped: bool = False
     exhausted: str = ""
@@ -48,13 +53,12 @@ def prove(
     Costs some fifty renders and readings of each; it ends early at ``patience`` counterexamples, and where the bounds of the
     analysis are reached: what was not read back by then is not proven.
     """
-    tally = _Tally()
+    tally = Tally()
     graph = derivation.graph
     cases = draw_cases(seed, derivation.shape, derivation.calling, derivation.settings or ((),))
     try:
         for case in cases:
-            for turn, prompt in _render(oracle, graph, case):
-                _check(case, turn, prompt, oracle, reads, tally)
+            examine(case, oracle, graph, reads, tally)
             if len(tally.failures) >= patience:
                 tally.stopped = True
                 break
@@ -71,21 +75,52 @@ def prove(
     )
 
 
+def examine(case: Case, oracle: Oracle, graph: TurnGraph, reads: Mapping[str, Read], tally: Tally) -> None:
+    """Render a case, read it back in each way, and note in the tally what came of it."""
+    for turn, prompt in _render(oracle, graph, case):
+        _check(case, turn, prompt, oracle, graph, reads, tally)
+    if case.question.reasoning and case.question.content:
+        _check_inferred(case, oracle, graph, reads, tally)
+
+
 def _render(oracle: Oracle, graph: TurnGraph, case: Case) -> Iterator[tuple[Turn, str]]:
-    """Render a case; return the turn with each prompt behind which a model may write it, with the end of the turn and
-    without."""
+    """Render a case; return the turn with each prompt behind which a model may write it, with the end of the turn,
+    without, and cut before the last mark: a server may end it anywhere there."""
     turn = oracle.ask_turn(case.question, case.shape)
     if turn is None:
         return
-    texts = dict.fromkeys([_cut_end(turn.text, graph, case.question), _cut_behind(turn.text, graph, case.question)])
+    texts = [_cut_end(turn.text, graph, case.question), _cut_behind(turn.text, graph, case.question)]
+    texts += [_cut_mark(turn.text, graph, case.question)] if case.question.calls else []
     asked = oracle.ask_prompt(case.question, case.shape)
     before = asked.before if asked else ""
-    for text in texts:
+    for text in dict.fromkeys(texts):
         yield turn._replace(text=text), before + turn.prompt
     start = asked and next((start for start in graph.starts if start.prompt == asked.added), None)
-    inferred = start is not None and not start.shown and not turn.exact and case.question.reasoning is None
-    if asked and start and inferred and _is_closed(start, graph):
-        yield turn._replace(text=next(iter(texts))), asked.whole
+    if asked and start and not start.shown and not turn.exact and case.question.reasoning is None and _is_closed(start, graph):
+        yield turn._replace(text=texts[0]), asked.whole
+
+
+def _render_behind(oracle: Oracle, graph: TurnGraph, case: Case) -> tuple[Turn, str, bool] | None:
+    """Return what a model may write behind a prompt that no turn shows, the prompt, and whether that has closed reasoning;
+    None where it is not known.
+
+    Where the prompt ends as a turn does before reasoning, a model goes on with reasoning; where it ends as a turn with
+    reasoning does before what follows, with that.
+    """
+    asked, turn = oracle.ask_prompt(case.question, case.shape), oracle.ask_turn(case.question, case.shape)
+    reasoning, content = case.question.reasoning or "", case.question.content or ""
+    if asked is None or turn is None or not 0 <= turn.text.find(reasoning) < turn.text.rfind(content):
+        return None
+    text = _cut_end(turn.text, graph, case.question)
+    before, behind = text[: text.find(reasoning)], text.find(reasoning) + len(reasoning)
+    whole = squash(asked.whole)
+    for place in range(text.rfind(content), behind, -1):
+        closed = squash(before + text[behind:place])
+        if text[behind:place].strip() and whole.endswith((squash(turn.prompt) + closed) if not before.strip() else closed):
+            return turn._replace(text=text[place:]), asked.whole, True
+    if before.strip() and whole.endswith(squash(before)):
+        return turn._replace(text=text[len(before) :]), asked.whole, False
+    return None
 
 
 def _is_closed(start: Start, graph: TurnGraph) -> bool:
@@ -93,11 +128,22 @@ def _is_closed(start: Start, graph: TurnGraph) -> bool:
     return bool(start.edges) and all(graph.turn.node(edge.target).kind != "reasoning" for edge in start.edges)
 
 
+def _cut_mark(text: str, graph: TurnGraph, question: Question) -> str:
+    """Return a turn up to the last mark of what ends it: what is taken for its end may have more than one."""
+    stop = _find_stop(text, graph, question)
+    place = len(text)
+    for token in reversed(list_tokens(text[stop[0] :] if stop else "")):
+        place -= len(token)
+        if len(token) > 2 and not token.isalnum():
+            return text[:place]
+    return text
+
+
 def _find_last_field(text: str, question: Question) -> int:
     """Return where the last known piece of a field ends."""
     pieces = [question.content, question.reasoning, *(word for call in question.calls for word in (call.name, call.id))]
     pieces += [text for call in question.calls for text in _list_strings(call.object)]
-    return max((text.rfind(piece) + len(piece) for piece in pieces if piece and piece in text), default=0)
+    return max((text.rfind(piece) + len(piece) for piece in pieces if piece and len(piece) > 3 and piece in text), default=0)
 
 
 def _list_strings(value: Any) -> Iterator[str]:
@@ -131,7 +177,9 @@ def _cut_behind(text: str, graph: TurnGraph, question: Question) -> str:
     return text[: stop[1]] if stop else text
 
 
-def _check(case: Case, turn: Turn, prompt: str, oracle: Oracle, reads: Mapping[str, Read], tally: _Tally) -> None:
+def _check(
+    case: Case, turn: Turn, prompt: str, oracle: Oracle, graph: TurnGraph, reads: Mapping[str, Read], tally: Tally
+) -> None:
     expected = find_expected(case.question, turn.text)
     if not any(expected.values()):
         return
@@ -140,6 +188,9 @@ def _check(case: Case, turn: Turn, prompt: str, oracle: Oracle, reads: Mapping[s
     for way, read in reads.items():
         message = read(turn.text, tools, prompt)
         good = compare(expected, message)
+        if not good and _holds_mark(case.question, graph):
+            tally.marked = True
+            return
         if not good and _is_excusable(expected, message) and _is_alike(case, turn, message, oracle):
             good = True
             tally.alike += 1
@@ -148,6 +199,34 @@ def _check(case: Case, turn: Turn, prompt: str, oracle: Oracle, reads: Mapping[s
         tally.results[case.aspect].append(good)
         if not good:
             return
+
+
+def _check_inferred(case: Case, oracle: Oracle, graph: TurnGraph, reads: Mapping[str, Read], tally: Tally) -> None:
+    """Check what may follow a prompt that no turn shows."""
+    asked = oracle.ask_prompt(case.question, case.shape)
+    start = asked and next((start for start in graph.starts if start.prompt == asked.added), None)
+    if start is None or start.shown:
+        return
+    found = _render_behind(oracle, graph, case)
+    if found is not None:
+        tally.inferred.add(start)
+        turn, prompt, closed = found
+        asked_for = replace(case, question=replace(case.question, reasoning=None)) if closed else case
+        _check(asked_for, turn, prompt, oracle, graph, reads, tally)
+    elif "reasoning" in tally.shown:
+        tally.unknown.add(start)
+
+
+def _holds_mark(question: Question, graph: TurnGraph) -> bool:
+    """Whether a text holds what ends it, which nobody can tell from its end."""
+    texts = ((question.reasoning or "", "reasoning"), (question.content or "", "content"))
+    leaving = [(edge, graph.turn.node(edge.source).kind) for edge in graph.turn.edges]
+    marks = [(parts[0], kind) for edge, kind in leaving if (parts := edge.text.split()) and _is_mark(parts[0])]
+    return any(mark in text for text, kind in texts for mark, of in marks if of == kind)
+
+
+def _is_mark(text: str) -> bool:
+    return len(text) > 2 and not any(map(str.isalnum, text))
 
 
 def _is_excusable(expected: Message, message: Mapping[str, Any]) -> bool:
@@ -171,7 +250,7 @@ def _is_alike(case: Case, turn: Turn, message: Mapping[str, Any], oracle: Oracle
             arguments = json.loads(call["function"]["arguments"])
         except ValueError:
             return False
-        if not isinstance(arguments, dict):
+        if not isinstance(arguments, dict) or (number < len(given) and not _is_typed(arguments, given[number].object)):
             return False
         ident = call.get("id") if call.get("id") and call["id"] in turn.text else own
         calls.append(Call.of(call["function"]["name"], ident, arguments))
@@ -182,7 +261,13 @@ def _is_alike(case: Case, turn: Turn, message: Mapping[str, Any], oracle: Oracle
         calls=tuple(calls),
     )
     again = oracle.ask_turn(question, case.shape)
-    return again is not None and (again.prompt, again.text[: len(turn.text)].rstrip()) == (turn.prompt, turn.text.rstrip())
+    return again is not None and again == oracle.ask_turn(case.question, case.shape)
+
+
+def _is_typed(arguments: Mapping[str, Any], declared: Mapping[str, Any]) -> bool:
+    """Whether arguments have the types of the tool's schema, which tell what a text alone may not; null is of any."""
+    pairs = [(value, declared[key]) for key, value in arguments.items() if declared.get(key) is not None]
+    return all(find_type(value) == find_type(wanted) for value, wanted in pairs)
 
 
 def _make_counterexample(
@@ -197,7 +282,7 @@ def _make_counterexample(
     )
 
 
-def _judge(part: str, derivation: Derivation, tally: _Tally) -> str:
+def _judge(part: str, derivation: Derivation, tally: Tally) -> str:
     """Return the status of a part."""
     failed = any(failure.aspect.startswith(part) for failure in tally.failures)
     results = tally.results[part]
@@ -207,6 +292,8 @@ def _judge(part: str, derivation: Derivation, tally: _Tally) -> str:
         return "not established"
     if tally.exhausted:
         return "partly proven" if any(results) else "not established"
+    if part == "reasoning" and tally.unknown - tally.inferred and not failed:
+        return "partly proven" if any(results) else "not established"
     if part not in tally.shown:
         return "not established" if tally.stopped or (part == "tools" and derivation.offers_tools) else "absent"
     if failed:
@@ -214,11 +301,13 @@ def _judge(part: str, derivation: Derivation, tally: _Tally) -> str:
     return "proven"
 
 
-def _list_notes(derivation: Derivation, tally: _Tally, parts: Mapping[str, str]) -> tuple[str, ...]:
+def _list_notes(derivation: Derivation, tally: Tally, parts: Mapping[str, str]) -> tuple[str, ...]:
     """Say what could not be established, and what to do."""
     notes = list(derivation.graph.notes)
     if tally.exhausted:
         notes.append(f"the proof was not finished: {tally.exhausted}")
+    if tally.marked:
+        notes.append("a text that holds what ends it cannot be told from its end")
     if tally.alike:
         notes.append("some messages are rendered alike; of those, one that renders to the same text is read")
     if parts["tools"] == "not established" and not derivation.calling:

@@ -10,7 +10,8 @@ DESCRIPTIONS = {
     "calls": "Tool calls that were read",
     "cut_calls": "Tool calls that did not end: cut off, or not written as the format says",
     "text_kept": "Outputs that hold what opens a tool call and is none: it was handed on as text",
-    "recoveries": "Outputs whose reading failed and whose rest was handed on as it came; each is a defect worth reporting",
+    "recoveries": "Places where a model left its format and was read all the same",
+    "faults": "Outputs whose reading failed and whose rest was handed on as it came; each is a defect worth reporting",
     "analyses": "Chat templates that were analysed",
     "refused_analyses": "Chat templates that could not be understood, or not in time",
 }

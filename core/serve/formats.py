@@ -26,6 +26,7 @@ from ..format import ChatFormat
 from ..teach.lesson import load_environment_lessons
 from .apart import ANALYST
 from .counters import COUNTERS, Counters
+from .policy import check_policy
 from .report import report_format, warn_of_doubts
 
 _LOG = logging.getLogger(__name__)
@@ -95,6 +96,7 @@ class Formats:
             known = self._pinned.get(key)
         if known is not None:
             return known
+        check_policy()
         start = perf_counter()
         origin = name
         try:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..delta import Delta
 from .counters import COUNTERS, Counters
+from .policy import make_parser
 from .split import Rest
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class OutputReader:
         counters: Counters = COUNTERS,
         log: logging.Logger = _LOG,
     ) -> None:
-        self._parser: Any = format.parser(tools, prompt) if parser is None else parser
+        self._parser: Any = make_parser(format, tools, prompt) if parser is None else parser
         self._special = special
         self._counters = counters
         self._log = log
@@ -132,7 +133,7 @@ class OutputReader:
     def _give_up(self, text: str) -> list[Delta]:
         """Go on without a parser that has failed: what is left is reasoning where it was being read, else content."""
         self._log.exception("chat-autoparser: reading an output failed, and its rest is handed on. Please report this")
-        self._counters.add("recoveries")
+        self._counters.add("faults")
         thinking, incomplete = self.in_reasoning, self.incomplete
         if getattr(self._parser, "in_call", False):
             incomplete |= {max(getattr(self._parser, "calls_seen", 1) - 1, 0)}
@@ -154,6 +155,9 @@ class OutputReader:
         count("calls", getattr(self._parser, "calls_seen", 0))
         count("cut_calls", len(self.incomplete))
         count("text_kept", int(self._text_kept))
+        kinds = [kind for kind, _ in getattr(self._parser, "recoveries", ())]
+        count("faults", kinds.count("fault"))
+        count("recoveries", len(kinds) - kinds.count("fault"))
 
 
 def _find_mark(format: ChatFormat) -> str:

@@ -69,9 +69,9 @@ class SplitReader:
 
     def finish(self) -> list[Delta]:
         """Say that the output has ended."""
-        deltas: list[Delta] = self._sort(*self._splitter.finish())
-        return deltas + self._behind.finish()
+        more: list[Delta] = [*self._sort(*self._splitter.finish()), *self._behind.finish()]
+        return more
 
     def _sort(self, reasoning: str, rest: str) -> list[Delta]:
         deltas = [Delta("reasoning", reasoning)] if reasoning else []
-        return deltas + self._behind.feed(rest) if rest else deltas
+        return [*deltas, *self._behind.feed(rest)] if rest else deltas

@@ -13,26 +13,27 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import partial_json_parser
 
-from ..analysis import analyze
+from ..analysis import analyze, search_further
 from ..ask.budget import Budget
 from ..ask.renderer import Renderer
 from ..ask.source import read_response_template
 from ..converse.roundtrip import check_output, check_roundtrips
 from ..delta import Delta
 from ..describe.spans import Line, Span, make_visible, split_lines
-from ..describe.verdict import rate, summarise
+from ..describe.verdict import lay_out_counterexample, rate, summarise
 from ..describe.words import lay_out
 from ..errors import AutoparserError, MissingTemplateError
 from ..export.certificate import FILE_NAME, load_certificate, make_certificate
 from ..export.response import compare_response_template
 from ..format import ChatFormat
 from ..message import fold_deltas
-from ..parse import StreamParser
 from .difference import compare, cross, lay_out_changes
 from .display import Display
 from .doctor import examine, lay_out_findings
@@ -85,7 +86,8 @@ def main(argv: list[str] | None = None) -> int:
 
 def inspect_template(arguments: argparse.Namespace) -> int:
     """Print a template's format, verdict and a worked example."""
-    _refuse_ignored(arguments, "html", ("output", "tools", "prompt"))
+    if not arguments.html:
+        _refuse(arguments, "without --html", "output", "tools", "prompt")
     renderer = _load(arguments)
     format = _analyze(renderer, arguments)
     if arguments.json:
@@ -100,13 +102,6 @@ def inspect_template(arguments: argparse.Namespace) -> int:
         display.print(Line(), Line.of(("fair", make_visible(note))))
     _print_example(display, pick_example(turns))
     return OK
-
-
-def _refuse_ignored(arguments: argparse.Namespace, wanted: str, names: Iterable[str]) -> None:
-    """Refuse options that would do nothing because another is missing."""
-    for name in names:
-        if getattr(arguments, name) is not None and not getattr(arguments, wanted):
-            raise InputError(f"--{name} does nothing without --{wanted}")
 
 
 def _list_notes(arguments: argparse.Namespace, renderer: Renderer | None, format: ChatFormat) -> Iterator[str]:
@@ -157,8 +152,8 @@ def _write_page(arguments: argparse.Namespace, renderer: Renderer | None, format
 
 def parse_output(arguments: argparse.Namespace) -> int:
     """Read a model's raw output from standard input and print the message, or its deltas as they come."""
-    if arguments.prompt and arguments.switches:
-        raise InputError("--set does nothing beside --prompt, which tells where the output begins: give one of the two")
+    if arguments.prompt:
+        _refuse(arguments, "beside --prompt, which tells where the output begins", "switches")
     tools = read_tools(arguments.tools)
     prompt = read_text(arguments.prompt) if arguments.prompt else None
     format = _analyze(_load(arguments), arguments)
@@ -168,9 +163,10 @@ def parse_output(arguments: argparse.Namespace) -> int:
         print("chat-autoparser: reading the model's output from the terminal; end it with Ctrl-D", file=sys.stderr)
     parser = format.parser(tools, prompt)
     deltas: list[Delta] = []
-    for delta in _feed_parts(parser, _read_parts(sys.stdin.buffer)):
-        deltas.append(delta)
-        if arguments.stream:
+    for part in chain(_read_parts(sys.stdin.buffer), [None]):
+        found = parser.finish() if part is None else parser.feed(part)
+        deltas += found
+        for delta in found if arguments.stream else ():
             _print_json(delta.to_openai(), indent=None)
     if not arguments.stream:
         _print_json(fold_deltas(deltas))
@@ -192,29 +188,19 @@ def _describe_incomplete(deltas: Iterable[Delta], index: int) -> str:
     return f"the tool call to {name} is incomplete; of its arguments there is {json.dumps(read, ensure_ascii=False)}"
 
 
-def _feed_parts(parser: StreamParser, parts: Iterable[str]) -> Iterator[Delta]:
-    for part in parts:
-        yield from parser.feed(part)
-    yield from parser.finish()
-
-
 def _read_parts(stream: BinaryIO) -> Iterator[str]:
     """Read a stream of UTF-8 in pieces as they arrive, without waiting for lines."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    decoded = 0
-    while True:
-        data: bytes = stream.read1(_PIECE)  # type: ignore[attr-defined]
+    decoded, data = 0, b"-"
+    while data:
+        data = stream.read1(_PIECE)  # type: ignore[attr-defined]
         pending = len(decoder.getstate()[0])
         try:
-            text = decoder.decode(data, final=not data)
+            yield decoder.decode(data, final=not data)
         except UnicodeDecodeError as error:
             place = decoded - pending + error.start
             raise InputError(f"standard input is not valid UTF-8: {error.reason} at byte {place}") from None
         decoded += len(data)
-        if text:
-            yield text
-        if not data:
-            return
 
 
 # check, diff, doctor, certify
@@ -232,10 +218,13 @@ def check_paths(arguments: argparse.Namespace) -> int:
     with progress.track(len(paths)) as begin:
         for path in paths:
             begin(str(path))
-            load = _Loading(str(path), arguments)
-            results.append(check_template(path, load, lambda renderer: _analyze(renderer, arguments)))
+            load = partial(_load_named, str(path), arguments)
+            results.append(check_template(path, load, lambda renderer: _analyze_further(renderer, arguments)))
+            found = results[-1].format
             if not arguments.json:
                 out.print(lay_out_result(results[-1], width))
+                if arguments.search and found and found.verdict.counterexample:
+                    out.print(*lay_out_counterexample(found.verdict.counterexample))
     if arguments.json:
         _print_json(make_report(results))
     else:
@@ -247,7 +236,7 @@ def check_paths(arguments: argparse.Namespace) -> int:
 
 def show_difference(arguments: argparse.Namespace) -> int:
     """Say what changed in the format from one template to another."""
-    renderers = [_Loading(path, arguments)() for path in (arguments.first, arguments.second)]
+    renderers = [_load_named(path, arguments) for path in (arguments.first, arguments.second)]
     one, other = (analyze(renderer.within(_BUDGET)) for renderer in renderers)
     changes = compare(one, other)
     crossings = [cross(renderers[0], one, other), cross(renderers[1], other, one)]
@@ -275,10 +264,9 @@ def examine_model(arguments: argparse.Namespace) -> int:
 
 def certify(arguments: argparse.Namespace) -> int:
     """Write a certificate, or hold one against its template."""
-    renderer = _load(arguments)
-    if renderer is None:
-        raise InputError("a certificate belongs to a template: name one")
+    renderer = _load_needed(arguments, "a certificate belongs to a template: name one")
     if arguments.verify:
+        _refuse(arguments, "beside --verify, which analyses nothing", "examples")
         format = load_certificate(arguments.verify, renderer)
         print(f"{make_visible(str(arguments.verify))} fits the template: {summarise(format.verdict)}")
         return OK if rate(format.verdict) == "good" else FOUND
@@ -295,9 +283,7 @@ def certify(arguments: argparse.Namespace) -> int:
 
 def check_round_trips(arguments: argparse.Namespace) -> int:
     """Say which turns come back unchanged when their message is rendered with the next turn."""
-    renderer = _load(arguments)
-    if renderer is None:
-        raise InputError("round trips need a template: name one")
+    renderer = _load_needed(arguments, "round trips need a template: name one")
     format, encode = _analyze(renderer, arguments), _load_encode(find_path(arguments.template))
     if arguments.output:
         results = check_output(renderer, format, read_text(arguments.output), encode=encode)
@@ -326,36 +312,49 @@ def _load_encode(path: Path) -> Callable[[str], list[int]] | None:
 # What all of them need
 
 
-class _Loading:
-    """Loads a template with the options of a command."""
+def _load_named(given: str, arguments: argparse.Namespace) -> Renderer:
+    """Load a template with the options of a command."""
+    tokens = {"bos_token": arguments.bos_token, "eos_token": arguments.eos_token}
+    named = {name: token for name, token in tokens.items() if token is not None}
+    return load_template(given, arguments.name, dict(arguments.switches), **named)
 
-    def __init__(self, given: str, arguments: argparse.Namespace) -> None:
-        self._given, self._arguments = given, arguments
 
-    def __call__(self) -> Renderer:
-        given = self._arguments
-        tokens = {"bos_token": given.bos_token, "eos_token": given.eos_token}
-        named = {name: token for name, token in tokens.items() if token is not None}
-        return load_template(self._given, given.name, dict(given.switches), **named)
+def _load_needed(arguments: argparse.Namespace, need: str) -> Renderer:
+    """Load the template; ``need`` says what cannot do without."""
+    if arguments.template is None:
+        raise InputError(need)
+    return _load_named(arguments.template, arguments)
 
 
 def _load(arguments: argparse.Namespace) -> Renderer | None:
     """Load the template; None where there is none and examples stand for it."""
-    if arguments.template is None:
-        if not arguments.examples:
-            raise InputError("name a template or a model folder, or teach the format with --examples FILE")
+    if arguments.examples and arguments.template is None:
+        _refuse(arguments, "without a template", "name", "switches", "bos_token", "eos_token")
         return None
     try:
-        return _Loading(arguments.template, arguments)()
+        return _load_needed(arguments, "name a template or a model folder, or teach the format with --examples FILE")
     except MissingTemplateError:
         if arguments.examples:
             return None
         raise
 
 
+def _refuse(arguments: argparse.Namespace, reason: str, *names: str) -> None:
+    """Refuse options that would do nothing."""
+    for name in names:
+        if getattr(arguments, name):
+            option = {"name": "template", "switches": "set"}.get(name, name.replace("_", "-"))
+            raise InputError(f"--{option} does nothing {reason}")
+
+
 def _analyze(renderer: Renderer | None, arguments: argparse.Namespace) -> ChatFormat:
     patient = renderer and renderer.within(_BUDGET)
     return analyze(patient, examples=arguments.examples) if arguments.examples else analyze(patient)
+
+
+def _analyze_further(renderer: Renderer, arguments: argparse.Namespace) -> ChatFormat:
+    format = _analyze(renderer, arguments)
+    return search_further(format, renderer, arguments.search) if arguments.search else format
 
 
 def _print_json(value: Any, indent: int | None = 2) -> None:

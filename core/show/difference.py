@@ -66,9 +66,9 @@ def read_turn(format: ChatFormat, turn: KnownTurn) -> dict[str, Any]:
     return format.parse(turn.text, turn.tools or None, turn.prompt)
 
 
-def find_fault(turn: KnownTurn, message: Mapping[str, Any]) -> str | None:
+def find_fault(turn: KnownTurn, message: Mapping[str, Any], calls_only: bool = False) -> str | None:
     """Say in what a message differs from what stands in a turn; None where it does not. Outer white space does not count."""
-    for name, wanted in (("reasoning_content", turn.reasoning), ("content", turn.content)):
+    for name, wanted in (("reasoning_content", turn.reasoning), ("content", turn.content)) if not calls_only else ():
         got = (message.get(name) or "").strip()
         if got != (wanted or "").strip():
             return f"{name.partition('_')[0]} is {_quote(got)} instead of {_quote(wanted)}"
@@ -112,7 +112,5 @@ def lay_out_changes(changes: Sequence[Change], crossings: Sequence[Crossing]) ->
     for which, other, crossing in zip(("first", "second"), ("second", "first"), crossings, strict=False):
         read = crossing.turns - len(crossing.missed)
         text = f"Turns of the {which} that the format of the {other} reads: {read} of {crossing.turns}"
-        missed = (
-            f" (not: {'; '.join(crossing.missed[:3])}{'; …' if len(crossing.missed) > 3 else ''})" if crossing.missed else ""
-        )
+        missed = f" (not: {'; '.join(crossing.missed[:3])}{'; …' if len(crossing.missed) > 3 else ''})" if crossing.missed else ""
         yield Line.of(("fair" if crossing.missed else "good", text), ("note", missed))

@@ -2,15 +2,16 @@
 to use.
 
 Each engine's own plugin knows how that engine reads an output (``chat_autoparser.ENGINE_plugin.builtin``); here turns
-are made, readings are judged by what stands in the turns, and parsers are picked. Parsers of calls are judged on turns
-without reasoning and those of reasoning on turns without calls, so that each counts for itself; then the best of both
-are tried together.
+are made, readings are judged by what stands in the turns, and parsers are picked. Parsers of calls are judged by the calls of
+turns without reasoning, and those of reasoning on turns without calls, so that each counts for itself; then the best of both are
+tried together. Of equals, those come first whose names have more in common with the model's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
@@ -23,6 +24,7 @@ from ..errors import TemplateError
 from ..format import ChatFormat
 from .difference import find_fault
 from .display import Display
+from .sources import name_model
 from .turns import KnownTurn, list_turns
 
 _ENGINES = ("vllm", "sglang")
@@ -93,9 +95,7 @@ def examine(folder: Path, renderer: Renderer, format: ChatFormat, progress: Disp
         )
     turns = list_turns(renderer, format)
     if not turns:
-        raise TemplateError(
-            "Looking for turns found none that the template renders. Run chat-autoparser inspect to see why."
-        )
+        raise TemplateError("Looking for turns found none that the template renders. Run chat-autoparser inspect to see why.")
     return [_examine_engine(name, folder, turns, progress) for name in installed]
 
 
@@ -107,46 +107,44 @@ def _examine_engine(name: str, folder: Path, turns: Sequence[KnownTurn], progres
     calling = [turn for turn in turns if turn.calls and not turn.reasoning] or [turn for turn in turns if turn.calls]
     thinking = [turn for turn in turns if not turn.calls]
     has_reasoning = any(turn.reasoning for turn in turns)
+    known = name_model(str(folder)).lower()
+
+    def rank(readings: Iterable[Reading]) -> tuple[Reading, ...]:
+        return tuple(sorted(readings, key=lambda reading: (-reading.read, -_measure_likeness(reading, known))))
+
     with progress.track(len(engine.calls) + len(engine.reasoning)) as begin:
-        calls = _rank(_judge(engine, calling, name, None, begin) for name in engine.calls) if calling else ()
-        reasoning = _rank(_judge(engine, thinking, None, name, begin) for name in engine.reasoning) if has_reasoning else ()
-    pairs = _try_pairs(engine, turns, calls, reasoning)
-    flags = engine.say_flags(pairs[0].calls, pairs[0].reasoning) if pairs and pairs[0].read == pairs[0].turns else ""
-    return Finding(engine.name, engine.version, calls, reasoning, pairs, flags)
+
+        def judge(tried: Sequence[KnownTurn], calls: str | None, reasoning: str | None) -> Reading:
+            begin(calls or reasoning or "")
+            return _judge(engine, tried, calls, reasoning, calls_only=calls is not None and has_reasoning)
+
+        calls = rank(judge(calling, name, None) for name in engine.calls) if calling else ()
+        reasoning = rank(judge(thinking, None, name) for name in engine.reasoning) if has_reasoning else ()
+    best = [[each.calls for each in calls[:_MOST_TRIED]] or [None], [each.reasoning for each in reasoning[:_MOST_TRIED]] or [None]]
+    pairs = rank(_judge(engine, turns, one, other) for one, other in product(*best))
+    first = pairs[0] if pairs[0].read == pairs[0].turns else Reading("auto", "auto", 0, 0)
+    return Finding(engine.name, engine.version, calls, reasoning, pairs, engine.say_flags(first.calls, first.reasoning))
 
 
-def _rank(readings: Iterator[Reading]) -> tuple[Reading, ...]:
-    return tuple(sorted(readings, key=lambda reading: -reading.read))
-
-
-def _try_pairs(
-    engine: Engine, turns: Sequence[KnownTurn], calls: Sequence[Reading], reasoning: Sequence[Reading]
-) -> tuple[Reading, ...]:
-    names = [[reading.calls for reading in calls[:_MOST_TRIED]], [reading.reasoning for reading in reasoning[:_MOST_TRIED]]]
-    return _rank(_judge(engine, turns, one, other) for one, other in product(*(some or [None] for some in names)))
+def _measure_likeness(reading: Reading, known: str) -> int:
+    """Return how long the longest text is that the names of parsers share with that of the model."""
+    names = [name.lower() for name in (reading.calls, reading.reasoning) if name]
+    return sum(SequenceMatcher(None, name, known).find_longest_match().size for name in names)
 
 
 def _judge(
-    engine: Engine,
-    turns: Sequence[KnownTurn],
-    calls: str | None,
-    reasoning: str | None,
-    begin: Callable[[str], None] = lambda name: None,
+    engine: Engine, turns: Sequence[KnownTurn], calls: str | None, reasoning: str | None, calls_only: bool = False
 ) -> Reading:
     """Read turns whole and as a stream; a turn counts if both are right."""
-    begin(calls or reasoning or "")
-    read, fault = 0, ""
-    for turn in turns:
-        found = _find_fault(engine, turn, calls, reasoning)
-        read += found is None
-        fault = fault or (f"{turn.name}: {found}" if found else "")
-    return Reading(calls, reasoning, read, len(turns), fault)
+    faults = [(turn.name, _find_fault(engine, turn, calls, reasoning, calls_only)) for turn in turns]
+    read = sum(fault is None for _, fault in faults)
+    return Reading(calls, reasoning, read, len(turns), next((f"{name}: {fault}" for name, fault in faults if fault), ""))
 
 
-def _find_fault(engine: Engine, turn: KnownTurn, calls: str | None, reasoning: str | None) -> str | None:
+def _find_fault(engine: Engine, turn: KnownTurn, calls: str | None, reasoning: str | None, calls_only: bool) -> str | None:
     for stream in (False, True):
         try:
-            fault = find_fault(turn, engine.read(turn, calls, reasoning, stream))
+            fault = find_fault(turn, engine.read(turn, calls, reasoning, stream), calls_only)
         except Exception as error:  # of a parser that is compared: what it raises is its result
             fault = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:160]
         if fault is not None:
@@ -164,9 +162,8 @@ def lay_out_findings(findings: Sequence[Finding], model: str) -> Iterator[Line]:
             yield from _lay_out_readings(title, readings)
         yield from _lay_out_readings("together", finding.pairs[:_MOST_TRIED])
         if finding.flags:
-            yield Line.of(("text", "  use: "), ("good", make_visible(finding.flags)))
-        elif not finding.error:
-            yield Line.of(("fair", "  no built-in parser reads all turns; with this package: the parsers called auto"))
+            advice = "use: " if finding.best_reads_all else "no built-in parser reads all turns; use this package's: "
+            yield Line.of(("text", f"  {advice}"), ("good", make_visible(finding.flags)))
         yield Line()
 
 

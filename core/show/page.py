@@ -9,12 +9,10 @@ allows its one style sheet and its one script, known by their hashes, and nothin
 from __future__ import annotations
 
 import json
-import re
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, StrictUndefined
@@ -27,12 +25,12 @@ from ..describe.verdict import lay_out_counterexample, list_doubts, rate, rate_s
 from ..describe.words import list_sections
 from ..errors import TemplateError
 from ..format import ChatFormat
-from .turns import KnownTurn, cut_pieces, pick_example, say_switches
+from .roundtrips import group_trips, name_trip
+from .sources import name_model
+from .turns import KnownTurn, cut_pieces, cut_words, pick_example, say_switches
 
 _MOST_PIECES = 20_000
 _SYSTEM, _USER, _RESULT = "Be brief.", "What will the weather be?", "Rain on day "
-_FOLLOWING = {"user": "a question", "tool": "results", "later": "results, an answer and a question"}
-_FILES = {"chat_template.jinja", "chat_template.json", "tokenizer_config.json"}
 
 
 class Piece(NamedTuple):
@@ -68,6 +66,7 @@ def make_page(
     else:
         about = "This is the output that was given." if output else "There is nothing to show."
     deltas = _list_deltas(format, output or "", tools, prompt)
+    best = [forms[0] for forms in group_trips(trips or ())]
     style, script = (_read(f"page.{kind}") for kind in ("css", "js"))
     values = {
         **_list_words(name, format, notes),
@@ -76,9 +75,9 @@ def make_page(
         "output": make_visible(output or ""),
         "length": len(output or ""),
         "deltas": [(position, make_visible(json.dumps(delta, ensure_ascii=False))) for position, delta in deltas],
-        "trips": None if trips is None else list(_merge_trips(trips)),
-        "kept": len({(trip.turn, trip.after, trip.switches) for trip in trips or () if trip.kept}),
-        "tried": len({(trip.turn, trip.after, trip.switches) for trip in trips or ()}),
+        "trips": None if trips is None else list(_merge_trips(best)),
+        "kept": sum(trip.kept for trip in best),
+        "tried": len(best),
         "data": _embed({"text": output or "", "deltas": deltas}),
         "style": Markup(style),
         "script": Markup(script),
@@ -133,19 +132,6 @@ def _list_talk(renderer: Renderer | None, turn: KnownTurn | None) -> dict[str, A
     }
 
 
-def name_model(given: str) -> str:
-    """Return the name of the model in what the command was given: a folder's, a file's, or the one on the hub."""
-    path = Path(given)
-    if not path.exists():
-        return given
-    path = path.resolve()
-    if path.is_dir() or path.name in _FILES:
-        folder = path if path.is_dir() else path.parent
-        cached = re.search(r"models--(.+?)--(.+)", str(folder.parent.parent.name))
-        return f"{cached[1]}/{cached[2]}" if cached else folder.name
-    return path.stem
-
-
 def _read(file: str) -> str:
     """Return one of the page's files, which are the project's own: nothing in them comes from a stranger."""
     return (files(__package__) / file).read_text(encoding="utf-8")
@@ -177,22 +163,15 @@ def _list_deltas(
 
 
 def _merge_trips(trips: Sequence[RoundTrip]) -> Iterator[dict[str, Any]]:
-    """Return what became of round trips, each outcome once with the turns that it is true of."""
-    best: dict[tuple[Any, ...], RoundTrip] = {}
+    """Return what became of round trips, each outcome once, with an example of it and the turns that it is true of."""
+    merged: dict[tuple[Any, ...], list[RoundTrip]] = {}
     for trip in trips:
-        key = (trip.turn, trip.after, trip.switches)
-        if key not in best or (trip.kept, bool(trip.repair)) > (best[key].kept, bool(best[key].repair)):
-            best[key] = trip
-    merged: dict[tuple[Any, ...], list[str]] = {}
-    for trip in best.values():
-        outcome = (trip.kept, trip.fault, trip.earlier, trip.later, trip.repair)
-        under = f" ({say_switches(trip.switches)})" if trip.switches else ""
-        merged.setdefault(outcome, []).append(f"{trip.turn}, then {_FOLLOWING.get(trip.after, trip.after)}{under}")
-    for (kept, fault, earlier, later, repair), turns in merged.items():
-        texts = {"kept": "unchanged" if kept else f"changed by the {fault}", "earlier": earlier, "later": later}
-        texts["repair"] = say_switches(repair)
-        shown = {label: make_visible(say_words(text)) for label, text in texts.items()}
-        yield {**shown, "kind": "good" if kept else "bad", "turns": [make_visible(turn) for turn in turns]}
+        merged.setdefault((trip.kept, trip.fault, trip.repair), []).append(trip)
+    for (kept, fault, repair), alike in merged.items():
+        first = min(alike, key=lambda trip: len(trip.earlier) + len(trip.later))
+        texts = {"kept": "unchanged" if kept else f"changed by the {fault}", "earlier": first.earlier, "later": first.later}
+        shown = {label: make_visible(say_words(text)) for label, text in {**texts, "repair": say_switches(repair)}.items()}
+        yield {**shown, "kind": "good" if kept else "bad", "turns": [make_visible(name_trip(trip)) for trip in alike]}
 
 
 # The conversation
@@ -200,9 +179,7 @@ def _merge_trips(trips: Sequence[RoundTrip]) -> Iterator[dict[str, Any]]:
 
 def _make_talk(renderer: Renderer, turn: KnownTurn) -> Iterator[Piece]:
     """Render a conversation with the turn in it, and tell which of its words come from which message."""
-    history = [
-        {**message, "content": _say(message["content"], _USER)} for message in turn.messages if message["role"] == "user"
-    ]
+    history = [{**message, "content": _say(message["content"], _USER)} for message in turn.messages if message["role"] == "user"]
     results = [
         {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": _RESULT + str(number)}
         for number, call in enumerate(turn.calls)
@@ -214,7 +191,7 @@ def _make_talk(renderer: Renderer, turn: KnownTurn) -> Iterator[Piece]:
             text = renderer(messages, list(turn.tools) or None, True, **dict(turn.switches))
         except TemplateError:
             continue
-        yield from _cut(text, messages, turn)
+        yield from _cut(text, turn)
         return
 
 
@@ -222,20 +199,19 @@ def _say(content: Any, text: str) -> Any:
     return [{"type": "text", "text": text}] if isinstance(content, list) else text
 
 
-def _cut(text: str, messages: Sequence[dict[str, Any]], turn: KnownTurn) -> Iterator[Piece]:
+def _cut(text: str, turn: KnownTurn) -> Iterator[Piece]:
     words = {_SYSTEM: ("system", "content"), _USER: ("user", "content")}
     words.update({word: ("assistant", kind) for word, kind in turn.words().items()})
     words.update({_RESULT + str(number): ("tool", "content") for number in range(len(turn.calls))})
-    pattern = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in sorted(words, key=len, reverse=True))
     at, asked = 0, text.find(_USER)
     answered = text.find(_RESULT) if _RESULT in text else len(text)
-    for match in re.finditer(pattern, text):
-        role, field = words[match[0]]
-        if role == "assistant" and match.start() < asked:
+    for before, word in cut_words(text, words):
+        yield Piece("none", "marker", "the template", make_visible(before))
+        at += len(before)
+        role, field = words.get(word, ("", ""))
+        if role == "assistant" and at < asked:
             role, field = "tools", "declaration"
-        elif role == "assistant" and match.start() > answered:
+        elif role == "assistant" and at > answered:
             role = "tool"
-        yield Piece("none", "marker", "the template", make_visible(text[at : match.start()]))
-        yield Piece(role, field, f"{role}: {field}", make_visible(match[0]))
-        at = match.end()
-    yield Piece("none", "marker", "the template", make_visible(text[at:]))
+        at += len(word)
+        yield from [Piece(role, field, f"{role}: {field}", make_visible(word))] if word else ()

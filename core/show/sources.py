@@ -8,6 +8,7 @@ import ast
 import json
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +36,11 @@ def load_template(given: str, name: str | None = None, switches: Mapping[str, An
     path = find_path(given)
     variables = choose_tokens(path, tokens)
     renderer = _load(path, name, variables)
-    if not switches:
-        return renderer
-    _check_switches(renderer, switches, given)
-    return _load(path, name, {**variables, **switches})
+    unknown = sorted(set(switches or ()) - renderer.switches)
+    if unknown and renderer.source is not None:  # nothing would come of it
+        known = ", ".join(sorted(renderer.switches)) or "none"
+        raise InputError(f"--set {unknown[0]}: the template in {given} does not read it. It reads these switches: {known}")
+    return _load(path, name, {**variables, **switches}) if switches else renderer
 
 
 def find_path(given: str) -> Path:
@@ -49,13 +51,13 @@ def find_path(given: str) -> Path:
     if path.exists() or not _HUB_NAME.fullmatch(given) or path.suffix in (".jinja", ".json"):
         return path
     folder = _find_cached(given)
-    if folder is None:
+    if folder is None and not path.parent.is_dir():
         raise InputError(
             f"{given} is no file or folder here. It looks like the name of a model on a hub: nothing is downloaded, and it "
             "is not in the cache of huggingface_hub on this machine. Fetch it first "
             f"(hf download {given} --include '*.json' '*.jinja'), or pass the model's folder"
         )
-    return folder
+    return folder or path
 
 
 def _find_cached(name: str) -> Path | None:
@@ -64,14 +66,25 @@ def _find_cached(name: str) -> Path | None:
     """
     try:
         from huggingface_hub import try_to_load_from_cache
-        from huggingface_hub.errors import HFValidationError
     except ImportError:
         return None
-    try:
+    with suppress(ValueError):  # of a name that no hub has
         found = [try_to_load_from_cache(name, file) for file in _CACHED]
-    except HFValidationError:
-        return None
-    return next((Path(file).parent for file in found if isinstance(file, str)), None)
+        return next((Path(file).parent for file in found if isinstance(file, str)), None)
+    return None
+
+
+def name_model(given: str) -> str:
+    """Return the name of the model in what the command was given: a folder's, a file's, or the one on the hub."""
+    path = Path(given)
+    if not path.exists():
+        return given
+    path = path.resolve()
+    if path.is_dir() or path.name in _CACHED:
+        folder = path if path.is_dir() else path.parent
+        cached = re.search(r"models--(.+?)--(.+)", str(folder.parent.parent.name))
+        return f"{cached[1]}/{cached[2]}" if cached else folder.name
+    return path.stem
 
 
 def choose_tokens(path: Path, given: Mapping[str, str]) -> dict[str, str]:
@@ -97,14 +110,6 @@ def list_templates(path: Path) -> list[str]:
         return []
 
 
-def _check_switches(renderer: Renderer, switches: Mapping[str, Any], given: str) -> None:
-    """Refuse a switch that the template does not read: nothing would come of it."""
-    unknown = sorted(set(switches) - renderer.switches)
-    if unknown and renderer.source is not None:
-        known = ", ".join(sorted(renderer.switches)) or "none"
-        raise InputError(f"--set {unknown[0]}: the template in {given} does not read it. It reads these switches: {known}")
-
-
 def read_switch(text: str) -> tuple[str, Any]:
     """Read ``switch=value``: true, false, null, numbers and JSON are what they say, anything else is text.
 
@@ -114,10 +119,8 @@ def read_switch(text: str) -> tuple[str, Any]:
     if not equals or not name.strip().isidentifier():
         raise ValueError(f"{text!r} is not of the form switch=value")
     for read in (json.loads, ast.literal_eval):
-        try:
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
             return name.strip(), read(written)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
     return name.strip(), written
 
 
@@ -171,18 +174,15 @@ def find_templates(paths: Iterable[str]) -> list[Path]:
 
     Raises :class:`TemplateError` for a path that does not exist and for a folder without templates.
     """
-    found: dict[Path, None] = {}
+    found: list[Path] = []
     for path in map(find_path, paths):
-        if path.is_dir():
-            inside = _walk(path)
-            if not inside:
-                raise TemplateError(f"{path} holds neither *.jinja files nor a model folder with a chat template")
-            found.update(dict.fromkeys(inside))
-        elif path.exists():
-            found[path] = None
-        else:
+        if not path.exists():
             raise TemplateError(f"{path} does not exist")
-    return list(found)
+        inside = _walk(path) if path.is_dir() else [path]
+        if not inside:
+            raise TemplateError(f"{path} holds neither *.jinja files nor a model folder with a chat template")
+        found += inside
+    return list(dict.fromkeys(found))
 
 
 def _walk(folder: Path) -> list[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from ..ask.question import Call, Question, Switches
 from ..ask.renderer import Renderer
 from ..constrain import write_turn
-from ..converse.author import CONTENT, REASONING, Author, make_calls, make_message
+from ..constrain.example import CONTENT, REASONING
+from ..converse.author import Author, make_calls, make_message
 from ..errors import ConstraintError
 from ..format import ChatFormat, Start
 
@@ -69,12 +70,6 @@ class KnownTurn:
             for key, value in call.object.items():
                 words.update({key: "key", value if isinstance(value, str) else json.dumps(value): "value"})
         return words
-
-    @property
-    def expected(self) -> dict[str, Any]:
-        """The message that it means, with arguments as objects."""
-        calls = [{"name": call.name, "arguments": call.object} for call in self.calls]
-        return {"reasoning_content": self.reasoning, "content": self.content, "tool_calls": calls}
 
 
 def say_switches(switches: Switches) -> str:
@@ -137,18 +132,22 @@ def _write(author: Author, question: Question) -> KnownTurn | None:
 
 def pick_example(turns: Sequence[KnownTurn]) -> KnownTurn | None:
     """Return the turn that shows most, under as few switches as that takes."""
-    return max(
-        turns, key=lambda turn: (turn.fields, bool(turn.calls), bool(turn.reasoning), -len(turn.switches)), default=None
-    )
+    return max(turns, key=lambda turn: (turn.fields, bool(turn.calls), bool(turn.reasoning), -len(turn.switches)), default=None)
 
 
 def cut_pieces(turn: KnownTurn) -> Iterator[Piece]:
     """Return a turn in pieces, each field told from the texts around it."""
     words = turn.words()
+    for before, word in cut_words(turn.text + turn.stop, words):
+        yield Piece("structure", before)
+        yield from [Piece(words[word], word)] if word else ()
+
+
+def cut_words(text: str, words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Cut a text at words: what stands before each, and it; at last the rest, and nothing."""
     pattern = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in sorted(words, key=len, reverse=True))
     at = 0
-    for match in re.finditer(pattern, turn.text):
-        yield Piece("structure", turn.text[at : match.start()])
-        yield Piece(words[match[0]], match[0])
+    for match in re.finditer(pattern, text) if pattern else ():
+        yield text[at : match.start()], match[0]
         at = match.end()
-    yield Piece("structure", turn.text[at:] + turn.stop)
+    yield text[at:], ""

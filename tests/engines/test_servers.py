@@ -16,8 +16,10 @@ import pytest
 pytest.importorskip("openai", reason="this is not the environment of an engine: see scripts/setup_vllm.sh")
 pytest.importorskip("anthropic", reason="this is not the environment of an engine: see scripts/setup_vllm.sh")
 
+import openai
 from cases import FEW, TEMPLATES, Case, count_calls, list_needles
 from conversations import JsonObject
+from engines import MODEL
 from judge import find_fault
 from served import Served, serve_subject
 from splitting import find_common_start
@@ -217,6 +219,24 @@ def test_a_begun_answer_is_continued(served: Served, stream: bool) -> None:
     message: JsonObject = {"reasoning_content": None, "content": rest, "tool_calls": []}
     continued = replace(case, messages=messages, text=rest, expected=message, options=options)
     assert served.find_fault(continued, stream=stream) is None
+
+
+@pytest.mark.parametrize("served", [make_param("headers of messages", "special")], indirect=True)
+def test_an_effort_reaches_the_template(served: Served) -> None:
+    """The template writes the word into the prompt; the three are of different lengths."""
+    case = find_case(served, "content")
+    client = openai.OpenAI(base_url=f"{served.server.url}/v1", api_key="none", max_retries=0)
+    lengths = {}
+    for effort in ("low", "medium", "high"):
+        extra = served.engine.script(case.text)
+        answer: Any = client.chat.completions.create(
+            model=MODEL, messages=case.messages, reasoning_effort=effort, extra_body=extra
+        )
+        assert answer.usage is not None
+        lengths[effort] = answer.usage.prompt_tokens
+        assert answer.choices[0].message.content == case.expected["content"]
+    tokens = {effort: served.count_tokens(f"Reasoning: {effort}\n") for effort in lengths}
+    assert [lengths[effort] - lengths["low"] for effort in lengths] == [tokens[effort] - tokens["low"] for effort in tokens]
 
 
 def test_a_stored_certificate_is_taken_instead_of_an_analysis(engine: Engine, tmp_path: Path) -> None:

@@ -167,21 +167,28 @@ def test_other_grammar_backends(backend: str, engine: Engine, tmp_path: Path) ->
 
 
 @pytest.mark.more
-def test_an_engine_without_a_server(tmp_path: Path) -> None:
+@pytest.mark.parametrize("shapes", [(SHAPE,), (SHAPE, "own reasoning tags")], ids=["one", "two in one process"])
+def test_an_engine_without_a_server(shapes: tuple[str, ...], tmp_path: Path) -> None:
     """The reasoning is counted, a grammar waits for its end, and whoever parses by hand has the model's format."""
-    subject = load_subject(TEMPLATES[SHAPE])
-    model = make_model(subject.source, tmp_path / "model", eos=subject.eos)
-    thought = THOUGHT.removeprefix("<think>\n").rstrip()
+    given, thoughts, tokens = [], [], []
+    for shape in shapes:
+        subject = load_subject(TEMPLATES[shape])
+        model = make_model(subject.source, tmp_path / shape, eos=subject.eos)
+        case = subject.find("reasoning, content")
+        assert case is not None
+        thought = THOUGHT if shape == SHAPE else case.text[: case.text.index(case.expected["content"])]
+        thoughts.append(thought.removeprefix("<think>\n").rstrip())
+        tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
+        tokens.append(len(tokenizer.encode(thoughts[-1], add_special_tokens=False).ids))
+        given += [str(model), thoughts[-1]]
     script = Path(__file__).parents[2] / "scripts" / "sglang_engine.py"
     environment = {**ENVIRONMENT, **os.environ, "PYTHONPATH": f"{STAND_INS}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
-    run = subprocess.run(
-        [sys.executable, str(script), str(model), thought], env=environment, capture_output=True, text=True, timeout=500
-    )
+    run = subprocess.run([sys.executable, str(script), *given], env=environment, capture_output=True, text=True, timeout=500)
     assert run.returncode == 0, run.stderr[-2000:]
-    found = json.loads(run.stdout.splitlines()[-1])
-    assert found["parsers"] == [NAME, NAME]
-    assert found["detector"] == "CallDetector"
-    tokens = Tokenizer.from_file(str(model / "tokenizer.json")).encode(thought, add_special_tokens=False).ids
-    assert found["reasoning_tokens"] == len(tokens)
-    assert found["text"].startswith(thought)
-    assert set(json.loads(found["text"].removeprefix(thought))) == {"done"}
+    for found, thought, count in zip(json.loads(run.stdout.splitlines()[-1]), thoughts, tokens, strict=True):
+        assert found["parsers"] == [NAME, NAME]
+        assert found["detector"] == "CallDetector"
+        assert found["reasoning_tokens"] == count
+        assert found["text"].startswith(thought)
+        assert found["reasoning"]
+        assert set(json.loads(found["text"].removeprefix(thought))) == {"done"}

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("vllm", reason="vLLM is not installed in this environment: see scripts/setup_vllm.sh")
 
-from clients import ENDPOINTS
+from clients import ENDPOINTS, ask_chat
 from engines import Vllm
 from served import Served, check_bound, make_bound, serve_subject
 
@@ -44,3 +44,19 @@ def test_a_model_that_may_reason_and_need_not_is_held_to_a_call(real: Served, en
         else:
             assert reply.finish == "length", reply
     assert called
+
+
+def test_a_budget_ends_reasoning(real: Served) -> None:
+    """Random weights reason on until they are cut; with a budget the markers are found, and the rest is content."""
+    plain = real.subject.find("content {'enable_thinking': True}", "content")
+    assert plain is not None
+    case = replace(plain, kwargs={"enable_thinking": True}, max_tokens=60)
+    begun = {"vllm_xargs": {"script_prefix": "<think>\n"}}
+    for stream in (False, True):
+        free = ask_chat(real.server.url, case, begun, stream)
+        assert free.message["content"] is None, free
+        bound = ask_chat(real.server.url, case, {**begun, "thinking_token_budget": 8}, stream)
+        assert bound.reasoning_tokens is not None
+        assert 0 < bound.reasoning_tokens <= 10 < (free.reasoning_tokens or 0)
+        assert bound.message["reasoning_content"]
+        assert bound.message["content"], bound

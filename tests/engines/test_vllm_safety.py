@@ -41,7 +41,7 @@ both = pytest.mark.parametrize("stream", [pytest.param(False, id="whole"), pytes
 OPENED = "reasoning opened by the prompt"
 POSSIBLE = "JSON in tags"
 OPTIONS = ("--trust-request-chat-template", "--enable-scale-out")
-METRICS = ("outputs", "calls", "cut_calls", "text_kept", "recoveries", "analyses", "refused_analyses")
+METRICS = ("outputs", "calls", "cut_calls", "text_kept", "recoveries", "faults", "analyses", "refused_analyses")
 
 TOOLS: list[JsonObject] = [
     {

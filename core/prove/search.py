@@ -1,0 +1,152 @@
+"""A longer search for a turn that is misread: conversations are drawn at random, and the first that fails is made smaller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from random import Random
+from time import monotonic
+from typing import Any, NamedTuple
+
+from ..ask.oracle import Oracle
+from ..ask.question import Call, Question, Shape, Switches
+from ..ask.renderer import Renderer
+from ..format import Counterexample, TurnGraph
+from .cases import HARD_TEXTS, ODD_STRINGS, PLAIN_TEXTS, STRINGS, Case, Drawer
+from .proof import Read, Tally, examine
+
+_PIECES = [text for texts in (*STRINGS, *ODD_STRINGS) for text in texts]
+_TRIES = 200
+
+
+class Found(NamedTuple):
+    """What came of a search: how many turns were tried, and the smallest that was misread."""
+
+    tried: int
+    counterexample: Counterexample | None
+
+
+@dataclass(frozen=True)
+class Space:
+    """What to draw from: the shapes in which a template is asked (for turns without calls and with them), and its switches."""
+
+    shape: Shape
+    calling: tuple[Shape, ...]
+    settings: tuple[Switches, ...]
+
+
+def search(
+    renderer: Renderer, graph: TurnGraph, space: Space, reads: Mapping[str, Read], seconds: float, seed: str = "search"
+) -> Found:
+    """Draw conversations for some seconds, and return the smallest that is misread.
+
+    Raises :class:`BudgetError` where a render takes too long.
+    """
+    end, choose, tried = monotonic() + seconds, Random(seed), 0
+    while monotonic() < end:
+        case = _draw(choose, space)
+        tried += 1
+        failure = _fail(renderer, graph, case, reads)
+        if failure is not None:
+            return Found(tried, _shrink(renderer, graph, case, reads, failure))
+    return Found(tried, None)
+
+
+def _fail(renderer: Renderer, graph: TurnGraph, case: Case, reads: Mapping[str, Read]) -> Counterexample | None:
+    tally = Tally()
+    examine(case, Oracle(renderer), graph, reads, tally)
+    return min(tally.failures, key=lambda failure: len(failure.text), default=None)
+
+
+def _shrink(
+    renderer: Renderer, graph: TurnGraph, case: Case, reads: Mapping[str, Read], failure: Counterexample
+) -> Counterexample:
+    """Take away from a turn what it fails without."""
+    tries = 0
+    smaller = _list_smaller(case)
+    while tries < _TRIES and (one := next(smaller, None)) is not None:
+        tries += 1
+        found = _fail(renderer, graph, one, reads)
+        if found is not None:
+            case, failure, smaller = one, found, _list_smaller(one)
+    return failure
+
+
+def _list_smaller(case: Case) -> Iterator[Case]:
+    """List turns with less in them: without a field, without a call or an argument, with shorter texts."""
+    question = case.question
+    changes: list[dict[str, Any]] = []
+    for number, call in enumerate(question.calls):
+        changes.append({"calls": question.calls[:number] + question.calls[number + 1 :]})
+        changes += [{"calls": (*question.calls[:number], one, *question.calls[number + 1 :])} for one in _reduce_call(call)]
+    for name, text in (("reasoning", question.reasoning), ("content", question.content)):
+        changes += [{name: less} for less in (None, *_cut_text(text or ""))] if text else []
+    changes += [{"switches": ()}] if question.switches else []
+    for change in changes:
+        smaller = replace(question, **change)
+        if smaller.calls or smaller.reasoning or smaller.content:
+            yield replace(case, question=smaller)
+
+
+def _reduce_call(call: Call) -> Iterator[Call]:
+    arguments = call.object
+    for key, value in arguments.items():
+        yield Call.of(call.name, call.id, {other: kept for other, kept in arguments.items() if other != key})
+        for less in _reduce(value):
+            yield Call.of(call.name, call.id, {**arguments, key: less})
+
+
+def _reduce(value: Any) -> Iterator[Any]:
+    if isinstance(value, str):
+        yield from _cut_text(value)
+    elif isinstance(value, list):
+        yield from (value[:number] + value[number + 1 :] for number in range(len(value)))
+    elif isinstance(value, dict):
+        yield from ({other: kept for other, kept in value.items() if other != key} for key in value)
+
+
+def _cut_text(text: str) -> Iterator[str]:
+    half = len(text) // 2
+    yield from dict.fromkeys(less for less in (text[:half], text[half:], text[1:], text[:-1]) if less and less != text)
+
+
+# Drawing -----------------------------------------------------------------------------------------------------------------
+
+
+def _draw(choose: Random, space: Space) -> Case:
+    drawer = Drawer(str(choose.random()))
+    count = choose.choice((0, 1, 1, 2, 3, 5)) if space.calling else 0
+    shape = replace(choose.choice(space.calling), reasoning=space.shape.reasoning) if count else space.shape
+    keys = [drawer.names(("{}", "max_{}", "{}_2"), choose.choice((0, 1, 1, 2, 3, 6))) for _ in range(count)]
+    arguments = [{name: _draw_value(choose, 2) for name in names} for names in keys]
+    question = Question(
+        reasoning=_draw_text(choose, drawer) if choose.random() < 0.5 else None,
+        content=_draw_text(choose, drawer) if choose.random() < 0.5 or not count else None,
+        calls=drawer.calls(shape, arguments) if count else (),
+        switches=choose.choice(space.settings or ((),)),
+        resumed=bool(space.calling) and choose.random() < 0.1,
+    )
+    aspect = "reasoning" if question.reasoning else "tools" if count else "content"
+    return Case(aspect, question, shape)
+
+
+def _draw_text(choose: Random, drawer: Drawer) -> str:
+    texts = [drawer.text(choose.choice((PLAIN_TEXTS, HARD_TEXTS))), *(choose.choice(_PIECES) for _ in range(choose.randrange(4)))]
+    return choose.choice((" ", "\n", "")).join(texts).strip()
+
+
+def _draw_value(choose: Random, depth: int) -> Any:
+    """Draw an argument; lists and objects hold others."""
+    kind = choose.randrange(7 if depth else 5)
+    if kind < 2:
+        return choose.choice((" ", "\n", "")).join(choose.choice(_PIECES) for _ in range(choose.choice((1, 1, 1, 2, 3))))
+    if kind == 2:
+        return choose.choice((0, -1, 7, 10**6, 10**20, 2.5, -0.125, 1e-05))
+    if kind < 5:
+        return choose.random() < 0.5
+    if kind == 5:
+        return [_draw_value(choose, depth - 1) for _ in range(choose.randrange(4))]
+    return {f"key{number}": _draw_value(choose, depth - 1) for number in range(choose.randrange(3))}
+
+
+__all__ = ["Found", "Space", "search"]

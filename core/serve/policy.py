@@ -1,0 +1,41 @@
+"""How a server reads what no template renders: the policy that its environment names."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from ..errors import AutoparserError
+from ..recover import LENIENT, Policy, get_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ..format import ChatFormat
+    from ..parse import StreamParser
+
+VARIABLE = "CHAT_AUTOPARSER_POLICY"
+"""The environment variable that names it: ``strict``, ``lenient`` (as without it) or ``repair``."""
+
+
+def check_policy() -> Policy:
+    """Return the server's policy. Raises :class:`AutoparserError` for a name that none has."""
+    named: Any = os.environ.get(VARIABLE, "").strip().lower() or "lenient"
+    try:
+        return get_policy(named)
+    except ValueError as error:
+        raise AutoparserError(f"{VARIABLE} is not understood: {error}") from None
+
+
+def make_parser(
+    format: ChatFormat, tools: Iterable[Mapping[str, Any]] | None, prompt: str | None = None, **options: Any
+) -> StreamParser:
+    """Make a format's parser with the server's policy; the arguments are those of :meth:`ChatFormat.parser`.
+
+    A name that no policy has is refused when a server starts (:func:`check_policy`), and counts as none here.
+    """
+    try:
+        policy = check_policy()
+    except AutoparserError:
+        policy = LENIENT
+    return format.parser(tools, prompt, policy=policy, **options)
