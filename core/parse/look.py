@@ -382,8 +382,9 @@ class Lookahead:
                 more = True
             if end < 0:
                 continue
-            landing = self._land(rule, end, trail, final, here.spot.graph, here) if rule.kind != "end" else self._try_pop(rule, end, final)
-            if rule.kind == "end" and isinstance(landing, Landing):
+            ends = rule.kind == "end"
+            landing = self._try_pop(rule, end, final) if ends else self._land(rule, end, trail, final, here.spot.graph, here)
+            if ends and isinstance(landing, Landing):
                 landing = landing._replace(rule=here.rule, steps=here.steps + landing.steps)
             if landing is WAIT:
                 more = True
