@@ -19,6 +19,7 @@ from chat_autoparser.format import Graph, TurnGraph, Verdict
 from chat_autoparser.message import fold_deltas
 from chat_autoparser.parse import StreamParser
 from chat_autoparser.prove import Read, draw_cases, prove
+from chat_autoparser.prove.search import Space, search
 
 Tools = Sequence[Mapping[str, Any]]
 
@@ -112,3 +113,28 @@ def test_cases_share_no_word_with_questions() -> None:
     assert not any(holds_word(repr(case.question)) for case in cases)
     assert cases == list(draw_cases("any", derivation.shape, derivation.calling, derivation.settings))
     assert cases != list(draw_cases("other", derivation.shape, derivation.calling, derivation.settings))
+
+
+def test_a_search_finds_what_the_cases_do_not_have_and_makes_it_small() -> None:
+    """A reader that loses one sign, which no case of the proof is about, is found out by the shortest text with it."""
+    derivation, oracle = analyse(write(REASONING, JSON_CALLS))
+    read = make_reads(derivation.graph)["whole"]
+
+    def lose(text: str, tools: Tools | None, prompt: str) -> Mapping[str, Any]:
+        message = read(text, tools, prompt)
+        return {**message, "content": (message.get("content") or "").replace("$", "") or None}
+
+    space = Space(derivation.shape, derivation.calling, derivation.settings)
+    found = search(oracle.renderer, derivation.graph, space, {"whole": lose}, seconds=30)
+    assert found.counterexample is not None
+    assert json.loads(found.counterexample.expected)["content"] == "$"
+    assert search(oracle.renderer, derivation.graph, space, {"whole": read}, seconds=0.5).counterexample is None
+
+
+def test_what_only_a_recovery_reads_is_misread() -> None:
+    derivation, oracle = analyse(write("", JSON_CALLS))
+    read = make_reads(derivation.graph)["whole"]
+    verdict = prove(derivation, oracle, {"whole": lambda *given: {**read(*given), "recoveries": ["any"]}})
+    assert not verdict.proven
+    assert verdict.counterexample is not None
+    assert "recoveries" in json.loads(verdict.counterexample.got)

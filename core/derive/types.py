@@ -17,8 +17,8 @@ _INTEGER, _NUMBER = 7302146, 7302.25
 _NESTED_KEY = make_word("nk")
 _HARD = "q\"\\'\n"
 
-LISTS: tuple[Any, ...] = ([], [PLAIN], [_INTEGER], [True], [PLAIN, PLAIN + "y"], [_HARD])
-OBJECTS: tuple[Any, ...] = ({}, {_NESTED_KEY: PLAIN}, {_NESTED_KEY: _INTEGER}, {_NESTED_KEY: True}, {_NESTED_KEY: _HARD})
+LISTS: tuple[Any, ...] = ([], [PLAIN], [_INTEGER], [True], [PLAIN, PLAIN + "y"], [_HARD], [{_NESTED_KEY: PLAIN}])
+OBJECTS: tuple[Any, ...] = ({}, *({_NESTED_KEY: value} for value in (PLAIN, _INTEGER, True, _HARD, [PLAIN])))
 _SCALARS = (_INTEGER, _NUMBER, True, False, None)
 
 

@@ -254,7 +254,9 @@ class Lookahead:
         if not isinstance(landing, Landing):
             return landing is WAIT and WAIT
         if landing.spot.kind == "end":  # half of it may as well be the beginning of something else
-            return landing.rule.constant.match_core(self.buffer, at, True) != NO
+            constant = landing.rule.constant
+            whole = constant.match_core(self.buffer, at, True) != NO
+            return whole or self.buffer[at:].strip() == self.plan.strip_stop(constant.text).strip()
         return bool(landing.steps)
 
     def _check_arguments(self, here: Landing, final: bool) -> Landing | object | None:
@@ -375,17 +377,19 @@ class Lookahead:
             if end == NO and constant.core:
                 core = skip_blank(self.buffer, at) if constant.lead or constant.firm else at
                 end, trail = constant.match_core(self.buffer, core, final), constant.trail
-            if end == NO and final and rule.closes and sign and constant.match_exactly(self.buffer, at, False) == MORE:
+            if end == NO and final and rule.targets == (GAP,) and sign and constant.match_exactly(self.buffer, at, False) == MORE:
                 # The output ends inside of what ends the call.
                 return Landing(len(self.buffer), self.plan.behind(rule, TURN, True), here.rule, steps=here.steps)
             if end == MORE:
                 more = True
             if end < 0:
                 continue
-            ends = rule.kind == "end"
-            landing = self._try_pop(rule, end, final) if ends else self._land(rule, end, trail, final, here.spot.graph, here)
-            if ends and isinstance(landing, Landing):
-                landing = landing._replace(rule=here.rule, steps=here.steps + landing.steps)
+            if rule.kind != "end":
+                landing = self._land(rule, end, trail, final, here.spot.graph, here)
+            else:
+                landing = self._try_pop(rule, end, final)
+                if isinstance(landing, Landing):
+                    landing = landing._replace(rule=here.rule, steps=here.steps + landing.steps)
             if landing is WAIT:
                 more = True
             elif landing is not None:

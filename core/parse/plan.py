@@ -172,7 +172,8 @@ class Plan:
         )
 
     def _finds_id_behind(self) -> bool:
-        return self._reaches(("arguments", "value"), "id")
+        again = any(self.nodes[TURN, e.source].again and self.nodes[TURN, e.target].kind == "id" for e in self.graph.turn.edges)
+        return again or self._reaches(("arguments", "value"), "id")
 
     def _finds_name_behind(self) -> bool:
         return self._reaches(("arguments", "value", "key"), "name")
@@ -287,7 +288,8 @@ class Plan:
         """Return the rules behind a field of a call: edges within it, and what ends it."""
         close = self.closes[node.name]
         rules = [self._make_rule(TURN, edge) for edge in edges if not self._is_leaving(edge)]
-        if close is None:
+        if close is None or any(write_parts(edge).startswith(close) for edge in edges if not self._is_leaving(edge)):
+            # Where what goes on in the call begins as its end does, all of the end has to be there.
             for edge in edges:
                 if not self._is_leaving(edge):
                     continue
@@ -298,6 +300,7 @@ class Plan:
                     rules += [Rule(read_parts(cut), (Node("end", "end"),)) for cut in blank if cut.isspace()]
                 else:
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
+        if close is None:
             return rules + (self._list_skipping_closes(node) if certain else [])
         rules.append(Rule(read_parts(close), (GAP,), closes=True))
         rules += self._list_short_closes(node, close, certain)

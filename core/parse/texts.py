@@ -58,11 +58,17 @@ class TextReader(Lookahead):
                 self._end_text(start)
                 self._apply(landing, start)
                 return True
-            if final and spot.kind == "value" and self._find_landing(spot, at, False) is WAIT:
+            half = final and spot.kind == "value" and self._find_landing(spot, at, False) is WAIT
+            if half and not self._lands_behind(at):
                 self.scan = at  # half of what ends the value
                 return False
             if not self._take_escape(at, final):
                 return False
+
+    def _lands_behind(self, at: int) -> bool:
+        """Whether a rule matches behind a place, where the output has ended."""
+        places = (found.start() for found in self.spot.pattern.finditer(self.buffer, at + 1))
+        return any(isinstance(self._find_landing(self.spot, place, True), Landing) for place in places)
 
     def _await(self) -> None:
         """Note what may come next without anything being decided by it."""

@@ -231,6 +231,8 @@ def _is_mark(text: str) -> bool:
 
 def _is_excusable(expected: Message, message: Mapping[str, Any]) -> bool:
     """Whether no structure was taken for text: a whole turn that is read as content always renders as it stood."""
+    if message.get("recoveries"):
+        return False
     calls = message.get("tool_calls") or []
     names = [call["function"]["name"] for call in calls] == [call["name"] for call in expected["tool_calls"]]
     return names and _measure_texts(message) <= _measure_texts(expected)
@@ -252,7 +254,7 @@ def _is_alike(case: Case, turn: Turn, message: Mapping[str, Any], oracle: Oracle
             return False
         if not isinstance(arguments, dict) or (number < len(given) and not _is_typed(arguments, given[number].object)):
             return False
-        ident = call.get("id") if call.get("id") and call["id"] in turn.text else own
+        ident = (call.get("id") if own in turn.text else None) or own
         calls.append(Call.of(call["function"]["name"], ident, arguments))
     question = replace(
         case.question,
