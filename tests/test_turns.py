@@ -419,7 +419,7 @@ def make_row(fault: str | None = None, **changes: Any) -> dict[str, Any]:
 
 
 def make_report(*rows: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    report: dict[str, Any] = {"template": "t", "turns": list(rows), "left_out": None, "silent": None, "seconds": 0.1}
+    report: dict[str, Any] = {"template": "t", "turns": list(rows), "left_out": None, "silent": None, "seconds": 0.1, "proven": True}
     return {**report, "words": {}, "kept": [], **changes}
 
 
@@ -440,6 +440,7 @@ def test_the_totals_count_readable_turns_and_templates_without_a_miss() -> None:
     assert totals["turns with calls"] == {"count": 4, "right": 3, "percent": 75.0}
     assert totals["turns with the end left on"] == {"count": 1, "right": 1, "percent": 100.0}
     assert totals["unreadable"] == {"why": 1}
+    assert (totals["proven"], totals["false proofs"], totals["right but not proven"]) == (3, ["t"], [])
 
 
 # Renaming
