@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ..ask.pieces import END, find_common_end, find_common_start, find_shared_header, list_tokens
-from ..format.cut import cut_common_end
+from ..format.cut import cut_common_end, find_boundaries
 from .draft import TURN, Draft, Links
 
 
@@ -56,13 +56,9 @@ def _drop_closers(stop: str, sources: Iterable[Links]) -> str:
         for link in links:
             closer = max((find_common_start(link.text, other) for other in others), default=0)
             rest = stop[max(closer - link.text.rfind(stop), 0) :] if link.target == END and stop in link.text else stop
-            if is_marker(rest) and not rest[0].isalnum() and not rest[0].isspace() and _is_balanced(rest):
-                stop = rest
+            if is_marker(rest) and not rest[0].isalnum() and not rest[0].isspace():
+                stop = rest if len(stop) - len(rest) in find_boundaries(stop) else stop
     return stop
-
-
-def _is_balanced(text: str) -> bool:
-    return all(text.count(one) == text.count(two) for one, two in ("<>", "[]", "{}", "()"))
 
 
 def _cut_closers(links: Links) -> Iterable[str]:
