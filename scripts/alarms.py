@@ -64,14 +64,15 @@ def _cut_code(text: str) -> Iterator[str]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return
+    lines = text.splitlines(keepends=True)
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)):
             doc = ast.get_docstring(node)
             if doc and len(doc) > 40:
                 yield doc[:_LONGEST]
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                part = ast.get_source_segment(text, node)
-                if part and len(part) < _LONGEST:
+                part = "".join(lines[node.lineno - 1 : node.end_lineno])
+                if len(part) < _LONGEST:
                     yield part
 
 

@@ -16,7 +16,9 @@ from ..format import Insides, Json, Node, Text
 from ..recover import Policy
 from ..schema import Schema, ToolSet
 from .constants import MORE, NO, skip_blank
-from .plan import GAP, TURN, Plan
+from .landmarks import TURN
+from .plan import Plan
+from .relaxed import GAP
 from .rules import Rule, Spot
 from .units import fits, get_units, match_scalar
 from .writer import Writer

@@ -19,9 +19,11 @@ from ..errors import AutoparserError
 from ..recover import Policy, read_calls
 from ..schema import ToolSet
 from .constants import skip_blank
+from .landmarks import TURN
 from .lexer import BROKEN, ODD, JsonLexer
 from .look import SHORT, WAIT, Landing, Step
-from .plan import AFTER, GAP, LATE_END, OPEN_REASONING, SHAPE, TURN, Plan
+from .plan import LATE_END, OPEN_REASONING, Plan
+from .relaxed import AFTER, GAP, SHAPE
 from .rules import Spot
 from .values import ValueReader
 

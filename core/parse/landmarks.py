@@ -1,0 +1,182 @@
+"""What a graph says of a turn beyond single edges: what ends a call, all calls and the turn, and what begins a call.
+
+Behind a call means behind what all edges that leave a call's last field have in common; the rest of these edges begins
+there.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..format import Edge, Graph, Kind, Node, Text, TurnGraph
+from ..format.cut import cut_common_end, cut_common_start
+from ..format.view import find_reasoning
+from ..recover import Envelope
+from .constants import is_firm
+
+COUNTER = "\0"
+"""Stands for a counter where texts are cut and compared."""
+
+TURN = ""
+"""The name of the graph of the turn, beside those of the insides."""
+
+_KEY = re.compile(r"[\"']([^\"'\\]+)[\"']\s*:\s*[\"']?$")
+SHORT_FIELDS = ("name", "id")
+FIELDS = ("name", "id", "key", "value", "arguments")
+
+
+def write_parts(edge: Edge) -> str:
+    """Return the text of an edge with :data:`COUNTER` for each counter."""
+    return COUNTER.join(edge.parts)
+
+
+def read_parts(text: str) -> tuple[str, ...]:
+    """Return the parts of a text that :func:`write_parts` wrote."""
+    return tuple(text.split(COUNTER))
+
+
+def is_delimited(node: Node) -> bool:
+    """Whether a value tells by itself where it ends."""
+    return node.kind == "arguments" or (node.kind == "value" and not isinstance(node.codec, Text))
+
+
+def is_quoted(node: Node) -> bool:
+    """Whether a text cannot hold what ends it."""
+    return isinstance(node.codec, Text) and node.codec.quoted
+
+
+class Landmarks:
+    """The texts of a format that a parser knows by what they do."""
+
+    def __init__(self, graph: TurnGraph) -> None:
+        self.graph = graph
+        self.graphs: dict[str, Graph] = {TURN: graph.turn, **dict(graph.insides)}
+        self.nodes = {(name, node.name): node for name, inner in self.graphs.items() for node in inner.nodes}
+        self.stops = sorted(filter(None, graph.stops), key=len, reverse=True)
+        thinking = find_reasoning(graph) if graph.blank else None
+        self.blank_end = thinking.end.text if thinking else ""
+        found = find_reasoning(graph)
+        self.reasoning_start = found.start.text if found else ""
+        self.reasoning_end = found.end.text if found else ""
+        self.turn_end = self._find_turn_end()
+        self.calls = any(node.kind in ("name", "id") for node in graph.turn.nodes)
+        self._edges: dict[str, dict[str, list[Edge]]] = {}
+        for name, inner in self.graphs.items():
+            by_source = self._edges.setdefault(name, {})
+            for edge in inner.edges:
+                by_source.setdefault(edge.source, []).append(edge)
+        self.closes = {node.name: self._find_close(node) for node in graph.turn.nodes if node.kind in FIELDS}
+        self.ends = {node.name: self._find_end(node) for node in graph.turn.nodes if node.kind in FIELDS}
+        self.section_close = self._find_section_close()
+        self.openers = self._list_openers()
+        self.envelope = Envelope(*(self._find_key(kind) for kind in ("name", "arguments", "id")))
+        self.reasoning_ends = self._list_reasoning_closes()
+        self.id_behind = self._finds_id_behind()
+        self.name_behind = self._finds_name_behind()
+
+    def _is_leaving(self, edge: Edge) -> bool:
+        """Whether an edge leaves a call."""
+        return edge.opens_call or self.nodes[TURN, edge.target].kind in ("content", "reasoning", "end")
+
+    def _find_turn_end(self) -> str:
+        """Return what all turns end with."""
+        texts = [write_parts(edge) for edge in self.graph.turn.edges if self.nodes[TURN, edge.target].kind == "end"]
+        return cut_common_end(texts) if texts else ""
+
+    def strip_stop(self, text: str) -> str:
+        """Return what of a text at the end of a turn the model writes before the end of turn."""
+        bare = text.rstrip()
+        fitting = [stop.rstrip() for stop in self.stops if bare.endswith(stop.rstrip())]
+        if fitting:
+            return bare.removesuffix(min(fitting, key=len))
+        if self.turn_end.strip():
+            return text.removesuffix(self.turn_end)
+        places = [text.find(stop) for stop in self.stops if stop in text]
+        return text[: min(places)] if places else text
+
+    def _list_leaving(self, source: str) -> list[str]:
+        """Return the texts behind the last field of a call, without the end of turn."""
+        found = []
+        for edge in self._edges[TURN].get(source, ()):
+            if self._is_leaving(edge):
+                text = write_parts(edge)
+                ends = self.nodes[TURN, edge.target].kind == "end"
+                found.append(self.strip_stop(text) if ends else text)
+        return found
+
+    def _find_close(self, node: Node) -> str | None:
+        """Return what ends a call behind a field; None where nothing tells it from the field's text."""
+        texts = self._list_leaving(node.name)
+        if not texts:
+            return None
+        close = cut_common_start(texts)
+        close = close.rstrip() or close  # where a turn ends, layout may be cut off
+        if is_firm(close) or is_delimited(node) or (close.strip() and (is_quoted(node) or node.kind in SHORT_FIELDS)):
+            return close
+        return None
+
+    def _find_end(self, node: Node) -> str:
+        """Return what ends a field, whatever follows."""
+        edges = self._edges[TURN].get(node.name, ())
+        inner = [write_parts(edge) for edge in edges if not self._is_leaving(edge)]
+        return cut_common_start([*inner, *self._list_leaving(node.name)]) if edges else ""
+
+    def _find_section_close(self) -> str:
+        """Return what stands behind the last call, where it differs from what stands behind each."""
+        found: list[str] = []
+        for source, close in self.closes.items():
+            for edge in self._edges[TURN].get(source, ()):
+                if close is not None and self.nodes[TURN, edge.target].kind == "end":
+                    found.append(self.strip_stop(write_parts(edge))[len(close) :])
+        return max(found, key=len, default="")
+
+    def _list_openers(self) -> tuple[tuple[str, tuple[Node, ...]], ...]:
+        """Return what may begin a call in text, the longest first, with what is behind it."""
+        found: dict[str, list[Node]] = {}
+        sources = [(edge.source, edge) for edge in self.graph.turn.edges]
+        sources += [("", edge) for start in self.graph.starts for edge in start.edges]
+        for source, edge in sources:
+            if edge.opens_call and (not source or self.nodes[TURN, source].kind == "content"):
+                nodes = found.setdefault(write_parts(edge), [])
+                if self.nodes[TURN, edge.target] not in nodes:
+                    nodes.append(self.nodes[TURN, edge.target])
+        return tuple((text, tuple(nodes)) for text, nodes in sorted(found.items(), key=lambda item: -len(item[0])))
+
+    def _find_key(self, kind: Kind) -> str:
+        """Return the key under which a field of a call is written as JSON; empty where it is not."""
+        for edge in self.graph.turn.edges:
+            found = _KEY.search(edge.text) if self.nodes[TURN, edge.target].kind == kind else None
+            if found:
+                return found[1]
+        return ""
+
+    def _reaches(self, kinds: tuple[Kind, ...], wanted: Kind) -> bool:
+        """Whether within one call a field of some kinds is followed by one of another kind."""
+        return any(
+            self.nodes[TURN, edge.source].kind in kinds
+            and not edge.opens_call
+            and self.nodes[TURN, edge.target].kind == wanted
+            and not self.nodes[TURN, edge.target].again
+            for edge in self.graph.turn.edges
+        )
+
+    def _finds_id_behind(self) -> bool:
+        again = any(self.nodes[TURN, e.source].again and self.nodes[TURN, e.target].kind == "id" for e in self.graph.turn.edges)
+        return again or self._reaches(("arguments", "value"), "id")
+
+    def _finds_name_behind(self) -> bool:
+        return self._reaches(("arguments", "value", "key"), "name")
+
+    def _list_reasoning_closes(self) -> list[str]:
+        """Return what ends reasoning, without what the template prints between it and what follows."""
+        found = []
+        for node in self.graph.turn.nodes:
+            edges = self._edges[TURN].get(node.name, ()) if node.kind == "reasoning" else ()
+            texts = [write_parts(edge) for edge in edges if self.nodes[TURN, edge.target].kind != "end"]
+            close = cut_common_start(texts).strip() if texts else ""
+            bare = close.removeprefix(self.reasoning_end).strip()
+            if self.reasoning_end and bare != close and any(bare == text.strip() for text, _ in self.openers):
+                close = self.reasoning_end  # where all that follows are calls, their opener is no part of it
+            if close and is_firm(close) and close not in found:
+                found.append(close)
+        return found

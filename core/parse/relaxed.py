@@ -1,0 +1,131 @@
+"""Rules for what no render shows: marks that a model leaves out, writes twice, or writes with other layout.
+
+Each names what it relaxes (``Rule.recovery``) and what must hold for it (``Rule.guard``). Rules that a render shows come first
+in every spot; see :mod:`.plan`.
+"""
+
+from __future__ import annotations
+
+from ..format import Node, Text
+from ..format.cut import find_boundaries
+from .constants import is_firm, is_marked
+from .landmarks import SHORT_FIELDS, TURN, Landmarks, is_delimited, is_quoted, read_parts, write_parts
+from .rules import Guard, Rule
+
+GAP = Node("behind a call", "content")
+AFTER = Node("behind all calls", "content")
+SHAPE = Node("behind calls by their shape", "content")
+
+
+class Relaxations(Landmarks):
+    """Makes such rules from the landmarks of a format."""
+
+    def _list_opened_reasoning(self) -> list[Rule]:
+        """Return what opens reasoning, for models that open it though a prompt has opened or closed it."""
+        nodes = tuple(node for node in self.graph.turn.nodes if node.kind == "reasoning")
+        texts = [self.reasoning_start + "\n"] if is_firm(self.reasoning_start) and nodes else []
+        return [Rule(read_parts(text), nodes, recovery="reasoning opened again", guard="fresh") for text in texts]
+
+    def _list_orphan_ends(self) -> list[Rule]:
+        """Return what ends reasoning, where there was none; signs without a word stand in any text."""
+        nodes = tuple(node for node in self.graph.turn.nodes if node.kind == "content") or (GAP,)
+        ends = [text for text in self.reasoning_ends if any(map(str.isalnum, text))]
+        return [Rule(read_parts(text), nodes, recovery="end of reasoning doubled", guard="fresh") for text in ends]
+
+    def _list_reasoning_ends(self) -> list[Rule]:
+        content = tuple(other for other in self.graph.turn.nodes if other.kind == "content") or (AFTER,)
+        return [Rule(read_parts(close), content, recovery="layout behind reasoning") for close in self.reasoning_ends]
+
+    def _list_skipping_closes(self, node: Node) -> list[Rule]:
+        """Return the ends of what ends the call behind a field that follows this one, for models that leave that field out."""
+        following = {edge.target for edge in self._edges[TURN].get(node.name, ()) if not self._is_leaving(edge)}
+        closes = {self.closes.get(name) or "" for name in following}
+        texts = {close[place:].strip() for close in closes for place in find_boundaries(close) if 0 < place < len(close)}
+        missing = "field of a call missing"
+        return [Rule(read_parts(t), (GAP,), closes=True, recovery=missing, guard="structure") for t in sorted(texts) if t]
+
+    def _list_short_closes(self, node: Node, close: str, certain: bool) -> list[Rule]:
+        """Return pieces of what ends a call, for models that leave the rest of it out.
+
+        A field that tells where it ends may be followed by any of them; text only by a beginning, and only where structure follows.
+        """
+        places = sorted(place for place in find_boundaries(close) if 0 < place < len(close))
+        texts = [close[:place].rstrip() for place in places]
+        if certain:
+            texts += [close[place:].strip() for place in places if is_firm(close[place:])]
+        free = is_delimited(node) or is_quoted(node) or node.kind in SHORT_FIELDS or node.again
+        own = self.ends[node.name].rstrip()
+        guards: tuple[Guard, Guard] = ("", "") if certain else ("ending", "structure")
+        return [
+            Rule(read_parts(text), (GAP,), closes=True, recovery="end of a call missing", guard=guards[len(text) <= len(own)])
+            for text in dict.fromkeys(texts)
+            if text.strip() and text != close.rstrip() and (free or is_firm(text))
+        ]
+
+    def _list_value_ends(self, node: Node) -> list[Rule]:
+        """Return what follows a text where the model has left out, or doubled, what ends the text itself."""
+        own, close = self.ends[node.name], self.closes[node.name]
+        if not is_firm(own) or node.kind != "value" or not isinstance(node.codec, Text):
+            return []
+        layout = own.replace(own.strip(), "")  # that on both sides, which stays where the mark between is left out
+        rules: list[Rule] = []
+        for edge in self._edges[TURN].get(node.name, ()):
+            rest = layout + write_parts(edge)[len(own) :].lstrip()
+            if not self._is_leaving(edge) and is_firm(rest):
+                target = (self.nodes[TURN, edge.target],)
+                rules.append(Rule(read_parts(rest), target, recovery="end of a value missing", guard="entry"))
+                twice = read_parts(own + own.lstrip() + rest.lstrip())
+                rules.append(Rule(twice, target, recovery="end of a value doubled"))
+        rest = layout + (close or "")[len(own) :].lstrip()
+        for place in sorted({*find_boundaries(rest), len(rest)}):
+            text = rest[:place].rstrip()
+            if is_firm(text):
+                rules.append(Rule(read_parts(text), (GAP,), closes=True, recovery="end of a value missing", guard="ending"))
+                twice = read_parts(own + own.lstrip() + text.lstrip())
+                rules.append(Rule(twice, (GAP,), closes=True, recovery="end of a value doubled", guard="ending"))
+        return rules
+
+    def _list_close_ends(self, guard: Guard) -> list[Rule]:
+        """Return the ends of what closes a call, for calls that have closed their brackets themselves, or closed them twice."""
+        closes = {close for close in self.closes.values() if close} | {self.section_close}
+        texts = {close[place:].strip() for close in closes for place in find_boundaries(close)}
+        name = "end of a call doubled" if guard else "end of a call missing"
+        firm = [t for t in sorted(texts) if is_firm(t) and not any(t in text for text, _ in self.openers)]
+        return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in firm]
+
+    def _list_empty_sections(self, target: Node) -> list[Rule]:
+        """Return what opens calls with what closes them behind it, and nothing between."""
+        closes = [close.strip() for close in (*self.closes.values(), self.section_close) if close]
+        closing = {close[place:].strip() for close in closes for place in find_boundaries(close)}
+        opening = {text[:place].strip() for text, _ in self.openers for place in (*find_boundaries(text), len(text))}
+        pairs = [(start, end) for start in sorted(opening) for end in sorted(closing) if is_marked(start) and is_marked(end)]
+        texts = {f"{start.rstrip(' [{(')}{inner}{end}" for start, end in pairs for inner in ("", "[]") if end[0] not in "]})"}
+        return [Rule(read_parts(text), (target,), recovery="no call between marks") for text in sorted(texts)[:64]]
+
+    def _list_short_sections(self) -> list[Rule]:
+        """Return beginnings of what ends all calls, for models that leave the rest out."""
+        close = self.section_close
+        texts = dict.fromkeys(close[:place].rstrip() for place in sorted(find_boundaries(close)) if place < len(close))
+        missing = "end of all calls missing"
+        return [Rule(read_parts(t), (AFTER,), recovery=missing, guard="structure") for t in texts if t.strip()]
+
+    def _list_loose_openers(self, recovery: str) -> list[Rule]:
+        """Return what may begin a call in any text: each opener, and its inner part where the outer one was left out."""
+        rules: list[Rule] = []
+        for text, nodes in self.openers:
+            if is_firm(text):
+                rules.append(Rule(read_parts(text), nodes, True, recovery=recovery, guard="tool" if recovery else ""))
+            for place in sorted(find_boundaries(text)):
+                inner = text[place:]
+                if any(text.count(quote, 0, place) % 2 for quote in "\"'"):
+                    continue  # amid a text in quotes
+                if place > 0 and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
+                    missing = recovery or "beginning of a call missing"
+                    rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard="tool"))
+        return rules
+
+    def _list_shape_rules(self) -> list[Rule]:
+        """Return the marks that begin calls, for calls that are told by their shape behind them."""
+        texts = {text[:place].rstrip() for text, _ in self.openers for place in (*find_boundaries(text), len(text))}
+        firm = [text for text in sorted(texts) if is_marked(text) and text[-1] not in "[{\"'"]
+        return [Rule(read_parts(text), (SHAPE,), recovery="call by its shape", guard="shape") for text in firm]
