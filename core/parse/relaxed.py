@@ -100,7 +100,7 @@ class Relaxations(Landmarks):
         opening = {text[:place].strip() for text, _ in self.openers for place in (*find_boundaries(text), len(text))}
         pairs = [(start, end) for start in sorted(opening) for end in sorted(closing) if is_marked(start) and is_marked(end)]
         texts = {f"{start.rstrip(' [{(')}{inner}{end}" for start, end in pairs for inner in ("", "[]") if end[0] not in "]})"}
-        return [Rule(read_parts(text), (target,), recovery="no call between marks") for text in sorted(texts)[:64]]
+        return [Rule(read_parts(text), (target,), recovery="no call between marks", guard="fresh") for text in sorted(texts)[:64]]
 
     def _list_short_sections(self) -> list[Rule]:
         """Return beginnings of what ends all calls, for models that leave the rest out."""
