@@ -136,14 +136,14 @@ def _split(text: str, prompt: Prompt, question: Question) -> Turn | None:
     before = tail[: len(tail) - len(added)]
     followed = rest[len(before) :] if rest.startswith(before) else ""
     header = _find_header(added, followed) if followed else ""
-    end = _find_marked(added, region)
-    if end.rstrip() and added.rstrip().endswith(end.rstrip()):
+    end, stop = _find_marked(added, region)
+    if end.rstrip() and not added[stop:].strip():
         turn = rest[region.rfind(end) + len(end) :]
-        if not added.endswith(end):
+        if stop < len(added):
             return Turn(added, turn, True, end)
         between = followed[len(header) : len(followed) - len(turn)]
         return Turn(added, turn, True, header if header.strip() else "", between)
-    if end and added.rfind(end) + len(end) > added.rfind(header) + len(header):
+    if end and stop > added.rfind(header) + len(header):
         return Turn(end, rest[region.rfind(end) + len(end) :], False)
     if header.strip():
         return Turn(header, followed[len(header) :], False)
@@ -168,24 +168,27 @@ def _find_first_field(rest: str, question: Question) -> int:
     return min(places, default=len(rest))
 
 
-def _find_marked(added: str, region: str) -> str:
-    """Return the last of a prompt that also stands in a region, from a mark on that the prompt has only once.
+def _find_marked(added: str, region: str) -> tuple[str, int]:
+    """Return the last of a prompt that also stands in a region, from a mark on that the prompt has only once, and where it ends.
 
     All marks of the prompt before it must stand in the region, too, in their order; else it is the header of something else.
     """
     tokens = list_tokens(added)
-    marks = [token for token in tokens if not token.isspace()]
-    at, last = 0, ""
-    for mark in marks:
+    at, stop, last, behind = 0, 0, "", 0
+    for mark in tokens:
+        stop += len(mark)
+        if mark.isspace():
+            continue
         place = region.find(mark, at)
         if place < 0:
             break
         at = place + len(mark)
-        last = mark if marks.count(mark) == 1 and any(map(str.isalnum, mark)) else last
+        if tokens.count(mark) == 1 and any(map(str.isalnum, mark)):
+            last, behind = mark, stop
     if not last:
-        return ""
-    behind = added[added.rfind(last) + len(last) :]
-    return last + find_shared_header(behind, region[region.rfind(last) + len(last) :])
+        return "", 0
+    shared = find_shared_header(added[behind:], region[region.rfind(last) + len(last) :])
+    return last + shared, behind + len(shared)
 
 
 def _find_beginning(tokens: list[str], region: str) -> str:
