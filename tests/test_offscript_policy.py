@@ -139,6 +139,12 @@ def test_habits_are_switches() -> None:
     assert "find_okapi" in read_with(TAGS, whole, Policy(), [])["content"]
 
 
+@pytest.mark.parametrize("written", ['{"habitat": pen tw', '{"habitat" "pen'])
+def test_what_nothing_completes_is_handed_on_as_written(written: str) -> None:
+    text = write_lead(TAGS)[0] + f'<tool_call>\n{{"name": "find_okapi", "arguments": {written}'
+    assert list_calls(read_with(TAGS, text, Policy(cut="complete"))) == [("find_okapi", written)]
+
+
 def test_a_policy_has_a_name() -> None:
     assert get_policy("strict") == Policy(recover=False)
     with pytest.raises(ValueError, match="no policy is called 'kind'"):

@@ -55,7 +55,10 @@ class Habits:
         if self._policy.cut == "drop":
             return []
         written = "".join(delta.text for delta in held)
-        head, tail = fix(written) if written.strip() else ("", "{}")
+        try:
+            head, tail = fix(written) if written.strip() else ("", "{}")
+        except (ValueError, RecursionError):
+            return self._hand_on(held)  # nothing completes what is no beginning of JSON
         return self._hand_on([held[0]._replace(text=head + tail)])
 
     def _hand_on(self, deltas: list[Delta]) -> list[Delta]:
@@ -64,9 +67,9 @@ class Habits:
             assert delta.index is not None
             if delta.index not in self._numbers:
                 known = self._names is None or delta.name in self._names or self._policy.unknown != "drop"
-                number = sum(number is not None for number in self._numbers.values())
-                self._numbers[delta.index] = number if known and not self._unasked else None
-            number = self._numbers[delta.index]  # type: ignore[assignment]
+                before = sum(number is not None for number in self._numbers.values())
+                self._numbers[delta.index] = before if known and not self._unasked else None
+            number = self._numbers[delta.index]
             if number is not None:
                 out.append(delta._replace(index=number))
         return out
