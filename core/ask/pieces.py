@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..format import Kind
-from ..format.cut import TOKEN
+from ..format.cut import TOKEN, find_common_start
 from .words import find_make
 
 
@@ -103,18 +103,6 @@ def _find_needles(text: str, needles: Mapping[str, Needle], spans: Sequence[Span
 @lru_cache(maxsize=64)
 def _compile(makes: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(makes))
-
-
-def find_common_start(*texts: str) -> int:
-    """Return how many characters all texts share at their beginning."""
-    first, last = min(texts), max(texts)
-    pairs = zip(first, last, strict=False)
-    return next((place for place, (one, two) in enumerate(pairs) if one != two), min(len(first), len(last)))
-
-
-def find_common_end(*texts: str) -> int:
-    """Return how many characters all texts share at their end."""
-    return find_common_start(*(text[::-1] for text in texts))
 
 
 _TOKEN = re.compile(r"<[^<>\n]{1,60}>|\[[^\[\]\n]{1,60}\]|\s|" + TOKEN.pattern, re.DOTALL)

@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
-from ..ask.pieces import find_common_start
 from ..errors import ConstraintError
 from ..format import ChatFormat, Edge, Node, TurnGraph
 from ..format import Json as JsonCodec
-from ..format.cut import find_boundaries
+from ..format.cut import find_boundaries, find_common_start
 from ..schema import ToolSet
 from .schemas import Schema, list_alternatives, list_properties, sort_properties
 from .tree import DIGITS, NOTHING, Chars, Free, Grammar, Repeat, Sequence, Text, Tree, Until, choose, join, maybe

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from ..ask.pieces import find_common_start
 from ..errors import ConstraintError
 from ..format import Edge, Graph, Node
 from ..format import Text as Codec
+from ..format.cut import find_common_start
 from .tree import DIGITS, NOTHING, Repeat, Text, Tree, choose, join, maybe
 
 COUNTER = "\0"

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from ..ask.pieces import find_common_start, list_tokens
+from ..ask.pieces import list_tokens
 from ..ask.renderer import Renderer
 from ..errors import BudgetError, TemplateError
-from ..format.cut import cut_common_start
+from ..format.cut import cut_common_start, find_common_start
 from .marks import Changes, Field, Search, Span, change_fields, group_leaves, list_leaves
 
 

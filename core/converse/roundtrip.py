@@ -20,14 +20,13 @@ from functools import cache, partial
 from itertools import product
 from typing import Any, Literal
 
-from ..ask.pieces import find_common_start
 from ..ask.question import Question, Switches, wrap_text
 from ..ask.renderer import Renderer
 from ..ask.words import LATER, RESULT
 from ..constrain.example import CONTENT, REASONING
 from ..errors import TemplateError
 from ..format import ChatFormat
-from ..format.cut import cut_common_start
+from ..format.cut import cut_common_start, find_common_start
 from .author import (
     Author,
     Form,

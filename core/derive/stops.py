@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ..ask.pieces import END, find_common_end, find_common_start, find_shared_header, list_tokens
-from ..format.cut import cut_common_end, find_boundaries
+from ..ask.pieces import END, find_shared_header, list_tokens
+from ..format.cut import cut_common_end, find_boundaries, find_common_end, find_common_start
 from .draft import TURN, Draft, Links
 
 

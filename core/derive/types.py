@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..ask.pieces import find_common_end, find_common_start
 from ..ask.words import make_word
 from ..format import Choice, Codec, Insides, Json, Number, Text
+from ..format.cut import find_common_end, find_common_start
 from .strings import AskGaps, Gap, strip_digits
 
 PLAIN = make_word("s", 1)

@@ -34,19 +34,28 @@ def find_boundaries(text: str) -> frozenset[int]:
     return frozenset({0, *(found.end() for found in TOKEN.finditer(text))})
 
 
-def cut_common_start(texts: list[str]) -> str:
-    """Return what all texts have in common at their beginning."""
+def find_common_start(*texts: str) -> int:
+    """Return how many characters all texts share at their beginning."""
     first, last = min(texts), max(texts)
-    size = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    pairs = zip(first, last, strict=False)
+    return next((place for place, (one, two) in enumerate(pairs) if one != two), min(len(first), len(last)))
+
+
+def find_common_end(*texts: str) -> int:
+    """Return how many characters all texts share at their end."""
+    return find_common_start(*(text[::-1] for text in texts))
+
+
+def cut_common_start(texts: list[str]) -> str:
+    """Return what all texts have in common at their beginning, cut where all may be cut."""
+    size = find_common_start(*texts)
     allowed = frozenset.intersection(*map(find_boundaries, texts))
-    return first[: max(place for place in allowed if place <= size)]
+    return texts[0][: max(place for place in allowed if place <= size)]
 
 
 def cut_common_end(texts: list[str]) -> str:
-    """Return what all texts have in common at their end."""
-    size = 0
-    while all(size < len(text) and text[-size - 1] == texts[0][-size - 1] for text in texts):
-        size += 1
+    """Return what all texts have in common at their end, cut where all may be cut."""
+    size = find_common_end(*texts)
     while size and not all(len(text) - size in find_boundaries(text) for text in texts):
         size -= 1
     return texts[0][len(texts[0]) - size :]

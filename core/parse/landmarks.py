@@ -53,11 +53,10 @@ class Landmarks:
         self.graphs: dict[str, Graph] = {TURN: graph.turn, **dict(graph.insides)}
         self.nodes = {(name, node.name): node for name, inner in self.graphs.items() for node in inner.nodes}
         self.stops = sorted(filter(None, graph.stops), key=len, reverse=True)
-        thinking = find_reasoning(graph) if graph.blank else None
-        self.blank_end = thinking.end.text if thinking else ""
         found = find_reasoning(graph)
         self.reasoning_start = found.start.text if found else ""
         self.reasoning_end = found.end.text if found else ""
+        self.blank_end = self.reasoning_end if graph.blank else ""
         self.turn_end = self._find_turn_end()
         self.calls = any(node.kind in ("name", "id") for node in graph.turn.nodes)
         self._edges: dict[str, dict[str, list[Edge]]] = {}
@@ -72,7 +71,10 @@ class Landmarks:
         self.envelope = Envelope(*(self._find_key(kind) for kind in ("name", "arguments", "id")))
         self.reasoning_ends = self._list_reasoning_closes()
         self.id_behind = self._finds_id_behind()
-        self.name_behind = self._finds_name_behind()
+
+    def list_nodes(self, kind: Kind) -> tuple[Node, ...]:
+        """Return the fields of a turn that are of a kind."""
+        return tuple(node for node in self.graph.turn.nodes if node.kind == kind)
 
     def _is_leaving(self, edge: Edge) -> bool:
         """Whether an edge leaves a call."""
@@ -150,22 +152,14 @@ class Landmarks:
                 return found[1]
         return ""
 
-    def _reaches(self, kinds: tuple[Kind, ...], wanted: Kind) -> bool:
-        """Whether within one call a field of some kinds is followed by one of another kind."""
-        return any(
-            self.nodes[TURN, edge.source].kind in kinds
-            and not edge.opens_call
-            and self.nodes[TURN, edge.target].kind == wanted
-            and not self.nodes[TURN, edge.target].again
-            for edge in self.graph.turn.edges
-        )
-
     def _finds_id_behind(self) -> bool:
-        again = any(self.nodes[TURN, e.source].again and self.nodes[TURN, e.target].kind == "id" for e in self.graph.turn.edges)
-        return again or self._reaches(("arguments", "value"), "id")
-
-    def _finds_name_behind(self) -> bool:
-        return self._reaches(("arguments", "value", "key"), "name")
+        """Whether within a call an id follows the arguments, or a field that is said again."""
+        for edge in self.graph.turn.edges:
+            source, target = self.nodes[TURN, edge.source], self.nodes[TURN, edge.target]
+            behind = source.kind in ("arguments", "value") and not edge.opens_call and not target.again
+            if target.kind == "id" and (source.again or behind):
+                return True
+        return False
 
     def _list_reasoning_closes(self) -> list[str]:
         """Return what ends reasoning, without what the template prints between it and what follows."""

@@ -21,7 +21,7 @@ from .plan import Plan
 from .relaxed import GAP
 from .rules import Rule, Spot
 from .units import fits, get_units, match_scalar
-from .writer import Writer
+from .writer import Call, Writer
 
 SHORT = 256  # characters that a name or a key may have
 TRIES = 8  # so often may a JSON value be looked at that is no call
@@ -317,15 +317,24 @@ class Lookahead:
         return WAIT
 
     def _land_again(self, here: Landing, node: Node, kind: str, final: bool) -> Landing | object | None:
-        call = self.writer.call
+        call = self._get_call(here)
         first = here.find(kind)
-        if first is None and call is not None and Step("open") not in here.steps:
+        if first is None and call is not None:
             first = {"name": call.name, "id": call.id, "key": self._key if self._key is not None else call.key}[kind]
         if not first:
             return None
         if not self.buffer.startswith(first, here.end):
             return WAIT if not final and first.startswith(self.buffer[here.end :]) else None
         return self._leave_short(here, "", "", here.end + len(first), final)
+
+    def _get_call(self, here: Landing) -> Call | None:
+        """Return the call that was open before, if it still is where something leads."""
+        return self.writer.call if Step("open") not in here.steps else None
+
+    def _find_name(self, here: Landing) -> str | None:
+        """Return the name of the call that is open where something leads."""
+        call = self._get_call(here)
+        return here.find("name") or (call.name if call is not None else None)
 
     def _land_name(self, here: Landing, final: bool) -> Landing | object | None:
         buffer, start = self.buffer, here.end
@@ -402,8 +411,7 @@ class Lookahead:
         """Put what leads to values that the tool's schema does not allow for a key behind the rest."""
         if self.frames or self.tools is None or sum(rule.kind == "value" for rule in rules) < 2:
             return rules
-        call = self.writer.call
-        name = here.find("name") or (call.name if call is not None and Step("open") not in here.steps else None)
+        name = self._find_name(here)
         types = (self.tools.get_parameters(name).get_property(key) if name else self.tools.find_property(key)).get_types()
         return sorted(rules, key=lambda rule: rule.kind == "value" and not any(fits(node.type, types) for node in rule.targets))
 
@@ -420,10 +428,7 @@ class Lookahead:
             return False
         if self.frames or not self._is_raw():
             return True
-        call = self.writer.call
-        name = here.find("name")
-        if name is None and call is not None and Step("open") not in here.steps:
-            name = call.name
+        name = self._find_name(here)
         if self.tools is None or name is None or name not in self.tools:
             return True
         properties = self._properties.get(name)

@@ -164,7 +164,7 @@ class Machine(ValueReader):
         self.writer.call = None
         self.frames.clear()
         self.behind, self.lexer, self.shape, self.holding, self.trail = False, None, None, False, ""
-        nodes = tuple(node for node in self.plan.graph.turn.nodes if node.kind == "reasoning") if thinking else (AFTER,)
+        nodes = self.plan.list_nodes("reasoning") if thinking else (AFTER,)
         self.spot = self.plan.spot(TURN, nodes[:1], False)
         self.writer.text("reasoning" if thinking else "content", self.buffer[self.at :])
         self.at = self.scan = len(self.buffer)
@@ -235,8 +235,7 @@ class Machine(ValueReader):
                     self.trail = rule.constant.text
                     self.scan = self.at
                     return
-        content = tuple(node for node in self.plan.graph.turn.nodes if node.kind == "content") or (GAP,)
-        self.spot = self.plan.spot(TURN, content, self.may_call)
+        self.spot = self.plan.spot(TURN, self.plan.list_nodes("content") or (GAP,), self.may_call)
         self.scan = self.at
 
     def _step_behind(self, final: bool) -> bool:

@@ -23,6 +23,8 @@ BEHIND = -2
 OPEN_REASONING = "call in open reasoning"
 LATE_END = "late end of reasoning"
 
+_END = Node("end", "end")
+
 
 class Plan(Relaxations):
     """What all parsers of one format share. Costs milliseconds to make; spots are made when they are needed first."""
@@ -138,7 +140,7 @@ class Plan(Relaxations):
                     text = write_parts(edge)
                     rules += self._list_cut_ends(text, True)
                     blank = [text[: text.index(stop)] for stop in self.stops if stop in text and node.kind in SHORT_FIELDS]
-                    rules += [Rule(read_parts(cut), (Node("end", "end"),)) for cut in blank if cut.isspace()]
+                    rules += [Rule(read_parts(cut), (_END,)) for cut in blank if cut.isspace()]
                 else:
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
         if close is None:
@@ -158,7 +160,7 @@ class Plan(Relaxations):
                         continue
                     rest = write_parts(edge)[len(close) :]
                     if target.kind == "end":
-                        rules += [Rule(read_parts(rest), (Node("end", "end"),), cut=True), Rule(read_parts(rest), (AFTER,))]
+                        rules += [Rule(read_parts(rest), (_END,), cut=True), Rule(read_parts(rest), (AFTER,))]
                     else:
                         rules.append(rule := Rule(read_parts(rest), (target,), edge.opens_call))
                         if edge.opens_call and rest.strip() and not rule.constant.firm:
@@ -183,8 +185,7 @@ class Plan(Relaxations):
         places = [place for place in find_boundaries(text) if len(text) - shared <= place < len(text)]
         cut = [beginning for place in places if is_firm(beginning := text[:place].rstrip()) or anywhere]
         cut += [text[: text.index(stop)].rstrip() for stop in self.stops if stop in text]
-        end = Node("end", "end")
-        return [Rule(read_parts(beginning), (end,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
+        return [Rule(read_parts(beginning), (_END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
 
     def _ends_text(self, edge: Edge) -> bool:
         return self.nodes[TURN, edge.target].kind == "end" and self.nodes[TURN, edge.source].kind == "content"

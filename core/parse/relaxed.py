@@ -6,6 +6,8 @@ in every spot; see :mod:`.plan`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..format import Node, Text
 from ..format.cut import find_boundaries
 from .constants import is_firm, is_marked
@@ -17,23 +19,28 @@ AFTER = Node("behind all calls", "content")
 SHAPE = Node("behind calls by their shape", "content")
 
 
+def _list_ends(texts: Iterable[str]) -> set[str]:
+    """Return the ends of texts, cut where they may be cut; also the whole."""
+    return {text[place:].strip() for text in texts for place in find_boundaries(text)}
+
+
 class Relaxations(Landmarks):
     """Makes such rules from the landmarks of a format."""
 
     def _list_opened_reasoning(self) -> list[Rule]:
         """Return what opens reasoning, for models that open it though a prompt has opened or closed it."""
-        nodes = tuple(node for node in self.graph.turn.nodes if node.kind == "reasoning")
+        nodes = self.list_nodes("reasoning")
         texts = [self.reasoning_start + "\n"] if is_firm(self.reasoning_start) and nodes else []
         return [Rule(read_parts(text), nodes, recovery="reasoning opened again", guard="fresh") for text in texts]
 
     def _list_orphan_ends(self) -> list[Rule]:
         """Return what ends reasoning, where there was none; signs without a word stand in any text."""
-        nodes = tuple(node for node in self.graph.turn.nodes if node.kind == "content") or (GAP,)
+        nodes = self.list_nodes("content") or (GAP,)
         ends = [text for text in self.reasoning_ends if any(map(str.isalnum, text))]
         return [Rule(read_parts(text), nodes, recovery="end of reasoning doubled", guard="fresh") for text in ends]
 
     def _list_reasoning_ends(self) -> list[Rule]:
-        content = tuple(other for other in self.graph.turn.nodes if other.kind == "content") or (AFTER,)
+        content = self.list_nodes("content") or (AFTER,)
         return [Rule(read_parts(close), content, recovery="layout behind reasoning") for close in self.reasoning_ends]
 
     def _list_skipping_closes(self, node: Node) -> list[Rule]:
@@ -88,16 +95,14 @@ class Relaxations(Landmarks):
     def _list_close_ends(self, guard: Guard) -> list[Rule]:
         """Return the ends of what closes a call, for calls that have closed their brackets themselves, or closed them twice."""
         closes = {close for close in self.closes.values() if close} | {self.section_close}
-        texts = {close[place:].strip() for close in closes for place in find_boundaries(close)}
         name = "end of a call doubled" if guard else "end of a call missing"
-        firm = [t for t in sorted(texts) if is_firm(t) and not any(t in text for text, _ in self.openers)]
+        firm = [t for t in sorted(_list_ends(closes)) if is_firm(t) and not any(t in text for text, _ in self.openers)]
         return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in firm]
 
     def _list_empty_sections(self, target: Node) -> list[Rule]:
         """Return what opens calls with what closes them behind it, and nothing between."""
-        closes = [close.strip() for close in (*self.closes.values(), self.section_close) if close]
-        closing = {close[place:].strip() for close in closes for place in find_boundaries(close)}
-        opening = {text[:place].strip() for text, _ in self.openers for place in (*find_boundaries(text), len(text))}
+        closing = _list_ends([close.strip() for close in (*self.closes.values(), self.section_close) if close])
+        opening = {text.strip() for text in self._list_openings()}
         pairs = [(start, end) for start in sorted(opening) for end in sorted(closing) if is_marked(start) and is_marked(end)]
         texts = {f"{start.rstrip(' [{(')}{inner}{end}" for start, end in pairs for inner in ("", "[]") if end[0] not in "]})"}
         return [Rule(read_parts(text), (target,), recovery="no call between marks", guard="fresh") for text in sorted(texts)[:64]]
@@ -124,8 +129,11 @@ class Relaxations(Landmarks):
                     rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard="tool"))
         return rules
 
+    def _list_openings(self) -> set[str]:
+        """Return the beginnings of what begins calls."""
+        return {text[:place].rstrip() for text, _ in self.openers for place in find_boundaries(text)}
+
     def _list_shape_rules(self) -> list[Rule]:
         """Return the marks that begin calls, for calls that are told by their shape behind them."""
-        texts = {text[:place].rstrip() for text, _ in self.openers for place in (*find_boundaries(text), len(text))}
-        firm = [text for text in sorted(texts) if is_marked(text) and text[-1] not in "[{\"'"]
+        firm = [text for text in sorted(self._list_openings()) if is_marked(text) and text[-1] not in "[{\"'"]
         return [Rule(read_parts(text), (SHAPE,), recovery="call by its shape", guard="shape") for text in firm]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ..format.cut import find_common_start
 from ..recover import Policy
 from ..schema import UNKNOWN, ToolSet
 from .constants import MORE
@@ -13,12 +14,6 @@ from .rules import Spot
 from .units import convert, escape_json, get_units
 
 HELD = 1 << 14  # so much of an output may wait for what tells the type of a value
-
-
-def _find_common(texts: list[str]) -> str:
-    """Return what all texts begin with, letter by letter."""
-    first, last = min(texts), max(texts)
-    return first[: next((place for place, sign in enumerate(first) if not last.startswith(sign, place)), len(first))]
 
 
 class TextReader(Lookahead):
@@ -74,7 +69,7 @@ class TextReader(Lookahead):
         """Note what may come next without anything being decided by it."""
         texts = [rest for rest in self._rest if isinstance(rest, str)]
         if len(texts) == len(self._rest):
-            self.awaited = _find_common(texts)[:-1]
+            self.awaited = texts[0][: find_common_start(*texts)][:-1]
         elif len(self._rest) == 1 and isinstance(self._rest[0], Spot):
             self.until = self._rest[0].short_end
 

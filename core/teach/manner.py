@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise, product
 from typing import Any
 
-from ..ask.pieces import find_common_end, list_tokens
+from ..ask.pieces import list_tokens
 from ..ask.question import Call
 from ..constrain.texts import encode_text
 from ..errors import TemplateRefusal
 from ..format import Json, Text
-from ..format.cut import cut_common_end
+from ..format.cut import cut_common_end, find_common_end
 from .sample import PYTHON_TEXT, RAW, Cut
 
 _WORDS = {True: ("true", "True"), False: ("false", "False"), None: ("null", "None")}
