@@ -145,6 +145,8 @@ class Machine(ValueReader):
             if isinstance(landing, Landing) and landing.rule.constant.core and landing.spot.kind != "end":
                 self._apply(landing, self.at)
                 self._run_safely(False)
+        if self.spot.kind in ("content", "reasoning") and self.buffer[self.at :].isspace():
+            self.at = self.scan = len(self.buffer)
 
     def _run_safely(self, final: bool) -> None:
         """Read on; a fault of the parser's own must not end a generation: then the rest is text."""

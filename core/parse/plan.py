@@ -12,7 +12,9 @@ from functools import lru_cache
 
 from ..format import Edge, Graph, Node, Start, TurnGraph
 from ..format.cut import find_boundaries
+from ..format.view import find_header
 from .constants import is_firm, is_marked
+from .headers import find_headers
 from .landmarks import FIELDS, SHORT_FIELDS, TURN, read_parts, write_parts
 from .relaxed import AFTER, GAP, SHAPE, Relaxations
 from .rules import Rule, Spot, sort_rules
@@ -23,7 +25,7 @@ BEHIND = -2
 OPEN_REASONING = "call in open reasoning"
 LATE_END = "late end of reasoning"
 
-_END = Node("end", "end")
+_END, HEADER = Node("end", "end"), Node("header", "content")
 
 
 class Plan(Relaxations):
@@ -32,6 +34,7 @@ class Plan(Relaxations):
     def __init__(self, graph: TurnGraph, recover: bool = True) -> None:
         super().__init__(graph)
         self._recover = recover
+        self.headers = find_headers(self) if recover and self.calls else None
         self._spots: dict[tuple[str, tuple[Node, ...], bool, bool], Spot] = {}
         self._starts: dict[tuple[int, bool], Spot] = {}
 
@@ -64,7 +67,8 @@ class Plan(Relaxations):
         start = self.graph.starts[number] if number >= 0 else Start("")
         opened = any(is_marked(text) and start.prompt.endswith(text) for text, _ in self.openers)
         rules = [replace(self._make_rule(TURN, edge), marked=opened and not edge.text) for edge in start.edges]
-        rules += self._list_end_rules() + self._list_opened_reasoning()
+        rules += self._list_end_rules() + self._list_opened_reasoning() + self._list_loose_headers(("",))
+        rules += self._list_repeated_headers(start.prompt, rules)
         if all(rule.kind != "reasoning" or rule.constant.core for rule in rules):
             rules += self._list_orphan_ends()
         return Spot(TURN, (Node("start", "start"),), self._sort(rules, calls))
@@ -121,6 +125,7 @@ class Plan(Relaxations):
         if node.kind in ("content", "reasoning"):
             rules += self._list_end_rules()
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING)
+            rules += self._list_loose_headers(self._list_inner_headers())
         if node.kind == "reasoning":
             rules += self._list_reasoning_ends() + self._list_opened_reasoning()
         if node.kind == "content":
@@ -130,11 +135,11 @@ class Plan(Relaxations):
     def _close_call(self, node: Node, edges: list[Edge] | tuple[Edge, ...], certain: bool) -> list[Rule]:
         """Return the rules behind a field of a call: edges within it, and what ends it."""
         close = self.closes[node.name]
-        rules = [self._make_rule(TURN, edge) for edge in edges if not self._is_leaving(edge)]
-        if close is None or any(write_parts(edge).startswith(close) for edge in edges if not self._is_leaving(edge)):
+        rules = [self._make_rule(TURN, edge) for edge in edges if not self.is_leaving(edge)]
+        if close is None or any(write_parts(edge).startswith(close) for edge in edges if not self.is_leaving(edge)):
             # Where what goes on in the call begins as its end does, all of the end has to be there.
             for edge in edges:
-                if not self._is_leaving(edge):
+                if not self.is_leaving(edge):
                     continue
                 if self.nodes[TURN, edge.target].kind == "end":
                     text = write_parts(edge)
@@ -156,7 +161,7 @@ class Plan(Relaxations):
             for source, close in self.closes.items():
                 for edge in self._edges[TURN].get(source, ()) if close is not None else ():
                     target = self.nodes[TURN, edge.target]
-                    if not self._is_leaving(edge) or close is None:
+                    if not self.is_leaving(edge) or close is None:
                         continue
                     rest = write_parts(edge)[len(close) :]
                     if target.kind == "end":
@@ -169,7 +174,18 @@ class Plan(Relaxations):
                 rules.append(Rule(read_parts(self.section_close), (AFTER,)))
                 rules += self._list_short_sections()
         rules += self._list_loose_openers("") + self._list_shape_rules() + self._list_empty_sections(AFTER)
-        return rules + self._list_end_rules()
+        return rules + self._list_end_rules() + self._list_loose_headers(self._list_inner_headers())
+
+    def _list_inner_headers(self) -> list[str]:
+        """Return what leads to a further message of a turn, up to where its header says what it is."""
+        begun = find_header(self.graph) if self.headers else ""
+        texts = [write_parts(edge) for edge in self.graph.turn.edges]
+        return sorted({text[: text.index(begun) + len(begun)] for text in texts if begun.strip() and begun in text} | {begun})
+
+    def _list_loose_headers(self, leads: Iterable[str]) -> list[Rule]:
+        """Return what begins a header whose parts may stand in any order."""
+        pairs = [(lead, first) for lead in leads for first in (self.headers.firsts if self.headers else ())]
+        return [Rule(read_parts(lead + first), (HEADER,), recovery="header in another order", guard="header") for lead, first in pairs]
 
     def _list_end_rules(self) -> list[Rule]:
         """Return what ends a turn, wherever text may stand."""

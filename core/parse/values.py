@@ -158,7 +158,8 @@ class ValueReader(TextReader):
         if at >= len(self.buffer):
             return False
         self.at = self.scan = at
-        self.lexer = JsonLexer(mends=self.policy.repair or foreign)
+        # What a template writes as a value of its own is mended here, whatever it is; arguments that are JSON are the client's.
+        self.lexer = JsonLexer(mends=self.policy.repair or foreign or (self.policy.recover and self.spot.kind == "value"))
         self.mending, self.passed = foreign, []
         codecs = [node.codec for node in self.spot.nodes if isinstance(node.codec, Json)]
         self.within = next((codec.within for codec in codecs if codec.within), None)
@@ -218,7 +219,7 @@ class ValueReader(TextReader):
         if not self.mending and end > self.at:
             text = self.buffer[self.at : end]
             self.writer.arguments(text)
-            if self.policy.repair:
+            if self.lexer and self.lexer.mends:
                 self.passed.append(text)
             self.at = end
 
@@ -227,7 +228,7 @@ class ValueReader(TextReader):
         assert self.lexer
         if not self.mending:
             self._note("arguments that are no JSON", self.lexer.place)
-            self.mending = self.policy.repair
+            self.mending = self.lexer.mends
         self.scan = self.lexer.skip(self.buffer)
         self._pass_json(self.scan)
 
