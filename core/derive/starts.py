@@ -77,11 +77,18 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | 
     found: Links = {}
     for header in headers:
         links = shown.get(header) or {link: None for links in shown.values() for link in links}
-        plain: Links = {link: None for link in links if link.target.kind != "reasoning"}
+        plain = {_drop_written(link, beyond[header], ends): None for link in links if link.target.kind != "reasoning"}
         found |= _give_back(plain, header, beyond[header], ends)
         if any(end in beyond[header] for end in ends):
             found |= _list_behind(draft, ends)
     return found or {link: None for links in shown.values() for link in links if link.target.kind != "reasoning"}
+
+
+def _drop_written(link: Link, beyond: str, ends: Iterable[str]) -> Link:
+    """Return a link without the end of reasoning that the prompt has written already."""
+    sizes = range(len(link.text), 0, -1)
+    size = next((size for size in sizes if beyond.endswith(link.text[:size]) and any(end in link.text[:size] for end in ends)), 0)
+    return link._replace(text=link.text[size:])
 
 
 def _list_behind(draft: Draft, ends: Iterable[str]) -> Links:

@@ -45,7 +45,9 @@ def find_headers(marks: Landmarks) -> Headers | None:
     begun = find_header(marks.graph)
     edges = [edge for start in marks.graph.starts for edge in start.edges]
     edges += [edge for edge in marks.graph.turn.edges if begun.strip() and begun in edge.text]
-    pairs = [(marks.nodes[TURN, edge.target].kind, write_parts(edge).rpartition(begun)[2] if begun else edge.text) for edge in edges]
+    kinds = [marks.nodes[TURN, edge.target].kind for edge in edges]
+    behind = [write_parts(edge).rpartition(begun)[2] if begun else write_parts(edge) for edge in edges]
+    pairs = list(zip(kinds, behind, strict=True))
     texts = [(kind, text) for kind, text in pairs if kind in ("reasoning", "content")]
     openings = sorted({text for kind, text in pairs if kind == "name"})
     inner = [edge for edge in marks.graph.turn.edges if edge.source == "name" and not marks.is_leaving(edge)]
@@ -61,9 +63,10 @@ def find_headers(marks: Landmarks) -> Headers | None:
     for word in [word for word in words if all(re.search(rf"\b{word}\b", text) for _, text in texts)]:
         del words[word]
     leads = {text[:place] for text in openings for place in {*find_boundaries(text), len(text)} if is_firm(text[:place])}
-    rules = [Rule((write_parts(edge).partition(mark)[2],), (marks.nodes[TURN, edge.target],)) for edge in inner]
-    spots = {"name": Spot(TURN, marks.list_nodes("name"), tuple(sorted(rules, key=lambda rule: -rule.constant.size)))}
-    kinds: tuple[Kind, ...] = ("reasoning", "content")
+    inner.sort(key=lambda edge: -len(edge.text))
+    rules = tuple(Rule((write_parts(edge).partition(mark)[2],), (marks.nodes[TURN, edge.target],)) for edge in inner)
+    spots: dict[Kind, Spot] = {"name": Spot(TURN, marks.list_nodes("name"), rules)}
+    kinds = ["reasoning", "content"]
     spots |= {kind: Spot(TURN, marks.list_nodes(kind), (Rule(("",), marks.list_nodes(kind)),)) for kind in kinds}
     firsts = {tokens[0] for _, text in texts if (tokens := _list_marks(text))} | {min(leads, key=len)}
     name = re.compile(f"(?:{'|'.join(re.escape(text.strip()) for text in sorted(leads, key=len, reverse=True))})([\\w.:-]+)")

@@ -258,8 +258,9 @@ class Lookahead:
             return None if final or len(self.buffer) - end >= LONGEST else WAIT
         header = rule.constant.text + self.buffer[end:place]
         name = headers.find_name(header)
-        at, steps = place + len(headers.mark), (Step("close"), Step("open"), Step("name", name))
-        landing = None
+        at = place + len(headers.mark)
+        steps: tuple[Step, ...] = (Step("close"), Step("open"), Step("name", name))
+        landing: Landing | object | None = None
         if name and self.may_call and (self.tools is None or not self.known_only or name in self.tools):
             landing = self._find_landing(headers.spots["name"], at, final)
         if landing is None:

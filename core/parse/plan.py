@@ -16,7 +16,7 @@ from ..format.view import find_header
 from .constants import is_firm, is_marked
 from .headers import find_headers
 from .landmarks import FIELDS, SHORT_FIELDS, TURN, read_parts, write_parts
-from .relaxed import AFTER, GAP, SHAPE, Relaxations
+from .relaxed import AFTER, END, GAP, SHAPE, Relaxations
 from .rules import Rule, Spot, sort_rules
 
 BEHIND = -2
@@ -25,7 +25,7 @@ BEHIND = -2
 OPEN_REASONING = "call in open reasoning"
 LATE_END = "late end of reasoning"
 
-_END, HEADER = Node("end", "end"), Node("header", "content")
+HEADER = Node("header", "content")
 
 
 class Plan(Relaxations):
@@ -129,7 +129,7 @@ class Plan(Relaxations):
         if node.kind == "reasoning":
             rules += self._list_reasoning_ends() + self._list_opened_reasoning()
         if node.kind == "content":
-            rules += self._list_shape_rules() + self._list_orphan_ends() + self._list_empty_sections(node)
+            rules += self._list_shape_rules() + self._list_orphan_ends() + self._list_empty_sections(node) + self._list_stray_ends()
         return rules
 
     def _close_call(self, node: Node, edges: list[Edge] | tuple[Edge, ...], certain: bool) -> list[Rule]:
@@ -145,7 +145,7 @@ class Plan(Relaxations):
                     text = write_parts(edge)
                     rules += self._list_cut_ends(text, True)
                     blank = [text[: text.index(stop)] for stop in self.stops if stop in text and node.kind in SHORT_FIELDS]
-                    rules += [Rule(read_parts(cut), (_END,)) for cut in blank if cut.isspace()]
+                    rules += [Rule(read_parts(cut), (END,)) for cut in blank if cut.isspace()]
                 else:
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
         if close is None:
@@ -165,7 +165,7 @@ class Plan(Relaxations):
                         continue
                     rest = write_parts(edge)[len(close) :]
                     if target.kind == "end":
-                        rules += [Rule(read_parts(rest), (_END,), cut=True), Rule(read_parts(rest), (AFTER,))]
+                        rules += [Rule(read_parts(rest), (END,), cut=True), Rule(read_parts(rest), (AFTER,))]
                     else:
                         rules.append(rule := Rule(read_parts(rest), (target,), edge.opens_call))
                         if edge.opens_call and rest.strip() and not rule.constant.firm:
@@ -184,8 +184,8 @@ class Plan(Relaxations):
 
     def _list_loose_headers(self, leads: Iterable[str]) -> list[Rule]:
         """Return what begins a header whose parts may stand in any order."""
-        pairs = [(lead, first) for lead in leads for first in (self.headers.firsts if self.headers else ())]
-        return [Rule(read_parts(lead + first), (HEADER,), recovery="header in another order", guard="header") for lead, first in pairs]
+        texts = [lead + first for lead in leads for first in (self.headers.firsts if self.headers else ())]
+        return [Rule(read_parts(text), (HEADER,), recovery="header in another order", guard="header") for text in texts]
 
     def _list_end_rules(self) -> list[Rule]:
         """Return what ends a turn, wherever text may stand."""
@@ -201,7 +201,7 @@ class Plan(Relaxations):
         places = [place for place in find_boundaries(text) if len(text) - shared <= place < len(text)]
         cut = [beginning for place in places if is_firm(beginning := text[:place].rstrip()) or anywhere]
         cut += [text[: text.index(stop)].rstrip() for stop in self.stops if stop in text]
-        return [Rule(read_parts(beginning), (_END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
+        return [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
 
     def _ends_text(self, edge: Edge) -> bool:
         return self.nodes[TURN, edge.target].kind == "end" and self.nodes[TURN, edge.source].kind == "content"

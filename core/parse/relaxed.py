@@ -17,6 +17,7 @@ from .rules import Guard, Rule
 
 GAP = Node("behind a call", "content")
 AFTER = Node("behind all calls", "content")
+END = Node("end", "end")
 SHAPE = Node("behind calls by their shape", "content")
 
 
@@ -31,7 +32,9 @@ class Relaxations(Landmarks):
     def _list_opened_reasoning(self) -> list[Rule]:
         """Return what opens reasoning, for models that open it though a prompt has opened or closed it."""
         nodes = self.list_nodes("reasoning")
-        texts = [self.reasoning_start + "\n"] if is_firm(self.reasoning_start) and nodes else []
+        start = self.reasoning_start
+        halves = [start[:place] for place in find_boundaries(start) if is_marked(start[:place])]
+        texts = [half + start + "\n" for half in ("", *sorted(halves))] if is_firm(start) and nodes else []
         return [Rule(read_parts(text), nodes, recovery="reasoning opened again", guard="fresh") for text in texts]
 
     def _list_repeated_headers(self, prompt: str, rules: Iterable[Rule]) -> list[Rule]:
@@ -45,6 +48,13 @@ class Relaxations(Landmarks):
         nodes = self.list_nodes("content") or (GAP,)
         ends = [text for text in self.reasoning_ends if any(map(str.isalnum, text))]
         return [Rule(read_parts(text), nodes, recovery="end of reasoning doubled", guard="fresh") for text in ends]
+
+    def _list_stray_ends(self) -> list[Rule]:
+        """Return marks of reasoning without any, which models leave behind an answer."""
+        ends = [text for text in self.reasoning_ends if is_marked(text)]
+        empty = [f"{self.reasoning_start}\n{text}" for text in ends if self.reasoning_start]
+        texts = [*ends, *empty, *(f"{one}\n{two}" for one in empty for two in ends)]
+        return [Rule(read_parts(text), (END,), recovery="stray end of reasoning") for text in texts]
 
     def _list_reasoning_ends(self) -> list[Rule]:
         """Return what ends reasoning, alone and with what begins a turn without any."""

@@ -107,10 +107,10 @@ class Spot:
         found = self._narrowed.get(window)
         if found is None:
             bare = window.lstrip()[:1]  # data may have other layout
-            begun = [window.startswith(text) or text.startswith(window) for _, text in self._firsts]
-            kept = [(*each, good) for each, good in zip(self._firsts, begun, strict=True) if good or each[0].constant.core[:1] == bare != ""]
-            short = bool(kept) and all(good and len(text) > len(window) for _, text, good in kept)
-            found = tuple(rule for rule, _, _ in kept), short
+            begun = {rule for rule, text in self._firsts if window.startswith(text) or text.startswith(window)}
+            kept = [(rule, text) for rule, text in self._firsts if rule in begun or (bare and rule.constant.core.startswith(bare))]
+            short = bool(kept) and all(rule in begun and len(text) > len(window) for rule, text in kept)
+            found = tuple(rule for rule, _ in kept), short
             if len(self._narrowed) >= _WINDOWS:
                 self._narrowed.clear()
             self._narrowed[window] = found
