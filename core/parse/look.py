@@ -32,6 +32,7 @@ DEPTH = 64  # lists and objects within each other
 _ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
 _ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
 _ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)
+_JOINT, _NUMBERED = re.compile(r"[:#@.-]"), re.compile(r"((?:\w+\.)*[\w-]+)[:#@.-]\d+(?!\w)")
 _OBJECT = re.compile(r"\{\s*(?:([\"'}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
 _SIGNS = re.compile(r"[\"{}\[\]<>/]")
 _KEY = re.compile(r"[\w .:$@-]+")
@@ -399,7 +400,7 @@ class Lookahead:
                 return None
             here = here._replace(steps=(*here.steps, Step("key", text)))
         elif kind == "name":
-            here = here._replace(steps=(*here.steps, Step("name", text)))
+            here = here._replace(steps=(*here.steps, Step("name", text), *self._read_numbered(here, text, at)))
         elif kind == "id":
             if not _ID.fullmatch(text):
                 return None
@@ -438,6 +439,13 @@ class Lookahead:
             elif landing is not None:
                 return WAIT if more else landing
         return WAIT if more else None
+
+    def _read_numbered(self, here: Landing, name: str, at: int) -> Iterable[Step]:
+        """Return the id that a name makes in one word with what numbers the calls."""
+        if any(len(rule.parts) > 1 and _JOINT.fullmatch(rule.parts[0]) for rule in here.spot.rules):
+            found = _NUMBERED.search(self.buffer, max(at - len(name) - SHORT, 0))
+            return [Step("id", found[0])] if found and found.end(1) == at else ()
+        return ()
 
     def _prefer_fitting(self, rules: tuple[Rule, ...], here: Landing, key: str) -> Iterable[Rule]:
         """Put what leads to values that the tool's schema does not allow for a key behind the rest."""

@@ -27,6 +27,9 @@ class ValueReader(TextReader):
         self.within: Text | None = None  # the notation in which JSON is written as a text
         self.mending = False  # whether JSON waits for its end to be made valid
         self.passed: list[str] = []  # what was handed on of JSON that may have to be mended
+        self.sent = ""  # what was written of it, where that is not what was handed on
+        self.closer = ""  # the bracket at its end that is also the beginning of what follows
+        self.began = -1  # where the outermost list or object began that is being read
         self.streaming = False  # whether a value is emitted as a string as it comes
         self.schema = UNKNOWN  # that of the innermost list or object
 
@@ -44,6 +47,7 @@ class ValueReader(TextReader):
         """Write what stands before a value, and choose how to read it."""
         writer, call = self.writer, self.writer.call
         assert call
+        writer.trace = writer.trace if self.frames else None
         if not self.frames and not call.levels:
             writer.open_container("{}")
         if call.keys:
@@ -80,6 +84,8 @@ class ValueReader(TextReader):
     def _enter(self, node: Node, schema: Schema) -> None:
         assert isinstance(node.codec, Insides)
         key = self.writer.call.key if self.writer.call else ""
+        if not self.frames:
+            self.began, self.writer.trace = self.at, []
         self.frames.append(Frame(self.plan.spot(self.spot.graph, (node,), self.may_call), self.schema, key))
         self.schema = schema
         self.writer.open_container("[]" if node.type == "array" else "{}")
@@ -149,6 +155,26 @@ class ValueReader(TextReader):
             quoted = self.plan.spot(self.spot.graph, strings).rules if strings else ()
             rules += tuple(replace(rule, recovery=rule.recovery or "quotes on one side") for rule in quoted if rule not in rules)
         return Spot(self.spot.graph, (node, *self.spot.nodes), rules)
+
+    def _read_again(self) -> bool:
+        """Read a list or an object as JSON whose inside is not as the format writes it; what was written of it is its beginning."""
+        call = self.writer.call
+        if not (self.policy.recover and self.frames and self.began >= 0 and call):
+            return False
+        base, self.sent = self.frames[0], "".join(self.writer.trace or ())
+        brackets = "[]" if base.spot.nodes[0].type == "array" else "{}"
+        within = self.buffer.startswith(brackets[0], self.began)
+        text = ("" if within else brackets[0]) + self.buffer[self.began : self.at]
+        if not text.startswith(brackets[0]) or not self.sent:
+            return False
+        self._note("value in other notation", self.began)
+        self.closer, self.passed, self.mending = "" if within else brackets[1], [] if within else [brackets[0]], True
+        self.spot, self.schema, self.behind = base.spot, base.schema, False
+        del self.frames[:], call.levels[1:]
+        self.lexer = JsonLexer(mends=True)
+        self.lexer.scan("".join(self.passed), 0)
+        self.at = self.scan = self.began
+        return True
 
     # JSON ----------------------------------------------------------------------------------------------------------------
 
@@ -236,13 +262,14 @@ class ValueReader(TextReader):
         """Hand on what waited to be mended, valid if it can be."""
         if self.mending:
             self.mending = False
-            sent, held = "".join(self.passed), self.buffer[self.at : self.scan]
-            mended = repair(sent + held)
-            text = mended[len(sent) :] if mended is not None and mended.startswith(sent) else held
+            passed, held = "".join(self.passed), self.buffer[self.at : self.scan]
+            mended, sent = repair(passed + held), self.sent or passed
+            text = next((whole[len(sent) :] for whole in (mended, passed + held) if whole and whole.startswith(sent)), held)
             if mended is None and not sent and self.spot.kind == "value":
                 text = encode_basestring(held)
             self.writer.arguments(text)
-            self.at = self.scan
+            self.at = self.scan = self.scan - len(self.closer)
+            self.sent = self.closer = ""
 
     def _end_json(self) -> None:
         self._flush_json()
