@@ -405,7 +405,7 @@ class Lookahead:
             if not _ID.fullmatch(text):
                 return None
             here = self._read_id(here, text)
-        more = False
+        more, half = False, None
         sign = self.buffer[at : at + 1]
         rules = here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign)
         for rule in self._prefer_fitting(rules, here, text) if kind == "key" else rules:
@@ -423,7 +423,7 @@ class Lookahead:
                 end, trail = constant.match_core(self.buffer, core, final), constant.trail
             if end == NO and final and rule.targets == (GAP,) and sign and constant.match_exactly(self.buffer, at, False) == MORE:
                 # The output ends inside of what ends the call.
-                return Landing(len(self.buffer), self.plan.behind(rule, TURN, True), here.rule, steps=here.steps)
+                half = half or Landing(len(self.buffer), self.plan.behind(rule, TURN, True), here.rule, steps=here.steps)
             if end == MORE:
                 more = True
             if end < 0:
@@ -438,7 +438,7 @@ class Lookahead:
                 more = True
             elif landing is not None:
                 return WAIT if more else landing
-        return WAIT if more else None
+        return WAIT if more else half
 
     def _read_numbered(self, here: Landing, name: str, at: int) -> Iterable[Step]:
         """Return the id that a name makes in one word with what numbers the calls."""

@@ -388,12 +388,11 @@ class Machine(ValueReader):
                 self.writer.call = None
                 self.writer.text("content", rest)
             else:
-                if self.spot.kind == "value" and not self.behind and self.lexer is None:
-                    self._cut_value()
+                complete = self.spot.kind == "value" and not self.behind and self.lexer is None and self._cut_value()
                 if self.mending:
                     self.scan = len(self.buffer)
                     self._flush_json()
-                self._close_call(complete=False)
+                self._close_call(complete)
         elif self.fresh and (not rest or rest.isspace()):
             if not self.writer.wrote:
                 self._emit(rest)

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from ..format import Edge, Graph, Node, Start, TurnGraph
+from ..format import Edge, Graph, Node, Start, Text, TurnGraph
 from ..format.cut import find_boundaries
 from ..format.view import find_header
 from .constants import is_firm, is_marked
 from .headers import find_headers
-from .landmarks import FIELDS, SHORT_FIELDS, TURN, read_parts, write_parts
+from .landmarks import FIELDS, SHORT_FIELDS, TURN, is_delimited, is_quoted, read_parts, write_parts
 from .relaxed import AFTER, END, GAP, SHAPE, Relaxations
 from .rules import Rule, Spot, sort_rules
 
@@ -120,7 +120,8 @@ class Plan(Relaxations):
         if node.kind in FIELDS:
             return self._close_call(node, edges, certain)
         ends = [edge for edge in edges if self.nodes[TURN, edge.target].kind == "end"]
-        rules = [rule for edge in ends for rule in self._list_cut_ends(write_parts(edge))]
+        barred = {char for _, char in node.codec.escapes} if isinstance(node.codec, Text) else set()
+        rules = [rule for edge in ends for rule in self._list_cut_ends(write_parts(edge), edge.text[:1] in barred)]
         rules += [self._make_rule(graph, edge) for edge in edges if edge not in ends]
         if node.kind in ("content", "reasoning"):
             rules += self._list_end_rules()
@@ -136,6 +137,7 @@ class Plan(Relaxations):
         """Return the rules behind a field of a call: edges within it, and what ends it."""
         close = self.closes[node.name]
         rules = [self._make_rule(TURN, edge) for edge in edges if not self.is_leaving(edge)]
+        rules += [Rule(read_parts(text), (END,)) for text in self.list_bare_ends(node) if self._tells_end(node, text)]
         if close is None or any(write_parts(edge).startswith(close) for edge in edges if not self.is_leaving(edge)):
             # Where what goes on in the call begins as its end does, all of the end has to be there.
             for edge in edges:
@@ -144,8 +146,6 @@ class Plan(Relaxations):
                 if self.nodes[TURN, edge.target].kind == "end":
                     text = write_parts(edge)
                     rules += self._list_cut_ends(text, True)
-                    blank = [text[: text.index(stop)] for stop in self.stops if stop in text and node.kind in SHORT_FIELDS]
-                    rules += [Rule(read_parts(cut), (END,)) for cut in blank if cut.isspace()]
                 else:
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
         if close is None:
@@ -153,6 +153,17 @@ class Plan(Relaxations):
         rules.append(Rule(read_parts(close), (GAP,), closes=True))
         rules += self._list_short_closes(node, close, certain)
         return rules + self._list_value_ends(node)
+
+    def list_bare_ends(self, node: Node) -> list[str]:
+        """Return what is behind a field at the end of a turn that a server has cut off."""
+        texts = [write_parts(edge) for edge in self._edges[TURN].get(node.name, ()) if self.nodes[TURN, edge.target].kind == "end"]
+        cuts = {text[: text.index(stop)] for text in texts for stop in self.stops if stop in text}
+        return sorted(cuts | {text.removesuffix(self.turn_end) for text in texts if self.turn_end.strip()})
+
+    @staticmethod
+    def _tells_end(node: Node, behind: str) -> bool:
+        """Whether a field tells where it ends, if not more than a text stands behind it."""
+        return is_quoted(node) or (not behind.strip() and (node.kind in SHORT_FIELDS or is_delimited(node)))
 
     def _list_rules_behind(self, node: Node) -> list[Rule]:
         rules: list[Rule] = []

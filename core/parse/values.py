@@ -302,18 +302,24 @@ class ValueReader(TextReader):
 
     # The end of the output -----------------------------------------------------------------------------------------------
 
-    def _cut_value(self) -> None:
-        """End a value in which the output stops: what may be the beginning of structure is no part of it."""
+    def _cut_value(self) -> bool:
+        """End a value in which the output stops: what may be the beginning of structure is no part of it.
+
+        Returns whether the call ends there, too: where nothing but the end of the turn stands behind the text.
+        """
         end, whole = self._find_half_end()
         if not any(node.type == "string" for node in self.spot.nodes):
-            return
+            return False
+        bare = [text for node in self.spot.nodes for text in self.plan.list_bare_ends(node)] if not self.frames else []
+        over = not all(text.strip() for text in bare) and not whole
         if self.holding:
-            if whole:
+            if whole or over:
                 self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.wanted, self.policy.recover))
-            return
+            return over
         self._emit(get_units(self.spot.codec).decode(self.buffer[self.at : end]))
-        if whole:
+        if whole or over:
             self.writer.arguments('"')
+        return over
 
     def _find_half_end(self) -> tuple[int, bool]:
         """Return where the value ends before a beginning of structure, and whether what ends all values is there."""

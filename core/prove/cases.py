@@ -143,6 +143,9 @@ def _draw_plain(drawer: Drawer, shape: Shape, switches: Switches) -> Iterator[Ca
 
 
 def _draw_calls(drawer: Drawer, shape: Shape, thorough: bool) -> Iterator[Case]:
+    one, other = drawer.calls(shape, [drawer.simple(), drawer.simple()])
+    if not shape.named_ids:
+        yield Case("tools", Question(None, None, (one, replace(other, name=one.name))), shape)
     groups: list[list[dict[str, Any]]] = [[drawer.simple()], [{}], [drawer.simple(), drawer.simple()]]
     groups += [[drawer.strings(values)] for values in STRINGS]
     groups += [[drawer.rename(arguments)] for arguments in TYPED]
