@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..ask.oracle import Oracle
-from ..ask.pieces import Field, find_shared_header
+from ..ask.pieces import Field, find_shared_header, list_tokens
 from ..ask.question import Question, Switches
 from .draft import TURN, Draft, Link, Links
 from .hidden import Hidden, add_hidden, find_hidden
@@ -72,7 +72,8 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | 
     beyond = {header: prompt[prompt.rfind(header) + len(header) :] for header in headers}
     ends = hidden.ends if hidden else _list_reasoning_ends(draft, shown)
     opened = any(rest.strip() for rest in beyond.values())
-    if opened and ends and not any(end in rest for end in ends for rest in beyond.values()):
+    closed = any(_is_closed(draft, rest, ends, shown) for rest in beyond.values())
+    if opened and ends and not closed:
         return {Link("", _REASONING): None, Link("", _REASONING._replace(beside_calls=True)): None}
     found: Links = {}
     for header in headers:
@@ -82,6 +83,16 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | 
         if any(end in beyond[header] for end in ends):
             found |= _list_behind(draft, ends)
     return found or {link: None for links in shown.values() for link in links if link.target.kind != "reasoning"}
+
+
+def _is_closed(draft: Draft, beyond: str, ends: Iterable[str], shown: dict[str, Links]) -> bool:
+    """Whether reasoning is closed in what a prompt has beyond a header: by an end, or by the last mark of one, which opens none."""
+    if any(end in beyond for end in ends):
+        return True
+    links = [link for links in (*shown.values(), *draft.edges[TURN].values()) for link in links]
+    openings = "".join(link.text for link in links if link.target.kind == "reasoning")
+    marks = {list_tokens(end)[-1] for end in ends} - set(list_tokens(openings))
+    return any(len(mark) > 2 and not mark.isalnum() and beyond.rstrip().endswith(mark) for mark in marks)
 
 
 def _list_behind(draft: Draft, ends: Iterable[str]) -> Links:

@@ -68,7 +68,7 @@ class Constant:
         self.parts = parts
         self.text = text = "0".join(parts)
         self.size = len(text)
-        self.firm = is_firm(text)
+        self.firm = is_firm(text) and parts[0].strip() != ""  # what begins with a counter has no mark to look for
         self.marked = is_marked(text)
         self.core = text.strip()
         self.lead = text[: len(text) - len(text.lstrip())]

@@ -21,7 +21,7 @@ from ..errors import BudgetError
 from ..format import Counterexample, Start, TurnGraph, Verdict
 from ..schema import find_type
 from .cases import Case, draw_cases
-from .message import Message, compare, find_expected, squash, write_message
+from .message import Message, compare, find_expected, is_rewritten, list_ways, squash, write_message
 
 Tools = Sequence[Mapping[str, Any]]
 Read = Callable[[str, "Tools | None", str], Mapping[str, Any]]
@@ -109,6 +109,10 @@ def _render_behind(oracle: Oracle, graph: TurnGraph, case: Case) -> tuple[Turn, 
     """
     asked, turn = oracle.ask_prompt(case.question, case.shape), oracle.ask_turn(case.question, case.shape)
     reasoning, content = case.question.reasoning or "", case.question.content or ""
+    if turn is None or not any(way in turn.text for way in list_ways(reasoning)):  # the switch may hide it in the history, too
+        turn = oracle.ask_turn(replace(case.question, switches=()), case.shape)
+    if turn is not None:
+        reasoning, content = (next((way for way in list_ways(value) if way in turn.text), value) for value in (reasoning, content))
     if asked is None or turn is None or not 0 <= turn.text.find(reasoning) < turn.text.rfind(content):
         return None
     text = _cut_end(turn.text, graph, case.question)
@@ -181,7 +185,7 @@ def _check(
     case: Case, turn: Turn, prompt: str, oracle: Oracle, graph: TurnGraph, reads: Mapping[str, Read], tally: Tally
 ) -> None:
     expected = find_expected(case.question, turn.text)
-    if not any(expected.values()):
+    if not any(expected.values()) or is_rewritten(case.question, expected, turn.text):
         return
     tally.shown |= {part for part, shown in zip(PARTS, expected.values(), strict=True) if shown}
     tools = build_tools(case.question.calls, replace(case.shape, bare_tools=False)) if case.question.calls else None
