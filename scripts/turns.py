@@ -399,7 +399,7 @@ def find_ends(study: Study, switches: Switches) -> tuple[str, str]:
 
 
 def _cut_common_marks(study: Study, switches: Switches, end: str) -> str:
-    """An end of turn from its first line on that stands nowhere else in a turn: there a server stops, and cuts nothing before it."""
+    """An end of turn from its first line on that stands nowhere else in a turn: a server stops there, and cuts nothing before."""
     full = find_layout(study, (True, True, 1), "user", switches)
     split = study.oracle.split(full.setting, pick_needles((True, True, 1))) if full else None
     before = split.rest.rstrip().removesuffix(end.rstrip()) if split else ""
