@@ -411,6 +411,8 @@ class Lookahead:
         for rule in self._prefer_fitting(rules, here, text) if kind == "key" else rules:
             constant, trail = rule.constant, ""
             if rule.kind == "end" and here.spot.graph == TURN:
+                if kind == "name" and not constant.text and self.tools is not None and text not in self.tools:
+                    continue  # nothing tells that it is not half a name
                 landing = self._try_end(rule, skip_blank(self.buffer, at) if constant.core else at, final, here)
                 if landing is WAIT:
                     more = True

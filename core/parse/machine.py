@@ -294,7 +294,8 @@ class Machine(ValueReader):
             self.spot = self.plan.spot(TURN, landing.spot.nodes, self.may_call, True)
         self.at = self.scan = landing.end
         self.trail = landing.trail
-        self.fresh = landing.spot.kind in ("content", "reasoning")
+        begins = self.fresh or bool(landing.rule.constant.core or landing.steps)  # else it is the same text that goes on
+        self.fresh = begins and landing.spot.kind in ("content", "reasoning")
         if landing.spot.kind == "value":
             self._begin_value()
 

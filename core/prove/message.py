@@ -22,6 +22,11 @@ def find_expected(question: Question, text: str) -> Message:
     return expected
 
 
+def list_ways(value: str) -> tuple[str, ...]:
+    """Return a text as it stands, and as JSON escapes it."""
+    return value, *(json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (False, True))
+
+
 def _holds_words(text: str, value: str) -> bool:
     """Whether all words of a value are printed in their order: its signs may be written in another way."""
     return re.search(".*".join(re.findall(r"\w{2,}", value)) or r"(?!)", text, re.DOTALL) is not None

@@ -21,7 +21,7 @@ from ..errors import BudgetError
 from ..format import Counterexample, Start, TurnGraph, Verdict
 from ..schema import find_type
 from .cases import Case, draw_cases
-from .message import Message, compare, find_expected, squash, write_message
+from .message import Message, compare, find_expected, list_ways, squash, write_message
 
 Tools = Sequence[Mapping[str, Any]]
 Read = Callable[[str, "Tools | None", str], Mapping[str, Any]]
@@ -118,6 +118,8 @@ def _find_behind(
     """Do so with the turn as it is rendered under some switches: those of the prompt may leave reasoning out."""
     turn = oracle.ask_turn(replace(case.question, switches=switches), case.shape)
     reasoning, content = case.question.reasoning or "", case.question.content or ""
+    if turn is not None:
+        reasoning, content = (next((way for way in list_ways(value) if way in turn.text), value) for value in (reasoning, content))
     if asked is None or turn is None or not 0 <= turn.text.find(reasoning) < turn.text.rfind(content):
         return None
     text = _cut_end(turn.text, graph, case.question)
