@@ -68,7 +68,7 @@ class Constant:
         self.parts = parts
         self.text = text = "0".join(parts)
         self.size = len(text)
-        self.firm = is_firm(text) and (len(parts) == 1 or parts[0].strip() != "")  # a number begins nothing that is looked for
+        self.firm = is_firm(text) and parts[0].strip() != ""  # a number begins nothing that is looked for
         self.marked = is_marked(text)
         self.core = text.strip()
         self.lead = text[: len(text) - len(text.lstrip())]
