@@ -438,6 +438,8 @@ class Lookahead:
                     landing = landing._replace(rule=here.rule, steps=here.steps + landing.steps)
             if landing is WAIT:
                 more = True
+            elif isinstance(landing, Landing) and landing.rule.recovery and not here.rule.recovery:
+                half = half or landing  # what the template writes comes first
             elif landing is not None:
                 return WAIT if more else landing
         return WAIT if more else half
