@@ -212,6 +212,7 @@ class Plan(Relaxations):
         places = [place for place in find_boundaries(text) if len(text) - shared <= place < len(text) and _is_cut_at(text, place)]
         cut = [beginning for place in places if is_firm(beginning := text[:place].rstrip()) or anywhere]
         cut += [text[: text.index(stop)].rstrip() for stop in self.stops if stop in text]
+        cut += [text[:-shared].rstrip()] if self.turn_end.strip() else []
         return [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
 
     def _ends_text(self, edge: Edge) -> bool:
