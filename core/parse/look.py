@@ -258,14 +258,14 @@ class Lookahead:
         if place < 0:
             return None if final or len(self.buffer) - end >= LONGEST else WAIT
         header = rule.constant.text + self.buffer[end:place]
-        name = headers.find_name(header)
-        at = place + len(headers.mark)
-        steps: tuple[Step, ...] = (Step("close"), Step("open"), Step("name", name))
+        at, named = place + len(headers.mark), headers.name.search(header)
+        steps: tuple[Step, ...] = (Step("close"), Step("open"), Step("name", named[1] if named else ""))
         landing: Landing | object | None = None
-        if name and self.may_call and (self.tools is None or not self.known_only or name in self.tools):
+        if named and self.may_call and (self.tools is None or not self.known_only or named[1] in self.tools):
             landing = self._find_landing(headers.spots["name"], at, final)
         if landing is None:
-            landing, steps = self._find_landing(headers.spots[headers.find_kind(header)], at, final), steps[:1]
+            told = [headers.words[word] for word in re.findall(r"\w+", header) if word in headers.words]
+            landing, steps = self._find_landing(headers.spots[told[-1] if told else "content"], at, final), steps[:1]
         return landing._replace(rule=rule, steps=(*steps, *landing.steps)) if isinstance(landing, Landing) else landing
 
     def _look_for_json(self, rule: Rule, end: int, final: bool) -> Landing | object | None:
