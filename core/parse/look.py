@@ -98,6 +98,7 @@ class Lookahead:
         self.frames: list[Frame] = []
         self.fresh = True  # whether nothing visible of this text has come
         self.behind = False  # whether a field has ended and a rule must follow here
+        self.ended_reasoning = False
         self.tries = TRIES
         self._guards = 0  # recoveries that wait for what is being looked at now
         self._rest: list[str | Spot] = []  # what the rules wait for that were tried last: a text, or the end of a short field
@@ -156,7 +157,7 @@ class Lookahead:
 
     def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | object | None:
         constant = rule.constant
-        if rule.guard == "fresh" and not self._is_fresh(at):
+        if (rule.guard == "fresh" and not self._is_fresh(at)) or (rule.guard == "thought" and not self.ended_reasoning):
             return None
         if rule.guard in ("entry", "ending") and constant.take_lead(self.buffer, self.at, at) != at - len(constant.lead):
             return None  # in a text such a mark counts only where the template would have put it
