@@ -165,8 +165,8 @@ class Plan(Relaxations):
 
     @staticmethod
     def _tells_end(node: Node, behind: str) -> bool:
-        """Whether a field tells where it ends, if not more than a text stands behind it."""
-        return is_quoted(node) or (not behind.strip() and (node.kind in SHORT_FIELDS or is_delimited(node)))
+        """Whether a field tells where it ends, or nothing but layout stands behind it."""
+        return is_quoted(node) or is_delimited(node) or (not behind.strip() and node.kind in SHORT_FIELDS)
 
     def _list_rules_behind(self, node: Node) -> list[Rule]:
         rules: list[Rule] = []
