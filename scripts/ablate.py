@@ -115,18 +115,29 @@ def run(items: list[Item], begin: Callable[[str], Any] = len) -> list[Result]:
 def trace(item: Item, files: frozenset[str]) -> list[Result]:
     """Run an item with everything in place, and note which lines of some files it, or each of its tests, ran."""
     ran: dict[str, set[Place]] = {"": set()}
+    left: dict[CodeType, set[Place]] = {}  # what has not been run of a function: where nothing is, it need not be traced
     real = lru_cache(maxsize=None)(os.path.realpath)
 
+    def begin(name: str) -> None:
+        ran[name] = set()
+        left.clear()
+
     def note(frame: FrameType, event: str, _: Any) -> Any:
-        path = real(frame.f_code.co_filename)
-        if path in files:
-            ran[next(reversed(ran))].add((path, frame.f_lineno))
-        return note if path in files else None
+        code = frame.f_code
+        unseen = left.get(code)
+        if unseen is None:
+            path = real(code.co_filename)
+            unseen = left[code] = {(path, line) for *_, line in code.co_lines() if line} if path in files else set()
+        place = (real(code.co_filename), frame.f_lineno)
+        if place in unseen:
+            unseen.discard(place)
+            ran[next(reversed(ran))].add(place)
+        return note if unseen else None
 
     sys.settrace(note)
     results = []
     with contextlib.suppress(Exception):  # a template that is refused
-        results = run([item], lambda name: ran.__setitem__(name, set()))
+        results = run([item], begin)
     sys.settrace(None)
     return [result._replace(ran=frozenset(ran[""] | ran[result.item.name])) for result in results if result.right]
 

@@ -213,7 +213,7 @@ def compare_renders(model: str, source: Source) -> dict[str, bool]:
     from renderers.configs import CustomRendererConfig
 
     rival, inner = make_rival(model, source, None)
-    ours = create_renderer(inner, CustomRendererConfig(import_path="chat_autoparser.token_renderer:TokenRenderer"))
+    ours = create_renderer(inner, CustomRendererConfig(import_path="chat_autoparser.export.token_renderer:TokenRenderer"))
     author = load(source)[2]
     thought = REASONING if author.format.reasoning else None
     calls = make_calls(1, author.named_ids) if author.calls else ()
