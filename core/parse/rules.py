@@ -11,10 +11,10 @@ from ..format import Kind, Node, Text
 from .constants import Constant
 from .units import get_units
 
-Guard = Literal["", "tool", "structure", "ending", "entry", "fresh", "shape"]
+Guard = Literal["", "tool", "structure", "ending", "entry", "fresh", "shape", "header"]
 """What must hold for a rule that no render shows: a tool of the request is named (``tool``), structure follows (``structure``),
 structure or the end of the output does (``ending``), an argument of this tool begins that was not given yet (``entry``), nothing
-visible came before (``fresh``), or JSON with the shape of calls follows (``shape``)."""
+visible came before (``fresh``), JSON with the shape of calls follows (``shape``), or the mark that ends a header (``header``)."""
 
 _WIDTH = 16  # characters by which rules are told apart before they are tried
 _WINDOWS = 512  # so many beginnings are remembered in a spot
@@ -106,8 +106,11 @@ class Spot:
         """
         found = self._narrowed.get(window)
         if found is None:
-            kept = [(rule, text) for rule, text in self._firsts if window.startswith(text) or text.startswith(window)]
-            found = tuple(rule for rule, _ in kept), bool(kept) and all(len(text) > len(window) for _, text in kept)
+            bare = window.lstrip()[:1]  # data may have other layout
+            begun = {rule for rule, text in self._firsts if window.startswith(text) or text.startswith(window)}
+            kept = [(rule, text) for rule, text in self._firsts if rule in begun or (bare and rule.constant.core.startswith(bare))]
+            short = bool(kept) and all(rule in begun and len(text) > len(window) for rule, text in kept)
+            found = tuple(rule for rule, _ in kept), short
             if len(self._narrowed) >= _WINDOWS:
                 self._narrowed.clear()
             self._narrowed[window] = found
