@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
+import attributions
 import pytest
+from corpus import load_corpus
 
 from chat_autoparser import TemplateError, load_renderer
 from chat_autoparser.converse.attribution import (
@@ -17,11 +17,6 @@ from chat_autoparser.converse.attribution import (
     find_written,
     mark_tokens,
 )
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "scripts"))
-
-import attributions
-from corpus import load_corpus
 
 LOOP = "{% for message in messages %}"
 CALL = {"id": "abc123def", "type": "function", "function": {"name": "look_up", "arguments": {"b": "Oslo", "a": 3}}}

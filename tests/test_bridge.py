@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import sys
 from collections.abc import Sequence
 from typing import Any
 
+import bridges
 import pytest
-from conftest import ROOT
+from corpus import load_corpus
 
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
 from chat_autoparser.converse.bridge import Bridge, bridge
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import bridges
-from corpus import load_corpus
 
 TEMPLATE = """\
 {%- for m in messages %}{{ '<' + m.role + '>' }}

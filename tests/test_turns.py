@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
-
-import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 
 import coverage
 import peers
+import pytest
 import rivals
 from conversations import QUESTION, Call, Fields
 from judge import Delta, cut_pieces, find_fault, fold, is_same, read_ways

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
-
 from corpus import load_corpus
 from turns import Turn, build_turns
 
