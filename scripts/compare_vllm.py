@@ -376,9 +376,7 @@ def print_bars(rows: list[JsonObject]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Compare our parsers with vLLM's own.")
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="only templates whose name contains this")
-    parser.add_argument(
-        "--starts", type=int, default=0, metavar="N", help="also time N starts of a server, with and without auto"
-    )
+    parser.add_argument("--starts", type=int, default=0, metavar="N", help="also time N starts of a server, with and without auto")
     parser.add_argument("--messages", action="store_true", help="measure no costs")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there")
     options = parser.parse_args()

@@ -290,9 +290,7 @@ def main() -> int:
         outcome = measure(source, options.samples)
         if outcome is None:
             continue
-        total.update(
-            {"templates": 1, "compiled": not outcome.reason, "without fault": not outcome.reason and not outcome.faults}
-        )
+        total.update({"templates": 1, "compiled": not outcome.reason, "without fault": not outcome.reason and not outcome.faults})
         total.update(outcome.counts)
         if outcome.reason:
             reasons[outcome.reason] += 1

@@ -101,9 +101,7 @@ def convert(packed: Path, folder: Path) -> None:
     given = {"gguf_file": packed.name}
     tokenizer = AutoTokenizer.from_pretrained(str(packed.parent), **given)
     unpack = GgufConfig(dequantize=True)
-    model = AutoModelForCausalLM.from_pretrained(
-        str(packed.parent), **given, quantization_config=unpack, dtype=torch.bfloat16
-    )
+    model = AutoModelForCausalLM.from_pretrained(str(packed.parent), **given, quantization_config=unpack, dtype=torch.bfloat16)
     tokenizer.save_pretrained(str(folder))
     model.save_pretrained(str(folder))
 

@@ -52,9 +52,7 @@ def load_template(name: str) -> str:
     return shipped.read_text("utf-8")
 
 
-def make_model(
-    template: str, folder: Path, *, markers: Markers = "special", eos: str = EOS, more: Iterable[str] = ()
-) -> Path:
+def make_model(template: str, folder: Path, *, markers: Markers = "special", eos: str = EOS, more: Iterable[str] = ()) -> Path:
     """Write config.json, tokenizer.json, tokenizer_config.json and generation_config.json into a folder, and return it.
 
     `eos` ends generation: give the template's end of turn if it is one token. `more` are further markers.

@@ -28,9 +28,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what tests/engines needs to know; options have to be declared up here."""
     group = parser.getgroup("engines")
-    group.addoption(
-        "--engine", choices=("vllm", "sglang"), help="the engine to test; it must be installed (default: one that is)"
-    )
+    group.addoption("--engine", choices=("vllm", "sglang"), help="the engine to test; it must be installed (default: one that is)")
     group.addoption("--parsers", default="auto", help="serve with these parsers, TOOL or TOOL,REASONING, instead of ours")
 
 

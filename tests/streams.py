@@ -26,9 +26,7 @@ class Reading(NamedTuple):
     ids: list[str]
 
 
-def read(
-    form: ChatFormat, pieces: Iterable[str], tools: list[dict[str, Any]] | None = None, prompt: str | None = None
-) -> Reading:
+def read(form: ChatFormat, pieces: Iterable[str], tools: list[dict[str, Any]] | None = None, prompt: str | None = None) -> Reading:
     """Feed pieces to a new parser, and fold what it emits."""
     parser = form.parser(tools, prompt)
     deltas = [delta for piece in pieces for delta in parser.feed(piece)]
@@ -43,9 +41,7 @@ def read(
     )
 
 
-def read_all_ways(
-    form: ChatFormat, text: str, tools: list[dict[str, Any]] | None = None, prompt: str | None = None
-) -> Reading:
+def read_all_ways(form: ChatFormat, text: str, tools: list[dict[str, Any]] | None = None, prompt: str | None = None) -> Reading:
     """Read a text whole, one character at a time and in random pieces; all must agree but for generated ids."""
     whole = read(form, [text], tools, prompt)
     for pieces in (list(text), *(list(cut_pieces(text, seed)) for seed in (0, 2, 5))):

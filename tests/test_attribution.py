@@ -176,9 +176,7 @@ def test_a_turn_without_an_end_of_its_own_ends_with_what_begins_the_next() -> No
 
 
 def test_tokens_follow_the_characters() -> None:
-    attribution = attribute(
-        load_renderer(LOOP + "<{{ message.content }}>{% endfor %}"), [{"role": "user", "content": "né!"}]
-    )
+    attribution = attribute(load_renderer(LOOP + "<{{ message.content }}>{% endfor %}"), [{"role": "user", "content": "né!"}])
     offsets = [(0, 1), (1, 3), (2, 3), (3, 3), (3, 5)]
     assert [span is not None for span in attribute_tokens(attribution, offsets)] == [False, True, True, False, True]
     assert mark_tokens([(1, 3)], offsets) == [False, True, True, False, False]

@@ -167,9 +167,7 @@ def test_real_templates_are_bridged_to_what_a_full_render_has(name: str) -> None
     assert not any(result.isupper() for result in found.values())
 
 
-@pytest.mark.skipif(
-    not importlib.util.find_spec("renderers"), reason="needs the package renderers, which the extras leave out"
-)
+@pytest.mark.skipif(not importlib.util.find_spec("renderers"), reason="needs the package renderers, which the extras leave out")
 @pytest.mark.parametrize("model", ["Qwen/Qwen3.6-35B-A3B", "zai-org/GLM-5.1", "MiniMaxAI/MiniMax-M2.5"])
 def test_the_derived_renderer_gives_what_a_handwritten_one_does(model: str) -> None:
     source = next(source for known, source in bridges.list_rivals() if known == model)

@@ -156,9 +156,7 @@ def test_roles_must_alternate(name: str) -> None:
     assert (problem.index, problem.dropped) == (2, False)
     assert "Messages 1 and 2 are both of the role 'assistant': roles must alternate." in str(problem)
     (problem,) = find_problems(name, ASSISTANT, USER)
-    assert str(problem).startswith(
-        "Message 0 (assistant) cannot be the first: the conversation must begin with system or user."
-    )
+    assert str(problem).startswith("Message 0 (assistant) cannot be the first: the conversation must begin with system or user.")
 
 
 def test_refused_system_role_is_named_with_what_to_do() -> None:

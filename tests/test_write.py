@@ -48,9 +48,7 @@ SHAPES = (
     "mistralai-Mistral-7B-Instruct-v0.3",
     "Gryphe-Gemma-4-31B-StyleTune",
     "danish-foundation-models-croco-munin-apertus-8b-da-simpo-full-50k",
-    pytest.param(
-        "tiiuae-Falcon3-7B-Instruct", marks=pytest.mark.xfail(strict=True, reason="how JSON is indented is not derived")
-    ),
+    pytest.param("tiiuae-Falcon3-7B-Instruct", marks=pytest.mark.xfail(strict=True, reason="how JSON is indented is not derived")),
 )
 
 

@@ -55,9 +55,7 @@ class BuiltIn:
         if not stream:
             if hasattr(parser, "set_prompt_token_ids"):
                 parser.set_prompt_token_ids(prompt)
-            thought, content, found = parser.parse(
-                "".join(pieces), request, enable_auto_tools=True, model_output_token_ids=ids
-            )
+            thought, content, found = parser.parse("".join(pieces), request, enable_auto_tools=True, model_output_token_ids=ids)
             called = [{"id": call.id, "function": {"name": call.name, "arguments": call.arguments}} for call in found or []]
             return {"reasoning_content": thought, "content": content, "tool_calls": called}
         steps = [*zip(ids, pieces, strict=True), (self.tokenizer.eos_token_id, "")]

@@ -301,9 +301,7 @@ def prepare(prompt: str, choice: Any, constraint: Any, params: dict[str, Any]) -
     manager = SimpleNamespace(tokenizer=load_tokenizer(JSON_IN_TAGS))
     parsers = {"reasoning_parser": NAME, "tool_call_parser": NAME}
     serving_chat = SimpleNamespace(tokenizer_manager=manager, default_chat_template_kwargs={}, **parsers)
-    asked = SimpleNamespace(
-        tool_choice=choice, parallel_tool_calls=True, chat_template_kwargs=None, _response_parser_prefix=""
-    )
+    asked = SimpleNamespace(tool_choice=choice, parallel_tool_calls=True, chat_template_kwargs=None, _response_parser_prefix="")
     adapted = SimpleNamespace(text=prompt, input_ids=None, sampling_params=params, require_reasoning=True)
     given = {
         "tool_call_constraint": constraint,

@@ -42,9 +42,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::F
 Message = tuple[JsonObject, list[JsonObject]]
 
 BURSTS = (1, 4, 10_000)
-PLAIN = (
-    "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
-)
+PLAIN = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
 REQUIRED = '[{"name": "NAME", "parameters": {"city": "Oslo"}}, {"name": "NAME", "parameters": {"city": "a[]{}\\"b"}}]'
 
 shapes = pytest.mark.parametrize("shape", TEMPLATES)
@@ -183,9 +181,7 @@ def test_the_tool_half_alone_leaves_reasoning_in_the_text(models: Any, shape: st
     composed = model.compose(reasoning=None)
     request, prompt = make_request(case), model.render_prompt(case)
     whole = model.parse(composed, case, request, prompt)
-    assert [call["function"]["name"] for call in whole["tool_calls"]] == [
-        call["name"] for call in case.expected["tool_calls"]
-    ]
+    assert [call["function"]["name"] for call in whole["tool_calls"]] == [call["name"] for call in case.expected["tool_calls"]]
     assert whole["reasoning_content"] is None
     for burst in BURSTS:
         assert take_meaning(model.stream(composed, case, request, prompt, burst)[0]) == take_meaning(whole), burst
@@ -246,9 +242,7 @@ def test_unknown_special_tokens_are_dropped_and_spelled_ones_kept(models: Any, b
     assert model.parse(composed, case, request, prompt)["content"] == "The end is near."
     spelled = model.encode("The <")
     parser = composed(model.tokenizer, request.tools)
-    deltas = [
-        parser.parse_delta("The <s>", [*spelled, *model.encode("s"), *model.encode(">")], request, prompt, finished=True)
-    ]
+    deltas = [parser.parse_delta("The <s>", [*spelled, *model.encode("s"), *model.encode(">")], request, prompt, finished=True)]
     assert "".join(delta.content or "" for delta in deltas if delta) == "The <s>"
 
 
