@@ -48,7 +48,7 @@ def make_model(template: str, folder: Path, *, markers: Markers = "special", eos
     """
     folder.mkdir(parents=True, exist_ok=True)
     specials = list(dict.fromkeys([PAD, BOS, EOS, eos]))
-    tokenizer = _train(template, specials)
+    tokenizer = train(template, specials)
     if markers != "plain":
         words = [word for word in dict.fromkeys([*find_markers(template), *more]) if word not in specials]
         tokenizer.add_tokens([AddedToken(word, special=markers == "special", normalized=False) for word in words])
@@ -59,7 +59,8 @@ def make_model(template: str, folder: Path, *, markers: Markers = "special", eos
     return folder
 
 
-def _train(template: str, specials: list[str]) -> Tokenizer:
+def train(template: str, specials: list[str]) -> Tokenizer:
+    """A tokenizer that is learnt from a template, without its markers."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
