@@ -63,7 +63,14 @@ def test_text_has_the_type_that_its_schema_says(shape: str, text: str, types: li
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("12", 12), ("true", True), ('"quoted"', '"quoted"'), ("plain text", "plain text"), ("NaN", "NaN"), ('{"a": [1]}', {"a": [1]})],
+    [
+        ("12", 12),
+        ("true", True),
+        ('"quoted"', '"quoted"'),
+        ("plain text", "plain text"),
+        ("NaN", "NaN"),
+        ('{"a": [1]}', {"a": [1]}),
+    ],
 )
 def test_without_a_type_it_is_json_if_that_is_valid(text: str, expected: Any) -> None:
     value = read_value(text, {})
