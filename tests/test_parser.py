@@ -43,7 +43,9 @@ def load(reading: Reading) -> list[tuple[str, Any]]:
 # Whatever comes
 
 
-_MARKS = {part for sample in SAMPLES.values() for part in (sample.opener, *sample.closers, *sample.think, sample.end.strip()) if part}
+_MARKS = {
+    part for sample in SAMPLES.values() for part in (sample.opener, *sample.closers, *sample.think, sample.end.strip()) if part
+}
 _OTHERS = ("{", "}", '"name":"find_okapi"', '"arguments":', "find_okapi", "text", "é", "\n", " ", "\ud800", "\0", "<", "[")
 NOISE = st.lists(st.sampled_from([*sorted(_MARKS), *_OTHERS]), max_size=14)
 
@@ -113,7 +115,11 @@ def test_what_the_prompt_has_written_is_read_and_not_emitted(shape: str) -> None
     """A prompt may go on into the turn: into reasoning, behind it, or into content; what stands before the turn is nothing."""
     form, lead, end = get_format(shape), write_lead(shape)[0], SAMPLES[shape].think[1]
     cut = lead.index(REASONING) + 4
-    begun: list[tuple[str, str, str | None]] = [(lead[:cut], lead[cut:], REASONING[4:]), (lead, "", None), (lead + "It is", "", None)]
+    begun: list[tuple[str, str, str | None]] = [
+        (lead[:cut], lead[cut:], REASONING[4:]),
+        (lead, "", None),
+        (lead + "It is", "", None),
+    ]
     begun.append((lead[: lead.index(REASONING)], lead[lead.index(REASONING) :], REASONING))
     for before in ("", f"{SAMPLES[shape].think[0]} of {end} and {SAMPLES[shape].opener}"):
         for written, rest, reasoning in begun:
@@ -188,7 +194,10 @@ def test_an_id_carries_the_name_of_a_tool() -> None:
         ('{"name": "find_okapi", "arguments": null}', [("find_okapi", {})]),
         ('{"name": "find_okapi", "arguments": ""}', [("find_okapi", {})]),
         ('{"name":"find_okapi","arguments":{}}', [("find_okapi", {})]),
-        ('{"name": "find_okapi", "arguments": "{\\"habitat\\": \\"\\ud83d\\ude00 \\\\n\\"}"}', [("find_okapi", {"habitat": "😀 \n"})]),
+        (
+            '{"name": "find_okapi", "arguments": "{\\"habitat\\": \\"\\ud83d\\ude00 \\\\n\\"}"}',
+            [("find_okapi", {"habitat": "😀 \n"})],
+        ),
         (
             '[{"name": "find_okapi", "arguments": {}}, {"name": "send_card", "arguments": {"greeting": "]"}}]',
             [("find_okapi", {}), ("send_card", {"greeting": "]"})],

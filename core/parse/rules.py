@@ -125,8 +125,7 @@ def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[r
     """
     heads = {rule.head for rule in rules if rule.head}
     escapes = {written for written, _ in codec.escapes}
-    if codec.numeral:
-        escapes.add(codec.numeral.before)
+    escapes |= {numeral.before for numeral in codec.numerals}
     wanted = sorted(heads | escapes, key=lambda head: (-len(head), head))
     partial = sorted({head[:size] for head in wanted for size in range(1, len(head))}, key=lambda head: (-len(head), head))
     choices = [re.escape(head) for head in wanted]
