@@ -21,7 +21,7 @@ LONGEST = 256
 
 
 class Headers(NamedTuple):
-    """What leads to a further header in a turn, what a header may begin with, the mark at its end, what names a tool in it, which
+    """What leads from a text to a further header, what a header may begin with, the mark at its end, what names a tool in it, which
     words tell its kind, and what follows the mark."""
 
     leads: tuple[str, ...]
@@ -57,7 +57,8 @@ def find_headers(marks: Landmarks) -> Headers | None:
     for kind, nodes in ((kind, marks.list_nodes(kind)) for kind, _ in texts):
         spots[kind] = Spot(TURN, nodes, (Rule(("",), nodes),))
     name = "|".join(re.escape(text.strip()) for text in sorted(names, key=len, reverse=True))
-    leads = {begun, *(edge.text[: edge.text.index(begun) + len(begun)] for edge in within)}
+    leaving = [edge.text for edge in within if marks.nodes[TURN, edge.source].kind in ("reasoning", "content")]
+    leads = {begun, *(text[: text.index(begun) + len(begun)] for text in leaving)}
     return Headers(tuple(sorted(leads)), tuple(sorted(firsts)), mark, re.compile(rf"(?:{name})([\w.:-]+)"), words, spots)
 
 

@@ -149,7 +149,7 @@ def _cut_mark(text: str, graph: TurnGraph, question: Question) -> str:
     place = len(text)
     for token in reversed(list_tokens(text[stop[0] :] if stop else "")):
         place -= len(token)
-        if (len(token) > 2 and not token.isalnum()) or (token == "\n" and text[place:].strip()):
+        if (len(token) > 2 and not token.replace("_", "").isalnum()) or (token == "\n" and text[place:].strip()):
             return text[:place]
     return text
 
