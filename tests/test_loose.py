@@ -86,8 +86,8 @@ def read(source: str, text: str, prompt: str | None = None) -> list[Any]:
 )
 def test_parts_of_a_header_stand_in_any_order(header: str) -> None:
     assert read(MESSAGES, header + '{"a": 1}<|go|>') == ["", "", [("look", {"a": 1})]]
-    behind = "<|lane|>plan<|text|>Well.<|stop|><|begin|>me" + header + '{"a": 1}'
-    assert read(MESSAGES, behind) == ["Well.", "", [("look", {"a": 1})]]
+    behind = "<|lane|>plan<|text|>Well {}<|stop|><|begin|>me" + header + '{"a": 1}'
+    assert read(MESSAGES, behind) == ["Well {}", "", [("look", {"a": 1})]]
 
 
 @pytest.mark.parametrize(
