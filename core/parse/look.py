@@ -153,8 +153,6 @@ class Lookahead:
         constant = rule.constant
         if rule.guard == "fresh" and not self._is_fresh(at):
             return None
-        if rule.guard in ("entry", "ending") and constant.take_lead(self.buffer, self.at, at) != at - len(constant.lead):
-            return None  # in a text such a mark counts only where the template would have put it
         if rule.kind == "end" and spot.graph == TURN:
             return self._try_end(rule, at, final)
         trail = ""
@@ -224,8 +222,8 @@ class Lookahead:
         kind = rule.kind
         if kind in ("name", "id", "key"):
             return self._land_short(here, kind, final)
-        if rule.guard in ("structure", "ending"):
-            follows = self._structure_follows(end, final, rule.guard == "ending")
+        if rule.guard in ("structure", "ending") or (rule.guard == "late" and final):
+            follows = self._structure_follows(end, final, rule.guard != "structure")
             if follows is not True:
                 return WAIT if follows is WAIT else None
         if here.rule.guard == "tool":

@@ -136,7 +136,7 @@ class Machine(ValueReader):
         cut = self.at
         self.buffer = self.buffer[cut:]
         self.gone += cut
-        self.at, self.scan = 0, max(self.scan - cut, 0)
+        self.at, self.scan, self.doubt = 0, max(self.scan - cut, 0), max(self.doubt - cut, -1)
 
     def settle(self) -> None:
         """Take what has come of the beginning of a turn for all of it: the prompt has written that, and the model goes on."""

@@ -70,26 +70,28 @@ class Relaxations(Landmarks):
         ]
 
     def _list_value_ends(self, node: Node) -> list[Rule]:
-        """Return what follows a text where the model has left out, or doubled, what ends the text itself."""
+        """Return what follows a text where the model has left out, or doubled, what ends the text itself.
+
+        Without its end a text goes on as far as it can: only where that end never comes do the first of these rules hold.
+        """
         own, close = self.ends[node.name], self.closes[node.name]
         if not is_firm(own) or node.kind != "value" or not isinstance(node.codec, Text):
             return []
-        layout = own.replace(own.strip(), "")  # that on both sides, which stays where the mark between is left out
+        lead = own[: len(own) - len(own.lstrip())]
+        edges = [edge for edge in self._edges[TURN].get(node.name, ()) if not self._is_leaving(edge)]
+        ways = [(write_parts(edge)[len(own) :].lstrip(), self.nodes[TURN, edge.target]) for edge in edges]
+        rest = (close or "")[len(own) :].lstrip()
+        cuts = [rest[:place].rstrip() for place in sorted({*find_boundaries(rest), len(rest)})]
         rules: list[Rule] = []
-        for edge in self._edges[TURN].get(node.name, ()):
-            rest = layout + write_parts(edge)[len(own) :].lstrip()
-            if not self._is_leaving(edge) and is_firm(rest):
-                target = (self.nodes[TURN, edge.target],)
-                rules.append(Rule(read_parts(rest), target, recovery="end of a value missing", guard="entry"))
-                twice = read_parts(own + own.lstrip() + rest.lstrip())
-                rules.append(Rule(twice, target, recovery="end of a value doubled"))
-        rest = layout + (close or "")[len(own) :].lstrip()
-        for place in sorted({*find_boundaries(rest), len(rest)}):
-            text = rest[:place].rstrip()
+        for text, target in [*ways, *((cut, GAP) for cut in cuts)]:
             if is_firm(text):
-                rules.append(Rule(read_parts(text), (GAP,), closes=True, recovery="end of a value missing", guard="ending"))
-                twice = read_parts(own + own.lstrip() + text.lstrip())
-                rules.append(Rule(twice, (GAP,), closes=True, recovery="end of a value doubled", guard="ending"))
+                ends, once, twice = target is GAP, read_parts(lead + text), read_parts(own + own.lstrip() + text)
+                guards: tuple[Guard, Guard, Guard] = ("late", "last", "ending") if ends else ("entry", "", "")
+                rules.append(Rule(once, (target,), closes=ends, recovery="end of a value missing", guard=guards[0]))
+                rules.append(Rule(twice, (target,), closes=ends, recovery="end of a value doubled", guard=guards[2]))
+                if ends:
+                    whole = read_parts(own + text)
+                    rules.append(Rule(whole, (GAP,), closes=True, recovery="end of a call missing", guard="last"))
         return rules
 
     def _list_close_ends(self, guard: Guard) -> list[Rule]:

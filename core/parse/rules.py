@@ -11,10 +11,13 @@ from ..format import Kind, Node, Text
 from .constants import Constant
 from .units import get_units
 
-Guard = Literal["", "tool", "structure", "ending", "entry", "fresh", "shape"]
+Guard = Literal["", "tool", "structure", "ending", "entry", "late", "last", "fresh", "shape"]
 """What must hold for a rule that no render shows: a tool of the request is named (``tool``), structure follows (``structure``),
-structure or the end of the output does (``ending``), an argument of this tool begins that was not given yet (``entry``), nothing
-visible came before (``fresh``), or JSON with the shape of calls follows (``shape``)."""
+structure or the end of the output does (``ending``), nothing visible came before (``fresh``), or JSON with the shape of calls
+follows (``shape``). Three hold only where the text that they end would not end otherwise: an argument of this tool begins that was
+not given yet (``entry``), structure or the end of the output follows (``late``), or nothing more (``last``)."""
+
+LATE: frozenset[Guard] = frozenset(("entry", "late", "last"))
 
 _WIDTH = 16  # characters by which rules are told apart before they are tried
 _WINDOWS = 512  # so many beginnings are remembered in a spot
