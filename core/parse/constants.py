@@ -74,13 +74,14 @@ class Constant:
         self.lead = text[: len(text) - len(text.lstrip())]
         self.trail = text[len(text.rstrip()) :] if self.core else ""
         self._simple = len(parts) == 1
-        self.head = (parts[0].lstrip() if self.firm else parts[0])[:12]  # the first characters of what is looked for
         core = list(parts)
         core[0] = core[0].lstrip()
         core[-1] = core[-1].rstrip()
         self._atoms = _list_atoms(tuple(core))
-        # What must stand at a place where it is to match: of layout alone nothing does.
-        self.first = self._atoms[0].text if self.firm and self._atoms[0].kind == "solid" else "" if self.firm else parts[0]
+        solid = self._atoms[0].text if self._atoms and self._atoms[0].kind == "solid" else ""
+        # What must stand at a place where it is to match, layout before it aside: of layout alone nothing does.
+        self.first = solid or ("" if self.firm or self.core else parts[0])
+        self.head = (solid if self.firm else parts[0])[:12]  # the first characters of what is looked for
 
     @property
     def atoms(self) -> tuple[Atom, ...]:

@@ -105,7 +105,7 @@ class Lookahead:
         window = self.buffer[at : at + spot.width]
         rules, short = spot.narrow(window)
         if short and not final and at + len(window) == len(self.buffer):
-            self._rest = [rule.constant.first[len(window) :] for rule in rules]
+            self._rest = [rule.constant.first[len(window) :] if rule.constant.firm else "" for rule in rules]
             return WAIT
         rest: list[str | Spot] = []
         odd: Landing | None = None

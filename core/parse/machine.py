@@ -20,7 +20,7 @@ from ..recover import Policy, read_calls
 from ..schema import ToolSet
 from .constants import skip_blank
 from .landmarks import TURN
-from .lexer import BROKEN, ODD, JsonLexer
+from .lexer import BROKEN, HOLD, ODD, JsonLexer
 from .look import SHORT, WAIT, Landing, Step
 from .plan import LATE_END, OPEN_REASONING, Plan
 from .relaxed import AFTER, GAP, SHAPE
@@ -77,11 +77,14 @@ class Machine(ValueReader):
             end = self._passing.scan(text, 0)
             if end == -1:
                 self.gone += len(text)
-                self._quick = self._passing.signs.search if self._passing.plain else None
+                if self._passing.mends:
+                    self.passed.append(text)
+                self._quick = self._passing.signs.search if self._passing.plain and not self._passing.mends else None
                 return [Delta("tool_call", text, self._quick_index)]
-            if end == ODD:
+            if end in (ODD, HOLD):
                 end = self._passing.place
                 self.writer.arguments(text[:end])
+                self.passed.append(text[:end])
                 self.gone += len(self.buffer)
                 self.buffer, self.at, self.scan = text, end, end
             else:
@@ -120,7 +123,7 @@ class Machine(ValueReader):
         if self.lexer is not None:
             if self.within or self.mending:
                 return None
-            self._passing = None if self.lexer.mends else self.lexer
+            self._passing = self.lexer
             return self.lexer.signs.search if self.lexer.plain and not self.lexer.mends else None
         return spot.quick.search if spot.kind == "value" and self.streaming else None
 

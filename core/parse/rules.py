@@ -74,7 +74,7 @@ class Spot:
         self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
         self.rules = rules
         self.pattern, self.quick = _compile_search(self.kind, rules, self.codec)
-        self._firsts = [(rule, rule.head if rule.loose else rule.constant.first[:_WIDTH]) for rule in rules]
+        self._firsts = [(rule, rule.constant.first[:_WIDTH]) for rule in rules]
         self.width = max((len(text) for _, text in self._firsts), default=0)
         self._narrowed: dict[str, tuple[tuple[Rule, ...], bool]] = {}
         self._short_end: re.Pattern[str] | None = None
@@ -109,8 +109,10 @@ class Spot:
         """
         found = self._narrowed.get(window)
         if found is None:
-            kept = [(rule, text) for rule, text in self._firsts if window.startswith(text) or text.startswith(window)]
-            found = tuple(rule for rule, _ in kept), bool(kept) and all(len(text) > len(window) for _, text in kept)
+            bare = window.lstrip()
+            near = [(rule, text, window if rule.constant.firm or not rule.constant.core else bare) for rule, text in self._firsts]
+            kept = [(rule, len(text) > len(there)) for rule, text, there in near if there.startswith(text) or text.startswith(there)]
+            found = tuple(rule for rule, _ in kept), bool(kept) and all(short for _, short in kept)
             if len(self._narrowed) >= _WINDOWS:
                 self._narrowed.clear()
             self._narrowed[window] = found
@@ -151,8 +153,8 @@ def sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
         else:
             targets = known.targets + tuple(node for node in rule.targets if node not in known.targets)
             merged[key] = replace(known, targets=targets, recovery=known.recovery and rule.recovery, cut=known.cut or rule.cut)
-    shown = {(rule.parts, rule.kind, rule.opens) for rule in merged.values() if not rule.recovery}
-    kept = [rule for rule in merged.values() if not rule.recovery or (rule.parts, rule.kind, rule.opens) not in shown]
+    shown = {(rule.parts, rule.kind, rule.opens, rule.loose) for rule in merged.values() if not rule.recovery}
+    kept = [rule for rule in merged.values() if not rule.recovery or (rule.parts, rule.kind, rule.opens, rule.loose) not in shown]
 
     def rank(rule: Rule) -> tuple[object, ...]:
         plain = not rule.constant.core and rule.kind in ("content", "reasoning")  # text begins where nothing else does

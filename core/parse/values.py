@@ -158,7 +158,7 @@ class ValueReader(TextReader):
         if at >= len(self.buffer):
             return False
         self.at = self.scan = at
-        self.lexer = JsonLexer(mends=self.policy.repair or foreign)
+        self.lexer = JsonLexer(mends=self.policy.repair or foreign or (self.policy.recover and self.spot.kind == "value"))
         self.mending, self.passed = foreign, []
         codecs = [node.codec for node in self.spot.nodes if isinstance(node.codec, Json)]
         self.within = next((codec.within for codec in codecs if codec.within), None)
@@ -218,7 +218,7 @@ class ValueReader(TextReader):
         if not self.mending and end > self.at:
             text = self.buffer[self.at : end]
             self.writer.arguments(text)
-            if self.policy.repair:
+            if self.lexer and self.lexer.mends:
                 self.passed.append(text)
             self.at = end
 
@@ -227,7 +227,7 @@ class ValueReader(TextReader):
         assert self.lexer
         if not self.mending:
             self._note("arguments that are no JSON", self.lexer.place)
-            self.mending = self.policy.repair
+            self.mending = self.policy.repair or self.spot.kind == "value"  # the object around a value is ours, and to be JSON
         self.scan = self.lexer.skip(self.buffer)
         self._pass_json(self.scan)
 
