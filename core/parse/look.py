@@ -218,7 +218,10 @@ class Lookahead:
         if rule.opens:
             steps += (Step("open"),)
         spot = self.plan.behind(rule, graph, self.may_call)
-        here = Landing(end, spot, found.rule if found else rule, trail, steps)
+        first = found.rule if found else rule
+        if rule.recovery and not first.recovery:
+            first = replace(first, recovery=rule.recovery)
+        here = Landing(end, spot, first, trail, steps)
         kind = rule.kind
         if kind in ("name", "id", "key"):
             return self._land_short(here, kind, final)
@@ -231,7 +234,7 @@ class Lookahead:
             if name is None or (self.tools is not None and name not in self.tools):
                 return None
         if kind == "arguments":
-            return self._check_arguments(here, final)
+            return self._check_arguments(here, final, bool(rule.recovery))
         return here
 
     def _look_for_json(self, rule: Rule, end: int, final: bool) -> Landing | object | None:
@@ -259,13 +262,13 @@ class Lookahead:
             return whole or self.buffer[at:].strip() == self.plan.strip_stop(constant.text).strip()
         return bool(landing.steps)
 
-    def _check_arguments(self, here: Landing, final: bool) -> Landing | object | None:
-        """Whether an object follows, or nothing at all, for no arguments: then what ends the call."""
+    def _check_arguments(self, here: Landing, final: bool, braced: bool) -> Landing | object | None:
+        """Whether an object follows, or nothing at all if it need not, for no arguments: then what ends the call."""
         at = skip_blank(self.buffer, here.end)
         if at >= len(self.buffer):
             return here if final else WAIT
-        if self.buffer[at] == "{":
-            return here
+        if self.buffer[at] == "{" or braced:
+            return here if self.buffer[at] == "{" else None
         landing = self._find_landing(here.spot, at, final) if self.policy.recover else None
         if isinstance(landing, Landing) and landing.rule.closes:
             return landing._replace(steps=here.steps + landing.steps, rule=replace(here.rule, recovery="no arguments"))

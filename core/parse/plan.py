@@ -143,10 +143,11 @@ class Plan(Relaxations):
                     rules += [Rule(read_parts(cut), (_END,)) for cut in blank if cut.isspace()]
                 else:
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
+        rules += self._list_skips(node)
         if close is None:
             return rules + (self._list_skipping_closes(node) if certain else [])
         rules.append(Rule(read_parts(close), (GAP,), closes=True))
-        rules += self._list_short_closes(node, close, certain)
+        rules += self._list_short_closes(node, close, certain) + self._list_bodies(node, close)
         return rules + self._list_value_ends(node)
 
     def _list_rules_behind(self, node: Node) -> list[Rule]:

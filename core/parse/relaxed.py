@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from ..format import Node, Text
 from ..format.cut import find_boundaries
 from .constants import is_firm, is_marked
-from .landmarks import SHORT_FIELDS, TURN, Landmarks, is_delimited, is_quoted, read_parts, write_parts
+from .landmarks import BODY, SHORT_FIELDS, TURN, Landmarks, is_delimited, is_quoted, read_parts, write_parts
 from .rules import Guard, Rule
 
 GAP = Node("behind a call", "content")
@@ -68,6 +68,29 @@ class Relaxations(Landmarks):
             for text in dict.fromkeys(texts)
             if text.strip() and text != close.rstrip() and (free or is_firm(text))
         ]
+
+    def _list_skips(self, node: Node) -> list[Rule]:
+        """Return what leads from a name over an id to what is behind it, or straight to JSON, where a model left out what is between."""
+        rules: list[Rule] = []
+        for edge in self._edges[TURN].get(node.name, ()) if node.kind == "name" else ():
+            target, text = self.nodes[TURN, edge.target], write_parts(edge)
+            if target.kind == "arguments" and is_marked(text) and not self.envelope.arguments:
+                rules.append(Rule(("",), (target,), recovery="field of a call missing"))
+            for behind in self._edges[TURN].get(target.name, ()) if target.kind == "id" else ():
+                if is_marked(text) and is_marked(write_parts(behind)) and not self._is_leaving(behind):
+                    field = self.nodes[TURN, behind.target]
+                    rules.append(Rule(behind.parts, (field,), recovery="field of a call missing"))
+        return rules
+
+    def _list_bodies(self, node: Node, close: str) -> list[Rule]:
+        """Return what follows a name where arguments that are written as fields stand as one JSON object, or a tag closes itself."""
+        own = self.ends[node.name].rstrip()
+        if node.kind != "name" or self.list_nodes("arguments") or not own or not close.startswith(own):
+            return []
+        rules = [Rule(read_parts(own), (BODY,), recovery="arguments as JSON")]
+        if own.endswith(">"):
+            rules.append(Rule(read_parts(own[:-1] + "/>"), (GAP,), closes=True, recovery="no arguments"))
+        return rules
 
     def _list_value_ends(self, node: Node) -> list[Rule]:
         """Return what follows a text where the model has left out, or doubled, what ends the text itself.
@@ -126,9 +149,12 @@ class Relaxations(Landmarks):
                 inner = text[place:]
                 if any(text.count(quote, 0, place) % 2 for quote in "\"'"):
                     continue  # amid a text in quotes
+                missing = recovery or "beginning of a call missing"
                 if place > 0 and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
-                    missing = recovery or "beginning of a call missing"
                     rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard="tool"))
+                behind = next((end for end in sorted(find_boundaries(text)) if end > place), 0)
+                if is_marked(text[:place]) and not inner[:1].isspace() and text[behind:].strip():
+                    rules.append(Rule(read_parts(text[:place] + text[behind:]), nodes, True, recovery=missing, guard="tool"))
         return rules
 
     def _list_openings(self) -> set[str]:
