@@ -28,6 +28,11 @@ TRIES = 8  # so often may a JSON value be looked at that is no call
 GUARDS = 2  # recoveries that lean on each other
 DEPTH = 64  # lists and objects within each other
 
+_MARK = r"<[|\w/ ｜-]{1,40}>|\[/?[A-Z_]{2,40}\]|```\w*"
+MARKS = re.compile(rf"(?:{_MARK}|[\s;,])*")
+"""What stands around calls that are told by their shape: tags, fences, and what separates."""
+
+HALF_MARK = re.compile(r"<[|\w/ ｜-]{0,40}|\[/?[A-Z_]{0,40}|`{1,2}")
 _ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
 _SIGNS = re.compile(r"[\"{}\[\]<>/]")
 _KEY = re.compile(r"[\w .:$@-]+")
@@ -153,6 +158,8 @@ class Lookahead:
         constant = rule.constant
         if rule.guard == "fresh" and not self._is_fresh(at):
             return None
+        if rule.guard == "whole":
+            return self._try_whole(rule, at, final)
         if rule.kind == "end" and spot.graph == TURN:
             return self._try_end(rule, at, final)
         trail = ""
@@ -236,6 +243,19 @@ class Lookahead:
         if kind == "arguments":
             return self._check_arguments(here, final, bool(rule.recovery))
         return here
+
+    def _try_whole(self, rule: Rule, at: int, final: bool) -> Landing | object | None:
+        """Whether JSON begins at a place: the first of a text, or behind a mark of whatever dialect."""
+        if not self.names or not self.tries:
+            return None
+        found = MARKS.match(self.buffer, at)
+        end = found.end() if found else at
+        if end >= len(self.buffer) or HALF_MARK.fullmatch(self.buffer, end):
+            return None if final or end - at > SHORT else WAIT
+        marked = self.buffer[at:end].strip("` \n")
+        if self.buffer[end] not in "{[" or not (self._is_fresh(at) or (marked and self.buffer[at] != "`")):
+            return None
+        return Landing(end, self.plan.spot(TURN, rule.targets), rule)
 
     def _look_for_json(self, rule: Rule, end: int, final: bool) -> Landing | object | None:
         """Whether an object or a list follows, which is then read as a whole."""

@@ -122,7 +122,8 @@ class Relaxations(Landmarks):
         closes = {close for close in self.closes.values() if close} | {self.section_close}
         name = "end of a call doubled" if guard else "end of a call missing"
         firm = [t for t in sorted(_list_ends(closes)) if is_firm(t) and not any(t in text for text, _ in self.openers)]
-        return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in firm]
+        guards: tuple[Guard, Guard] = (guard, "ending")
+        return [Rule(read_parts(text), (GAP,), recovery=name, guard=each) for text in firm for each in guards]
 
     def _list_empty_sections(self, target: Node) -> list[Rule]:
         """Return what opens calls with what closes them behind it, and nothing between."""
@@ -130,7 +131,9 @@ class Relaxations(Landmarks):
         opening = {text.strip() for text in self._list_openings()}
         pairs = [(start, end) for start in sorted(opening) for end in sorted(closing) if is_marked(start) and is_marked(end)]
         texts = {f"{start.rstrip(' [{(')}{inner}{end}" for start, end in pairs for inner in ("", "[]") if end[0] not in "]})"}
-        return [Rule(read_parts(text), (target,), recovery="no call between marks", guard="fresh") for text in sorted(texts)[:64]]
+        guards: tuple[Guard, Guard] = ("fresh", "ending")
+        firm = [read_parts(text) for text in sorted(texts)[:64]]
+        return [Rule(parts, (target,), recovery="no call between marks", guard=guard) for parts in firm for guard in guards]
 
     def _list_short_sections(self) -> list[Rule]:
         """Return beginnings of what ends all calls, for models that leave the rest out."""
@@ -164,4 +167,5 @@ class Relaxations(Landmarks):
     def _list_shape_rules(self) -> list[Rule]:
         """Return the marks that begin calls, for calls that are told by their shape behind them."""
         firm = [text for text in sorted(self._list_openings()) if is_marked(text) and text[-1] not in "[{\"'"]
-        return [Rule(read_parts(text), (SHAPE,), recovery="call by its shape", guard="shape") for text in firm]
+        rules = [Rule(read_parts(text), (SHAPE,), recovery="call by its shape", guard="shape") for text in firm]
+        return rules + [Rule((sign,), (SHAPE,), recovery="call by its shape", guard="whole") for sign in "<[{`"]

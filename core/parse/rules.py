@@ -11,10 +11,10 @@ from ..format import Kind, Node, Text
 from .constants import Constant
 from .units import get_units
 
-Guard = Literal["", "tool", "structure", "ending", "entry", "late", "last", "fresh", "shape"]
+Guard = Literal["", "tool", "structure", "ending", "entry", "late", "last", "fresh", "shape", "whole"]
 """What must hold for a rule that no render shows: a tool of the request is named (``tool``), structure follows (``structure``),
 structure or the end of the output does (``ending``), nothing visible came before (``fresh``), or JSON with the shape of calls
-follows (``shape``). Three hold only where the text that they end would not end otherwise: an argument of this tool begins that was
+follows (``shape``), and nothing after it (``whole``). Three hold only where the text that they end would not end otherwise: an argument of this tool begins that was
 not given yet (``entry``), structure or the end of the output follows (``late``), or nothing more (``last``)."""
 
 LATE: frozenset[Guard] = frozenset(("entry", "late", "last"))
@@ -158,6 +158,6 @@ def sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
 
     def rank(rule: Rule) -> tuple[object, ...]:
         plain = not rule.constant.core and rule.kind in ("content", "reasoning")  # text begins where nothing else does
-        return plain, bool(rule.recovery), rule.guard == "shape", -rule.constant.size, _ORDER[rule.kind]
+        return plain, bool(rule.recovery), rule.guard in ("shape", "whole"), -rule.constant.size, _ORDER[rule.kind]
 
     return tuple(sorted(kept, key=rank))
