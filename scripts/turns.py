@@ -392,10 +392,21 @@ def find_ends(study: Study, switches: Switches) -> tuple[str, str]:
         elif calls.setting.shape.follow != "nothing":
             study.ends[switches] = spoken, spoken
         else:
-            both = find_common_end(spoken, called)
+            both = _cut_common_marks(study, switches, find_common_end(spoken, called))
             own = EOS if called.rstrip().endswith(EOS) else ""
             study.ends[switches] = (both, both) if both.strip() else (spoken, own)
     return study.ends[switches]
+
+
+def _cut_common_marks(study: Study, switches: Switches, end: str) -> str:
+    """An end of turn from its first line on that stands nowhere else in a turn: a server stops there, and cuts nothing before."""
+    full = find_layout(study, (True, True, 1), "user", switches)
+    split = study.oracle.split(full.setting, pick_needles((True, True, 1))) if full else None
+    before = split.rest.rstrip().removesuffix(end.rstrip()) if split else ""
+    end = end.lstrip()
+    while "\n" in end.rstrip() and end.partition("\n")[0].strip() in before:
+        end = end.partition("\n")[2].lstrip()
+    return end
 
 
 def _cut_end(study: Study, layout: Layout, fields: Fields, rest: str) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from conftest import ROOT
 from tiny_model import load_template, make_model
 
 import chat_autoparser as ca
-from chat_autoparser.serve.report import report_format
+from chat_autoparser.serve import report_format
 from chat_autoparser.show import command
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -326,6 +326,20 @@ def test_a_request_s_template_is_analysed_in_another_process() -> None:
     analyst._stop()
 
 
+def test_an_answer_that_comes_twice_is_not_that_of_the_next_template() -> None:
+    """A fork may be ended in the moment in which it answers; then there is a second answer to the same task."""
+    analyst = Analyst()
+    analyst.start()
+    process = analyst._process
+    assert process is not None
+    assert process.stdin is not None
+    task = {"number": 0, "source": "{{ raise_exception('no') }}", "special_tokens": {}, "seconds": 20}
+    process.stdin.write(json.dumps(task).encode() + b"\n")
+    assert analyst.analyse(CHATML, {}, 20) == analyze(CHATML)
+    assert analyst._process is process
+    analyst._stop()
+
+
 HOSTILE = {
     "endless": ENDLESS,
     "large": "{{ 'x' * 2000000000 }}" + PLAIN,

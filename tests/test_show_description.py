@@ -12,7 +12,7 @@ from shown import FORMAT, GRAPH, give
 
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
-from chat_autoparser.describe.report import summarise_format, warn_of_doubts
+from chat_autoparser.describe.report import say_doubts, summarise_format
 from chat_autoparser.describe.spans import Line, Span, make_visible, measure, split_lines
 from chat_autoparser.describe.verdict import compare_fields
 from chat_autoparser.describe.words import describe
@@ -87,7 +87,7 @@ def test_log_of_a_server_has_four_lines() -> None:
         "content: plain",
         "tool calls: <all>⏎<do·NAME#ID⏎<KEY='VALUE'>⏎</do></all>",
     ]
-    assert warn_of_doubts(FORMAT) == []
+    assert say_doubts(FORMAT) == []
 
 
 def test_columns_are_aligned_whatever_the_width_of_characters() -> None:
@@ -139,7 +139,7 @@ def test_what_is_not_proven_has_a_reason_and_a_next_step(status: str, format: Ch
     assert lines[1].startswith(f"tools {status}: ")
     assert reason in lines[1]
     assert "tool calls may arrive as content; next step: " in lines[2]
-    (warning,) = warn_of_doubts(shown)
+    (warning,) = say_doubts(shown)
     assert reason in warning
     assert "Next step: " in warning
 
@@ -182,7 +182,7 @@ def test_nothing_in_a_format_acts_on_a_terminal() -> None:
     counterexample = Counterexample("content", hostile, hostile, json.dumps({"content": hostile}), "not JSON" + hostile)
     verdict = Verdict((("content", "not established"),), 1, 0, counterexample, notes=(hostile,))
     format = ChatFormat(graph, verdict=verdict)
-    for text in (describe(format), *summarise_format(format), *warn_of_doubts(format)):
+    for text in (describe(format), *summarise_format(format), *say_doubts(format)):
         assert not set(text) & set(hostile.replace("[2J", ""))
         text.encode()
     assert r"\x1b[2J\x07\u202e\u200b\r\ud800" in describe(format)

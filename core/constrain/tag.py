@@ -39,7 +39,7 @@ def build_structural_tag(
     of the schemas, only that can tell: compile it before it is handed on. Costs some ten microseconds a parameter.
     """
     grammar = build_grammar(format, tools, choice, parallel=parallel, strict=strict, reasoning=reasoning)
-    return {"type": "structural_tag", "format": print_tag(grammar)}
+    return {"type": "structural_tag", "format": _print(grammar.root, grammar)}
 
 
 def prepend_reasoning(format: ChatFormat, tag: dict[str, Any], reasoning: Reasoned) -> dict[str, Any]:
@@ -50,11 +50,6 @@ def prepend_reasoning(format: ChatFormat, tag: dict[str, Any], reasoning: Reason
     if tree == NOTHING:
         return tag
     return {**tag, "format": {"type": "sequence", "elements": [_print(tree, Grammar(tree, {})), tag["format"]]}}
-
-
-def print_tag(grammar: Grammar) -> dict[str, Any]:
-    """Return a grammar as the format of a structural tag."""
-    return _print(grammar.root, grammar)
 
 
 def _print(tree: Tree, grammar: Grammar) -> dict[str, Any]:

@@ -206,43 +206,20 @@ def mark_tokens(ranges: Iterable[tuple[int, int]], offsets: Sequence[tuple[int, 
     ``offsets`` are the places of the tokens in the text, as ``return_offsets_mapping`` gives them. A token across the
     border of a range counts as inside, as in transformers' ``return_assistant_tokens_mask``.
     """
-    wanted = sorted(ranges)
-    marked, number = [], 0
-    for start, end in offsets:
-        while number < len(wanted) and wanted[number][1] <= start:
-            number += 1
-        marked.append(number < len(wanted) and start < end and wanted[number][0] < end)
-    return marked
+    return [number is not None for number in _list_owners(sorted(ranges), offsets)]
 
 
 def attribute_tokens(attribution: Attribution, offsets: Sequence[tuple[int, int]]) -> list[Span | None]:
     """Return for each token the span that its first character of any field is in; None for scaffold."""
-    spans, number = attribution.spans, 0
-    owners: list[Span | None] = []
+    spans = attribution.spans
+    owners = _list_owners([(span.start, span.end) for span in spans], offsets)
+    return [None if number is None else spans[number] for number in owners]
+
+
+def _list_owners(ranges: Sequence[tuple[int, int]], offsets: Sequence[tuple[int, int]]) -> Iterator[int | None]:
+    """Return for each token the number of the first range that it has a character of; the ranges are in order."""
+    number = 0
     for start, end in offsets:
-        while number < len(spans) and spans[number].end <= start:
+        while number < len(ranges) and ranges[number][1] <= start:
             number += 1
-        inside = number < len(spans) and start < end and spans[number].start < end
-        owners.append(spans[number] if inside else None)
-    return owners
-
-
-def find_offsets(text: str, pieces: Iterable[bytes]) -> list[tuple[int, int]]:
-    """Return the places of tokens in a text from their bytes, for tokenizers that do not tell them.
-
-    A token that holds only a part of a character is where this character is. Raises :class:`ValueError` where the tokens
-    are not those of the text.
-    """
-    data = text.encode("utf-8", "surrogatepass")
-    characters = [number for number, char in enumerate(text) for _ in char.encode("utf-8", "surrogatepass")]
-    offsets: list[tuple[int, int]] = []
-    position = 0
-    for piece in pieces:
-        if data[position : position + len(piece)] != piece:
-            raise ValueError(f"Placing tokens in a text: token {len(offsets)} is not what stands there; pass its own tokens.")
-        inside = characters[position : position + len(piece)]
-        offsets.append((inside[0], inside[-1] + 1) if inside else (offsets[-1][1] if offsets else 0,) * 2)
-        position += len(piece)
-    if position != len(data):
-        raise ValueError("Placing tokens: the text goes on behind the last one; pass all of its tokens.")
-    return offsets
+        yield number if number < len(ranges) and start < end and ranges[number][0] < end else None

@@ -14,6 +14,7 @@ from ..ask.pieces import Field, find_shared_header
 from ..ask.question import Question, Switches
 from .draft import TURN, Draft, Link, Links
 from .hidden import Hidden, add_hidden, find_hidden
+from .strings import strip_digits
 
 _REASONING = Field("reasoning")
 
@@ -72,16 +73,37 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | 
     beyond = {header: prompt[prompt.rfind(header) + len(header) :] for header in headers}
     ends = hidden.ends if hidden else _list_reasoning_ends(draft, shown)
     opened = any(rest.strip() for rest in beyond.values())
-    if opened and ends and not any(end in rest for end in ends for rest in beyond.values()):
+    closed = any(_is_closed(draft, shown.get(header) or {}, rest, ends) for header, rest in beyond.items())
+    if opened and ends and not closed:
         return {Link("", _REASONING): None, Link("", _REASONING._replace(beside_calls=True)): None}
     found: Links = {}
     for header in headers:
         links = shown.get(header) or {link: None for links in shown.values() for link in links}
-        plain: Links = {link: None for link in links if link.target.kind != "reasoning"}
+        plain = {_drop_written(link, beyond[header], ends): None for link in links if link.target.kind != "reasoning"}
         found |= _give_back(plain, header, beyond[header], ends)
-        if any(end in beyond[header] for end in ends):
+        if closed:
             found |= _list_behind(draft, ends)
     return found or {link: None for links in shown.values() for link in links if link.target.kind != "reasoning"}
+
+
+def _is_closed(draft: Draft, shown: Links, beyond: str, ends: Iterable[str]) -> bool:
+    """Whether what a prompt has beyond a header ends reasoning: with all that ends it or the last mark of that, or as an empty
+    block would end that is opened as the header's turns open theirs."""
+    if any(end in beyond for end in ends):
+        return True
+    openers = [link.text for link in shown if link.target.kind == "reasoning"]
+    if any(end.split()[-1:] == beyond.split()[-1:] and end.split()[-1] not in opener for end in ends for opener in openers):
+        return True
+    leaving = [link.text for field, links in draft.edges[TURN].items() if field.kind == "reasoning" for link in links]
+    behind = [strip_digits(beyond).removeprefix(strip_digits(opener)) for opener in openers if opener.strip()]
+    return any(rest and rest != strip_digits(beyond) and all(text.startswith(rest) for text in leaving) for rest in behind)
+
+
+def _drop_written(link: Link, beyond: str, ends: Iterable[str]) -> Link:
+    """Return a link without the end of reasoning that the prompt has written already."""
+    sizes = range(len(link.text), 0, -1)
+    size = next((size for size in sizes if beyond.endswith(link.text[:size]) and any(end in link.text[:size] for end in ends)), 0)
+    return link._replace(text=link.text[size:])
 
 
 def _list_behind(draft: Draft, ends: Iterable[str]) -> Links:

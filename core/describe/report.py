@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+import logging
+
 from ..format import ChatFormat
 from ..format.view import Marker
 from .spans import make_visible, show_text
 from .verdict import list_doubts, summarise
 from .words import show_call
+
+_ADVICE = (
+    "Show examples of what the model writes in a file that CHAT_AUTOPARSER_EXAMPLES names, or choose one of the engine's "
+    "own parsers"
+)
+
+
+def report_format(format: ChatFormat, name: str, seconds: float) -> str:
+    """Return one line with what was derived from a template, called ``name``, and how far it is proven."""
+    text = "; ".join(summarise_format(format)).replace("\n", "\\n")
+    return f"chat-autoparser: from {name} in {seconds * 1000:.0f} ms: {text}"
+
+
+def warn_of_doubts(format: ChatFormat, name: str, log: logging.Logger) -> None:
+    """Warn, in one line, where something could not be established; says what it means and what to do."""
+    doubts = say_doubts(format)
+    if doubts:
+        log.warning("chat-autoparser: %s is not understood in full: %s. %s", name, "; ".join(doubts), _ADVICE)
 
 
 def summarise_format(format: ChatFormat) -> list[str]:
@@ -20,7 +40,7 @@ def summarise_format(format: ChatFormat) -> list[str]:
     ]
 
 
-def warn_of_doubts(format: ChatFormat) -> list[str]:
+def say_doubts(format: ChatFormat) -> list[str]:
     """Return what could not be established, a line for each part: why, what that means for a client, and what to do."""
     return [
         make_visible(f"{doubt.part} {doubt.status}: {doubt.reason}; {doubt.cost}. Next step: {doubt.step}.", layout=False)

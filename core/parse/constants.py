@@ -68,7 +68,7 @@ class Constant:
         self.parts = parts
         self.text = text = "0".join(parts)
         self.size = len(text)
-        self.firm = is_firm(text)
+        self.firm = is_firm(text) and (len(parts) == 1 or parts[0].strip() != "")  # a number begins nothing that is looked for
         self.marked = is_marked(text)
         self.core = text.strip()
         self.lead = text[: len(text) - len(text.lstrip())]
@@ -78,10 +78,9 @@ class Constant:
         core[0] = core[0].lstrip()
         core[-1] = core[-1].rstrip()
         self._atoms = _list_atoms(tuple(core))
-        solid = self._atoms[0].text if self._atoms and self._atoms[0].kind == "solid" else ""
-        # What must stand at a place where it is to match, layout before it aside: of layout alone nothing does.
-        self.first = solid or ("" if self.firm or self.core else parts[0])
-        self.head = (solid if self.firm else parts[0])[:12]  # the first characters of what is looked for
+        # What must stand at a place where it is to match: of layout alone nothing does.
+        self.first = self._atoms[0].text if self.firm and self._atoms[0].kind == "solid" else "" if self.firm else parts[0]
+        self.head = self.first[:12]  # the first characters of what is looked for
 
     @property
     def atoms(self) -> tuple[Atom, ...]:
@@ -154,7 +153,7 @@ def _split_atoms(text: str) -> list[Atom]:
             atoms.append(Atom("blank", token))
             solid = ""
             continue
-        if solid and depth <= 0 and ((before in _CLOSES and token[:1] in _OPENS) or _is_data(before, token[:1])):
+        if solid and depth <= 0 and (before in _CLOSES or token[:1] in _OPENS or _is_data(before, token[:1])):
             atoms += [Atom("solid", solid), Atom("blank", "")]
             solid = ""
         solid += token

@@ -82,7 +82,7 @@ class Landmarks:
         """Return the fields of a turn that are of a kind."""
         return tuple(node for node in self.graph.turn.nodes if node.kind == kind)
 
-    def _is_leaving(self, edge: Edge) -> bool:
+    def is_leaving(self, edge: Edge) -> bool:
         """Whether an edge leaves a call."""
         return edge.opens_call or self.nodes[TURN, edge.target].kind in ("content", "reasoning", "end")
 
@@ -106,7 +106,7 @@ class Landmarks:
         """Return the texts behind the last field of a call, without the end of turn."""
         found = []
         for edge in self._edges[TURN].get(source, ()):
-            if self._is_leaving(edge):
+            if self.is_leaving(edge):
                 text = write_parts(edge)
                 ends = self.nodes[TURN, edge.target].kind == "end"
                 found.append(self.strip_stop(text) if ends else text)
@@ -126,7 +126,7 @@ class Landmarks:
     def _find_end(self, node: Node) -> str:
         """Return what ends a field, whatever follows."""
         edges = self._edges[TURN].get(node.name, ())
-        inner = [write_parts(edge) for edge in edges if not self._is_leaving(edge)]
+        inner = [write_parts(edge) for edge in edges if not self.is_leaving(edge)]
         return cut_common_start([*inner, *self._list_leaving(node.name)]) if edges else ""
 
     def _find_section_close(self) -> str:
@@ -135,7 +135,11 @@ class Landmarks:
         for source, close in self.closes.items():
             for edge in self._edges[TURN].get(source, ()):
                 if close is not None and self.nodes[TURN, edge.target].kind == "end":
-                    found.append(self.strip_stop(write_parts(edge))[len(close) :])
+                    text = self.strip_stop(write_parts(edge))[len(close) :]
+                    # A call without arguments may end with what stands for those, a turn with another message.
+                    places = [place for stop in self.stops if (place := text.find(stop)) > 0]
+                    text = text[: min(places, default=len(text))]
+                    found += [text] if self.nodes[TURN, source].kind not in SHORT_FIELDS else []
         return max(found, key=len, default="")
 
     def _list_openers(self) -> tuple[tuple[str, tuple[Node, ...]], ...]:
@@ -170,9 +174,12 @@ class Landmarks:
     def _list_reasoning_closes(self) -> list[str]:
         """Return what ends reasoning, without what the template prints between it and what follows."""
         found = []
-        for node in self.graph.turn.nodes:
-            edges = self._edges[TURN].get(node.name, ()) if node.kind == "reasoning" else ()
-            texts = [write_parts(edge) for edge in edges if self.nodes[TURN, edge.target].kind != "end"]
+        nodes = [node.name for node in self.list_nodes("reasoning")]
+        leaving = [e for node in nodes for e in self._edges[TURN].get(node, ()) if self.nodes[TURN, e.target].kind != "end"]
+        for node in nodes:
+            edges = [edge for edge in leaving if edge.source == node]
+            # Where all that follows are calls, what opens those may be part of a text that is shared.
+            texts = [write_parts(edge) for edge in (leaving if all(edge.opens_call for edge in edges) else edges)]
             close = cut_common_start(texts).strip() if texts else ""
             bare = close.removeprefix(self.reasoning_end).strip()
             if self.reasoning_end and bare != close and any(bare == text.strip() for text, _ in self.openers):

@@ -16,6 +16,7 @@ from ..format import Insides, Json, Node, Text
 from ..recover import Policy
 from ..schema import Schema, ToolSet
 from .constants import MORE, NO, skip_blank
+from .headers import LONGEST
 from .landmarks import TURN
 from .plan import Plan
 from .relaxed import GAP
@@ -34,6 +35,10 @@ MARKS = re.compile(rf"(?:{_MARK}|[\s;,])*")
 
 HALF_MARK = re.compile(r"<[|\w/ ｜-]{0,40}|\[/?[A-Z_]{0,40}|`{1,2}")
 _ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
+_ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
+_ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)
+_JOINT, _NUMBERED = re.compile(r"[:#@.-]"), re.compile(r"((?:\w+\.)*[\w-]+)[:#@.-]\d+(?!\w)")
+_OBJECT = re.compile(r"\{\s*(?:([\"'}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
 _SIGNS = re.compile(r"[\"{}\[\]<>/]")
 _KEY = re.compile(r"[\w .:$@-]+")
 _NAME = re.compile(r"[^\s\"'<>{}()\[\],;]{1,128}")
@@ -217,13 +222,15 @@ class Lookahead:
         """Read the short fields behind a rule, down to one that is streamed."""
         if rule.guard == "shape":
             return self._look_for_json(rule, end, final)
+        if rule.guard == "header":
+            return self._read_header(rule, end, final)
         if rule.opens and not self.may_call:
             return None
         steps = found.steps if found else ()
         if rule.closes or rule.opens:
             steps += (Step("close"),)
         if rule.opens:
-            steps += (Step("open"),)
+            steps += (Step("open"), *self._read_counted(rule, end))
         spot = self.plan.behind(rule, graph, self.may_call)
         first = found.rule if found else rule
         if rule.recovery and not first.recovery:
@@ -257,6 +264,31 @@ class Lookahead:
             return None
         return Landing(end, self.plan.spot(TURN, rule.targets), rule)
 
+    def _read_counted(self, rule: Rule, end: int) -> Iterable[Step]:
+        """Return the number that counts calls where it is written as their id."""
+        if any(_ID_KEY.search(part) for part in rule.parts[:-1]):
+            found = _ID_COUNTED.findall(self.buffer, max(end - rule.constant.size - SHORT, 0), end)
+            return [Step("id", number) for number in found[-1:]]
+        return ()
+
+    def _read_header(self, rule: Rule, end: int, final: bool) -> Landing | object | None:
+        """Read the rest of a header in whatever order it is, and what follows it."""
+        headers = self.plan.headers
+        assert headers
+        place = self.buffer.find(headers.mark, end, end + LONGEST)
+        if place < 0:
+            return None if final or len(self.buffer) - end >= LONGEST else WAIT
+        header = rule.constant.text + self.buffer[end:place]
+        name = headers.find_name(header)
+        at = place + len(headers.mark)
+        steps: tuple[Step, ...] = (Step("close"), Step("open"), Step("name", name))
+        landing: Landing | object | None = None
+        if name and self.may_call and (self.tools is None or not self.known_only or name in self.tools):
+            landing = self._find_landing(headers.spots["name"], at, final)
+        if landing is None:
+            landing, steps = self._find_landing(headers.spots[headers.find_kind(header)], at, final), steps[:1]
+        return landing._replace(rule=rule, steps=(*steps, *landing.steps)) if isinstance(landing, Landing) else landing
+
     def _look_for_json(self, rule: Rule, end: int, final: bool) -> Landing | object | None:
         """Whether an object or a list follows, which is then read as a whole."""
         at = skip_blank(self.buffer, end)
@@ -287,8 +319,11 @@ class Lookahead:
         at = skip_blank(self.buffer, here.end)
         if at >= len(self.buffer):
             return here if final else WAIT
-        if self.buffer[at] == "{" or braced:
-            return here if self.buffer[at] == "{" else None
+        if self.buffer[at] == "{":
+            begun = _OBJECT.match(self.buffer, at)
+            return None if begun is None else here if begun[1] or final else WAIT
+        if braced:
+            return None
         landing = self._find_landing(here.spot, at, final) if self.policy.recover else None
         if isinstance(landing, Landing) and landing.rule.closes:
             return landing._replace(steps=here.steps + landing.steps, rule=replace(here.rule, recovery="no arguments"))
@@ -388,17 +423,19 @@ class Lookahead:
                 return None
             here = here._replace(steps=(*here.steps, Step("key", text)))
         elif kind == "name":
-            here = here._replace(steps=(*here.steps, Step("name", text)))
+            here = here._replace(steps=(*here.steps, Step("name", text), *self._read_numbered(here, text, at)))
         elif kind == "id":
             if not _ID.fullmatch(text):
                 return None
             here = self._read_id(here, text)
-        more = False
+        more, half = False, None
         sign = self.buffer[at : at + 1]
         rules = here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign)
         for rule in self._prefer_fitting(rules, here, text) if kind == "key" else rules:
             constant, trail = rule.constant, ""
             if rule.kind == "end" and here.spot.graph == TURN:
+                if kind == "name" and not constant.text and self.tools is not None and text not in self.tools:
+                    continue  # nothing tells that it is not half a name
                 landing = self._try_end(rule, skip_blank(self.buffer, at) if constant.core else at, final, here)
                 if landing is WAIT:
                     more = True
@@ -411,7 +448,7 @@ class Lookahead:
                 end, trail = constant.match_core(self.buffer, core, final), constant.trail
             if end == NO and final and rule.targets == (GAP,) and sign and constant.match_exactly(self.buffer, at, False) == MORE:
                 # The output ends inside of what ends the call.
-                return Landing(len(self.buffer), self.plan.behind(rule, TURN, True), here.rule, steps=here.steps)
+                half = half or Landing(len(self.buffer), self.plan.behind(rule, TURN, True), here.rule, steps=here.steps)
             if end == MORE:
                 more = True
             if end < 0:
@@ -426,7 +463,14 @@ class Lookahead:
                 more = True
             elif landing is not None:
                 return WAIT if more else landing
-        return WAIT if more else None
+        return WAIT if more else half
+
+    def _read_numbered(self, here: Landing, name: str, at: int) -> Iterable[Step]:
+        """Return the id that a name makes in one word with what numbers the calls."""
+        if any(len(rule.parts) > 1 and _JOINT.fullmatch(rule.parts[0]) for rule in here.spot.rules):
+            found = _NUMBERED.search(self.buffer, max(at - len(name) - SHORT, 0))
+            return [Step("id", found[0])] if found and found.end(1) == at else ()
+        return ()
 
     def _prefer_fitting(self, rules: tuple[Rule, ...], here: Landing, key: str) -> Iterable[Rule]:
         """Put what leads to values that the tool's schema does not allow for a key behind the rest."""

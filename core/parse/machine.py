@@ -141,7 +141,8 @@ class Machine(ValueReader):
         cut = self.at
         self.buffer = self.buffer[cut:]
         self.gone += cut
-        self.at, self.scan, self.doubt = 0, max(self.scan - cut, 0), max(self.doubt - cut, -1)
+        self.at, self.scan, self.began = 0, max(self.scan - cut, 0), self.began - cut
+        self.doubt = max(self.doubt - cut, -1)
 
     def settle(self) -> None:
         """Take what has come of the beginning of a turn for all of it: the prompt has written that, and the model goes on."""
@@ -150,6 +151,8 @@ class Machine(ValueReader):
             if isinstance(landing, Landing) and landing.rule.constant.core and landing.spot.kind != "end":
                 self._apply(landing, self.at)
                 self._run_safely(False)
+        if self.spot.kind in ("content", "reasoning") and self.buffer[self.at :].isspace():
+            self.at = self.scan = len(self.buffer)
 
     def _run_safely(self, final: bool) -> None:
         """Read on; a fault of the parser's own must not end a generation: then the rest is text."""
@@ -262,6 +265,8 @@ class Machine(ValueReader):
         if final and self.at >= len(self.buffer):
             self.behind = False
             return
+        if self._read_again():
+            return
         self._note("call ended early", self.at)
         self._close_call(complete=bool(call and call.complete))
         self.spot = self.plan.spot(TURN, (GAP,), self.may_call)
@@ -295,7 +300,8 @@ class Machine(ValueReader):
             self.spot = self.plan.spot(TURN, landing.spot.nodes, self.may_call, True)
         self.at = self.scan = landing.end
         self.trail = landing.trail
-        self.fresh = landing.spot.kind in ("content", "reasoning")
+        begins = self.fresh or bool(landing.rule.constant.core or landing.steps)  # else it is the same text that goes on
+        self.fresh = begins and landing.spot.kind in ("content", "reasoning")
         if landing.spot.kind == "value":
             self._begin_value()
 
@@ -413,9 +419,11 @@ class Machine(ValueReader):
                 self.writer.call = None
                 self.writer.text("content", rest)
             else:
-                if self.spot.kind == "value" and not self.behind and self.lexer is None:
-                    self._cut_value()
-                self._close_call(complete=False)
+                complete = self.spot.kind == "value" and not self.behind and self.lexer is None and self._cut_value()
+                if self.mending:
+                    self.scan = len(self.buffer)
+                    self._flush_json()
+                self._close_call(complete)
         elif self.fresh and (not rest or rest.isspace()):
             if not self.writer.wrote:
                 self._emit(rest)

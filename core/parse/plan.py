@@ -10,11 +10,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from ..format import Edge, Graph, Node, Start, TurnGraph
+from ..format import Edge, Graph, Node, Start, Text, TurnGraph
 from ..format.cut import find_boundaries
+from ..format.view import find_header
 from .constants import is_firm, is_marked
-from .landmarks import FIELDS, SHORT_FIELDS, TURN, read_parts, write_parts
-from .relaxed import AFTER, GAP, SHAPE, Relaxations
+from .headers import find_headers
+from .landmarks import FIELDS, SHORT_FIELDS, TURN, is_delimited, is_quoted, read_parts, write_parts
+from .relaxed import AFTER, END, GAP, SHAPE, Relaxations
 from .rules import Rule, Spot, sort_rules
 
 BEHIND = -2
@@ -23,7 +25,7 @@ BEHIND = -2
 OPEN_REASONING = "call in open reasoning"
 LATE_END = "late end of reasoning"
 
-_END = Node("end", "end")
+HEADER = Node("header", "content")
 
 
 class Plan(Relaxations):
@@ -32,6 +34,7 @@ class Plan(Relaxations):
     def __init__(self, graph: TurnGraph, recover: bool = True) -> None:
         super().__init__(graph)
         self._recover = recover
+        self.headers = find_headers(self) if recover and self.calls else None
         self._spots: dict[tuple[str, tuple[Node, ...], bool, bool], Spot] = {}
         self._starts: dict[tuple[int, bool], Spot] = {}
 
@@ -64,7 +67,8 @@ class Plan(Relaxations):
         start = self.graph.starts[number] if number >= 0 else Start("")
         opened = any(is_marked(text) and start.prompt.endswith(text) for text, _ in self.openers)
         rules = [replace(self._make_rule(TURN, edge), marked=opened and not edge.text) for edge in start.edges]
-        rules += self._list_end_rules() + self._list_opened_reasoning()
+        rules += self._list_end_rules() + self._list_opened_reasoning() + self._list_loose_headers(("",))
+        rules += self._list_repeated_headers(start.prompt, rules)
         if all(rule.kind != "reasoning" or rule.constant.core for rule in rules):
             rules += self._list_orphan_ends()
         return Spot(TURN, (Node("start", "start"),), self._sort(rules, calls))
@@ -116,31 +120,32 @@ class Plan(Relaxations):
         if node.kind in FIELDS:
             return self._close_call(node, edges, certain)
         ends = [edge for edge in edges if self.nodes[TURN, edge.target].kind == "end"]
-        rules = [rule for edge in ends for rule in self._list_cut_ends(write_parts(edge))]
+        barred = {char for _, char in node.codec.escapes} if isinstance(node.codec, Text) else set()
+        rules = [rule for edge in ends for rule in self._list_cut_ends(write_parts(edge), edge.text[:1] in barred)]
         rules += [self._make_rule(graph, edge) for edge in edges if edge not in ends]
         if node.kind in ("content", "reasoning"):
             rules += self._list_end_rules()
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING)
+            rules += self._list_loose_headers(self._list_inner_headers())
         if node.kind == "reasoning":
             rules += self._list_reasoning_ends() + self._list_opened_reasoning()
         if node.kind == "content":
-            rules += self._list_shape_rules() + self._list_orphan_ends() + self._list_empty_sections(node)
+            rules += self._list_shape_rules() + self._list_orphan_ends() + self._list_empty_sections(node) + self._list_stray_ends()
         return rules
 
     def _close_call(self, node: Node, edges: list[Edge] | tuple[Edge, ...], certain: bool) -> list[Rule]:
         """Return the rules behind a field of a call: edges within it, and what ends it."""
         close = self.closes[node.name]
-        rules = [self._make_rule(TURN, edge) for edge in edges if not self._is_leaving(edge)]
-        if close is None or any(write_parts(edge).startswith(close) for edge in edges if not self._is_leaving(edge)):
+        rules = [self._make_rule(TURN, edge) for edge in edges if not self.is_leaving(edge)]
+        rules += [Rule(read_parts(text), (END,)) for text in self.list_bare_ends(node) if self._tells_end(node, text)]
+        if close is None or any(write_parts(edge).startswith(close) for edge in edges if not self.is_leaving(edge)):
             # Where what goes on in the call begins as its end does, all of the end has to be there.
             for edge in edges:
-                if not self._is_leaving(edge):
+                if not self.is_leaving(edge):
                     continue
                 if self.nodes[TURN, edge.target].kind == "end":
                     text = write_parts(edge)
                     rules += self._list_cut_ends(text, True)
-                    blank = [text[: text.index(stop)] for stop in self.stops if stop in text and node.kind in SHORT_FIELDS]
-                    rules += [Rule(read_parts(cut), (_END,)) for cut in blank if cut.isspace()]
                 else:
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
         rules += self._list_skips(node)
@@ -150,6 +155,17 @@ class Plan(Relaxations):
         rules += self._list_short_closes(node, close, certain) + self._list_bodies(node, close)
         return rules + self._list_value_ends(node)
 
+    def list_bare_ends(self, node: Node) -> list[str]:
+        """Return what is behind a field at the end of a turn that a server has cut off."""
+        texts = [write_parts(edge) for edge in self._edges[TURN].get(node.name, ()) if self.nodes[TURN, edge.target].kind == "end"]
+        cuts = {text[: text.index(stop)] for text in texts for stop in self.stops if stop in text}
+        return sorted(cuts | {text.removesuffix(self.turn_end) for text in texts if self.turn_end.strip()})
+
+    @staticmethod
+    def _tells_end(node: Node, behind: str) -> bool:
+        """Whether a field tells where it ends, if not more than a text stands behind it."""
+        return is_quoted(node) or (not behind.strip() and (node.kind in SHORT_FIELDS or is_delimited(node)))
+
     def _list_rules_behind(self, node: Node) -> list[Rule]:
         rules: list[Rule] = []
         rules += self._list_close_ends("" if node is SHAPE else "fresh")
@@ -157,11 +173,11 @@ class Plan(Relaxations):
             for source, close in self.closes.items():
                 for edge in self._edges[TURN].get(source, ()) if close is not None else ():
                     target = self.nodes[TURN, edge.target]
-                    if not self._is_leaving(edge) or close is None:
+                    if not self.is_leaving(edge) or close is None:
                         continue
                     rest = write_parts(edge)[len(close) :]
                     if target.kind == "end":
-                        rules += [Rule(read_parts(rest), (_END,), cut=True), Rule(read_parts(rest), (AFTER,))]
+                        rules += [Rule(read_parts(rest), (END,), cut=True), Rule(read_parts(rest), (AFTER,))]
                     else:
                         rules.append(rule := Rule(read_parts(rest), (target,), edge.opens_call))
                         if edge.opens_call and rest.strip() and not rule.constant.firm:
@@ -170,7 +186,18 @@ class Plan(Relaxations):
                 rules.append(Rule(read_parts(self.section_close), (AFTER,)))
                 rules += self._list_short_sections()
         rules += self._list_loose_openers("") + self._list_shape_rules() + self._list_empty_sections(AFTER)
-        return rules + self._list_end_rules()
+        return rules + self._list_end_rules() + self._list_loose_headers(self._list_inner_headers())
+
+    def _list_inner_headers(self) -> list[str]:
+        """Return what leads to a further message of a turn, up to where its header says what it is."""
+        begun = find_header(self.graph) if self.headers else ""
+        texts = [write_parts(edge) for edge in self.graph.turn.edges]
+        return sorted({text[: text.index(begun) + len(begun)] for text in texts if begun.strip() and begun in text} | {begun})
+
+    def _list_loose_headers(self, leads: Iterable[str]) -> list[Rule]:
+        """Return what begins a header whose parts may stand in any order."""
+        texts = [lead + first for lead in leads for first in (self.headers.firsts if self.headers else ())]
+        return [Rule(read_parts(text), (HEADER,), recovery="header in another order", guard="header") for text in texts]
 
     def _list_end_rules(self) -> list[Rule]:
         """Return what ends a turn, wherever text may stand."""
@@ -183,13 +210,18 @@ class Plan(Relaxations):
         With ``anywhere`` a beginning need not be a mark: behind a call nothing else is expected.
         """
         shared = len(self.turn_end) if self.turn_end and text.endswith(self.turn_end) else len(text)
-        places = [place for place in find_boundaries(text) if len(text) - shared <= place < len(text)]
+        places = [place for place in find_boundaries(text) if len(text) - shared <= place < len(text) and _is_cut_at(text, place)]
         cut = [beginning for place in places if is_firm(beginning := text[:place].rstrip()) or anywhere]
         cut += [text[: text.index(stop)].rstrip() for stop in self.stops if stop in text]
-        return [Rule(read_parts(beginning), (_END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
+        return [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
 
     def _ends_text(self, edge: Edge) -> bool:
         return self.nodes[TURN, edge.target].kind == "end" and self.nodes[TURN, edge.source].kind == "content"
+
+
+def _is_cut_at(text: str, place: int) -> bool:
+    """Whether what stands at a place may be what a server stops at and cuts off: a mark or a line, but no word amid a sentence."""
+    return text[place - 1 : place] == "\n" or not text[place:].lstrip()[:1].isalnum()
 
 
 @lru_cache(maxsize=64)

@@ -7,6 +7,7 @@ in every spot; see :mod:`.plan`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ..format import Node, Text
 from ..format.cut import find_boundaries
@@ -16,6 +17,7 @@ from .rules import Guard, Rule
 
 GAP = Node("behind a call", "content")
 AFTER = Node("behind all calls", "content")
+END = Node("end", "end")
 SHAPE = Node("behind calls by their shape", "content")
 
 
@@ -30,8 +32,16 @@ class Relaxations(Landmarks):
     def _list_opened_reasoning(self) -> list[Rule]:
         """Return what opens reasoning, for models that open it though a prompt has opened or closed it."""
         nodes = self.list_nodes("reasoning")
-        texts = [self.reasoning_start + "\n"] if is_firm(self.reasoning_start) and nodes else []
+        start = self.reasoning_start
+        halves = [start[:place] for place in find_boundaries(start) if is_marked(start[:place])]
+        texts = [half + start + "\n" for half in ("", *sorted(halves))] if is_firm(start) and nodes else []
         return [Rule(read_parts(text), nodes, recovery="reasoning opened again", guard="fresh") for text in texts]
+
+    def _list_repeated_headers(self, prompt: str, rules: Iterable[Rule]) -> list[Rule]:
+        """Return what a turn begins with behind what the prompt has written already, for models that write it again."""
+        ends = [text for place in find_boundaries(prompt) if is_marked(text := prompt[place:].lstrip()) and text[0] in "<[{"]
+        pairs = [(end, rule) for end in sorted(set(ends)) for rule in rules if rule.targets and not rule.recovery]
+        return [replace(rule, parts=(end + rule.parts[0], *rule.parts[1:]), recovery="header doubled") for end, rule in pairs]
 
     def _list_orphan_ends(self) -> list[Rule]:
         """Return what ends reasoning, where there was none; signs without a word stand in any text."""
@@ -39,13 +49,29 @@ class Relaxations(Landmarks):
         ends = [text for text in self.reasoning_ends if any(map(str.isalnum, text))]
         return [Rule(read_parts(text), nodes, recovery="end of reasoning doubled", guard="fresh") for text in ends]
 
+    def _list_stray_ends(self) -> list[Rule]:
+        """Return marks of reasoning without any, which models leave behind an answer."""
+        ends = [text for text in self.reasoning_ends if is_marked(text)]
+        empty = [f"{self.reasoning_start}\n{text}" for text in ends if self.reasoning_start]
+        texts = [*ends, *empty, *(f"{one}\n{two}" for one in empty for two in ends)]
+        return [Rule(read_parts(text), (END,), recovery="stray end of reasoning") for text in texts]
+
     def _list_reasoning_ends(self) -> list[Rule]:
+        """Return what ends reasoning, alone and with what begins a turn without any."""
         content = self.list_nodes("content") or (AFTER,)
-        return [Rule(read_parts(close), content, recovery="layout behind reasoning") for close in self.reasoning_ends]
+        rules = [Rule(read_parts(close), content, recovery="layout behind reasoning") for close in self.reasoning_ends]
+        sources = [node.name for node in self.list_nodes("reasoning")]
+        shown = {"reasoning", *(self.nodes[TURN, e.target].kind for source in sources for e in self._edges[TURN].get(source, ()))}
+        for edge in dict.fromkeys(edge for start in self.graph.starts for edge in start.edges):
+            target = self.nodes[TURN, edge.target]
+            if target.kind not in shown and is_marked(edge.text):
+                texts = [close + write_parts(edge) for close in self.reasoning_ends]
+                rules += [Rule(read_parts(t), (target,), edge.opens_call, recovery="layout behind reasoning") for t in texts]
+        return rules
 
     def _list_skipping_closes(self, node: Node) -> list[Rule]:
         """Return the ends of what ends the call behind a field that follows this one, for models that leave that field out."""
-        following = {edge.target for edge in self._edges[TURN].get(node.name, ()) if not self._is_leaving(edge)}
+        following = {edge.target for edge in self._edges[TURN].get(node.name, ()) if not self.is_leaving(edge)}
         closes = {self.closes.get(name) or "" for name in following}
         texts = {close[place:].strip() for close in closes for place in find_boundaries(close) if 0 < place < len(close)}
         missing = "field of a call missing"
@@ -77,7 +103,7 @@ class Relaxations(Landmarks):
             if target.kind == "arguments" and is_marked(text) and not self.envelope.arguments:
                 rules.append(Rule(("",), (target,), recovery="field of a call missing"))
             for behind in self._edges[TURN].get(target.name, ()) if target.kind == "id" else ():
-                if is_marked(text) and is_marked(write_parts(behind)) and not self._is_leaving(behind):
+                if is_marked(text) and is_marked(write_parts(behind)) and not self.is_leaving(behind):
                     field = self.nodes[TURN, behind.target]
                     rules.append(Rule(behind.parts, (field,), recovery="field of a call missing"))
         return rules
@@ -101,7 +127,7 @@ class Relaxations(Landmarks):
         if not is_firm(own) or node.kind != "value" or not isinstance(node.codec, Text):
             return []
         lead = own[: len(own) - len(own.lstrip())]
-        edges = [edge for edge in self._edges[TURN].get(node.name, ()) if not self._is_leaving(edge)]
+        edges = [edge for edge in self._edges[TURN].get(node.name, ()) if not self.is_leaving(edge)]
         ways = [(write_parts(edge)[len(own) :].lstrip(), self.nodes[TURN, edge.target]) for edge in edges]
         rest = (close or "")[len(own) :].lstrip()
         cuts = [rest[:place].rstrip() for place in sorted({*find_boundaries(rest), len(rest)})]

@@ -11,11 +11,12 @@ from ..format import Kind, Node, Text
 from .constants import Constant
 from .units import get_units
 
-Guard = Literal["", "tool", "structure", "ending", "entry", "late", "last", "fresh", "shape", "whole"]
+Guard = Literal["", "tool", "structure", "ending", "entry", "late", "last", "fresh", "shape", "whole", "header"]
 """What must hold for a rule that no render shows: a tool of the request is named (``tool``), structure follows (``structure``),
-structure or the end of the output does (``ending``), nothing visible came before (``fresh``), or JSON with the shape of calls
-follows (``shape``), and nothing after it (``whole``). Three hold only where the text that they end would not end otherwise: an argument of this tool begins that was
-not given yet (``entry``), structure or the end of the output follows (``late``), or nothing more (``last``)."""
+structure or the end of the output does (``ending``), nothing visible came before (``fresh``), JSON with the shape of calls follows
+(``shape``), and nothing else (``whole``), or the mark that ends a header (``header``). Three hold only where the text that they
+end would not end otherwise: an argument of this tool begins that was not given yet (``entry``), structure or the end of the
+output follows (``late``), or nothing more (``last``)."""
 
 LATE: frozenset[Guard] = frozenset(("entry", "late", "last"))
 
@@ -109,10 +110,11 @@ class Spot:
         """
         found = self._narrowed.get(window)
         if found is None:
-            bare = window.lstrip()
-            near = [(rule, text, window if rule.constant.firm or not rule.constant.core else bare) for rule, text in self._firsts]
-            kept = [(rule, len(text) > len(there)) for rule, text, there in near if there.startswith(text) or text.startswith(there)]
-            found = tuple(rule for rule, _ in kept), bool(kept) and all(short for _, short in kept)
+            bare = window.lstrip()[:1]  # data may have other layout
+            begun = {rule for rule, text in self._firsts if window.startswith(text) or text.startswith(window)}
+            kept = [(rule, text) for rule, text in self._firsts if rule in begun or (bare and rule.constant.core.startswith(bare))]
+            short = bool(kept) and all(rule in begun and len(text) > len(window) for rule, text in kept)
+            found = tuple(rule for rule, _ in kept), short
             if len(self._narrowed) >= _WINDOWS:
                 self._narrowed.clear()
             self._narrowed[window] = found

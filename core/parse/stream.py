@@ -113,13 +113,13 @@ def find_start(graph: TurnGraph, prompt: str | None) -> tuple[int, str]:
     starts = graph.starts
     if prompt is None or not starts:
         return (0 if starts else -1), ""
-    fitting = [number for number, start in enumerate(starts) if prompt.endswith(start.prompt)]
+    written = [(number, start.prompt) for number, start in enumerate(starts) if start.prompt]
+    fitting = [(len(text), -number) for number, text in written if prompt.endswith(text)]
     if fitting:
-        return max(fitting, key=lambda number: len(starts[number].prompt)), ""
-    best = max((prompt.rfind(start.prompt), len(start.prompt), -number) for number, start in enumerate(starts))
-    place, size, number = best
-    if place < 0 or not size:
-        return 0, ""
+        return -max(fitting)[1], ""
+    place, size, number = max(((prompt.rfind(text), len(text), -number) for number, text in written), default=(-1, 0, 0))
+    if place < 0:
+        return next((number for number, start in enumerate(starts) if not start.prompt), 0), ""
     return -number, prompt[place + size :]
 
 

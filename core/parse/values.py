@@ -27,6 +27,9 @@ class ValueReader(TextReader):
         self.within: Text | None = None  # the notation in which JSON is written as a text
         self.mending = False  # whether JSON waits for its end to be made valid
         self.passed: list[str] = []  # what was handed on of JSON that may have to be mended
+        self.sent = ""  # what was written of it, where that is not what was handed on
+        self.closer = ""  # the bracket at its end that is also the beginning of what follows
+        self.began = -1  # where the outermost list or object began that is being read
         self.streaming = False  # whether a value is emitted as a string as it comes
         self.schema = UNKNOWN  # that of the innermost list or object
 
@@ -44,6 +47,7 @@ class ValueReader(TextReader):
         """Write what stands before a value, and choose how to read it."""
         writer, call = self.writer, self.writer.call
         assert call
+        writer.trace = writer.trace if self.frames else None
         if not self.frames and not call.levels:
             writer.open_container("{}")
         if call.keys:
@@ -80,6 +84,8 @@ class ValueReader(TextReader):
     def _enter(self, node: Node, schema: Schema) -> None:
         assert isinstance(node.codec, Insides)
         key = self.writer.call.key if self.writer.call else ""
+        if not self.frames:
+            self.began, self.writer.trace = self.at, []
         self.frames.append(Frame(self.plan.spot(self.spot.graph, (node,), self.may_call), self.schema, key))
         self.schema = schema
         self.writer.open_container("[]" if node.type == "array" else "{}")
@@ -150,6 +156,26 @@ class ValueReader(TextReader):
             rules += tuple(replace(rule, recovery=rule.recovery or "quotes on one side") for rule in quoted if rule not in rules)
         return Spot(self.spot.graph, (node, *self.spot.nodes), rules)
 
+    def _read_again(self) -> bool:
+        """Read a list or an object as JSON whose inside is not as the format writes it; what was written of it is its beginning."""
+        call = self.writer.call
+        if not (self.policy.recover and self.frames and self.began >= 0 and call):
+            return False
+        base, self.sent = self.frames[0], "".join(self.writer.trace or ())
+        brackets = "[]" if base.spot.nodes[0].type == "array" else "{}"
+        within = self.buffer.startswith(brackets[0], self.began)
+        text = ("" if within else brackets[0]) + self.buffer[self.began : self.at]
+        if not text.startswith(brackets[0]) or not self.sent:
+            return False
+        self._note("value in other notation", self.began)
+        self.closer, self.passed, self.mending = "" if within else brackets[1], [] if within else [brackets[0]], True
+        self.spot, self.schema, self.behind = base.spot, base.schema, False
+        del self.frames[:], call.levels[1:]
+        self.lexer = JsonLexer(mends=True)
+        self.lexer.scan("".join(self.passed), 0)
+        self.at = self.scan = self.began
+        return True
+
     # JSON ----------------------------------------------------------------------------------------------------------------
 
     def _start_json(self, foreign: bool = False) -> bool:
@@ -158,6 +184,7 @@ class ValueReader(TextReader):
         if at >= len(self.buffer):
             return False
         self.at = self.scan = at
+        # What a template writes as a value of its own is mended here, whatever it is; arguments that are JSON are the client's.
         self.lexer = JsonLexer(mends=self.policy.repair or foreign or (self.policy.recover and self.spot.kind == "value"))
         self.mending, self.passed = foreign, []
         codecs = [node.codec for node in self.spot.nodes if isinstance(node.codec, Json)]
@@ -227,7 +254,7 @@ class ValueReader(TextReader):
         assert self.lexer
         if not self.mending:
             self._note("arguments that are no JSON", self.lexer.place)
-            self.mending = self.policy.repair or self.spot.kind == "value"  # the object around a value is ours, and to be JSON
+            self.mending = self.lexer.mends
         self.scan = self.lexer.skip(self.buffer)
         self._pass_json(self.scan)
 
@@ -235,13 +262,14 @@ class ValueReader(TextReader):
         """Hand on what waited to be mended, valid if it can be."""
         if self.mending:
             self.mending = False
-            sent, held = "".join(self.passed), self.buffer[self.at : self.scan]
-            mended = repair(sent + held)
-            text = mended[len(sent) :] if mended is not None and mended.startswith(sent) else held
+            passed, held = "".join(self.passed), self.buffer[self.at : self.scan]
+            mended, sent = repair(passed + held), self.sent or passed
+            text = next((whole[len(sent) :] for whole in (mended, passed + held) if whole and whole.startswith(sent)), held)
             if mended is None and not sent and self.spot.kind == "value":
                 text = encode_basestring(held)
             self.writer.arguments(text)
-            self.at = self.scan
+            self.at = self.scan = self.scan - len(self.closer)
+            self.sent = self.closer = ""
 
     def _end_json(self) -> None:
         self._flush_json()
@@ -274,18 +302,24 @@ class ValueReader(TextReader):
 
     # The end of the output -----------------------------------------------------------------------------------------------
 
-    def _cut_value(self) -> None:
-        """End a value in which the output stops: what may be the beginning of structure is no part of it."""
+    def _cut_value(self) -> bool:
+        """End a value in which the output stops: what may be the beginning of structure is no part of it.
+
+        Returns whether the call ends there, too: where nothing but the end of the turn stands behind the text.
+        """
         end, whole = self._find_half_end()
         if not any(node.type == "string" for node in self.spot.nodes):
-            return
+            return False
+        bare = [text for node in self.spot.nodes for text in self.plan.list_bare_ends(node)] if not self.frames else []
+        over = not all(text.strip() for text in bare) and not whole
         if self.holding:
-            if whole:
+            if whole or over:
                 self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.wanted, self.policy.recover))
-            return
+            return over
         self._emit(get_units(self.spot.codec).decode(self.buffer[self.at : end]))
-        if whole:
+        if whole or over:
             self.writer.arguments('"')
+        return over
 
     def _find_half_end(self) -> tuple[int, bool]:
         """Return where the value ends before a beginning of structure, and whether what ends all values is there."""

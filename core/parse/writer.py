@@ -33,7 +33,7 @@ class Call:
 class Writer:
     """Collects deltas; neighbouring pieces of one kind become one."""
 
-    __slots__ = ("_kind", "_pieces", "call", "calls", "deltas", "incomplete", "wrote")
+    __slots__ = ("_kind", "_pieces", "call", "calls", "deltas", "incomplete", "trace", "wrote")
 
     def __init__(self) -> None:
         self.deltas: list[Delta] = []
@@ -43,6 +43,7 @@ class Writer:
         self.calls = 0
         self.incomplete: set[int] = set()
         self.wrote = False
+        self.trace: list[str] | None = None  # what is written of a list or an object
 
     def take(self) -> list[Delta]:
         """Return what was emitted since the last time."""
@@ -96,6 +97,8 @@ class Writer:
         """Emit a piece of the JSON of a call's arguments."""
         call = self.call
         assert call
+        if self.trace is not None:
+            self.trace.append(text)
         if call.sent:
             self._pieces.append(text)
         else:

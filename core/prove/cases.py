@@ -108,10 +108,12 @@ class Drawer:
         values = [self.word(), self.choose.randrange(2, 900), self.text(PLAIN_TEXTS), self.choose.random() < 0.5]
         return self.strings(values[: self.choose.randrange(1, 4)])
 
-    def calls(self, shape: Shape, arguments: Sequence[dict[str, Any]]) -> tuple[Call, ...]:
-        """Return a call for each object of arguments."""
+    def calls(self, shape: Shape, arguments: Sequence[dict[str, Any]], alike: bool = False) -> tuple[Call, ...]:
+        """Return a call for each object of arguments, all of them ``alike`` in the tool that they call."""
         names = self.names(_NAMES, len(arguments))
-        if len(names) > 2 and self.choose.random() < 0.5:
+        if alike:
+            names = names[:1] * len(names)
+        elif len(names) > 2 and self.choose.random() < 0.5:
             names[1] = names[0]
             arguments = [*arguments[:1], {**arguments[0]}, *arguments[2:]]
         ids = [f"functions.{name}:{n}" if shape.named_ids else self.id() for n, name in enumerate(names)]
@@ -152,6 +154,8 @@ def _draw_calls(drawer: Drawer, shape: Shape, thorough: bool) -> Iterator[Case]:
         groups += [[drawer.simple(), {}, drawer.rename(TYPED[3])], [{}, {}], [{}, drawer.simple(), drawer.simple(), {}]]
     for arguments in groups:
         yield Case("tools", Question(None, None, drawer.calls(shape, arguments)), shape)
+    arguments = [drawer.simple(), drawer.simple(), {}]
+    yield Case("tools", Question(None, None, drawer.calls(shape, arguments, alike=True)), shape)
 
 
 def _draw_mixed(drawer: Drawer, shape: Shape, switches: Switches) -> Iterator[Case]:

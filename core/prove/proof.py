@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..ask.oracle import Oracle, Turn
+from ..ask.oracle import Oracle, Prompt, Turn
 from ..ask.pieces import list_tokens
-from ..ask.question import Call, Question, build_tools
+from ..ask.question import Call, Question, Switches, build_tools
 from ..derive.driver import Derivation
 from ..errors import BudgetError
 from ..format import Counterexample, Start, TurnGraph, Verdict
 from ..schema import find_type
 from .cases import Case, draw_cases
-from .message import Message, compare, find_expected, squash, write_message
+from .message import Message, compare, find_expected, list_ways, squash, write_message
 
 Tools = Sequence[Mapping[str, Any]]
 Read = Callable[[str, "Tools | None", str], Mapping[str, Any]]
@@ -107,8 +107,19 @@ def _render_behind(oracle: Oracle, graph: TurnGraph, case: Case) -> tuple[Turn, 
     Where the prompt ends as a turn does before reasoning, a model goes on with reasoning; where it ends as a turn with
     reasoning does before what follows, with that.
     """
-    asked, turn = oracle.ask_prompt(case.question, case.shape), oracle.ask_turn(case.question, case.shape)
+    asked = oracle.ask_prompt(case.question, case.shape)
+    found = (_find_behind(oracle, graph, case, asked, switches) for switches in (case.question.switches, ()))
+    return next(filter(None, found), None)
+
+
+def _find_behind(
+    oracle: Oracle, graph: TurnGraph, case: Case, asked: Prompt | None, switches: Switches
+) -> tuple[Turn, str, bool] | None:
+    """Do so with the turn as it is rendered under some switches: those of the prompt may leave reasoning out."""
+    turn = oracle.ask_turn(replace(case.question, switches=switches), case.shape)
     reasoning, content = case.question.reasoning or "", case.question.content or ""
+    if turn is not None:
+        reasoning, content = (next((way for way in list_ways(value) if way in turn.text), value) for value in (reasoning, content))
     if asked is None or turn is None or not 0 <= turn.text.find(reasoning) < turn.text.rfind(content):
         return None
     text = _cut_end(turn.text, graph, case.question)

@@ -113,7 +113,7 @@ def _find_name(members: Mapping[str, _Member], tools: ToolSet | None, envelope: 
 
     def names(key: str) -> bool:
         value = members[key].value if key in members else None
-        return isinstance(value, str) and (tools is None or value in tools)
+        return isinstance(value, str) and value != "" and (tools is None or value in tools)
 
     if envelope.name and names(envelope.name):
         return envelope.name

@@ -29,11 +29,11 @@ Typical use::
 
 from __future__ import annotations
 
+from ..describe.report import report_format, warn_of_doubts
 from .counters import COUNTERS, Counters, publish_counters
 from .formats import Formats
 from .policy import make_parser
 from .reader import OutputReader, State, find_state
-from .report import report_format, warn_of_doubts
 from .special import SpecialTokens, cut_at_special, list_special_tokens
 from .split import SplitReader
 from .tools import ToolChoice, describe_tools

@@ -34,6 +34,7 @@ class Analyst:
     def __init__(self) -> None:
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._number = 0  # that of the last task
         atexit.register(self._stop)
 
     def start(self) -> None:
@@ -48,8 +49,9 @@ class Analyst:
         """
         if len(source) > LONGEST:
             raise BudgetError(f"it has {len(source)} characters, and {LONGEST} are allowed")
-        task = {"source": source, "special_tokens": dict(special_tokens), "seconds": seconds}
         with self._lock:
+            self._number += 1
+            task = {"number": self._number, "source": source, "special_tokens": dict(special_tokens), "seconds": seconds}
             try:
                 answer = self._ask(json.dumps(task).encode() + b"\n", monotonic() + seconds + _WAIT)
             except (OSError, ValueError) as error:
@@ -91,18 +93,20 @@ class Analyst:
         view = memoryview(task)
         while view:
             view = view[process.stdin.write(view) :]
-        found = bytearray()
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
-            while not found.endswith(b"\n"):
+            found = b""
+            while True:
                 if not selector.select(max(0.0, deadline - monotonic())):
                     raise TimeoutError("it does not answer")
                 piece = os.read(process.stdout.fileno(), 1 << 16)
                 if not piece:
                     raise ConnectionError("it has ended")
-                found += piece
-        answer: dict[str, Any] = json.loads(found)
-        return answer
+                *lines, found = (found + piece).split(b"\n")
+                for line in lines:
+                    answer: dict[str, Any] = json.loads(line)
+                    if answer["number"] == self._number:  # a fork that is ended as it answers leaves a second answer behind
+                        return answer
 
 
 ANALYST = Analyst()

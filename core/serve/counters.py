@@ -67,7 +67,4 @@ class Counters:
 COUNTERS = Counters()
 """The counters of this process."""
 
-
-def publish_counters() -> bool:
-    """Publish :data:`COUNTERS`; see :meth:`Counters.publish`."""
-    return COUNTERS.publish()
+publish_counters = COUNTERS.publish

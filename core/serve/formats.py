@@ -20,6 +20,7 @@ from typing import Any
 from ..analysis import analyze
 from ..ask.budget import Budget
 from ..ask.renderer import Renderer, load_renderer
+from ..describe.report import report_format, warn_of_doubts
 from ..errors import AutoparserError, BudgetError, FormatError, MissingTemplateError
 from ..export.certificate import FILE_NAME, load_certificate
 from ..format import ChatFormat
@@ -27,7 +28,6 @@ from ..teach.lesson import load_environment_lessons
 from .apart import ANALYST
 from .counters import COUNTERS, Counters
 from .policy import check_policy
-from .report import report_format, warn_of_doubts
 
 _LOG = logging.getLogger(__name__)
 
@@ -57,13 +57,11 @@ class Formats:
         self,
         log: logging.Logger = _LOG,
         *,
-        seconds: float = SECONDS,
         capacity: int = CAPACITY,
         counters: Counters = COUNTERS,
         apart: Callable[[str, Mapping[str, str], float], ChatFormat] | None = None,
     ) -> None:
         self._log = log
-        self._seconds = seconds
         self._capacity = capacity
         self._counters = counters
         self._apart = apart or ANALYST.analyse
@@ -181,7 +179,7 @@ class Formats:
             if monotonic() > deadline:
                 raise BudgetError("it had to wait too long for other templates")
             self._counters.add("analyses")
-            format = self._apart(source, special_tokens, self._seconds)
+            format = self._apart(source, special_tokens, SECONDS)
             self._log.info("%s", report_format(format, "a request's chat template", perf_counter() - start))
         except Exception as error:
             keep = not isinstance(error, BudgetError)  # the machine may only have been busy

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from typing import Any
 
 from chat_autoparser import BudgetError, analyze, load_renderer
 from chat_autoparser.ask.budget import Budget
@@ -27,11 +28,12 @@ def main() -> None:
     with contextlib.suppress(OSError):
         os.nice(_PATIENT)
     for line in sys.stdin.buffer:
+        task = json.loads(line)
         child = os.fork()
         if not child:
-            os._exit(_work(line))
-        if not _wait(child, json.loads(line)["seconds"] * _WAITS):
-            _answer({"error": "it takes too much time or memory", "bounds": True})
+            os._exit(_work(task))
+        if not _wait(child, task["seconds"] * _WAITS):
+            _answer(task, {"error": "it takes too much time or memory", "bounds": True})
 
 
 def _wait(child: int, seconds: float) -> bool:
@@ -46,8 +48,7 @@ def _wait(child: int, seconds: float) -> bool:
         time.sleep(_POLL)
 
 
-def _work(line: bytes) -> int:
-    task = json.loads(line)
+def _work(task: dict[str, Any]) -> int:
     _bound(task["seconds"])
     budget = Budget(seconds=task["seconds"] * _WAITS, render_seconds=task["seconds"])
     answer: dict[str, object]
@@ -58,12 +59,12 @@ def _work(line: bytes) -> int:
         return 1
     except Exception as error:
         answer = {"error": str(error) or type(error).__name__, "bounds": isinstance(error, BudgetError)}
-    _answer(answer)
+    _answer(task, answer)
     return 0
 
 
-def _answer(answer: dict[str, object]) -> None:
-    sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
+def _answer(task: dict[str, Any], answer: dict[str, object]) -> None:
+    sys.stdout.buffer.write(json.dumps({"number": task["number"], **answer}).encode() + b"\n")
     sys.stdout.buffer.flush()
 
 

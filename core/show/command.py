@@ -379,7 +379,3 @@ _ACTIONS = {
     "doctor": examine_model,
     "certify": certify,
 }
-
-
-if __name__ == "__main__":
-    sys.exit(main())

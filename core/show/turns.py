@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +13,7 @@ from ..ask.question import Call, Question, Switches
 from ..ask.renderer import Renderer
 from ..constrain import write_turn
 from ..constrain.example import CONTENT, REASONING
-from ..converse.author import Author, make_calls, make_message
+from ..converse.author import Author, make_calls, make_message, read_switches
 from ..errors import ConstraintError
 from ..format import ChatFormat, Start
 
@@ -89,7 +88,7 @@ def list_turns(renderer: Renderer | None, format: ChatFormat) -> list[KnownTurn]
     for start in starts:
         for reasoning, content, count in product((REASONING, None), (CONTENT, None), (2, 1, 0) if format.tools else (0,)):
             calls = make_calls(count, format.asking.named_ids)
-            question = Question(reasoning, content, calls, _read_switches(start.switches), tools=bool(count))
+            question = Question(reasoning, content, calls, read_switches(start.switches), tools=bool(count))
             if reasoning or content or count:
                 turn = _write(author, question) if author else _walk(format, start, question)
                 found.update({(turn.prompt, turn.text): turn} if turn and (turn.prompt, turn.text) not in found else {})
@@ -104,10 +103,6 @@ def _walk(format: ChatFormat, start: Start, question: Question) -> KnownTurn | N
     stop = max((stop for stop in format.stops if text.endswith(stop)), key=len, default="")
     fields = question.reasoning, question.content, question.calls
     return KnownTurn(start.prompt, start.prompt, text.removesuffix(stop), stop, *fields, (), {}, (), question.switches)
-
-
-def _read_switches(switches: tuple[tuple[str, str], ...]) -> Switches:
-    return tuple((name, ast.literal_eval(value)) for name, value in switches)
 
 
 def _write(author: Author, question: Question) -> KnownTurn | None:

@@ -61,6 +61,7 @@ def two_processes(engine: Engine) -> None:
         pytest.skip(f"{engine.name} serves its API from one process")
 
 
+@pytest.mark.more  # one more start of a real server
 @pytest.mark.usefixtures("two_processes")
 @pytest.mark.parametrize("real", [DOUBLED], indirect=True)
 def test_both_of_two_processes_read_calls(real: Served) -> None:

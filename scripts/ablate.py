@@ -1,0 +1,218 @@
+"""What of the code earns its place: one rule is taken out at a time, and a fixed sample tells whether anything is read worse.
+
+    python scripts/ablate.py core/derive core/parse/look.py              # prints what could be deleted
+    python scripts/ablate.py core --unused                               # only the lines that nothing runs
+    python scripts/ablate.py core/show --tests tests/test_show_*.py      # tests as well as turns of templates
+
+A rule is a branch that is taken or left, an operand of `and` or `or`, a condition of a comprehension, a call for its effect, or an
+entry of a table. It is tried on items of the sample (real templates, drawn formats, tests) that run its line, the quick ones first,
+until one is worse: a turn, a test or a proof less. Rules that are not missed are printed, with `=` where no format changes without
+them, else `~`: places to look at, and no verdict, for a rule may serve what the sample does not hold, or speed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import io
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+import pytest
+from corpus import REPOSITORY, Source, load_corpus
+from invent import draw
+from invent.turns import Speaker, make_turns
+from judge import find_fault
+from rendering import BOS, EOS
+from turns import Turn, build_turns
+
+Place = tuple[str, int]  # a file and a line
+Rule = tuple[str, Any, Any, Callable[..., Any], Any]  # words, what is taken out, what runs if it matters, and how it is done
+
+
+class Item(NamedTuple):
+    name: str
+    source: str = ""  # of a template; a test, or a file of tests, has none
+    turns: tuple[Turn, ...] = ()
+
+
+class Result(NamedTuple):
+    item: Item
+    right: set[Any]
+    seconds: float
+    format: str = ""
+    ran: frozenset[Place] = frozenset()
+
+
+def list_rules(tree: ast.AST) -> Iterator[Rule]:
+    """List what can be taken out of a module, always in the same order."""
+    types = [getattr(node, name, None) for node in ast.walk(tree) for name in ("annotation", "returns", "slice")]
+    skipped = {inner for node in types if isinstance(node, ast.AST) for inner in ast.walk(node)}
+    for node in (node for node in ast.walk(tree) if node not in skipped):
+        blocks: list[Any] = [getattr(node, name, None) for name in ("body", "orelse", "finalbody")]
+        for block in filter(lambda block: isinstance(block, list), blocks):
+            for number, inner in enumerate(block):
+                if isinstance(inner, ast.AugAssign) or (isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call)):
+                    yield "drop", inner, inner, block.__setitem__, (number, ast.copy_location(ast.Pass(), inner))
+        if isinstance(node, (ast.If, ast.IfExp)):
+            body = node.body[0] if isinstance(node, ast.If) else node.body
+            for words, place in (("never", body), ("always", node)):
+                test = ast.copy_location(ast.Constant(words == "always"), node.test)
+                yield words, node.test, place, partial(setattr, node), ("test", test)
+        elif isinstance(node, ast.BoolOp):
+            for number, inner in enumerate(node.values):
+                yield "without", inner, inner, node.values.__setitem__, (number, node.values[number - 1 if number else 1])
+        elif isinstance(node, ast.comprehension):
+            for inner in node.ifs:
+                yield "without", inner, inner, node.ifs.remove, (inner,)
+        elif isinstance(node, (ast.Tuple, ast.List, ast.Set)) and not isinstance(getattr(node, "ctx", None), ast.Store):
+            for inner in node.elts if len(node.elts) > 1 else ():
+                yield "entry", inner, inner, node.elts.remove, (inner,)
+        elif isinstance(node, ast.Dict) and len(node.values) > 1:
+            for number, inner in enumerate(node.values):
+                yield "entry", inner, inner, lambda node, n: (node.keys.pop(n), node.values.pop(n)), (node, number)
+
+
+def run(items: list[Item], begin: Callable[[str], Any] = len) -> list[Result]:
+    """Run a template, or tests, in this process; ``begin`` is told of each."""
+    if not items[0].source:
+        found: dict[str, Result] = {}
+
+        class Plugin:
+            def pytest_runtest_logstart(self, nodeid: str) -> None:
+                begin(nodeid)
+
+            def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+                if report.when == "call" and report.passed:
+                    found[report.nodeid] = Result(Item(report.nodeid), {"passed"}, report.duration)
+
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            pytest.main([*(item.name for item in items), "-q", "-p", "no:cacheprovider"], plugins=[Plugin()])
+        return list(found.values())
+    import chat_autoparser as ca  # here, for it may lack something
+
+    (item,), start = items, time.perf_counter()
+    begin(item.name)
+    format = ca.analyze(item.source, bos_token=BOS, eos_token=EOS)
+    right: set[Any] = {"proven"} if format.verdict.proven else set()
+    for number, turn in enumerate(item.turns):
+        if not turn.unreadable and not find_fault(turn.expected, format.parse(turn.text, tools=turn.tools, prompt=turn.prompt)):
+            right.add(number)
+    return [Result(item, right, time.perf_counter() - start, repr({**format.to_dict(), "verdict": ""}))]
+
+
+def trace(item: Item, files: frozenset[str]) -> list[Result]:
+    """Run an item with everything in place, and note which lines of some files it, or each of its tests, ran."""
+    ran: dict[str, set[Place]] = {"": set()}
+    real = lru_cache(maxsize=None)(os.path.realpath)
+
+    def note(frame: FrameType, event: str, _: Any) -> Any:
+        path = real(frame.f_code.co_filename)
+        if path in files:
+            ran[next(reversed(ran))].add((path, frame.f_lineno))
+        return note if path in files else None
+
+    sys.settrace(note)
+    results = []
+    with contextlib.suppress(Exception):  # a template that is refused
+        results = run([item], lambda name: ran.__setitem__(name, set()))
+    sys.settrace(None)
+    return [result._replace(ran=frozenset(ran[""] | ran[result.item.name])) for result in results if result.right]
+
+
+def try_without(task: tuple[str, int, list[Result]]) -> str:
+    """Take the rule of a number out of a module, and return the first item that is worse for it, or a sign."""
+    path, number, known = task
+    tree = ast.parse(Path(path).read_text("utf-8"))
+    *_, remove, arguments = list(list_rules(tree))[number]
+    remove(*arguments)
+    code, plain = compile(tree, path, "exec"), SourceFileLoader.get_code
+
+    def get_code(loader: SourceFileLoader, name: str) -> CodeType | None:
+        return code if os.path.realpath(loader.path) == path else plain(loader, name)
+
+    SourceFileLoader.get_code = get_code  # type: ignore[method-assign, assignment]
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    tests, sign = [result for result in known if not result.item.source], "="
+    for group in filter(None, [*([result] for result in known if result.item.source), tests]):
+        found = {}
+        with contextlib.suppress(Exception, KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, 10 + 5 * sum(result.seconds for result in group), 1)
+            found = {result.item.name: result for result in run([result.item for result in group])}
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for result in group:
+            if result.item.name not in found or result.right - found[result.item.name].right:
+                return result.item.name
+            sign = sign if found[result.item.name].format == result.format else "~"
+    return sign
+
+
+def make_item(given: Source | str) -> Item:
+    """A template with some thirty of its turns: a real one, or the one that is drawn for a seed."""
+    if isinstance(given, str):
+        speaker = Speaker(draw(random.Random(given)))
+        name, source, turns = given, speaker.source, make_turns(speaker, 0)
+    else:
+        name, source, turns = given.name, given.text, build_turns(given.name, given.text, quick=True)
+    return Item(name, source, tuple(turns[:: 1 + len(turns) // 30]))
+
+
+def find_unused(path: str, ran: set[Place]) -> list[int]:
+    """List the lines with code inside functions that nothing ran."""
+    lines, codes = set(), [compile(Path(path).read_text("utf-8"), path, "exec")]
+    for code in codes:
+        codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+        lines |= {line for _, _, line in code.co_lines() if line and code is not codes[0] and line > code.co_firstlineno}
+    return sorted(line for line in lines if (path, line) not in ran)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Take one rule out at a time, and see whether anything is read worse.")
+    parser.add_argument("paths", nargs="+", type=Path, help="modules or folders of the core or of a plugin")
+    parser.add_argument("--unused", action="store_true", help="only list the lines that nothing runs")
+    parser.add_argument("--tests", nargs="*", default=[], metavar="FILE", help="files of tests")
+    for name, number, text in (
+        ("templates", 60, "real templates"),
+        ("formats", 60, "drawn formats"),
+        ("most", 40, "items for a rule"),
+    ):
+        parser.add_argument(f"--{name}", type=int, default=number, metavar="N", help=f"how many {text} (default {number})")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    paths = [os.path.realpath(path) for given in options.paths for path in (sorted(given.rglob("*.py")) or [given])]
+    os.chdir(REPOSITORY)
+    os.environ["CI"] = "true"  # tests draw the same examples each time
+    corpus = random.Random(0).sample(load_corpus(), options.templates)
+    given: list[Source | str] = [*(f"ablate:{number}" for number in range(options.formats)), *corpus]
+    with multiprocessing.Pool(options.jobs, maxtasksperchild=1) as pool:
+        items = pool.map(make_item, given, 1) + [Item(name) for name in options.tests]
+        known = [result for found in pool.imap_unordered(partial(trace, files=frozenset(paths)), items) for result in found]
+        known.sort(key=lambda result: result.seconds)
+        ran = {place for result in known for place in result.ran}
+        for path in paths:
+            print(f"{os.path.relpath(path)}: never run: {find_unused(path, ran)}", flush=True)
+        for path in () if options.unused else paths:
+            tasks, rules = [], list(list_rules(ast.parse(Path(path).read_text("utf-8"))))
+            for number, (_, _, place, *_) in enumerate(rules):
+                users = [result._replace(ran=frozenset()) for result in known if (path, place.lineno) in result.ran]
+                tasks += [(path, number, users[:: 1 + len(users) // options.most])] if users else []
+            for (_, number, _), worse in zip(tasks, pool.imap(try_without, tasks), strict=True):
+                words, node, *_ = rules[number]
+                if worse in ("=", "~"):
+                    text = " ".join(ast.unparse(node).split())[:100]
+                    print(f"{worse} {os.path.relpath(path)}:{node.lineno}: {words}: {text}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
