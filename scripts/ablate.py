@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
-import io
 import multiprocessing
 import os
 import random
@@ -37,7 +36,7 @@ from judge import find_fault
 from rendering import BOS, EOS
 from turns import Turn, build_turns
 
-Place = tuple[str, int]  # a file and a line
+Place = tuple[str, int]
 Rule = tuple[str, Any, Any, Callable[..., Any], Any]  # words, what is taken out, what runs if it matters, and how it is done
 
 
@@ -76,12 +75,10 @@ def list_rules(tree: ast.AST) -> Iterator[Rule]:
         elif isinstance(node, ast.comprehension):
             for inner in node.ifs:
                 yield "without", inner, inner, node.ifs.remove, (inner,)
-        elif isinstance(node, (ast.Tuple, ast.List, ast.Set)) and not isinstance(getattr(node, "ctx", None), ast.Store):
-            for inner in node.elts if len(node.elts) > 1 else ():
-                yield "entry", inner, inner, node.elts.remove, (inner,)
-        elif isinstance(node, ast.Dict) and len(node.values) > 1:
-            for number, inner in enumerate(node.values):
-                yield "entry", inner, inner, lambda node, n: (node.keys.pop(n), node.values.pop(n)), (node, number)
+        elif isinstance(node, (ast.Tuple, ast.List, ast.Set, ast.Dict)) and not isinstance(getattr(node, "ctx", None), ast.Store):
+            parts: list[list[Any]] = [node.keys, node.values] if isinstance(node, ast.Dict) else [node.elts]
+            for number, inner in enumerate(parts[-1] if len(parts[-1]) > 1 else ()):
+                yield "entry", inner, inner, lambda number, parts: [part.pop(number) for part in parts], (number, parts)
 
 
 def run(items: list[Item], begin: Callable[[str], Any] = len) -> list[Result]:
@@ -90,14 +87,13 @@ def run(items: list[Item], begin: Callable[[str], Any] = len) -> list[Result]:
         found: dict[str, Result] = {}
 
         class Plugin:
-            def pytest_runtest_logstart(self, nodeid: str) -> None:
-                begin(nodeid)
+            pytest_runtest_logstart = staticmethod(lambda nodeid: begin(nodeid))
 
             def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
                 if report.when == "call" and report.passed:
                     found[report.nodeid] = Result(Item(report.nodeid), {"passed"}, report.duration)
 
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        with open(os.devnull, "w") as null, contextlib.redirect_stdout(null), contextlib.redirect_stderr(null):
             pytest.main([*(item.name for item in items), "-q", "-p", "no:cacheprovider"], plugins=[Plugin()])
         return list(found.values())
     import chat_autoparser as ca  # here, for it may lack something
@@ -106,7 +102,7 @@ def run(items: list[Item], begin: Callable[[str], Any] = len) -> list[Result]:
     begin(item.name)
     format = ca.analyze(item.source, bos_token=BOS, eos_token=EOS)
     right: set[Any] = {"proven"} if format.verdict.proven else set()
-    for number, turn in enumerate(item.turns):
+    for number, turn in enumerate(item.turns[:: 1 + len(item.turns) // 30]):
         if not turn.unreadable and not find_fault(turn.expected, format.parse(turn.text, tools=turn.tools, prompt=turn.prompt)):
             right.add(number)
     return [Result(item, right, time.perf_counter() - start, repr({**format.to_dict(), "verdict": ""}))]
@@ -115,18 +111,22 @@ def run(items: list[Item], begin: Callable[[str], Any] = len) -> list[Result]:
 def trace(item: Item, files: frozenset[str]) -> list[Result]:
     """Run an item with everything in place, and note which lines of some files it, or each of its tests, ran."""
     ran: dict[str, set[Place]] = {"": set()}
+    left: dict[CodeType, set[Place]] = {}  # what has not been run of a function: where nothing is, it need not be traced
     real = lru_cache(maxsize=None)(os.path.realpath)
 
     def note(frame: FrameType, event: str, _: Any) -> Any:
-        path = real(frame.f_code.co_filename)
-        if path in files:
+        code, path = frame.f_code, real(frame.f_code.co_filename)
+        if code not in left:
+            left[code] = {(path, line) for *_, line in code.co_lines() if line} if path in files else set()
+        if (path, frame.f_lineno) in left[code]:
+            left[code].remove((path, frame.f_lineno))
             ran[next(reversed(ran))].add((path, frame.f_lineno))
-        return note if path in files else None
+        return note if left[code] else None
 
     sys.settrace(note)
     results = []
     with contextlib.suppress(Exception):  # a template that is refused
-        results = run([item], lambda name: ran.__setitem__(name, set()))
+        results = run([item], lambda name: left.clear() or ran.update({name: set()}))  # type: ignore[func-returns-value]
     sys.settrace(None)
     return [result._replace(ran=frozenset(ran[""] | ran[result.item.name])) for result in results if result.right]
 
@@ -138,11 +138,8 @@ def try_without(task: tuple[str, int, list[Result]]) -> str:
     *_, remove, arguments = list(list_rules(tree))[number]
     remove(*arguments)
     code, plain = compile(tree, path, "exec"), SourceFileLoader.get_code
-
-    def get_code(loader: SourceFileLoader, name: str) -> CodeType | None:
-        return code if os.path.realpath(loader.path) == path else plain(loader, name)
-
-    SourceFileLoader.get_code = get_code  # type: ignore[method-assign, assignment]
+    loader: Any = SourceFileLoader
+    loader.get_code = lambda self, name: code if os.path.realpath(self.path) == path else plain(self, name)
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     tests, sign = [result for result in known if not result.item.source], "="
     for group in filter(None, [*([result] for result in known if result.item.source), tests]):
@@ -159,21 +156,19 @@ def try_without(task: tuple[str, int, list[Result]]) -> str:
 
 
 def make_item(given: Source | str) -> Item:
-    """A template with some thirty of its turns: a real one, or the one that is drawn for a seed."""
-    if isinstance(given, str):
-        speaker = Speaker(draw(random.Random(given)))
-        name, source, turns = given, speaker.source, make_turns(speaker, 0)
-    else:
-        name, source, turns = given.name, given.text, build_turns(given.name, given.text, quick=True)
-    return Item(name, source, tuple(turns[:: 1 + len(turns) // 30]))
+    """A template with its turns: a real one, or the one that is drawn for a seed."""
+    if isinstance(given, Source):
+        return Item(given.name, given.text, tuple(build_turns(given.name, given.text, quick=True)))
+    speaker = Speaker(draw(random.Random(given)))
+    return Item(given, speaker.source, tuple(make_turns(speaker, 0)))
 
 
 def find_unused(path: str, ran: set[Place]) -> list[int]:
     """List the lines with code inside functions that nothing ran."""
-    lines, codes = set(), [compile(Path(path).read_text("utf-8"), path, "exec")]
+    codes = [compile(Path(path).read_text("utf-8"), path, "exec")]
     for code in codes:
         codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
-        lines |= {line for _, _, line in code.co_lines() if line and code is not codes[0] and line > code.co_firstlineno}
+    lines = {line for code in codes[1:] for *_, line in code.co_lines() if line and line > code.co_firstlineno}
     return sorted(line for line in lines if (path, line) not in ran)
 
 
@@ -182,12 +177,9 @@ def main() -> None:
     parser.add_argument("paths", nargs="+", type=Path, help="modules or folders of the core or of a plugin")
     parser.add_argument("--unused", action="store_true", help="only list the lines that nothing runs")
     parser.add_argument("--tests", nargs="*", default=[], metavar="FILE", help="files of tests")
-    for name, number, text in (
-        ("templates", 60, "real templates"),
-        ("formats", 60, "drawn formats"),
-        ("most", 40, "items for a rule"),
-    ):
-        parser.add_argument(f"--{name}", type=int, default=number, metavar="N", help=f"how many {text} (default {number})")
+    parser.add_argument("--templates", type=int, default=60, metavar="N", help="how many real templates (default 60)")
+    parser.add_argument("--formats", type=int, default=60, metavar="N", help="how many drawn formats (default 60)")
+    parser.add_argument("--most", type=int, default=40, metavar="N", help="on how many items a rule is tried (default 40)")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     paths = [os.path.realpath(path) for given in options.paths for path in (sorted(given.rglob("*.py")) or [given])]

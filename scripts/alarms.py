@@ -26,9 +26,8 @@ from pathlib import Path
 
 from cases import TEMPLATES
 from conversations import JsonObject
-from corpus import REPOSITORY, load_corpus
+from corpus import REPOSITORY, load_corpus, read_template
 from rendering import BOS, EOS
-from tiny_model import load_template
 
 import chat_autoparser as ca
 
@@ -98,7 +97,7 @@ def draw_tools(text: str, choose: random.Random) -> list[JsonObject]:
 
 @cache
 def _load_format(name: str) -> ca.ChatFormat:
-    source = load_template(str(REPOSITORY / name) if name.endswith(".jinja") else name)
+    source = read_template(str(REPOSITORY / name) if name.endswith(".jinja") else name)
     return ca.analyze(source, bos_token=BOS, eos_token=EOS)
 
 

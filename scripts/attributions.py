@@ -134,10 +134,7 @@ def judge_field(attribution: Attribution, paths: list[tuple[str | int, ...]], fi
         got = text[start:end]
         if got not in field and got not in json.dumps(field, ensure_ascii=False) and got not in json.dumps(field):
             return "rewritten"
-    if (
-        text.count(field.strip()) != sum(text[start:end].strip() == field.strip() for start, end in spans)
-        and field.strip() in text
-    ):
+    if text.count(field.strip()) != sum(text[start:end].strip() == field.strip() for start, end in spans) and field.strip() in text:
         return "wrong"
     return "right"
 

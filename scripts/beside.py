@@ -19,8 +19,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from corpus import read_template
 from rendering import BOS
-from tiny_model import load_template, make_model
+from tiny_model import make_model
 
 import chat_autoparser as ca
 
@@ -54,7 +55,7 @@ def f():
 
 def render_prompt() -> str:
     """The prompt that the output stands behind."""
-    return ca.load_renderer(load_template(TEMPLATE), bos_token=BOS, eos_token=END)(MESSAGES, TOOLS)
+    return ca.load_renderer(read_template(TEMPLATE), bos_token=BOS, eos_token=END)(MESSAGES, TOOLS)
 
 
 def read(engine: str) -> dict[str, str]:
@@ -65,7 +66,7 @@ def read(engine: str) -> dict[str, str]:
     turn = SimpleNamespace(prompt=render_prompt(), text=OUTPUT, messages=MESSAGES, tools=TOOLS, switches=())
     found = {}
     with tempfile.TemporaryDirectory(prefix="tiny-") as folder:
-        model = make_model(load_template(TEMPLATE), Path(folder), markers="added", eos=END)
+        model = make_model(read_template(TEMPLATE), Path(folder), markers="added", eos=END)
         built_in = import_module(f"chat_autoparser.{engine}_plugin.builtin").open_engine(model)
         for calls, reasoning in (BUILT_IN, (OURS[engine],) * 2):
             message = built_in.read(turn, calls, reasoning, stream=True)

@@ -11,7 +11,6 @@ templates that both know, with and without the token that ends the turn, and in 
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,8 @@ from typing import Any, NamedTuple
 
 from corpus import Source, load_corpus
 from rendering import BOS, EOS
+from tiny_model import find_markers, train
+from tokenizers import AddedToken
 
 from chat_autoparser import Renderer, load_renderer
 from chat_autoparser.analysis import analyze
@@ -29,20 +30,12 @@ from chat_autoparser.converse.bridge import Bridger
 from chat_autoparser.errors import AutoparserError
 from chat_autoparser.format.chat_format import ChatFormat
 
-MARKERS = re.compile(r"</?[|｜]?[^<>\s{}'\"=/\\]+[|｜]?>|\[/?[A-Z_]+\]")
-
 
 def make_tokenizer(text: str, markers: Sequence[str], name: str = "", eos: str = EOS) -> Any:
     """A byte-pair tokenizer learnt from a text, with some markers as special tokens."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=600, initial_alphabet=alphabet, show_progress=False)
-    tokenizer.train_from_iterator([text], trainer)
+    tokenizer = train(text, [])
     tokenizer.add_special_tokens([AddedToken(marker, normalized=False, special=True) for marker in dict.fromkeys(markers)])
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, name_or_path=name, bos_token=BOS, eos_token=eos)
 
@@ -107,7 +100,7 @@ def load(source: Source) -> tuple[Renderer, ChatFormat, Author]:
 def measure(source: Source) -> dict[str, str]:
     """What became of each case: "equal" to a full render, "kept" where there is none to compare with, or why not."""
     renderer, format, author = load(source)
-    markers = [*MARKERS.findall(source.text), *format.stops, BOS, EOS]
+    markers = [*find_markers(source.text), *format.stops, BOS, EOS]
     tokenizer = Plain(make_tokenizer(source.text, markers))
     bridger = Bridger(renderer, format, tokenizer)
     found = {}
@@ -165,7 +158,7 @@ def make_rival(model: str, source: Source, retention: str | None) -> tuple[Any, 
     from renderers import create_renderer
     from renderers.configs import AutoRendererConfig
 
-    markers = [*MARKERS.findall(source.text), BOS, EOS, "<|endoftext|>"]
+    markers = [*find_markers(source.text), BOS, EOS, "<|endoftext|>"]
     eos = "<|im_end|>" if "<|im_end|>" in source.text else "<|endoftext|>"
     config = AutoRendererConfig(thinking_retention=retention)
     recorder = _Recorder(make_tokenizer(source.text, markers, model, eos))
@@ -213,7 +206,7 @@ def compare_renders(model: str, source: Source) -> dict[str, bool]:
     from renderers.configs import CustomRendererConfig
 
     rival, inner = make_rival(model, source, None)
-    ours = create_renderer(inner, CustomRendererConfig(import_path="chat_autoparser.token_renderer:TokenRenderer"))
+    ours = create_renderer(inner, CustomRendererConfig(import_path="chat_autoparser.export.token_renderer:TokenRenderer"))
     author = load(source)[2]
     thought = REASONING if author.format.reasoning else None
     calls = make_calls(1, author.named_ids) if author.calls else ()

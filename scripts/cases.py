@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from conversations import JsonObject
+from corpus import read_template
 from rendering import make_history
-from tiny_model import EOS, find_markers, load_template
+from tiny_model import EOS, find_markers
 from turns import Study, find_ends, list_turns, study_template
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -107,7 +108,7 @@ class Subject:
 @cache
 def load_subject(name: str) -> Subject:
     """A template, by its name or by its file in the repository, with its cases. Takes about a second."""
-    source = load_template(str(ROOT / name) if name.endswith(".jinja") else name)
+    source = read_template(str(ROOT / name) if name.endswith(".jinja") else name)
     study = study_template(name, source)
     if study is None:
         raise ValueError(f"{name} renders no answer")

@@ -24,16 +24,16 @@ from pathlib import Path
 from typing import Any
 
 from cases import TEMPLATES, Case, Subject, load_subject
-from judge import find_fault
+from judge import find_fault, take_meaning
 from sglang.srt.function_call.function_call_parser import FunctionCallParser
 from sglang.srt.parser import template_detection
 from sglang.srt.parser.reasoning_parser import ReasoningParser
 from sglang.srt.plugins import load_plugins
-from sglang_stages import Stages, make_tools, strip_ids
 from tiny_model import make_model
 from transformers import AutoTokenizer
 
 from chat_autoparser.sglang_plugin import NAME
+from chat_autoparser.sglang_plugin.builtin import Stages, make_tools
 
 SIZES = (2000, 8000)
 _OURS = {NAME, "auto"}
@@ -89,7 +89,7 @@ class Bench:
             total += 1
             right += not faults[0]
             right_in_pieces += not any(faults[1:])
-            alike += len({repr(message and strip_ids(message)) for message in messages}) == 1
+            alike += len({repr(message and take_meaning(message)) for message in messages}) == 1
         return Score(total, right, right_in_pieces, alike)
 
 

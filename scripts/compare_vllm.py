@@ -27,35 +27,33 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import serving
 from bench import CALL_ID, LOADS, Load, render_output
 from cases import Case, Subject, load_subject
 from conversations import JsonObject
-from judge import find_fault, fold
+from judge import find_fault, fold, take_meaning
 from tiny_model import make_model
-from tokenizers.decoders import DecodeStream
 
 os.environ.update({key: value for key, value in serving.ENVIRONMENT.items() if key not in os.environ})
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 
-from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
-from vllm.parser import ParserManager
 from vllm.plugins import load_general_plugins
 from vllm.reasoning import ReasoningParser, ReasoningParserManager
-from vllm.tokenizers import get_tokenizer
 from vllm.tool_parsers import ToolParser, ToolParserManager
 
 import chat_autoparser
 from chat_autoparser import vllm_plugin
+from chat_autoparser.vllm_plugin.builtin import BuiltIn, Pair, open_engine
 
 try:
     from vllm.entrypoints.generate.base.protocol import DeltaMessage, ExtractedToolCallInformation
 except ImportError:  # up to 0.27
     from vllm.entrypoints.openai.engine.protocol import DeltaMessage, ExtractedToolCallInformation
 
-PAIRS: dict[str, tuple[str | None, str | None]] = {
+PAIRS: dict[str, Pair] = {
     "Qwen-Qwen3-0.6B": ("hermes", "qwen3"),
     "Qwen-Qwen3-4B-Thinking-2507": ("hermes", "deepseek_r1"),
     "Qwen3-Coder": ("qwen3_coder", None),
@@ -77,8 +75,8 @@ PAIRS: dict[str, tuple[str | None, str | None]] = {
 }
 """Templates, and the parsers for tool calls and reasoning that vLLM's documentation names for their models."""
 
-OURS = ("auto", "auto")
-NOTHING = ("nothing", "nothing")
+OURS: Pair = ("auto", "auto")
+NOTHING: Pair = ("nothing", "nothing")
 LENGTHS = (2000, 8000)
 _REPEATS = 7
 _SLICE = 100
@@ -121,66 +119,28 @@ class NoTools(ToolParser):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class Bench:
-    """A tokenizer around a template, and the parsers that are tried with it."""
+    """A template, and vLLM's parsers with a tokenizer around it."""
 
     subject: Subject
-    tokenizer: Any
+    engine: BuiltIn
 
-    def get_class(self, pair: tuple[str | None, str | None]) -> Any:
-        """The class that makes a parser for each request. Raises what vLLM raises for a tokenizer that does not fit."""
-        return ParserManager.get_parser(
-            tool_parser_name=pair[0],
-            reasoning_parser_name=pair[1],
-            enable_auto_tools=True,
-            model_name="tiny",
-            tokenizer=self.tokenizer,
-        )
-
-    def encode(self, text: str) -> list[int]:
-        found: list[int] = self.tokenizer.encode(text, add_special_tokens=False)
-        return found
-
-    def render(self, case: Case) -> list[int]:
-        prompt = self.tokenizer.apply_chat_template(
+    def make_turn(self, case: Case) -> Any:
+        """A case as the engine reads it."""
+        prompt = self.engine.tokenizer.apply_chat_template(
             case.messages, tools=case.tools, tokenize=False, add_generation_prompt=True, **case.kwargs
         )
-        return self.encode(prompt)
-
-    def decode(self, ids: list[int], request: Any) -> list[str]:
-        """What each token adds to the text, as vLLM's detokenizer says it."""
-        stream, backend = DecodeStream(skip_special_tokens=bool(request.skip_special_tokens)), self.tokenizer._tokenizer
-        return [stream.step(backend, token) or "" for token in ids]
-
-    def open(self, parser_class: Any, case: Case) -> tuple[Any, Any]:
-        """A request and a parser for it, as the chat endpoint makes them."""
-        request = ChatCompletionRequest(
-            model="tiny", messages=case.messages, tools=case.tools, chat_template_kwargs=case.kwargs or None
-        )
-        kwargs = {"chat_template_kwargs": dict(case.kwargs)}
-        request = parser_class(self.tokenizer, request.tools, **kwargs).adjust_request(request)
-        return request, parser_class(self.tokenizer, request.tools, **kwargs)
+        switches = tuple(case.kwargs.items())
+        return SimpleNamespace(prompt=prompt, text=case.text, messages=case.messages, tools=case.tools or (), switches=switches)
 
 
 # Messages
 
 
-def read_whole(bench: Bench, parser_class: Any, case: Case) -> JsonObject:
-    """The message that is made of the whole output."""
-    request, parser = bench.open(parser_class, case)
-    ids, prompt = bench.encode(case.text), bench.render(case)
-    if hasattr(parser, "set_prompt_token_ids"):
-        parser.set_prompt_token_ids(prompt)
-    text = "".join(bench.decode(ids, request))
-    reasoning, content, calls = parser.parse(text, request, enable_auto_tools=True, model_output_token_ids=ids)
-    called = [{"id": call.id, "type": "function", "function": call.model_dump()} for call in calls or []]
-    return {"reasoning_content": reasoning, "content": content, "tool_calls": called}
-
-
-def read_stream(bench: Bench, parser_class: Any, case: Case, burst: int = 1) -> JsonObject:
+def read_stream(engine: BuiltIn, pair: Pair, turn: Any, burst: int = 1) -> JsonObject:
     """The message that the deltas add up to."""
-    request, parser = bench.open(parser_class, case)
-    ids, prompt = bench.encode(case.text), bench.render(case)
-    ids, pieces = [*ids, bench.tokenizer.eos_token_id], [*bench.decode(ids, request), ""]
+    request, parser = engine.open(turn, pair)
+    ids, prompt = engine.encode(turn.text), engine.encode(turn.prompt)
+    ids, pieces = [*ids, engine.tokenizer.eos_token_id], [*engine.decode(ids, request), ""]
     deltas = []
     for start in range(0, len(ids), burst):
         step, text = ids[start : start + burst], "".join(pieces[start : start + burst])
@@ -208,27 +168,23 @@ class Score:
     faults: tuple[str, ...]
 
 
-def judge(bench: Bench, parser_class: Any) -> Score:
+def judge(bench: Bench, pair: Pair) -> Score:
     """Read every case of a template whole, token by token and five tokens at a time."""
     right = alike = 0
     faults = []
     for name, case in bench.subject.cases.items():
         try:
-            whole = read_whole(bench, parser_class, case)
-            streams = [read_stream(bench, parser_class, case, burst) for burst in (1, 5)]
+            turn = bench.make_turn(case)
+            whole = dict(bench.engine.read(turn, *pair, stream=False))
+            streams = [read_stream(bench.engine, pair, turn, burst) for burst in (1, 5)]
         except Exception as error:
             faults.append(f"{name}: {type(error).__name__}: {error}"[:200])
             continue
         found = [find_fault(case.expected, message) for message in (whole, *streams)]
         right += found == [None] * len(found)
-        alike += all(_take_meaning(stream) == _take_meaning(whole) for stream in streams)
+        alike += all(take_meaning(stream) == take_meaning(whole) for stream in streams)
         faults += [f"{name}: {fault}" for fault in found if fault][:1]
     return Score(right, alike, len(bench.subject.cases), tuple(faults))
-
-
-def _take_meaning(message: JsonObject) -> list[Any]:
-    calls = [(call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]]
-    return [message["reasoning_content"] or None, message["content"] or None, calls]
 
 
 # Costs
@@ -238,7 +194,7 @@ def _take_meaning(message: JsonObject) -> list[Any]:
 class Feed:
     """An output in tokens, ready to be fed."""
 
-    case: Case
+    turn: Any
     ids: list[int]
     prompt: list[int]
 
@@ -250,31 +206,31 @@ def make_feed(bench: Bench, load: Load, tokens: int) -> Feed | None:
     if rendered is None or plain is None:
         return None
     text, tools = rendered
-    case = Case(load.name, plain.messages, tools, plain.kwargs, text, {})
-    ids = bench.encode(text)[:tokens]
-    return Feed(case, ids, bench.render(case)) if len(ids) == tokens else None
+    turn = bench.make_turn(Case(load.name, plain.messages, tools, plain.kwargs, text, {}))
+    ids = bench.engine.encode(text)[:tokens]
+    return Feed(turn, ids, bench.engine.encode(turn.prompt)) if len(ids) == tokens else None
 
 
-def time_feed(bench: Bench, parser_class: Any, floor_class: Any, feed: Feed) -> tuple[float, float]:
+def time_feed(engine: BuiltIn, pair: Pair, feed: Feed) -> tuple[float, float]:
     """The mean microseconds of processor time that a token costs vLLM with these parsers, and with the floor's.
 
     The two are fed in turn, a slice at a time, so that both meet the same processor, and of each slice the best of the
     repeats counts: a machine that others use too is slower for milliseconds, not for whole repeats.
     """
-    best: dict[tuple[Any, int], float] = {}
+    best: dict[tuple[Pair, int], float] = {}
     start = time.monotonic()
     for number in range(_REPEATS):
         if number and time.monotonic() - start > _PATIENCE:
             break
-        opened = [(each, *bench.open(each, feed.case)) for each in (parser_class, floor_class)]
-        steps = [list(zip(bench.decode(feed.ids, o[1]), ([token] for token in feed.ids), strict=True)) for o in opened]
+        opened = [(each, *engine.open(feed.turn, each)) for each in (pair, NOTHING)]
+        steps = [list(zip(engine.decode(feed.ids, o[1]), ([token] for token in feed.ids), strict=True)) for o in opened]
         gc.disable()
         for place in range(0, len(feed.ids), _SLICE):
             for (each, request, parser), pieces in zip(opened, steps, strict=True):
                 spent = _time_slice(parser, request, feed.prompt, pieces[place : place + _SLICE])
                 best[each, place] = min(spent, best.get((each, place), spent))
         gc.enable()
-    cost, floor = (sum(spent for key, spent in best.items() if key[0] is each) for each in (parser_class, floor_class))
+    cost, floor = (sum(spent for key, spent in best.items() if key[0] == each) for each in (pair, NOTHING))
     return cost / len(feed.ids) * 1e6, floor / len(feed.ids) * 1e6
 
 
@@ -285,14 +241,14 @@ def _time_slice(parser: Any, request: Any, prompt: list[int], steps: list[tuple[
     return time.thread_time() - start
 
 
-def find_first_fragment(bench: Bench, parser_class: Any, feed: Feed) -> int | None:
+def find_first_fragment(engine: BuiltIn, pair: Pair, feed: Feed) -> int | None:
     """How many tokens after the call's name the first fragment of arguments with more than a bracket arrives.
 
     Where a template prints the id alone, that is the name.
     """
-    request, parser = bench.open(parser_class, feed.case)
+    request, parser = engine.open(feed.turn, pair)
     named, text = None, ""
-    for count, (piece, token) in enumerate(zip(bench.decode(feed.ids, request), feed.ids, strict=True)):
+    for count, (piece, token) in enumerate(zip(engine.decode(feed.ids, request), feed.ids, strict=True)):
         text += piece
         named = count if named is None and ("run" in text or CALL_ID in text) else named
         delta = parser.parse_delta(piece, [token], request, feed.prompt, finished=False)
@@ -302,14 +258,14 @@ def find_first_fragment(bench: Bench, parser_class: Any, feed: Feed) -> int | No
     return None
 
 
-def time_construction(bench: Bench, parser_class: Any) -> float:
+def time_construction(bench: Bench, pair: Pair) -> float:
     """The median microseconds of making a parser for a request."""
-    (case, *_) = bench.subject.cases.values()
-    request = ChatCompletionRequest(model="tiny", messages=case.messages, tools=case.tools)
+    parser_class = bench.engine.get_class(pair)
+    request, _ = bench.engine.open(bench.make_turn(next(iter(bench.subject.cases.values()))), pair)
     times = []
     for _ in range(500):
         start = time.thread_time()
-        parser_class(bench.tokenizer, request.tools, chat_template_kwargs={})
+        parser_class(bench.engine.tokenizer, request.tools, chat_template_kwargs={})
         times.append(time.thread_time() - start)
     return statistics.median(times) * 1e6
 
@@ -338,33 +294,31 @@ def time_starts(model: Path, folder: Path, repeats: int) -> tuple[float, float]:
 def load_bench(name: str, folder: Path) -> Bench:
     subject = load_subject(name)
     model = make_model(subject.source, folder / name, markers="special", eos=subject.eos)
-    return Bench(subject, get_tokenizer(str(model)))
+    return Bench(subject, open_engine(model))
 
 
 def compare(bench: Bench, costs: bool = True) -> Iterator[JsonObject]:
     """A row for our parsers, one for vLLM's own, each with its costs as multiples of the floor."""
-    floor_class = bench.get_class(NOTHING)
     loads = {load.name: load for load in LOADS if load.name in ("text", "arguments", "one long string")}
     kinds = [(name, tokens) for name in loads for tokens in LENGTHS]
     feeds = {(name, tokens): make_feed(bench, loads[name], tokens) if costs else None for name, tokens in kinds}
     for pair in (OURS, PAIRS[bench.subject.name]):
         row: JsonObject = {"template": bench.subject.name, "parsers": name_pair(pair)}
         try:
-            parser_class = bench.get_class(pair)
-            score = judge(bench, parser_class)
+            score = judge(bench, pair)
             row |= {"right": score.right, "alike": score.alike, "cases": score.cases, "faults": score.faults}
-            row["construction"] = time_construction(bench, parser_class) if costs else 0
-            times = {key: time_feed(bench, parser_class, floor_class, feed) for key, feed in feeds.items() if feed}
+            row["construction"] = time_construction(bench, pair) if costs else 0
+            times = {key: time_feed(bench.engine, pair, feed) for key, feed in feeds.items() if feed}
             row["costs"], row["floors"] = ({key: pair[place] for key, pair in times.items()} for place in (0, 1))
             first = feeds["one long string", LENGTHS[0]]
             if first:
-                row["first"] = find_first_fragment(bench, parser_class, first)
+                row["first"] = find_first_fragment(bench.engine, pair, first)
         except Exception as error:
             row["error"] = f"{type(error).__name__}: {error}"[:160]
         yield row
 
 
-def name_pair(pair: tuple[str | None, str | None]) -> str:
+def name_pair(pair: Pair) -> str:
     return "auto" if pair == OURS else " + ".join(dict.fromkeys(name for name in pair if name))
 
 
@@ -422,9 +376,7 @@ def print_bars(rows: list[JsonObject]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Compare our parsers with vLLM's own.")
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="only templates whose name contains this")
-    parser.add_argument(
-        "--starts", type=int, default=0, metavar="N", help="also time N starts of a server, with and without auto"
-    )
+    parser.add_argument("--starts", type=int, default=0, metavar="N", help="also time N starts of a server, with and without auto")
     parser.add_argument("--messages", action="store_true", help="measure no costs")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there")
     options = parser.parse_args()

@@ -153,9 +153,7 @@ def _one(name: str, tool: str = "find_okapi", *, tools: str = "plain", told: boo
 
 _FIRST = Call("find_okapi", {"habitat": "pen twelve", "limit": 3})
 _SECOND = Call("send_postcard", {"recipient": "the keeper", "greeting": 'count "them"\nagain'})
-_TYPED = Call(
-    "gauge_pen", {"ratio": 0.5, "posts": 12, "fenced": True, "sides": [3, 4.5], "frame": {"hue": "red", "depth": 2}}
-)
+_TYPED = Call("gauge_pen", {"ratio": 0.5, "posts": 12, "fenced": True, "sides": [3, 4.5], "frame": {"hue": "red", "depth": 2}})
 
 CONVERSATIONS: tuple[Conversation, ...] = (
     Conversation("content", Fields(content=PLAIN_TEXT)),

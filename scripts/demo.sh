@@ -68,7 +68,7 @@ while [ $# -gt 0 ]; do
         ;;
     --list)
         set_up_library
-        exec "$environment/bin/python" "$root/scripts/demo_names.py" --list
+        exec "$environment/bin/python" "$root/scripts/corpus.py" --list
         ;;
     --keep) keep=--keep ;;
     --engine)
@@ -96,7 +96,7 @@ esac
 # A name that does not exist is told before anything is set up for minutes.
 if [ -n "$template" ] && [ ! -f "$template" ]; then
     set_up_library
-    template=$("$environment/bin/python" "$root/scripts/demo_names.py" "$template")
+    template=$("$environment/bin/python" "$root/scripts/corpus.py" "$template")
 fi
 
 if [ "$engine" != none ]; then

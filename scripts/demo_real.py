@@ -14,9 +14,9 @@ import json
 import sys
 from typing import Any
 
+from corpus import UnknownTemplateError, find_template
 from demo import print_title
 from demo_client import keep_up, show_command, show_message, show_reply, show_server, stop_on_signal, watch
-from demo_names import UnknownTemplateError, find_template
 from real_model import FOLDER, NAME, RealModelError, list_command, make_real_model, serve_real_model
 from serving import STAND_INS, ServerError
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from cases import Case, Subject, load_subject
+from corpus import UnknownTemplateError, find_template
 from demo import TOOLS, print_title
 from demo_client import ROOT, keep_up, show_command, show_message, show_reply, show_server, stop_on_signal, watch
-from demo_names import UnknownTemplateError, find_template
 from engines import ENGINES, MODEL
 from jinja2 import TemplateError
 from judge import find_fault

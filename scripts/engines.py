@@ -46,9 +46,7 @@ class Engine(ABC):
         """The command that serves a model for real. `parsers` is TOOL or TOOL,REASONING."""
 
     @abstractmethod
-    def serve(
-        self, model: Path, log: Path, parsers: str = "auto", options: Sequence[str] = ()
-    ) -> AbstractContextManager[Server]:
+    def serve(self, model: Path, log: Path, parsers: str = "auto", options: Sequence[str] = ()) -> AbstractContextManager[Server]:
         """A server with a scripted engine core, or the real one where there is no scripted one."""
 
     def serve_real(
@@ -98,9 +96,7 @@ class Vllm(Engine):
         scripted = ["--logits-processors", "scripted:Scripted"]
         return [str(Path(sys.executable).with_name("vllm")), *self._list_options(model, parsers), *small, *scripted]
 
-    def serve(
-        self, model: Path, log: Path, parsers: str = "auto", options: Sequence[str] = ()
-    ) -> AbstractContextManager[Server]:
+    def serve(self, model: Path, log: Path, parsers: str = "auto", options: Sequence[str] = ()) -> AbstractContextManager[Server]:
         return serve_fork("fake_core", [*self._list_options(model, parsers), *options], log)
 
     def serve_renderer(self, model: Path, log: Path) -> AbstractContextManager[Server]:
@@ -126,9 +122,7 @@ class Sglang(Engine):
     def list_command(self, model: Path, parsers: str = "auto") -> list[str]:
         return list_sglang(self._list_options(model, parsers))
 
-    def serve(
-        self, model: Path, log: Path, parsers: str = "auto", options: Sequence[str] = ()
-    ) -> AbstractContextManager[Server]:
+    def serve(self, model: Path, log: Path, parsers: str = "auto", options: Sequence[str] = ()) -> AbstractContextManager[Server]:
         arguments = [*self._list_options(model, parsers), *options]
         return serve_fork("fake_sglang", arguments, log, health="/v1/models", path=[str(STAND_INS)])
 

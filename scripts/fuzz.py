@@ -24,6 +24,7 @@ from dataclasses import fields
 from typing import Any
 
 from corpus import load_corpus
+from judge import cut_pieces
 
 import chat_autoparser as ca
 
@@ -61,16 +62,6 @@ def write_output(source: random.Random, markers: list[str]) -> str:
     return "".join(pieces)
 
 
-def split(source: random.Random, text: str) -> list[str]:
-    """Split a text into random pieces, empty ones among them."""
-    pieces, start = [], 0
-    while start < len(text):
-        size = source.randint(0, 12)
-        pieces.append(text[start : start + size])
-        start += size
-    return pieces
-
-
 def read(format: ca.ChatFormat, pieces: list[str], tools: Any, prompt: str | None) -> tuple[Any, ...]:
     """Return the reasoning, the content, both as they came, the calls without generated ids, and which are incomplete."""
     parser = format.parser(tools, prompt)
@@ -99,7 +90,7 @@ def check(format: ca.ChatFormat, markers: list[str], seed: int) -> str:
     tools = source.choice((TOOLS, None, []))
     prompt = source.choice((None, "", *(start.prompt for start in format.graph.starts)))
     whole = read(format, [text], tools, prompt)
-    for pieces in (list(text), split(source, text)):
+    for pieces in (list(text), list(cut_pieces(text, seed))):
         if read(format, pieces, tools, prompt) != whole:
             return f"the split matters: {text!r}, tools {tools!r}, prompt {prompt!r}"
     if tools == [] and (whole[3] or find_lost(text, whole[2])):

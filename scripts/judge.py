@@ -106,6 +106,12 @@ def find_fault(expected: JsonObject, message: JsonObject) -> str | None:
     return None
 
 
+def take_meaning(message: JsonObject) -> list[Any]:
+    """What of a message does not depend on how its text was cut: all but the ids of calls, which may be made up."""
+    calls = [(call["function"]["name"], call["function"]["arguments"]) for call in message.get("tool_calls") or ()]
+    return [message.get("reasoning_content") or None, message.get("content") or None, calls]
+
+
 def is_same(one: Any, two: Any) -> bool:
     """Whether two JSON values are the same, types included; 5 and 5.0 are."""
     if isinstance(one, bool) or isinstance(two, bool) or one is None or two is None:

@@ -323,9 +323,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of it")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server that is up is ended as well
-    print(
-        f"Under load (`scripts/load.py`, commit {find_commit()}, {options.engine} {version(options.engine)}):\n", flush=True
-    )
+    print(f"Under load (`scripts/load.py`, commit {find_commit()}, {options.engine} {version(options.engine)}):\n", flush=True)
     with tempfile.TemporaryDirectory(prefix="load-") as folder:
         for name, measure in PARTS.items():
             if options.only in (None, name) and (options.engine == "vllm" or name not in ONLY_VLLM):

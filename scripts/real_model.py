@@ -25,8 +25,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from corpus import read_template
 from serving import STAND_INS, Server, serve
-from tiny_model import load_template
 
 NAME = "SmolLM2-135M-Instruct"
 LENGTH = 4096
@@ -101,9 +101,7 @@ def convert(packed: Path, folder: Path) -> None:
     given = {"gguf_file": packed.name}
     tokenizer = AutoTokenizer.from_pretrained(str(packed.parent), **given)
     unpack = GgufConfig(dequantize=True)
-    model = AutoModelForCausalLM.from_pretrained(
-        str(packed.parent), **given, quantization_config=unpack, dtype=torch.bfloat16
-    )
+    model = AutoModelForCausalLM.from_pretrained(str(packed.parent), **given, quantization_config=unpack, dtype=torch.bfloat16)
     tokenizer.save_pretrained(str(folder))
     model.save_pretrained(str(folder))
 
@@ -169,7 +167,7 @@ def main() -> int:
     try:
         print(make_weights())
         for name in options.templates:
-            print(make_real_model(load_template(name), FOLDER / "with" / Path(name).name.removesuffix(".jinja")))
+            print(make_real_model(read_template(name), FOLDER / "with" / Path(name).name.removesuffix(".jinja")))
     except RealModelError as error:
         print(f"real_model: {error}", file=sys.stderr)
         return 1

@@ -162,9 +162,7 @@ def _search(
         if not wrong:
             # A constant that the template looks up, too: perhaps it wrote it there itself, perhaps it came from outside.
             keys = sorted(_list_keys(source) & words)
-            tries = [(words, opened | {key}) for key in keys if key not in opened] + [
-                (words - {key}, opened) for key in keys
-            ]
+            tries = [(words, opened | {key}) for key in keys if key not in opened] + [(words - {key}, opened) for key in keys]
             counts = [attempt(*choice)[3] for choice in tries]
             if not counts or (min(counts) >= failures and len(keys) == 0):
                 return None, ""

@@ -122,9 +122,7 @@ def list_rows(reports: list[Report]) -> Iterator[tuple[str, ...]]:
         total.update(report.turns)
     for kind in (*KINDS, "all"):
         kinds = KINDS if kind == "all" else (kind,)
-        turns, out, theirs, ours = (
-            sum(total[k, column] for k in kinds) for column in ("turns", "not expressed", "theirs", "ours")
-        )
+        turns, out, theirs, ours = (sum(total[k, column] for k in kinds) for column in ("turns", "not expressed", "theirs", "ours"))
         yield kind, f"{turns:,}", f"{out:,}", f"{theirs:,} of {turns - out:,} ({share(theirs, turns - out)})", f"{ours:,}"
 
 
@@ -170,9 +168,7 @@ def main() -> int:
             print(f"{report.name} ({len(report.faults)} faults): {fault}")
     complete = [report for report in reports if set(report.fields) <= set(report.written)]
     sound = [report for report in complete if not report.faults]
-    print(
-        f"\n{len(complete)} of {len(reports)} formats are written with all their fields, {len(sound)} read without a fault\n"
-    )
+    print(f"\n{len(complete)} of {len(reports)} formats are written with all their fields, {len(sound)} read without a fault\n")
     print_fields(reports)
     print("\n| turns with | turns | field not written | read by transformers | read by ours |\n|---|---|---|---|---|")
     rows = list(list_rows(reports))

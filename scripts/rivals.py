@@ -104,8 +104,7 @@ def tells_types(render: Render, call: Call) -> bool:
 def strip_arguments(render: Render, fields: Fields) -> Fields:
     """The fields with outer white space taken off the arguments, where the template takes it off anyway."""
     calls = tuple(
-        Call(call.name, {k: v.strip() if isinstance(v, str) else v for k, v in call.arguments.items()})
-        for call in fields.calls
+        Call(call.name, {k: v.strip() if isinstance(v, str) else v for k, v in call.arguments.items()}) for call in fields.calls
     )
     if calls == fields.calls:
         return fields

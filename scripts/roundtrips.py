@@ -55,9 +55,7 @@ def measure(source: Source, maker: str) -> JsonObject:
         renderer = load_renderer(source.text, bos_token=BOS, eos_token=EOS)
         format = analyze(renderer)
         # Whether another's parser expects reasoning depends on switches that it is not told here: none is set for it.
-        trips = [
-            trip.to_dict() for trip in check_roundtrips(renderer, format, parse=parse, switches=[()] if maker else None)
-        ]
+        trips = [trip.to_dict() for trip in check_roundtrips(renderer, format, parse=parse, switches=[()] if maker else None)]
     except AutoparserError as error:
         return {"template": source.name, "error": str(error), "trips": []}
     return {"template": source.name, "error": None, "trips": trips, "seconds": time.perf_counter() - started}
@@ -122,9 +120,7 @@ def show(report: JsonObject) -> None:
     print(f"\n## {report['template']} {report['error'] or ''}")
     for trip in report["trips"]:
         state = (
-            "kept"
-            if trip["kept"]
-            else f"{trip['fault']} {trip['earlier'][:40]!r} != {trip['later'][:40]!r} {trip['repair'] or ''}"
+            "kept" if trip["kept"] else f"{trip['fault']} {trip['earlier'][:40]!r} != {trip['later'][:40]!r} {trip['repair'] or ''}"
         )
         print(f"{trip['turn']:<34}{trip['after']:<6}{trip['arguments']:<7}{trip['switches'] or ''} {state}")
 
@@ -152,9 +148,7 @@ def main() -> int:
         return 0
     measured = [report for report in reports if report["trips"]]
     seconds = sorted(report["seconds"] for report in measured)
-    print(
-        f"{len(measured)} of {len(reports)} templates print a turn; {seconds[len(seconds) // 2]:.2f} s each in the median\n"
-    )
+    print(f"{len(measured)} of {len(reports)} templates print a turn; {seconds[len(seconds) // 2]:.2f} s each in the median\n")
     print("in the form of arguments that serves best:")
     print_table(count(reports, per_form=False))
     for form in ("object", "string"):

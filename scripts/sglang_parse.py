@@ -17,9 +17,10 @@ from pathlib import Path
 from cases import Case, Subject
 from compare_sglang import Bench, find_own
 from conversations import JsonObject
-from sglang_stages import Stages, make_tools
 from tiny_model import EOS, make_model
 from transformers import AutoTokenizer
+
+from chat_autoparser.sglang_plugin.builtin import Stages, make_tools
 
 
 def make_parse(name: str, source: str) -> Callable[[str, list[JsonObject] | None, str], JsonObject] | None:
@@ -34,7 +35,7 @@ def make_parse(name: str, source: str) -> Callable[[str, list[JsonObject] | None
     thinks = bench.thinks(Case("", [], None, {}, "", {}))
 
     def parse(text: str, tools: list[JsonObject] | None, prompt: str) -> JsonObject:
-        message = Stages(calls, reasoning, tokenizer, prompt, make_tools(tools), thinks).read_whole(text)
+        message: JsonObject = Stages(calls, reasoning, tokenizer, prompt, make_tools(tools), thinks).read_whole(text)
         for number, call in enumerate(message["tool_calls"]):
             call["id"] = make_id(calls, call["function"]["name"], number)
         return message

@@ -17,9 +17,7 @@ from rendering import DUMPED, Shape, Template, make_assistant, make_following, m
 Switches = tuple[tuple[str, Any], ...]
 
 # Where a text may be cut without cutting a marker: brackets that hold no line break and no bracket are kept whole.
-_TOKEN = re.compile(
-    r"<[^<>\n]{1,80}>|\[[^\[\]\n]{1,80}\]|⟦[^⟦⟧\n]{1,80}⟧|«[^«»\n]{1,80}»|§[^§\n]{1,80}§|\w+|\s|.", re.DOTALL
-)
+_TOKEN = re.compile(r"<[^<>\n]{1,80}>|\[[^\[\]\n]{1,80}\]|⟦[^⟦⟧\n]{1,80}⟧|«[^«»\n]{1,80}»|§[^§\n]{1,80}§|\w+|\s|.", re.DOTALL)
 _CONTENT = "ANCHORNEEDLE"
 _FARTHEST = 80
 

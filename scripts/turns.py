@@ -507,7 +507,5 @@ def _tells_types(study: Study, layout: Layout) -> bool:
 
 
 def _expect(fields: Fields, ids: list[str | None]) -> JsonObject:
-    calls = [
-        {"id": given, "name": call.name, "arguments": call.arguments} for given, call in zip(ids, fields.calls, strict=False)
-    ]
+    calls = [{"id": given, "name": call.name, "arguments": call.arguments} for given, call in zip(ids, fields.calls, strict=False)]
     return {"reasoning_content": fields.reasoning, "content": fields.content, "tool_calls": calls}

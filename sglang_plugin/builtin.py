@@ -1,5 +1,4 @@
-"""SGLang's built-in parsers, read with as its chat endpoint does, without a server: what ``chat-autoparser doctor``
-compares.
+"""SGLang's parsers, put together and fed as its chat endpoint does it, without a server: what ``chat-autoparser doctor`` compares.
 
 Knowledge of the order comes from SGLang 0.5.23, ``srt/entrypoints/openai/serving_chat.py``.
 """
@@ -7,7 +6,8 @@ Knowledge of the order comes from SGLang 0.5.23, ``srt/entrypoints/openai/servin
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +19,79 @@ from sglang.srt.parser.reasoning_parser import ReasoningParser
 from transformers import AutoTokenizer
 
 _OWN = ("auto", "chat_template")
+
+Result = tuple[str, str, Sequence[Any]]
+"""Reasoning, content and pieces of calls."""
+
+
+@dataclass(frozen=True)
+class Stages:
+    """What an output is read with: the names of two of SGLang's parsers (or None), and what they are told."""
+
+    calls: str | None
+    reasoning: str | None
+    tokenizer: Any
+    prompt: str = ""
+    tools: Sequence[Any] = ()
+    thinks: bool | None = None
+
+    def make_first(self) -> Any:
+        """Make the parser of reasoning, if there is one."""
+        if self.reasoning is None:
+            return None
+        reads_calls = bool(self.calls and self.tools)
+        options = {"tokenizer": self.tokenizer, "tool_call_parser_active": reads_calls, "prefix": self.prompt}
+        return ReasoningParser(self.reasoning, force_reasoning=self.thinks, **options)
+
+    def make_second(self) -> Any:
+        """Make the parser of calls, if there is one and the request has tools."""
+        if self.calls is None or not self.tools:
+            return None
+        return FunctionCallParser(list(self.tools), self.calls, tokenizer=self.tokenizer, prefix=self.prompt)
+
+    def read_pieces(self, pieces: Sequence[str]) -> dict[str, Any]:
+        """Return the message of a stream that comes in these pieces."""
+        first, second = self.make_first(), self.make_second()
+        results: list[Result] = []
+        for number, piece in enumerate(pieces):
+            thought, rest = first.parse_stream_chunk(piece) if first else ("", piece)
+            if first and number == len(pieces) - 1:
+                more = first.parse_stream_end()
+                thought, rest = (thought or "") + (more[0] or ""), (rest or "") + (more[1] or "")
+            text, items = second.parse_stream_chunk(rest or "") if second else (rest, [])
+            results.append((thought or "", text or "", items))
+        if second:
+            text, items = second.parse_stream_end()
+            results.append(("", text or "", items))
+        return _fold(results)
+
+    def read_whole(self, text: str) -> dict[str, Any]:
+        """Return the message of an output that is read at once."""
+        first, second = self.make_first(), self.make_second()
+        thought, rest = first.parse_non_stream(text) if first else ("", text)
+        items: Sequence[Any] = []
+        if second and second.has_tool_call(rest):
+            rest, items = second.parse_non_stream(rest)
+        return _fold([(thought or "", rest or "", items)], streamed=False)
+
+
+def make_tools(tools: Iterable[dict[str, Any]] | None) -> list[Any]:
+    """Return OpenAI-style dicts as SGLang's tools."""
+    return [Tool(**tool) for tool in tools or ()]
+
+
+def _fold(results: Sequence[Result], streamed: bool = True) -> dict[str, Any]:
+    """Return the message that a client makes of results; a name starts a call."""
+    calls: list[dict[str, Any]] = []
+    places: dict[int, int] = {}
+    for item in (item for _, _, items in results for item in items):
+        if item.name or item.tool_index not in places or not streamed:
+            places[item.tool_index] = len(calls)
+            function = {"name": item.name, "arguments": ""}
+            calls.append({"id": getattr(item, "id", None), "type": "function", "function": function})
+        calls[places[item.tool_index]]["function"]["arguments"] += item.parameters or ""
+    reasoning, content = "".join(result[0] for result in results), "".join(result[1] for result in results)
+    return {"reasoning_content": reasoning or None, "content": content or None, "tool_calls": calls}
 
 
 def open_engine(folder: Path) -> BuiltIn:
@@ -42,53 +115,15 @@ class BuiltIn:
 
     def read(self, turn: Any, calls: str | None, reasoning: str | None, stream: bool) -> Mapping[str, Any]:
         """Read a turn (a ``KnownTurn``) whole or token by token into an OpenAI message. Raises what the parsers raise."""
-        tools = [Tool(**tool) for tool in turn.tools]
-        options: dict[str, Any] = {"tokenizer": self._tokenizer, "prefix": turn.prompt}
-        active = bool(calls and tools)
-        first = ReasoningParser(reasoning, tool_call_parser_active=active, **options) if reasoning else None
-        second = FunctionCallParser(tools, calls, **options) if active else None
+        stages, text = Stages(calls, reasoning, self._tokenizer, turn.prompt, make_tools(turn.tools)), turn.text
         if not stream:
-            thought, rest = first.parse_non_stream(turn.text) if first else ("", turn.text)
-            items: Sequence[Any] = ()
-            if second and second.has_tool_call(rest):
-                rest, items = second.parse_non_stream(rest)
-            return _fold([thought or ""], [rest or ""], items, whole=True)
-        return self._stream(turn.text, first, second)
-
-    def _stream(self, text: str, first: Any, second: Any) -> dict[str, Any]:
+            return stages.read_whole(text)
         ids = self._tokenizer.encode(text, add_special_tokens=False)
         ends = [len(self._tokenizer.decode(ids[:count])) for count in range(1, len(ids))]
         places = [0, *(end for end in ends if end <= len(text)), len(text)]
-        thoughts, texts, items = [], [], []
-        for start, end in pairwise(places):
-            thought, rest = first.parse_stream_chunk(text[start:end]) if first else ("", text[start:end])
-            if first and end == len(text):
-                more = first.parse_stream_end()
-                thought, rest = (thought or "") + (more[0] or ""), (rest or "") + (more[1] or "")
-            shown, found = second.parse_stream_chunk(rest or "") if second else (rest, [])
-            thoughts.append(thought or "")
-            texts.append(shown or "")
-            items += found
-        if second:
-            shown, found = second.parse_stream_end()
-            texts.append(shown or "")
-            items += found
-        return _fold(thoughts, texts, items)
+        return stages.read_pieces([text[start:end] for start, end in pairwise(places)])
 
     def say_flags(self, calls: str | None, reasoning: str | None) -> str:
         """Return the flags of ``python -m sglang.launch_server``."""
         flags = [f"--{kind} {name}" for kind, name in (("tool-call-parser", calls), ("reasoning-parser", reasoning)) if name]
         return " ".join(["python -m sglang.launch_server --model-path MODEL", *flags])
-
-
-def _fold(thoughts: Sequence[str], texts: Sequence[str], items: Sequence[Any], whole: bool = False) -> dict[str, Any]:
-    """Join pieces into a message; a name starts a call."""
-    calls: list[dict[str, str]] = []
-    places: dict[int, int] = {}
-    for item in items:
-        if item.name or item.tool_index not in places or whole:
-            places[item.tool_index] = len(calls)
-            calls.append({"name": item.name or "", "arguments": ""})
-        calls[places[item.tool_index]]["arguments"] += item.parameters or ""
-    called = [{"function": call} for call in calls]
-    return {"reasoning_content": "".join(thoughts) or None, "content": "".join(texts) or None, "tool_calls": called}

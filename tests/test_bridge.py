@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import sys
 from collections.abc import Sequence
 from typing import Any
 
+import bridges
 import pytest
-from conftest import ROOT
+from corpus import load_corpus
 
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
 from chat_autoparser.converse.bridge import Bridge, bridge
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import bridges
-from corpus import load_corpus
 
 TEMPLATE = """\
 {%- for m in messages %}{{ '<' + m.role + '>' }}
@@ -172,9 +167,7 @@ def test_real_templates_are_bridged_to_what_a_full_render_has(name: str) -> None
     assert not any(result.isupper() for result in found.values())
 
 
-@pytest.mark.skipif(
-    not importlib.util.find_spec("renderers"), reason="needs the package renderers, which the extras leave out"
-)
+@pytest.mark.skipif(not importlib.util.find_spec("renderers"), reason="needs the package renderers, which the extras leave out")
 @pytest.mark.parametrize("model", ["Qwen/Qwen3.6-35B-A3B", "zai-org/GLM-5.1", "MiniMaxAI/MiniMax-M2.5"])
 def test_the_derived_renderer_gives_what_a_handwritten_one_does(model: str) -> None:
     source = next(source for known, source in bridges.list_rivals() if known == model)

@@ -77,9 +77,7 @@ HOSTILE = {
     "slow attribute path": "{{ range(99999)|sort(attribute='a' ~ '.a' * 99999) }}",
     "output of one constant": "{% set b %}" + "x" * 50_000 + "{% endset %}"
     "{% macro m() %}{% for i in range(99999) %}{{ b }}{% endfor %}{% endmacro %}{{ m()|length }}",
-    "text of a loop": "{% macro m() %}{% for i in range(99999) %}"
-    + "x" * 50_000
-    + "{% endfor %}{% endmacro %}{{ m()|length }}",
+    "text of a loop": "{% macro m() %}{% for i in range(99999) %}" + "x" * 50_000 + "{% endfor %}{% endmacro %}{{ m()|length }}",
     "nested parentheses": "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}",
     "nested lists": "{{ " + "[" * 5000 + "]" * 5000 + " }}",
     "nested loops": "{% for a in b %}" * 500 + "{% endfor %}" * 500,
@@ -90,8 +88,7 @@ HOSTILE = {
 
 # A list that holds another one ten times, twelve times over, and what would walk through all of it.
 LAUGHS = "{% set a0 = ['x'] %}" + "".join(
-    f"{{% set a{i + 1} = [{', '.join([f'a{i}'] * 10)}] %}}{{% set b{i + 1} = [{', '.join([f'a{i}'] * 10)}] %}}"
-    for i in range(12)
+    f"{{% set a{i + 1} = [{', '.join([f'a{i}'] * 10)}] %}}{{% set b{i + 1} = [{', '.join([f'a{i}'] * 10)}] %}}" for i in range(12)
 )
 WALKS = ("{{ a12 }}", "{{ a12|tojson }}", "{{ a12 == b12 }}", "{{ a12 ~ '' }}", "{{ '%s' % a12 }}", "{{ a12|string }}")
 HOSTILE |= {f"laughs {walk}": LAUGHS + walk for walk in WALKS}

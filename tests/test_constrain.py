@@ -9,16 +9,12 @@ from __future__ import annotations
 import copy
 import json
 import re
-import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
-
 from conversations import PLAIN_TEXT, TOOLS
 from corpus import load_corpus
 from turns import Turn, build_turns

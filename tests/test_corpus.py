@@ -5,15 +5,9 @@ The whole corpus is measured by ``scripts/coverage.py``; here a sample of differ
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
+import coverage
 import pytest
 from conftest import find_peers
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
-
-import coverage
 from corpus import load_corpus
 
 SAMPLE = (

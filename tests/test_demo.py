@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from cases import load_subject
+from corpus import UnknownTemplateError, find_template, list_templates
 from demo_client import list_said
-from demo_names import UnknownTemplateError, find_template, list_templates
 from demo_server import THOUGHT, choose_turn, make_turn
 from judge import find_fault
 
@@ -67,9 +67,7 @@ def test_a_name_is_found_and_a_file_is_itself() -> None:
     assert find_template(__file__) == Path(__file__)
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"), [("glm4.6", "GLM-4.6"), ("qwen3-coder-30b", "Qwen-Qwen3-Coder-30B-A3B-Instruct")]
-)
+@pytest.mark.parametrize(("name", "meant"), [("glm4.6", "GLM-4.6"), ("qwen3-coder-30b", "Qwen-Qwen3-Coder-30B-A3B-Instruct")])
 def test_an_unknown_name_says_which_are_like_it(name: str, meant: str) -> None:
     with pytest.raises(UnknownTemplateError, match=f"Did you mean .*{meant}"):
         find_template(name)

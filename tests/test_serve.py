@@ -36,9 +36,7 @@ CHATML = """{%- for m in messages %}<|im_start|>{{ m.role }}
 </tool_call>{% endfor %}<|im_end|>
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
 {% endif %}"""
-PLAIN = (
-    "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
-)
+PLAIN = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
 ENDLESS = (
     "{% for i in range(100000) %}{% for i in range(100000) %}{% for i in range(100000) %}{% endfor %}{% endfor %}{% endfor %}"
     + PLAIN

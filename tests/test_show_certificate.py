@@ -33,9 +33,7 @@ def test_tokens_that_the_template_does_not_name_do_not_matter() -> None:
     read_certificate(certificate, load_renderer(SOURCE, bos_token="<other>", pad_token="<pad>"))
 
 
-@pytest.mark.parametrize(
-    ("source", "tokens"), [(SOURCE + " ", {}), (NAMED, {"eos_token": "<e>"}), (NAMED, {"eos_token": "<f>"})]
-)
+@pytest.mark.parametrize(("source", "tokens"), [(SOURCE + " ", {}), (NAMED, {"eos_token": "<e>"}), (NAMED, {"eos_token": "<f>"})])
 def test_another_template_or_token_is_refused(source: str, tokens: dict[str, Any]) -> None:
     known = load_renderer(NAMED, eos_token="<d>") if tokens else load_renderer(SOURCE)
     certificate = make_certificate(known, analyze(SOURCE))

@@ -28,9 +28,7 @@ ALLOWED = {"charset", "http-equiv", "content", "name", "lang", "class", "id", "t
 ALLOWED |= {"aria-hidden", "aria-pressed", "aria-describedby", "aria-live", "role", "tabindex", "scope", "for", "type"}
 ALLOWED |= {"min", "max", "value", "data-copy"}
 
-HOSTILE = (
-    "</script><script>alert(1)</script><img src=x onerror=alert(2)>\" onmouseover='alert(3)' {{ 7 * 7 }} \x1b[2J \u202e"
-)
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\" onmouseover='alert(3)' {{ 7 * 7 }} \x1b[2J \u202e"
 EVIL = (
     "{% for m in messages %}<script>alert('{{ m.role }}')</script>{{ m.content }}"
     '{% for c in m.tool_calls or [] %}"><img src=x onerror=alert(1)>{{ c.function | tojson }}</img>{% endfor %}</style>'
@@ -86,9 +84,7 @@ def check_safety(page: str) -> Reader:
     assert not {"img", "iframe", "link", "object", "a", "form", "base", "svg"} & set(names)
     assert {name for _, attributes in reader.tags for name in attributes} <= ALLOWED
     assert not re.search(r"https?:|//[a-z]", page)
-    policy = next(
-        attrs["content"] or "" for tag, attrs in reader.tags if attrs.get("http-equiv") == "Content-Security-Policy"
-    )
+    policy = next(attrs["content"] or "" for tag, attrs in reader.tags if attrs.get("http-equiv") == "Content-Security-Policy")
     assert policy.startswith("default-src 'none'; ")
     assert "unsafe" not in policy
     (style,) = reader.read_all("style")

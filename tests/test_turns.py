@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
-
-import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 
 import coverage
 import peers
+import pytest
 import rivals
 from conversations import QUESTION, Call, Fields
 from judge import Delta, cut_pieces, find_fault, fold, is_same, read_ways
@@ -285,9 +280,7 @@ class StubParser:
         for index, call in enumerate(calls):
             read = json.loads(call.partition("\n</tool_call>")[0])
             function = {"name": read["name"], "arguments": json.dumps(read["arguments"])}
-            yield StubDelta(
-                {"tool_calls": [{"index": index, "id": f"call_{index}", "type": "function", "function": function}]}
-            )
+            yield StubDelta({"tool_calls": [{"index": index, "id": f"call_{index}", "type": "function", "function": function}]})
 
 
 class StubFormat:
@@ -419,7 +412,14 @@ def make_row(fault: str | None = None, **changes: Any) -> dict[str, Any]:
 
 
 def make_report(*rows: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    report: dict[str, Any] = {"template": "t", "turns": list(rows), "left_out": None, "silent": None, "seconds": 0.1, "proven": True}
+    report: dict[str, Any] = {
+        "template": "t",
+        "turns": list(rows),
+        "left_out": None,
+        "silent": None,
+        "seconds": 0.1,
+        "proven": True,
+    }
     return {**report, "words": {}, "kept": [], **changes}
 
 
@@ -458,9 +458,7 @@ def test_markers_are_renamed_and_the_turns_stay_the_same(json_turns: list[Turn],
     words = renamed.words
     call = pick(renamed.turns, "call")
     assert call.text.startswith(f"{opener}{words['tool_call']}")
-    assert (
-        f'{{"{words["name"]}": "find_okapi", "{words["arguments"]}": {{"habitat": "pen twelve", "limit": 3}}}}' in call.text
-    )
+    assert f'{{"{words["name"]}": "find_okapi", "{words["arguments"]}": {{"habitat": "pen twelve", "limit": 3}}}}' in call.text
     assert not any(old in call.text for old in ("tool_call", '"name"', '"arguments"'))
     assert "m.reasoning_content" in renamed.source
     if mode != "words":
@@ -478,8 +476,7 @@ def test_a_renamed_marker_is_renamed_wherever_it_is_looked_for() -> None:
 
 def test_what_is_compared_with_the_input_is_not_renamed() -> None:
     rewritten = Renaming("seed", {"tool", "x"}, "words").rewrite_source(
-        "{% if m.role == 'tool' and 'tool' in m %}{{ '<tool>' }}x{{ m['tool'] }}{{ m.get('tool') }}{% endif %}"
-        "{{ '\\x41\\n' }}"
+        "{% if m.role == 'tool' and 'tool' in m %}{{ '<tool>' }}x{{ m['tool'] }}{{ m.get('tool') }}{% endif %}{{ '\\x41\\n' }}"
     )
     assert rewritten.count("'tool'") == 4
     assert "<tool>" not in rewritten
@@ -553,9 +550,7 @@ def test_what_a_peer_leaves_open_is_not_looked_at() -> None:
     ("case", "convention"),
     [
         (
-            make_case(
-                reasoning_format="none", generation_prompt="<a>\n<t>\n", input="x</t>y", expect={"content": "<t>\nx</t>y"}
-            ),
+            make_case(reasoning_format="none", generation_prompt="<a>\n<t>\n", input="x</t>y", expect={"content": "<t>\nx</t>y"}),
             "tag",
         ),
         (make_case(reasoning_format="none", generation_prompt="<a>\n<t>\n", input="y", expect={"content": "y"}), None),

@@ -63,7 +63,14 @@ def test_text_has_the_type_that_its_schema_says(shape: str, text: str, types: li
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("12", 12), ("true", True), ('"quoted"', '"quoted"'), ("plain text", "plain text"), ("NaN", "NaN"), ('{"a": [1]}', {"a": [1]})],
+    [
+        ("12", 12),
+        ("true", True),
+        ('"quoted"', '"quoted"'),
+        ("plain text", "plain text"),
+        ("NaN", "NaN"),
+        ('{"a": [1]}', {"a": [1]}),
+    ],
 )
 def test_without_a_type_it_is_json_if_that_is_valid(text: str, expected: Any) -> None:
     value = read_value(text, {})
@@ -123,7 +130,7 @@ def test_odd_tools_say_nothing() -> None:
     ],
 )
 def test_units_of_one_character_wait_for_each_other(numeral: Numeral, written: str, char: str) -> None:
-    units = get_units(Text(numeral=numeral))
+    units = get_units(Text(numerals=(numeral,)))
     for end in range(1, len(written)):
         assert units.read(written[:end], 0, False)[0] == MORE, written[:end]
     assert units.read(written + "x", 0, False) == (len(written), char)

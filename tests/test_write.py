@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
-
 from corpus import load_corpus
 from turns import Turn, build_turns
 
@@ -53,9 +48,7 @@ SHAPES = (
     "mistralai-Mistral-7B-Instruct-v0.3",
     "Gryphe-Gemma-4-31B-StyleTune",
     "danish-foundation-models-croco-munin-apertus-8b-da-simpo-full-50k",
-    pytest.param(
-        "tiiuae-Falcon3-7B-Instruct", marks=pytest.mark.xfail(strict=True, reason="how JSON is indented is not derived")
-    ),
+    pytest.param("tiiuae-Falcon3-7B-Instruct", marks=pytest.mark.xfail(strict=True, reason="how JSON is indented is not derived")),
 )
 
 

@@ -24,7 +24,7 @@ from vllm.tool_parsers import ToolParserManager
 
 from . import NAMES
 
-_Pair = tuple["str | None", "str | None"]
+Pair = tuple["str | None", "str | None"]
 
 
 def open_engine(folder: Path) -> BuiltIn:
@@ -44,24 +44,21 @@ class BuiltIn:
         self.version = str(vllm.__version__)
         self.calls: Sequence[str] = [name for name in ToolParserManager.list_registered() if name not in NAMES]
         self.reasoning: Sequence[str] = [name for name in ReasoningParserManager.list_registered() if name not in NAMES]
-        self._tokenizer = tokenizer
-        self._classes: dict[_Pair, Any] = {}
+        self.tokenizer = tokenizer
+        self._classes: dict[Pair, Any] = {}
 
     def read(self, turn: Any, calls: str | None, reasoning: str | None, stream: bool) -> Mapping[str, Any]:
         """Read a turn (a ``KnownTurn``) whole or token by token into an OpenAI message. Raises what the parsers raise."""
-        request, parser = self._open(turn, (calls, reasoning))
-        prompt = self._tokenizer.encode(turn.prompt, add_special_tokens=False)
-        ids = self._tokenizer.encode(turn.text, add_special_tokens=False)
-        pieces = self._decode(ids, request)
+        request, parser = self.open(turn, (calls, reasoning))
+        prompt, ids = self.encode(turn.prompt), self.encode(turn.text)
+        pieces = self.decode(ids, request)
         if not stream:
             if hasattr(parser, "set_prompt_token_ids"):
                 parser.set_prompt_token_ids(prompt)
-            thought, content, found = parser.parse(
-                "".join(pieces), request, enable_auto_tools=True, model_output_token_ids=ids
-            )
-            called = [{"function": {"name": call.name, "arguments": call.arguments}} for call in found or []]
+            thought, content, found = parser.parse("".join(pieces), request, enable_auto_tools=True, model_output_token_ids=ids)
+            called = [{"id": call.id, "function": {"name": call.name, "arguments": call.arguments}} for call in found or []]
             return {"reasoning_content": thought, "content": content, "tool_calls": called}
-        steps = [*zip(ids, pieces, strict=True), (self._tokenizer.eos_token_id, "")]
+        steps = [*zip(ids, pieces, strict=True), (self.tokenizer.eos_token_id, "")]
         deltas = [
             parser.parse_delta(text, [token], request, prompt, finished=number == len(steps) - 1)
             for number, (token, text) in enumerate(steps)
@@ -73,16 +70,24 @@ class BuiltIn:
         flags = [f"--enable-auto-tool-choice --tool-call-parser {calls}"] if calls else []
         return " ".join(["vllm serve MODEL", *flags, *([f"--reasoning-parser {reasoning}"] if reasoning else [])])
 
-    def _open(self, turn: Any, pair: _Pair) -> tuple[Any, Any]:
-        """Return a request and a parser for it, as the chat endpoint makes them."""
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text."""
+        return list(self.tokenizer.encode(text, add_special_tokens=False))
+
+    def get_class(self, pair: Pair) -> Any:
+        """Return the class that makes a parser for each request. Raises what vLLM raises for a tokenizer that does not fit."""
         if pair not in self._classes:
             self._classes[pair] = ParserManager.get_parser(
                 tool_parser_name=pair[0],
                 reasoning_parser_name=pair[1],
                 enable_auto_tools=True,
                 model_name="model",
-                tokenizer=self._tokenizer,
+                tokenizer=self.tokenizer,
             )
+        return self._classes[pair]
+
+    def open(self, turn: Any, pair: Pair) -> tuple[Any, Any]:
+        """Return a request and a parser for it, as the chat endpoint makes them."""
         switches = dict(turn.switches)
         request = ChatCompletionRequest(
             model="model",
@@ -90,13 +95,13 @@ class BuiltIn:
             tools=list(turn.tools) or None,
             chat_template_kwargs=switches or None,
         )
-        make = self._classes[pair]
-        request = make(self._tokenizer, request.tools, chat_template_kwargs=switches).adjust_request(request)
-        return request, make(self._tokenizer, request.tools, chat_template_kwargs=switches)
+        make = self.get_class(pair)
+        request = make(self.tokenizer, request.tools, chat_template_kwargs=switches).adjust_request(request)
+        return request, make(self.tokenizer, request.tools, chat_template_kwargs=switches)
 
-    def _decode(self, ids: list[int], request: Any) -> list[str]:
+    def decode(self, ids: list[int], request: Any) -> list[str]:
         """Return what each token adds to the text, as vLLM's detokenizer says it."""
-        stream, backend = DecodeStream(skip_special_tokens=bool(request.skip_special_tokens)), self._tokenizer._tokenizer
+        stream, backend = DecodeStream(skip_special_tokens=bool(request.skip_special_tokens)), self.tokenizer._tokenizer
         return [stream.step(backend, token) or "" for token in ids]
 
 

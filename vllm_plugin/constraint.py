@@ -78,22 +78,6 @@ def _remember(tag: str) -> None:
         _told.popitem(last=False)
 
 
-class _Key:
-    """What a tag is made from; equal for equal requests to the same format."""
-
-    __slots__ = ("format", "text")
-
-    def __init__(self, format: ChatFormat, text: str) -> None:
-        self.format = format
-        self.text = text
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.format is other.format and self.text == other.text
-
-    def __hash__(self) -> int:
-        return hash((id(self.format), self.text))
-
-
 class _Wish(NamedTuple):
     tools: list[dict[str, Any]]
     choice: str
@@ -111,17 +95,17 @@ def _find_tag(
     parallel = request.parallel_tool_calls is not False and not choice.single
     wish = _Wish(tools, choice.mode, parallel, True if level > 1 else None, state)
     try:
-        return _make_tag(_Key(reader.format, json.dumps(wish)))
+        return _make_tag(reader.format, json.dumps(wish))
     except (RecursionError, TypeError, ValueError):  # schemas come from clients
         return None
 
 
 @lru_cache(maxsize=256)
-def _make_tag(key: _Key) -> str | None:
-    wish = _Wish(*json.loads(key.text))
+def _make_tag(format: ChatFormat, text: str) -> str | None:
+    wish = _Wish(*json.loads(text))
     try:
         tag = build_structural_tag(
-            key.format, wish.tools, wish.choice, parallel=wish.parallel, strict=wish.strict, reasoning=wish.state
+            format, wish.tools, wish.choice, parallel=wish.parallel, strict=wish.strict, reasoning=wish.state
         )
     except (ConstraintError, RecursionError) as error:
         LOG.debug("A call is not held to the model's own format: %s", error)

@@ -304,9 +304,7 @@ def _mark_cut(item: Any, number: int, parser: AutoParser) -> None:
         item.status = "incomplete"
 
 
-def _generate(
-    original: Callable[..., Any], client: Any, prompt: Any, sampling_params: Any, *args: Any, **kwargs: Any
-) -> Any:
+def _generate(original: Callable[..., Any], client: Any, prompt: Any, sampling_params: Any, *args: Any, **kwargs: Any) -> Any:
     """Tell the engine that a grammar of ours has a place for reasoning, where the Responses API of 0.32 does not."""
     if is_told(getattr(getattr(sampling_params, "structured_outputs", None), "structural_tag", None)):
         kwargs["reasoning_ended"] = True

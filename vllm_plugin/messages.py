@@ -85,13 +85,8 @@ def _make_calls(deltas: Iterable[Delta]) -> list[dict[str, Any]]:
     for delta in deltas:
         heads.setdefault(delta.index, delta)
         arguments.setdefault(delta.index, []).append(delta.text)
-    return [_make_call(index, head.id, head.name, "".join(arguments[index])) for index, head in heads.items()]
-
-
-def _make_call(index: int | None, call_id: str | None, name: str | None, arguments: str) -> dict[str, Any]:
-    if call_id is None:
-        return {"index": index, "function": {"arguments": arguments}}
-    return {"index": index, "id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+    joined = (head._replace(text="".join(arguments[index])) for index, head in heads.items())
+    return [call for delta in joined for call in delta.to_openai()["tool_calls"]]
 
 
 def make_whole(deltas: Iterable[Delta], incomplete: frozenset[int]) -> tuple[str | None, str | None, list[Any]]:

@@ -172,28 +172,15 @@ def find_reader(request: Any, own: Reader) -> Reader:
     if given is None:
         return own
     format = FORMATS.find(given, **own.tokenizer.special_tokens_map) or _UNKNOWN
-    return own if format is own.format else _make_given_reader(_Given(format, own))
+    return own if format is own.format else _make_given_reader(format, own)
 
 
 _UNKNOWN = ChatFormat()
 
 
-class _Given:
-    """What a reader for a request's template is made of; the same for the same objects."""
-
-    def __init__(self, format: ChatFormat, own: Reader) -> None:
-        self.format, self.own = format, own
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Given) and self.format is other.format and self.own is other.own
-
-    def __hash__(self) -> int:
-        return hash((id(self.format), id(self.own)))
-
-
 @lru_cache(maxsize=64)
-def _make_given_reader(given: _Given) -> Reader:
-    return Reader(given.format, given.own.tokenizer, given.own.special_tokens)
+def _make_given_reader(format: ChatFormat, own: Reader) -> Reader:
+    return Reader(format, own.tokenizer, own.special_tokens)
 
 
 def find_reader_or_none(tokenizer: Any) -> Reader | None:

@@ -105,43 +105,32 @@ class Bridger:
         they are. Costs some ten renders; raises nothing that comes from the conversation.
         """
         try:
-            given = {**self._switches, **kwargs}
-            return self._extend(previous_prompt_ids, completion_ids, new_messages, tools, faithful, given)
+            if not previous_prompt_ids or not new_messages:
+                raise _NoBridge("there is no earlier prompt, or no new message")
+            if any(message.get("role") == "assistant" for message in new_messages):
+                raise _NoBridge("a new message is the assistant's: what a model wrote is not to be tokenized again")
+            ended, written = self._split_stop(completion_ids)
+            turn, opened = self._read_turn(previous_prompt_ids, written, tools)
+            suffix, own = self._find_suffix(turn, new_messages, tools, faithful, {**self._switches, **kwargs})
+            ids, text = self._close(ended, opened, suffix, own)
         except _NoBridge as error:
             return Bridge(None, str(error))
+        return Bridge((*previous_prompt_ids, *completion_ids, *ids), "", text)
 
-    def _extend(
-        self,
-        prompt_ids: Sequence[int],
-        completion_ids: Sequence[int],
-        new: Sequence[Mapping[str, Any]],
-        tools: Sequence[Mapping[str, Any]] | None,
-        faithful: bool,
-        kwargs: Mapping[str, Any],
-    ) -> Bridge:
-        if not prompt_ids or not new:
-            raise _NoBridge("there is no earlier prompt, or no new message")
-        if any(message.get("role") == "assistant" for message in new):
-            raise _NoBridge("a new message is the assistant's: what a model wrote is not to be tokenized again")
-        ended, written = self._split_stop(completion_ids)
-        turn, opened = self._read_turn(prompt_ids, written, tools)
-        suffix, own = self._find_suffix(turn, new, tools, faithful, kwargs)
+    def _close(self, ended: int | None, opened: bool, suffix: str, own: bool) -> tuple[list[int], str]:
+        """Return the tokens that follow a completion that has ended with a token, or with none, and their text."""
         ids = list(self._encode(suffix))
         stop = next((text for text in (*self._stops, *self._closers) if suffix.startswith(text)), "")
         if not stop or ids[:1] != list(self._encode(stop)):
             raise _NoBridge("the end of the turn is no single token, so the tokens around it may merge")
         if ended is None:
             closing = list(self._encode(self._format.reasoning.end.text)) if opened and self._format.reasoning else []
-            return self._join(prompt_ids, completion_ids, [*closing, *ids], suffix)
+            return [*closing, *ids], suffix
         if ended == ids[0] or own:  # where the model ended its turn with another token for that, it is as good
-            return self._join(prompt_ids, completion_ids, ids[1:], suffix[len(stop) :])
+            return ids[1:], suffix[len(stop) :]
         if ended == self._eos:
-            return self._join(prompt_ids, completion_ids, ids, suffix)
+            return ids, suffix
         raise _NoBridge("the model has begun a message of another role than the new one's")
-
-    @staticmethod
-    def _join(prompt: Sequence[int], completion: Sequence[int], added: Sequence[int], text: str) -> Bridge:
-        return Bridge((*prompt, *completion, *added), "", text)
 
     def _encode(self, text: str) -> Sequence[int]:
         return self._tokenizer.encode(text, add_special_tokens=False)

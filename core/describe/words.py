@@ -117,9 +117,7 @@ def _list_reasoning(format: ChatFormat) -> Iterator[Row]:
         prompted = format.states and format.states[0][2] == "reasoning"
         yield _row("opened by", "the end of the prompt" if prompted else "nothing: it begins where the turn begins")
     yield _row("closed by", show_text(reasoning.end.written) if reasoning.end else "nothing that is known")
-    yield _row(
-        "shown in prompts", "only in turns with tool calls" if reasoning.beside_calls_only else "as the messages have it"
-    )
+    yield _row("shown in prompts", "only in turns with tool calls" if reasoning.beside_calls_only else "as the messages have it")
 
 
 def _find_opener(format: ChatFormat) -> str:
@@ -215,14 +213,13 @@ def _say_codec(node: Node) -> str:
     codec = node.codec
     if isinstance(codec, Choice):
         return (
-            ", ".join(f"{make_visible(written)} for {value}" for written, value in codec.words if written != value)
-            or "as in JSON"
+            ", ".join(f"{make_visible(written)} for {value}" for written, value in codec.words if written != value) or "as in JSON"
         )
     if isinstance(codec, (Number, Json)):
         return "as in JSON"
     if isinstance(codec, Insides):
         return "in a notation of its own"
-    if isinstance(codec, Text) and (codec.escapes or codec.numeral):
+    if isinstance(codec, Text) and (codec.escapes or codec.numerals):
         return f"text, {len(codec.escapes)} characters escaped"
     return "text as it stands"
 

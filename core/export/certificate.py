@@ -68,9 +68,7 @@ def read_certificate(data: Any, renderer: Renderer) -> ChatFormat:
     version.
     """
     if not isinstance(data, dict) or data.get("certificate") != _LAYOUT or not isinstance(data.get("format"), dict):
-        raise FormatError(
-            "reading a certificate: this is none that this release reads; make it anew with chat-autoparser certify"
-        )
+        raise FormatError("reading a certificate: this is none that this release reads; make it anew with chat-autoparser certify")
     if data.get("template_sha256") != hash_template(renderer):
         raise FormatError(
             "reading a certificate: it belongs to another template, or to other special tokens; "

@@ -84,9 +84,7 @@ class TokenRenderer:
             inside = mark_tokens([(one.start, one.end)], offsets)
             indices = [one.message if mine else index for mine, index in zip(inside, indices, strict=True)]
             content = [mine or was for mine, was in zip(inside, content, strict=True)]
-        return RenderedTokens(
-            token_ids=ids, message_indices=indices, sampled_mask=sampled, is_content=content, message_roles=roles
-        )
+        return RenderedTokens(token_ids=ids, message_indices=indices, sampled_mask=sampled, is_content=content, message_roles=roles)
 
     def render_ids(
         self,
@@ -115,10 +113,7 @@ class TokenRenderer:
         deltas = parser.feed(self._plain.decode(ids))
         complete = not parser.in_reasoning
         message = fold_deltas([*deltas, *parser.finish()])
-        calls = [
-            _make_call(call, number in parser.incomplete_calls)
-            for number, call in enumerate(message.get("tool_calls") or ())
-        ]
+        calls = [_make_call(call, number in parser.incomplete_calls) for number, call in enumerate(message.get("tool_calls") or ())]
         return ParsedResponse(
             content=message["content"] or "",
             reasoning_content=message["reasoning_content"],

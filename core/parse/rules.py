@@ -11,12 +11,12 @@ from ..format import Kind, Node, Text
 from .constants import Constant
 from .units import get_units
 
-Guard = Literal["", "tool", "structure", "ending", "entry", "late", "last", "fresh", "shape", "whole", "header"]
+Guard = Literal["", "tool", "structure", "ending", "entry", "late", "last", "fresh", "shape", "whole", "header", "thought"]
 """What must hold for a rule that no render shows: a tool of the request is named (``tool``), structure follows (``structure``),
 structure or the end of the output does (``ending``), nothing visible came before (``fresh``), JSON with the shape of calls follows
-(``shape``), and nothing else (``whole``), or the mark that ends a header (``header``). Three hold only where the text that they
-end would not end otherwise: an argument of this tool begins that was not given yet (``entry``), structure or the end of the
-output follows (``late``), or nothing more (``last``)."""
+(``shape``), and nothing else (``whole``), the mark that ends a header does (``header``), or reasoning stood in this turn
+(``thought``). Three hold only where the text that they end would not end otherwise: an argument of this tool begins that was not
+given yet (``entry``), structure or the end of the output follows (``late``), or nothing more (``last``)."""
 
 LATE: frozenset[Guard] = frozenset(("entry", "late", "last"))
 
@@ -128,8 +128,7 @@ def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[r
     """
     heads = {rule.head for rule in rules if rule.head}
     escapes = {written for written, _ in codec.escapes}
-    if codec.numeral:
-        escapes.add(codec.numeral.before)
+    escapes |= {numeral.before for numeral in codec.numerals}
     wanted = sorted(heads | escapes, key=lambda head: (-len(head), head))
     partial = sorted({head[:size] for head in wanted for size in range(1, len(head))}, key=lambda head: (-len(head), head))
     choices = [re.escape(head) for head in wanted]

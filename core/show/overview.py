@@ -60,9 +60,7 @@ def name_parts(format: ChatFormat) -> dict[str, str]:
     reasoning, tools = format.reasoning, format.tools
     kinds = {node.kind for node in format.graph.turn.nodes}
     calls = "name, JSON" if "arguments" in kinds else "own notation"
-    between = name_start(format).replace(" the", "") or (
-        "between markers" if reasoning and reasoning.start else "up to a marker"
-    )
+    between = name_start(format).replace(" the", "") or ("between markers" if reasoning and reasoning.start else "up to a marker")
     return {
         "reasoning": between if reasoning else "none",
         "content": {"never": "plain", "always": "wrapped"}.get(format.content.wrapped, "wrapped at times"),

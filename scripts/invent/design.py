@@ -167,9 +167,7 @@ class Design:
     @property
     def axes(self) -> dict[str, str]:
         """The value of each axis, for tables."""
-        drawn = {
-            field.name: str(getattr(self, field.name)) for field in fields(self) if field.name not in ("marks", "manner")
-        }
+        drawn = {field.name: str(getattr(self, field.name)) for field in fields(self) if field.name not in ("marks", "manner")}
         outer = "the same" if self.marks.outer == self.marks.shape else "another"
         return {
             "shape": self.marks.shape,

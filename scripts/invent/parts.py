@@ -17,9 +17,7 @@ def write_header(design: Design, role: str) -> Row:
 
 def write_said(design: Design, role: str, said: Row) -> Row:
     """A whole message of another role than the assistant's."""
-    closing = (
-        design.header_space + design.marks.close("turn") if design.header == "questions only" else find_end(design, False)
-    )
+    closing = design.header_space + design.marks.close("turn") if design.header == "questions only" else find_end(design, False)
     return [*write_header(design, role), *said, *text(closing)]
 
 

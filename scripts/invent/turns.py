@@ -179,9 +179,7 @@ def _drop(labels: list[str], kept: int, choose: random.Random) -> list[str]:
     return choose.sample(labels, max(0, len(labels) - kept))
 
 
-def make_turn(
-    speaker: Speaker, label: str, fields: Fields, history: str, switches: JsonObject, *, ended: bool
-) -> Iterator[Turn]:
+def make_turn(speaker: Speaker, label: str, fields: Fields, history: str, switches: JsonObject, *, ended: bool) -> Iterator[Turn]:
     """The turn with these fields, if the model would go on from the prompt in this way."""
     design, ids = speaker.design, make_ids(speaker.design, fields.calls, label)
     prompt, full = speaker.render(None, [], history, switches), speaker.render(fields, ids, history, switches)

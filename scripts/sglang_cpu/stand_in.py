@@ -50,9 +50,7 @@ class _Submodules(MetaPathFinder, Loader):
     def __init__(self, package: str) -> None:
         self._prefix = package + "."
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None) -> ModuleSpec | None:
         return ModuleSpec(fullname, self, is_package=True) if fullname.startswith(self._prefix) else None
 
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:

@@ -22,10 +22,10 @@ pytest.importorskip("anthropic", reason="this is not the environment of an engin
 import clients
 from cases import Case
 from clients import Reply, ask_chat
+from corpus import read_template
 from engines import MODEL
 from real_model import RealModelError, make_real_model, serve_real_model
 from serving import Server
-from tiny_model import load_template
 
 if TYPE_CHECKING:
     from engines import Engine
@@ -118,7 +118,7 @@ class Real:
 def real(request: pytest.FixtureRequest, engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
     folder = tmp_path_factory.mktemp("real-model")
     try:
-        model = make_real_model(load_template(request.param), folder / "model")
+        model = make_real_model(read_template(request.param), folder / "model")
     except RealModelError as error:
         pytest.skip(f"the real model cannot be had: {error}")
     parsers = request.config.getoption("--parsers")
@@ -214,9 +214,7 @@ def ask_for_calls(real: Real, questions: tuple[str, ...], **options: Any) -> lis
     return [*real.ask_all(cases[::2]), *real.ask_all(cases[1::2], stream=True)]
 
 
-@pytest.mark.parametrize(
-    "questions", [QUESTIONS[:4], pytest.param(QUESTIONS[4:], marks=pytest.mark.more)], ids=["few", "rest"]
-)
+@pytest.mark.parametrize("questions", [QUESTIONS[:4], pytest.param(QUESTIONS[4:], marks=pytest.mark.more)], ids=["few", "rest"])
 def test_a_required_call_is_made_and_obeys_its_schema(real: Real, questions: tuple[str, ...]) -> None:
     assert list_call_faults(ask_for_calls(real, questions, tool_choice="required", **ONE_CALL), set(SCHEMAS), 1) == []
 
@@ -229,9 +227,7 @@ def test_several_required_calls_obey_their_schemas(real: Real) -> None:
     assert any(len(reply.message["tool_calls"]) > 1 for reply in replies)
 
 
-@pytest.mark.parametrize(
-    "questions", [QUESTIONS[:2], pytest.param(QUESTIONS[2:], marks=pytest.mark.more)], ids=["few", "rest"]
-)
+@pytest.mark.parametrize("questions", [QUESTIONS[:2], pytest.param(QUESTIONS[2:], marks=pytest.mark.more)], ids=["few", "rest"])
 def test_a_named_call_is_the_only_one_and_obeys_its_schema(real: Real, questions: tuple[str, ...]) -> None:
     replies = ask_for_calls(real, questions, tool_choice=name_tool("set_reminder"))
     assert list_call_faults(replies, {"set_reminder"}, 1) == []
@@ -262,9 +258,7 @@ def make_strict(question: str) -> Case:
     return replace(case, messages=[*messages, *case.messages], kwargs={})  # as the earlier turns are written
 
 
-@pytest.mark.parametrize(
-    "questions", [QUESTIONS[:4], pytest.param(QUESTIONS[4:], marks=pytest.mark.more)], ids=["few", "rest"]
-)
+@pytest.mark.parametrize("questions", [QUESTIONS[:4], pytest.param(QUESTIONS[4:], marks=pytest.mark.more)], ids=["few", "rest"])
 def test_calls_of_strict_tools_obey_their_schemas(real: Real, questions: tuple[str, ...]) -> None:
     cases = [make_strict(question) for question in questions]
     replies = [*real.ask_all(cases[::2]), *real.ask_all(cases[1::2], stream=True)]
@@ -276,7 +270,5 @@ def test_calls_of_strict_tools_obey_their_schemas(real: Real, questions: tuple[s
 @pytest.mark.more
 def test_a_required_call_needs_no_switch(real: Real) -> None:
     """A template may let the model reason first: a model that does not still makes the call."""
-    cases = [
-        replace(make_case(question, TOOLS, tool_choice="required", **ONE_CALL), kwargs={}) for question in QUESTIONS[:6]
-    ]
+    cases = [replace(make_case(question, TOOLS, tool_choice="required", **ONE_CALL), kwargs={}) for question in QUESTIONS[:6]]
     assert list_call_faults(real.ask_all(cases), set(SCHEMAS), 1) == []

@@ -229,9 +229,7 @@ def test_an_effort_reaches_the_template(served: Served) -> None:
     lengths = {}
     for effort in ("low", "medium", "high"):
         extra = served.engine.script(case.text)
-        answer: Any = client.chat.completions.create(
-            model=MODEL, messages=case.messages, reasoning_effort=effort, extra_body=extra
-        )
+        answer: Any = client.chat.completions.create(model=MODEL, messages=case.messages, reasoning_effort=effort, extra_body=extra)
         assert answer.usage is not None
         lengths[effort] = answer.usage.prompt_tokens
         assert answer.choices[0].message.content == case.expected["content"]

@@ -19,16 +19,16 @@ pytest.importorskip("sglang", reason="this is not SGLang's environment: see scri
 from cases import TEMPLATES, Case, Subject, load_subject
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from judge import find_fault
+from judge import find_fault, take_meaning
 from sglang.srt.entrypoints.openai.protocol import Tool, ToolChoice
 from sglang.srt.function_call.function_call_parser import FunctionCallParser
 from sglang.srt.parser.reasoning_parser import ReasoningParser
 from sglang.srt.plugins import load_plugins
-from sglang_stages import Stages, make_tools, strip_ids
 from tiny_model import make_model
 from transformers import AutoTokenizer
 
 from chat_autoparser.sglang_plugin import NAME, SWITCH, engine, formats, register, registration, resolution, serving
+from chat_autoparser.sglang_plugin.builtin import Stages, make_tools
 from chat_autoparser.sglang_plugin.calls import CallDetector
 from chat_autoparser.sglang_plugin.reading import HALF
 from chat_autoparser.sglang_plugin.reasoning import ReasoningDetector
@@ -94,7 +94,7 @@ def test_pieces_mean_nothing(shape: str, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8), label="cuts"))
     pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
     stages = make_stages(shape, case)
-    assert strip_ids(stages.read_pieces(pieces)) == strip_ids(stages.read_whole(text))
+    assert take_meaning(stages.read_pieces(pieces)) == take_meaning(stages.read_whole(text))
 
 
 JSON_IN_TAGS = "JSON in tags"
@@ -215,10 +215,10 @@ def test_half_a_character_of_a_marker_is_no_text(shape: str) -> None:
         if char.isascii() or char in texts:
             continue
         cut = case.text[:place]
-        without = strip_ids(stages.read_whole(cut))
-        assert strip_ids(stages.read_whole(cut + HALF)) == without, cut[-20:]
-        assert strip_ids(stages.read_pieces([cut + HALF, ""])) == without, cut[-20:]
-        assert strip_ids(stages.read_pieces([*cut, HALF])) == without, cut[-20:]
+        without = take_meaning(stages.read_whole(cut))
+        assert take_meaning(stages.read_whole(cut + HALF)) == without, cut[-20:]
+        assert take_meaning(stages.read_pieces([cut + HALF, ""])) == without, cut[-20:]
+        assert take_meaning(stages.read_pieces([*cut, HALF])) == without, cut[-20:]
 
 
 def list_texts(expected: dict[str, Any]) -> list[str]:
@@ -301,9 +301,7 @@ def prepare(prompt: str, choice: Any, constraint: Any, params: dict[str, Any]) -
     manager = SimpleNamespace(tokenizer=load_tokenizer(JSON_IN_TAGS))
     parsers = {"reasoning_parser": NAME, "tool_call_parser": NAME}
     serving_chat = SimpleNamespace(tokenizer_manager=manager, default_chat_template_kwargs={}, **parsers)
-    asked = SimpleNamespace(
-        tool_choice=choice, parallel_tool_calls=True, chat_template_kwargs=None, _response_parser_prefix=""
-    )
+    asked = SimpleNamespace(tool_choice=choice, parallel_tool_calls=True, chat_template_kwargs=None, _response_parser_prefix="")
     adapted = SimpleNamespace(text=prompt, input_ids=None, sampling_params=params, require_reasoning=True)
     given = {
         "tool_call_constraint": constraint,

@@ -89,9 +89,7 @@ ODD = [
     pytest.param(f"One {PAD}two.", [PAD], {"content": f"One {PAD}two."}, id="spelled"),
     pytest.param(f"One {PAD}two{PAD}.", [PAD], {"content": f"One {PAD}two."}, id="spelled, then generated"),
     pytest.param(f"{PAD}One {PAD}.", [f" {PAD}."], {"content": f"One {PAD}."}, id="generated, then spelled"),
-    pytest.param(
-        f"<think>\nA{PAD}B\n</think>\n\nC{PAD}", [], {"reasoning_content": "AB", "content": "C"}, id="in reasoning"
-    ),
+    pytest.param(f"<think>\nA{PAD}B\n</think>\n\nC{PAD}", [], {"reasoning_content": "AB", "content": "C"}, id="in reasoning"),
     pytest.param(f"D{PAD}E\n{make_call(f'old{PAD} x')}", [], {"content": "DE", "city": f"old{PAD} x"}, id="in a call"),
     pytest.param(f"{PAD}{make_call(f'old{PAD} x')}", [f"old{PAD}"], {"city": f"old{PAD} x"}, id="spelled in a call"),
 ]

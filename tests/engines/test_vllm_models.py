@@ -115,9 +115,7 @@ def mistral(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     from vllm.tokenizers import get_tokenizer
 
     model = make_model("{# never read #}", tmp_path_factory.mktemp("mistral") / "model")
-    shutil.copy(
-        str(files("mistral_common") / "data" / "mistral_instruct_tokenizer_241114.model.v7"), model / "tokenizer.model.v7"
-    )
+    shutil.copy(str(files("mistral_common") / "data" / "mistral_instruct_tokenizer_241114.model.v7"), model / "tokenizer.model.v7")
     config = json.loads((model / "config.json").read_text("utf-8"))
     (model / "config.json").write_text(json.dumps({**config, "vocab_size": 32768, "eos_token_id": 2}), "utf-8")
     (model / "generation_config.json").unlink()
@@ -177,9 +175,7 @@ def overruled(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Itera
     plain = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
     model = make_model(plain, folder / "model", more=find_markers(source))
     defaults = json.dumps({"enable_thinking": False})
-    with serve(
-        engine, model, "--chat-template", str(folder / "given.jinja"), "--default-chat-template-kwargs", defaults
-    ) as url:
+    with serve(engine, model, "--chat-template", str(folder / "given.jinja"), "--default-chat-template-kwargs", defaults) as url:
         yield url
 
 
@@ -199,18 +195,14 @@ def test_the_server_s_template_and_its_arguments(engine: Engine, overruled: str,
 
 @WHOLE_AND_STREAM
 @pytest.mark.parametrize("endpoint", ["chat", "responses"])
-def test_an_answer_of_a_given_form_comes_behind_reasoning(
-    engine: Engine, overruled: str, endpoint: str, stream: bool
-) -> None:
+def test_an_answer_of_a_given_form_comes_behind_reasoning(engine: Engine, overruled: str, endpoint: str, stream: bool) -> None:
     """The form is required of what stands behind reasoning: the core that generates would refuse any other text in it."""
     case = load_subject(TEMPLATES["JSON in tags"]).find("reasoning, content")
     assert case is not None
     answer, schema = '{"city": "Oslo"}', {**PARAMETERS, "required": ["city"], "additionalProperties": False}
     form: JsonObject = {"type": "json_schema", "name": "place", "schema": schema}
     if endpoint == "chat":
-        options: JsonObject = {
-            "response_format": {"type": "json_schema", "json_schema": {"name": "place", "schema": schema}}
-        }
+        options: JsonObject = {"response_format": {"type": "json_schema", "json_schema": {"name": "place", "schema": schema}}}
     else:
         options = {"text": {"format": form}}
     right = replace(

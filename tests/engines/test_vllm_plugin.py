@@ -23,7 +23,7 @@ with warnings.catch_warnings():  # the engine's own, and not ours to mend
 
 from cases import TEMPLATES, Case, Subject, load_subject
 from conversations import JsonObject
-from judge import find_fault, fold
+from judge import find_fault, fold, take_meaning
 from tiny_model import make_model
 from tokenizers.decoders import DecodeStream
 from vllm_messages import make_message, take_delta
@@ -42,9 +42,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::F
 Message = tuple[JsonObject, list[JsonObject]]
 
 BURSTS = (1, 4, 10_000)
-PLAIN = (
-    "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
-)
+PLAIN = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
 REQUIRED = '[{"name": "NAME", "parameters": {"city": "Oslo"}}, {"name": "NAME", "parameters": {"city": "a[]{}\\"b"}}]'
 
 shapes = pytest.mark.parametrize("shape", TEMPLATES)
@@ -111,11 +109,6 @@ def make_request(case: Case, **options: Any) -> Any:
     return ChatCompletionRequest(model="tiny", messages=case.messages, tools=case.tools, **{**case.options, **options})
 
 
-def strip_ids(message: JsonObject) -> JsonObject:
-    calls = [call["function"] for call in message["tool_calls"]]
-    return {**message, "tool_calls": calls, "content": message["content"] or None}
-
-
 def make_case(text: str, tools: list[JsonObject] | None = None) -> Case:
     expected: JsonObject = {"reasoning_content": None, "content": text, "tool_calls": []}
     return Case("made up", [{"role": "user", "content": "Hello"}], tools, {}, text, expected)
@@ -163,7 +156,7 @@ def test_rendered_fields_come_back(models: Any, shape: str, markers: str) -> Non
         assert find_fault(case.expected, whole) is None, (case.name, whole)
         for burst in BURSTS:
             streamed, _ = model.stream(composed, case, request, prompt, burst)
-            assert strip_ids(streamed) == strip_ids(whole), (case.name, burst)
+            assert take_meaning(streamed) == take_meaning(whole), (case.name, burst)
 
 
 @shapes
@@ -179,7 +172,7 @@ def test_without_calls_nothing_is_lost(models: Any, shape: str, given: JsonObjec
         assert (whole["reasoning_content"] or "").startswith((case.expected["reasoning_content"] or "").strip())
         for burst in BURSTS:
             streamed, _ = model.stream(composed, case, request, prompt, burst)
-            assert strip_ids(streamed) == strip_ids(whole), burst
+            assert take_meaning(streamed) == take_meaning(whole), burst
 
 
 @shapes
@@ -188,12 +181,10 @@ def test_the_tool_half_alone_leaves_reasoning_in_the_text(models: Any, shape: st
     composed = model.compose(reasoning=None)
     request, prompt = make_request(case), model.render_prompt(case)
     whole = model.parse(composed, case, request, prompt)
-    assert [call["function"]["name"] for call in whole["tool_calls"]] == [
-        call["name"] for call in case.expected["tool_calls"]
-    ]
+    assert [call["function"]["name"] for call in whole["tool_calls"]] == [call["name"] for call in case.expected["tool_calls"]]
     assert whole["reasoning_content"] is None
     for burst in BURSTS:
-        assert strip_ids(model.stream(composed, case, request, prompt, burst)[0]) == strip_ids(whole), burst
+        assert take_meaning(model.stream(composed, case, request, prompt, burst)[0]) == take_meaning(whole), burst
 
 
 @pytest.mark.parametrize(("tools", "reasoning"), [("auto", "deepseek_r1"), ("hermes", "auto"), ("auto", "qwen3")])
@@ -216,7 +207,7 @@ def test_reasoning_that_comes_again_is_reasoning(models: Any, burst: int) -> Non
     request = make_request(case)
     whole = model.parse(composed, case, request, prompt)
     streamed, _ = model.stream(composed, case, request, prompt, burst)
-    assert strip_ids(streamed) == strip_ids(whole)
+    assert take_meaning(streamed) == take_meaning(whole)
     assert (whole["reasoning_content"] or "").startswith("One.")
     assert all(word in whole["reasoning_content"] + whole["content"] for word in ("Two.", "Three.", "Four."))
 
@@ -251,9 +242,7 @@ def test_unknown_special_tokens_are_dropped_and_spelled_ones_kept(models: Any, b
     assert model.parse(composed, case, request, prompt)["content"] == "The end is near."
     spelled = model.encode("The <")
     parser = composed(model.tokenizer, request.tools)
-    deltas = [
-        parser.parse_delta("The <s>", [*spelled, *model.encode("s"), *model.encode(">")], request, prompt, finished=True)
-    ]
+    deltas = [parser.parse_delta("The <s>", [*spelled, *model.encode("s"), *model.encode(">")], request, prompt, finished=True)]
     assert "".join(delta.content or "" for delta in deltas if delta) == "The <s>"
 
 
@@ -605,7 +594,7 @@ def test_two_calls_where_one_was_named_are_one(models: Any) -> None:
     prompt = make_prompt(model, "ended")
     whole = model.parse(composed, case, request, prompt)
     assert len(whole["tool_calls"]) == 1
-    assert strip_ids(model.stream(composed, case, request, prompt, 1)[0]) == strip_ids(whole)
+    assert take_meaning(model.stream(composed, case, request, prompt, 1)[0]) == take_meaning(whole)
 
 
 def test_a_parser_tells_what_stands_open(models: Any) -> None:
@@ -649,7 +638,7 @@ def test_forced_calls(models: Any, shape: str, named: bool, enforced: bool, monk
         assert [call["function"]["name"] for call in whole["tool_calls"]] == ["find_train"] * (1 if named else 2)
         assert whole["tool_calls"][0]["function"]["arguments"] == '{"city": "Oslo"}'
         for burst in BURSTS:
-            assert strip_ids(model.stream(composed, answered, request, prompt, burst)[0]) == strip_ids(whole)
+            assert take_meaning(model.stream(composed, answered, request, prompt, burst)[0]) == take_meaning(whole)
 
 
 @pytest.mark.parametrize("given", [{"strict": True}, {"parallel_tool_calls": False}, {}], ids=["strict", "one call", "free"])

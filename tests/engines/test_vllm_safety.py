@@ -114,9 +114,7 @@ FORM = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "
 def test_no_hint_in_a_request_ends_the_server(possible: Served, hint: Any) -> None:
     kwargs = {"chat_autoparser": hint, "thinking": hint}
     for endpoint in ("chat", "responses"):
-        given: JsonObject = (
-            {"response_format": FORM} if endpoint == "chat" else {"text": {"format": {"type": "json_object"}}}
-        )
+        given: JsonObject = {"response_format": FORM} if endpoint == "chat" else {"text": {"format": {"type": "json_object"}}}
         case = replace(make_case('<think>\nHm.\n</think>{"a": 1}', **given), kwargs=kwargs)
         reply = ask(possible, case, endpoint, False)
         assert reply.message["content"] == '{"a": 1}'
@@ -177,9 +175,7 @@ def test_hidden_reasoning_is_hidden(opened: Served, endpoint: str, stream: bool,
 # 4: a request's own template
 
 
-PLAIN = (
-    "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
-)
+PLAIN = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
 SLOW = "{% if tools %}{% for i in range(900) %}{% for i in range(900) %}{{ i }}{% endfor %}{% endfor %}{% endif %}" + PLAIN
 BAR = 0.25
 TEMPLATES_SENT = 200
@@ -191,9 +187,7 @@ def stream_on(served: Served, gaps: list[float], stop: threading.Event) -> None:
         words = " ".join(f"word{number}" for number in range(400))
         body = {"model": MODEL, "messages": [{"role": "user", "content": "Hello"}], "stream": True, "max_tokens": 2000}
         data = json.dumps({**body, **served.engine.script(words)}).encode()
-        request = urllib.request.Request(
-            served.server.url + "/v1/chat/completions", data, {"Content-Type": "application/json"}
-        )
+        request = urllib.request.Request(served.server.url + "/v1/chat/completions", data, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=120) as answer:
             last = None
             for line in answer:
@@ -290,8 +284,7 @@ def test_a_cut_call_never_reads_as_complete(possible: Served, endpoint: str, end
         complete = end != "limit" and len(case.text.removesuffix("STOP HERE")) >= len(WEATHER) - 14
         if endpoint == "messages":  # arguments are objects there
             calls[1] = [
-                {**call, "arguments": json.dumps(from_json(call["arguments"] or "{}", allow_partial=True))}
-                for call in calls[1]
+                {**call, "arguments": json.dumps(from_json(call["arguments"] or "{}", allow_partial=True))} for call in calls[1]
             ]
         assert calls[0] == calls[1], (tokens, calls)
         for reply in (whole, streamed):
@@ -405,9 +398,7 @@ def test_continuous_usage_of_a_long_output_is_linear(engine: Engine, tmp_path: P
             body = {"model": MODEL, "messages": [{"role": "user", "content": "Hello"}], "stream": True, "max_tokens": 12_000}
             usage = {"stream_options": {"include_usage": True, "continuous_usage_stats": True}}
             data = json.dumps({**body, **usage, **served.engine.script(text)}).encode()
-            request = urllib.request.Request(
-                served.server.url + "/v1/chat/completions", data, {"Content-Type": "application/json"}
-            )
+            request = urllib.request.Request(served.server.url + "/v1/chat/completions", data, {"Content-Type": "application/json"})
             start = time.monotonic()
             with urllib.request.urlopen(request, timeout=120) as answer:
                 lines = [line for line in answer if line.startswith(b"data: {")]
@@ -432,9 +423,7 @@ def test_counters_are_among_the_server_s_metrics(possible: Served) -> None:
 
 
 def test_the_log_has_one_line_for_a_format(possible: Served) -> None:
-    lines = [
-        line for line in possible.server.log.read_text("utf-8").splitlines() if "chat-autoparser: from the model" in line
-    ]
+    lines = [line for line in possible.server.log.read_text("utf-8").splitlines() if "chat-autoparser: from the model" in line]
     assert len(lines) == 1, lines
     assert "proven" in lines[0]
 
