@@ -130,7 +130,7 @@ def test_odd_tools_say_nothing() -> None:
     ],
 )
 def test_units_of_one_character_wait_for_each_other(numeral: Numeral, written: str, char: str) -> None:
-    units = get_units(Text(numeral=numeral))
+    units = get_units(Text(numerals=(numeral,)))
     for end in range(1, len(written)):
         assert units.read(written[:end], 0, False)[0] == MORE, written[:end]
     assert units.read(written + "x", 0, False) == (len(written), char)

@@ -9,7 +9,7 @@ from .walk import COUNTER
 
 LIST, OBJECT = "json list", "json object"
 
-STRING = Text(tuple((json.dumps(char)[1:-1], char) for char in '"\\\b\f\n\r\t'), Numeral("utf-16", "\\u"), quoted=True)
+STRING = Text(tuple((json.dumps(char)[1:-1], char) for char in '"\\\b\f\n\r\t'), (Numeral("utf-16", "\\u"),), quoted=True)
 _CODECS: dict[str, tuple[Codec, str, str]] = {
     "string": (STRING, '"', '"'),
     "integer": (Number(), "", ""),

@@ -33,9 +33,8 @@ def write_text(codec: Codec, ends: tuple[str, ...]) -> Tree:
     table = _list_escapes(codec)
     if not table or not _is_covered(ends, table):
         return Until(ends) if ends else Chars((), negated=True, least=0, most=None)
-    raw = [(char, char) for char in sorted(table)] + ([_CONTROL] if codec.numeral else [])
-    numbered = [_write_numeral(codec.numeral)] if codec.numeral else []
-    return Repeat(choose(Chars(tuple(raw), negated=True), *map(Text, table.values()), *numbered))
+    raw = [(char, char) for char in sorted(table)] + ([_CONTROL] if codec.numerals else [])
+    return Repeat(choose(Chars(tuple(raw), negated=True), *map(Text, table.values()), *map(_write_numeral, codec.numerals)))
 
 
 def _list_escapes(codec: Codec) -> dict[str, str]:
@@ -48,26 +47,22 @@ def _is_covered(ends: tuple[str, ...], table: dict[str, str]) -> bool:
 
 def _write_numeral(numeral: Numeral) -> Tree:
     """Return the tree of a character by its number: of one unit of it, where it has several."""
-    size = {"utf-16": 4, "utf-8": 2}.get(numeral.kind)
+    size = numeral.digits
     digits = _DIGIT if numeral.kind == "decimal" else _HEX
     return join(Text(numeral.before), Chars(digits, least=size or 1, most=size or 6), Text(numeral.after))
 
 
 def encode_text(text: str, codec: Codec) -> str:
     """Return a text as a template writes it in a notation."""
-    table, numeral = _list_escapes(codec), codec.numeral
-    return "".join(table.get(char) or _encode_number(char, numeral) for char in text) if table or numeral else text
+    table, numerals = _list_escapes(codec), codec.numerals
+    return "".join(table.get(char) or _encode_number(char, numerals) for char in text) if table or numerals else text
 
 
-def _encode_number(char: str, numeral: Numeral | None) -> str:
-    if numeral is None or char.isprintable():
+def _encode_number(char: str, numerals: tuple[Numeral, ...]) -> str:
+    if char.isprintable():
         return char
-    code = ord(char)
-    if numeral.kind in ("utf-16", "utf-8"):
-        size = 2 if numeral.kind == "utf-16" else 1
-        data = char.encode("utf-16-be" if size == 2 else "utf-8", "surrogatepass")
-        return "".join(numeral.before + data[at : at + size].hex() for at in range(0, len(data), size))
-    return numeral.before + (str(code) if numeral.kind == "decimal" else f"{code:x}") + numeral.after
+    fitting = [numeral for numeral in numerals if ord(char) < 256 or numeral.kind != "byte"]
+    return fitting[-1 if ord(char) > 0xFFFF else 0].write(char) if fitting else char
 
 
 def spell_text(word: str, codec: Codec, ends: tuple[str, ...]) -> str | None:

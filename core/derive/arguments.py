@@ -69,8 +69,7 @@ def _find_encoding(oracle: Oracle, shape: Shape, call: Call) -> Text | None:
     if not backslash or doubled != backslash * 2 or not images.get('"', "").startswith(backslash):
         return None
     quote = images['"'][len(backslash) :]
-    found = {char: image for char, image in images.items() if char in "<>&'/" or (char.isprintable() and ord(char) < 127)}
-    found = {char: image for char, image in found.items() if not image.startswith(backslash)}
+    found = {char: image for char, image in images.items() if char >= " " and not image.startswith(backslash)}
     codec = make_text({**found, "\\": backslash, '"': quote})
     return codec if codec.escapes else None
 

@@ -15,11 +15,11 @@ from typing import Any, Literal, NamedTuple
 from ..ask.words import make_word
 from ..format import Numeral, Text
 
-SPECIAL = (*string.punctuation, " ", "\n", "\t", "\r", "\b", "\f", "\x01", "é", "☃", "東", "😀")
+SPECIAL = (*string.punctuation, " ", "\n", "\t", "\r", "\b", "\f", "\x01", "é", "☃", "東", "😀", "\xa0", "\u200d", "\U000e0001")
 """Characters that may be written in another way: all marks, white space, some control characters and some others."""
 
-_NumeralKind = Literal["utf-16", "utf-8", "decimal", "hexadecimal"]
-_NUMBERED = ("\x01", "é", "☃", "東", "😀")
+_NUMBERED = ("é", "\xa0", "☃", "東", "\u200d", "😀", "\U000e0001", "\x01")
+_KINDS: tuple[Literal["utf-16", "utf-8", "byte", "utf-32"], ...] = ("utf-16", "utf-8", "byte", "utf-32")
 _MOST_FORMS = 6
 _FIRST, _LAST, _MIDDLE = make_word("sa"), make_word("sb"), make_word("sc")
 
@@ -94,29 +94,38 @@ def _match(gap: Gap | None, first: str, last: str, inside: str) -> tuple[Surroun
 
 
 def make_text(images: dict[str, str]) -> Text:
-    """Return the codec of a text in which characters become the given images."""
-    changed = {char: image for char, image in images.items() if image and image != char}
+    """Return the codec of a text in which characters become the given images; what becomes a plain letter is not told from it."""
+    changed = {char: image for char, image in images.items() if image and image != char and not image.isalnum()}
     escapes = tuple((image, char) for char, image in changed.items() if char not in _NUMBERED)
-    return Text(escapes, _find_numeral(changed))
+    return Text(escapes, _find_numerals(changed))
 
 
-def _find_numeral(changed: dict[str, str]) -> Numeral | None:
-    """Return how characters are written as numbers, if one of them is."""
-    for char in ("é", "\x01"):
-        image = changed.get(char, "")
-        code = ord(char)
-        units = "".join(f"{unit:02x}" for unit in char.encode()[:1])
-        kinds: dict[_NumeralKind, str] = {
-            "utf-16": f"{code:04x}",
-            "utf-8": units,
-            "decimal": f"{code}",
-            "hexadecimal": f"{code:x}",
-        }
-        for kind, digits in kinds.items():
-            place = image.lower().find(digits)
-            if place >= 0:
-                closed = kind in ("decimal", "hexadecimal")
-                return Numeral(kind, image[:place], image[place + len(digits) :] if closed else "")
+def _find_numerals(changed: dict[str, str]) -> tuple[Numeral, ...]:
+    """Return how characters are written as numbers, as far as they are."""
+    found: list[Numeral] = []
+    for char in _NUMBERED:
+        image = changed.get(char, "").lower()
+        if image and not any(numeral.write(char).lower() == image for numeral in found):
+            ways = (_fit_numeral(char, changed[char], kind) for kind in _KINDS)
+            found += list(filter(None, (*ways, _fit_open(char, changed[char]))))[:1]
+    return tuple(found)
+
+
+def _fit_numeral(char: str, image: str, kind: Literal["utf-16", "utf-8", "byte", "utf-32"]) -> Numeral | None:
+    """Return the numeral of a kind that writes a character so, if there is one."""
+    digits = Numeral(kind, "").write(char)
+    units = max(1, len(digits) // Numeral(kind, "").digits)
+    before = image[: len(image) // units - Numeral(kind, "").digits]
+    numeral = Numeral(kind, before)
+    return numeral if before and numeral.write(char).lower() == image.lower() else None
+
+
+def _fit_open(char: str, image: str) -> Numeral | None:
+    """Return the numeral that writes a character so with as many digits as it takes."""
+    for kind, digits in (("decimal", str(ord(char))), ("hexadecimal", f"{ord(char):x}")):
+        place = image.lower().find(digits)
+        if place > 0:
+            return Numeral("decimal" if kind == "decimal" else "hexadecimal", image[:place], image[place + len(digits) :])
     return None
 
 

@@ -121,7 +121,7 @@ def _learn_strings(
 
 
 def _quote(codec: Text, quoted: bool) -> Text:
-    return Text(codec.escapes, codec.numeral, quoted)
+    return Text(codec.escapes, codec.numerals, quoted)
 
 
 def _add_variant(draft: Draft, place: Place, variant: _Variant) -> None:

@@ -219,7 +219,7 @@ def _say_codec(node: Node) -> str:
         return "as in JSON"
     if isinstance(codec, Insides):
         return "in a notation of its own"
-    if isinstance(codec, Text) and (codec.escapes or codec.numeral):
+    if isinstance(codec, Text) and (codec.escapes or codec.numerals):
         return f"text, {len(codec.escapes)} characters escaped"
     return "text as it stands"
 

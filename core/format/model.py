@@ -21,14 +21,28 @@ values are nodes. ``start`` and ``end`` are the bounds of a turn, or of a list o
 @dataclass(frozen=True)
 class Numeral:
     """How a character is written by its number: between ``before`` and ``after``, its UTF-16 units as four hexadecimal digits each
-    (``"utf-16"``), its UTF-8 bytes as two each (``"utf-8"``), or its code point in decimal or hexadecimal digits.
+    (``"utf-16"``), its UTF-8 bytes as two each (``"utf-8"``), its code point in two (``"byte"``, for those below 256) or eight
+    (``"utf-32"``), or in as many decimal or hexadecimal digits as it takes.
 
-    ``utf-16`` and ``utf-8`` have an empty ``after``, and repeat ``before`` for each unit.
+    Only the last two have an ``after``; ``utf-16`` and ``utf-8`` repeat ``before`` for each unit.
     """
 
-    kind: Literal["utf-16", "utf-8", "decimal", "hexadecimal"]
+    kind: Literal["utf-16", "utf-8", "byte", "utf-32", "decimal", "hexadecimal"]
     before: str
     after: str = ""
+
+    @property
+    def digits(self) -> int:
+        """How many digits a unit has, 0 where as many as it takes."""
+        return {"utf-16": 4, "utf-8": 2, "byte": 2, "utf-32": 8}.get(self.kind, 0)
+
+    def write(self, char: str) -> str:
+        """Return a character as it is written."""
+        code = ord(char)
+        if self.kind in ("utf-16", "utf-8"):
+            data = char.encode("utf-16-be" if self.kind == "utf-16" else "utf-8", "surrogatepass").hex()
+            return "".join(self.before + data[at : at + self.digits] for at in range(0, len(data), self.digits))
+        return self.before + (str(code) if self.kind == "decimal" else f"{code:0{self.digits}x}") + self.after
 
 
 @dataclass(frozen=True)
@@ -37,7 +51,7 @@ class Text:
     stands for itself. ``quoted`` tells that the texts around it change with the type, so that the value is known to be a string."""
 
     escapes: tuple[tuple[str, str], ...] = ()
-    numeral: Numeral | None = None
+    numerals: tuple[Numeral, ...] = ()
     quoted: bool = False
 
 

@@ -68,7 +68,7 @@ class Constant:
         self.parts = parts
         self.text = text = "0".join(parts)
         self.size = len(text)
-        self.firm = is_firm(text) and (len(parts) == 1 or parts[0].strip() != "")  # a number begins nothing that is looked for
+        self.firm = is_firm(text) and parts[0].strip() != ""  # a number begins nothing that is looked for
         self.marked = is_marked(text)
         self.core = text.strip()
         self.lead = text[: len(text) - len(text.lstrip())]
@@ -147,13 +147,13 @@ def _split_atoms(text: str) -> list[Atom]:
     solid, depth = "", 0
     for found in TOKEN.finditer(text):
         token = found[0]
-        before, behind = text[max(found.start() - 1, 0) : found.start()], text[found.end() : found.end() + 1]
+        before, behind, sign = text[max(found.start() - 1, 0) : found.start()], text[found.end() : found.end() + 1], token[0]
         if token.isspace() and depth <= 0 and _is_layout(token, before, behind):
             atoms += [Atom("solid", solid)] if solid else []
             atoms.append(Atom("blank", token))
             solid = ""
             continue
-        if solid and depth <= 0 and (before in _CLOSES or token[:1] in _OPENS or _is_data(before, token[:1])):
+        if solid and depth <= 0 and ((before in _CLOSES and sign not in _CLOSES) or sign in _OPENS or _is_data(before, sign)):
             atoms += [Atom("solid", solid), Atom("blank", "")]
             solid = ""
         solid += token

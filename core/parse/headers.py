@@ -21,56 +21,44 @@ LONGEST = 256
 
 
 class Headers(NamedTuple):
-    """What a header may begin with, the mark at its end, what names a tool in it, which words tell its kind, and what follows."""
+    """What leads to a further header in a turn, what a header may begin with, the mark at its end, what names a tool in it, which
+    words tell its kind, and what follows the mark."""
 
+    leads: tuple[str, ...]
     firsts: tuple[str, ...]
     mark: str
     name: re.Pattern[str]
     words: dict[str, Kind]
     spots: dict[Kind, Spot]
 
-    def find_name(self, header: str) -> str:
-        """Return the tool that a header names; empty where it names none."""
-        found = self.name.search(header)
-        return found[1] if found else ""
-
-    def find_kind(self, header: str) -> Kind:
-        """Return what a message is that is no call."""
-        kinds = [self.words[word] for word in re.findall(r"\w+", header) if word in self.words]
-        return kinds[-1] if kinds else "content"
-
 
 def find_headers(marks: Landmarks) -> Headers | None:
     """Return what the headers of a format have in common; None where its messages have none that end with a mark."""
-    begun = find_header(marks.graph)
-    edges = [edge for start in marks.graph.starts for edge in start.edges]
-    edges += [edge for edge in marks.graph.turn.edges if begun.strip() and begun in edge.text]
-    kinds = [marks.nodes[TURN, edge.target].kind for edge in edges]
-    behind = [write_parts(edge).rpartition(begun)[2] if begun else write_parts(edge) for edge in edges]
-    pairs = list(zip(kinds, behind, strict=True))
+    begun, turn = find_header(marks.graph), marks.graph.turn.edges
+    within = [edge for edge in turn if begun.strip() and begun in edge.text]
+    pairs = [(marks.nodes[TURN, edge.target].kind, write_parts(edge)) for start in marks.graph.starts for edge in start.edges]
+    pairs += [(marks.nodes[TURN, edge.target].kind, write_parts(edge).rpartition(begun)[2]) for edge in within]
     texts = [(kind, text) for kind, text in pairs if kind in ("reasoning", "content")]
-    openings = sorted({text for kind, text in pairs if kind == "name"})
-    inner = [edge for edge in marks.graph.turn.edges if edge.source == "name" and not marks.is_leaving(edge)]
-    written = [text for _, text in texts] + [write_parts(edge) for edge in inner]
-    if not inner or {kind for kind, _ in texts} != {"reasoning", "content"}:
-        return None
-    mark = next((t for t in reversed(_list_marks(written[0])) if all(t in text for text in written)), "")
-    if not mark or not openings or any(mark in text or not is_firm(text) for text in openings):
+    openings = [text for kind, text in pairs if kind == "name"]
+    inner = sorted((e for e in turn if e.source == "name" and not marks.is_leaving(e)), key=lambda edge: -len(edge.text))
+    ended = [*(text for _, text in texts), *map(write_parts, inner)]
+    mark = next((t for t in reversed(_list_marks(ended[0])) if all(t in text for text in ended)), "") if ended else ""
+    named = mark and inner and openings and all(is_firm(text) and mark not in text for text in openings)
+    if not named or len({kind for kind, _ in texts}) < 2:
         return None
     words: dict[str, Kind] = {}
-    for kind, text in sorted(texts, reverse=True):
-        words |= {word: kind for word in re.findall(r"\w+", text.partition(mark)[0]) if word not in words}
-    for word in [word for word in words if all(re.search(rf"\b{word}\b", text) for _, text in texts)]:
-        del words[word]
-    leads = {text[:place] for text in openings for place in {*find_boundaries(text), len(text)} if is_firm(text[:place])}
-    inner.sort(key=lambda edge: -len(edge.text))
+    for kind, text in sorted(texts):
+        words |= dict.fromkeys(re.findall(r"\w+", text.partition(mark)[0]), kind)
+    words = {word: kind for word, kind in words.items() if not all(re.search(rf"\b{word}\b", text) for _, text in texts)}
+    names = {text[:place] for text in openings for place in {*find_boundaries(text), len(text)} if is_firm(text[:place])}
+    firsts = {tokens[0] for _, text in texts if (tokens := _list_marks(text))} | {min(names, key=len)}
     rules = tuple(Rule((write_parts(edge).partition(mark)[2],), (marks.nodes[TURN, edge.target],)) for edge in inner)
     spots: dict[Kind, Spot] = {"name": Spot(TURN, marks.list_nodes("name"), rules)}
-    kinds = ["reasoning", "content"]
-    spots |= {kind: Spot(TURN, marks.list_nodes(kind), (Rule(("",), marks.list_nodes(kind)),)) for kind in kinds}
-    firsts = {tokens[0] for _, text in texts if (tokens := _list_marks(text))} | {min(leads, key=len)}
-    name = re.compile(f"(?:{'|'.join(re.escape(text.strip()) for text in sorted(leads, key=len, reverse=True))})([\\w.:-]+)")
-    return Headers(tuple(sorted(firsts)), mark, name, words, spots)
+    for kind, nodes in ((kind, marks.list_nodes(kind)) for kind, _ in texts):
+        spots[kind] = Spot(TURN, nodes, (Rule(("",), nodes),))
+    name = "|".join(re.escape(text.strip()) for text in sorted(names, key=len, reverse=True))
+    leads = {begun, *(edge.text[: edge.text.index(begun) + len(begun)] for edge in within)}
+    return Headers(tuple(sorted(leads)), tuple(sorted(firsts)), mark, re.compile(rf"(?:{name})([\w.:-]+)"), words, spots)
 
 
 def _list_marks(text: str) -> list[str]:

@@ -125,7 +125,7 @@ class Landmarks:
 
     def _find_section_close(self) -> str:
         """Return what stands behind the last call, where it differs from what stands behind each."""
-        found: list[str] = []
+        found: list[tuple[bool, int, str]] = []
         for source, close in self.closes.items():
             for edge in self._edges[TURN].get(source, ()):
                 if close is not None and self.nodes[TURN, edge.target].kind == "end":
@@ -133,8 +133,8 @@ class Landmarks:
                     # A call without arguments may end with what stands for those, a turn with another message.
                     places = [place for stop in self.stops if (place := text.find(stop)) > 0]
                     text = text[: min(places, default=len(text))]
-                    found += [text] if self.nodes[TURN, source].kind not in SHORT_FIELDS else []
-        return max(found, key=len, default="")
+                    found.append((self.nodes[TURN, source].kind != "name", len(text), text))
+        return max(found, default=(False, 0, ""))[2]
 
     def _list_openers(self) -> tuple[tuple[str, tuple[Node, ...]], ...]:
         """Return what may begin a call in text, the longest first, with what is behind it."""

@@ -98,6 +98,7 @@ class Lookahead:
         self.frames: list[Frame] = []
         self.fresh = True  # whether nothing visible of this text has come
         self.behind = False  # whether a field has ended and a rule must follow here
+        self.ended_reasoning = False
         self.tries = TRIES
         self._guards = 0  # recoveries that wait for what is being looked at now
         self._rest: list[str | Spot] = []  # what the rules wait for that were tried last: a text, or the end of a short field
@@ -156,7 +157,7 @@ class Lookahead:
 
     def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | object | None:
         constant = rule.constant
-        if rule.guard == "fresh" and not self._is_fresh(at):
+        if (rule.guard == "fresh" and not self._is_fresh(at)) or (rule.guard == "thought" and not self.ended_reasoning):
             return None
         if rule.guard in ("entry", "ending") and constant.take_lead(self.buffer, self.at, at) != at - len(constant.lead):
             return None  # in a text such a mark counts only where the template would have put it
@@ -258,14 +259,14 @@ class Lookahead:
         if place < 0:
             return None if final or len(self.buffer) - end >= LONGEST else WAIT
         header = rule.constant.text + self.buffer[end:place]
-        name = headers.find_name(header)
-        at = place + len(headers.mark)
-        steps: tuple[Step, ...] = (Step("close"), Step("open"), Step("name", name))
+        at, named = place + len(headers.mark), headers.name.search(header)
+        steps: tuple[Step, ...] = (Step("close"), Step("open"), Step("name", named[1] if named else ""))
         landing: Landing | object | None = None
-        if name and self.may_call and (self.tools is None or not self.known_only or name in self.tools):
+        if named and self.may_call and (self.tools is None or not self.known_only or named[1] in self.tools):
             landing = self._find_landing(headers.spots["name"], at, final)
         if landing is None:
-            landing, steps = self._find_landing(headers.spots[headers.find_kind(header)], at, final), steps[:1]
+            told = [headers.words[word] for word in re.findall(r"\w+", header) if word in headers.words]
+            landing, steps = self._find_landing(headers.spots[told[-1] if told else "content"], at, final), steps[:1]
         return landing._replace(rule=rule, steps=(*steps, *landing.steps)) if isinstance(landing, Landing) else landing
 
     def _look_for_json(self, rule: Rule, end: int, final: bool) -> Landing | object | None:
@@ -438,6 +439,8 @@ class Lookahead:
                     landing = landing._replace(rule=here.rule, steps=here.steps + landing.steps)
             if landing is WAIT:
                 more = True
+            elif isinstance(landing, Landing) and landing.rule.recovery and not here.rule.recovery:
+                half = half or landing  # what the template writes comes first
             elif landing is not None:
                 return WAIT if more else landing
         return WAIT if more else half

@@ -48,7 +48,6 @@ class Machine(ValueReader):
         self.gone = 0  # characters that left the buffer
         self.trail = ""  # layout that may follow the last rule
         self.anchor = -1  # where a call without a name so far began
-        self.ended_reasoning = False
         self.unclosed = False  # whether a call stood in reasoning that was not closed
         self.shape: JsonLexer | None = None  # what looks for the end of a value that may be calls by their shape
         self.ahead = 0  # how far behind ``at`` that value begins

@@ -12,7 +12,6 @@ from functools import lru_cache
 
 from ..format import Edge, Graph, Node, Start, Text, TurnGraph
 from ..format.cut import find_boundaries
-from ..format.view import find_header
 from .constants import is_firm, is_marked
 from .headers import find_headers
 from .landmarks import FIELDS, SHORT_FIELDS, TURN, is_delimited, is_quoted, read_parts, write_parts
@@ -67,7 +66,7 @@ class Plan(Relaxations):
         start = self.graph.starts[number] if number >= 0 else Start("")
         opened = any(is_marked(text) and start.prompt.endswith(text) for text, _ in self.openers)
         rules = [replace(self._make_rule(TURN, edge), marked=opened and not edge.text) for edge in start.edges]
-        rules += self._list_end_rules() + self._list_opened_reasoning() + self._list_loose_headers(("",))
+        rules += self._list_end_rules() + self._list_opened_reasoning() + self._list_loose_headers(first=True)
         rules += self._list_repeated_headers(start.prompt, rules)
         if all(rule.kind != "reasoning" or rule.constant.core for rule in rules):
             rules += self._list_orphan_ends()
@@ -126,7 +125,7 @@ class Plan(Relaxations):
         if node.kind in ("content", "reasoning"):
             rules += self._list_end_rules()
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING)
-            rules += self._list_loose_headers(self._list_inner_headers())
+            rules += self._list_loose_headers()
         if node.kind == "reasoning":
             rules += self._list_reasoning_ends() + self._list_opened_reasoning()
         if node.kind == "content":
@@ -156,14 +155,18 @@ class Plan(Relaxations):
 
     def list_bare_ends(self, node: Node) -> list[str]:
         """Return what is behind a field at the end of a turn that a server has cut off."""
-        texts = [write_parts(edge) for edge in self._edges[TURN].get(node.name, ()) if self.nodes[TURN, edge.target].kind == "end"]
-        cuts = {text[: text.index(stop)] for text in texts for stop in self.stops if stop in text}
-        return sorted(cuts | {text.removesuffix(self.turn_end) for text in texts if self.turn_end.strip()})
+        ends = [edge for edge in self._edges[TURN].get(node.name, ()) if self.nodes[TURN, edge.target].kind == "end"]
+        return sorted({text for edge in ends for text in self._list_cuts(write_parts(edge))})
+
+    def _list_cuts(self, text: str) -> set[str]:
+        """Return what a server leaves of a text at the end of a turn."""
+        cuts = {text[: text.index(stop)] for stop in self.stops if stop in text}
+        return cuts | ({text.removesuffix(self.turn_end)} if self.turn_end.strip() else set())
 
     @staticmethod
     def _tells_end(node: Node, behind: str) -> bool:
-        """Whether a field tells where it ends, if not more than a text stands behind it."""
-        return is_quoted(node) or (not behind.strip() and (node.kind in SHORT_FIELDS or is_delimited(node)))
+        """Whether a field tells where it ends, or nothing but layout stands behind it."""
+        return is_quoted(node) or is_delimited(node) or (not behind.strip() and node.kind in SHORT_FIELDS)
 
     def _list_rules_behind(self, node: Node) -> list[Rule]:
         rules: list[Rule] = []
@@ -185,17 +188,12 @@ class Plan(Relaxations):
                 rules.append(Rule(read_parts(self.section_close), (AFTER,)))
                 rules += self._list_short_sections()
         rules += self._list_loose_openers("") + self._list_shape_rules() + self._list_empty_sections(AFTER)
-        return rules + self._list_end_rules() + self._list_loose_headers(self._list_inner_headers())
+        return rules + self._list_end_rules() + self._list_loose_headers()
 
-    def _list_inner_headers(self) -> list[str]:
-        """Return what leads to a further message of a turn, up to where its header says what it is."""
-        begun = find_header(self.graph) if self.headers else ""
-        texts = [write_parts(edge) for edge in self.graph.turn.edges]
-        return sorted({text[: text.index(begun) + len(begun)] for text in texts if begun.strip() and begun in text} | {begun})
-
-    def _list_loose_headers(self, leads: Iterable[str]) -> list[Rule]:
-        """Return what begins a header whose parts may stand in any order."""
-        texts = [lead + first for lead in leads for first in (self.headers.firsts if self.headers else ())]
+    def _list_loose_headers(self, first: bool = False) -> list[Rule]:
+        """Return what begins a header whose parts may stand in any order, the first of a turn or another one."""
+        leads = self.headers.leads if self.headers and not first else [""]
+        texts = [lead + part for lead in leads for part in (self.headers.firsts if self.headers else ())]
         return [Rule(read_parts(text), (HEADER,), recovery="header in another order", guard="header") for text in texts]
 
     def _list_end_rules(self) -> list[Rule]:
@@ -211,7 +209,7 @@ class Plan(Relaxations):
         shared = len(self.turn_end) if self.turn_end and text.endswith(self.turn_end) else len(text)
         places = [place for place in find_boundaries(text) if len(text) - shared <= place < len(text) and _is_cut_at(text, place)]
         cut = [beginning for place in places if is_firm(beginning := text[:place].rstrip()) or anywhere]
-        cut += [text[: text.index(stop)].rstrip() for stop in self.stops if stop in text]
+        cut += [text.rstrip() for text in self._list_cuts(text)]
         return [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
 
     def _ends_text(self, edge: Edge) -> bool:

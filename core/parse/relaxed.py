@@ -54,7 +54,7 @@ class Relaxations(Landmarks):
         ends = [text for text in self.reasoning_ends if is_marked(text)]
         empty = [f"{self.reasoning_start}\n{text}" for text in ends if self.reasoning_start]
         texts = [*ends, *empty, *(f"{one}\n{two}" for one in empty for two in ends)]
-        return [Rule(read_parts(text), (END,), recovery="stray end of reasoning") for text in texts]
+        return [Rule(read_parts(text), (END,), recovery="stray end of reasoning", guard="thought") for text in texts]
 
     def _list_reasoning_ends(self) -> list[Rule]:
         """Return what ends reasoning, alone and with what begins a turn without any."""

@@ -11,10 +11,11 @@ from ..format import Kind, Node, Text
 from .constants import Constant
 from .units import get_units
 
-Guard = Literal["", "tool", "structure", "ending", "entry", "fresh", "shape", "header"]
+Guard = Literal["", "tool", "structure", "ending", "entry", "fresh", "shape", "header", "thought"]
 """What must hold for a rule that no render shows: a tool of the request is named (``tool``), structure follows (``structure``),
 structure or the end of the output does (``ending``), an argument of this tool begins that was not given yet (``entry``), nothing
-visible came before (``fresh``), JSON with the shape of calls follows (``shape``), or the mark that ends a header (``header``)."""
+visible came before (``fresh``), JSON with the shape of calls follows (``shape``), the mark that ends a header does (``header``), or
+reasoning stood in this turn (``thought``)."""
 
 _WIDTH = 16  # characters by which rules are told apart before they are tried
 _WINDOWS = 512  # so many beginnings are remembered in a spot
@@ -124,8 +125,7 @@ def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[r
     """
     heads = {rule.head for rule in rules if rule.head}
     escapes = {written for written, _ in codec.escapes}
-    if codec.numeral:
-        escapes.add(codec.numeral.before)
+    escapes |= {numeral.before for numeral in codec.numerals}
     wanted = sorted(heads | escapes, key=lambda head: (-len(head), head))
     partial = sorted({head[:size] for head in wanted for size in range(1, len(head))}, key=lambda head: (-len(head), head))
     choices = [re.escape(head) for head in wanted]

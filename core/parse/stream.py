@@ -47,8 +47,7 @@ class StreamParser(Machine):
         if rest:
             self.feed(rest)  # what a prompt has written of the turn is read, and not emitted
             self.settle()
-            self.writer.take()
-            self.writer.wrote = False
+            self.writer.restart()
 
     def feed(self, text: str) -> list[Delta]:
         """Read a piece of the output."""

@@ -31,10 +31,8 @@ class Units:
         self.table = dict(codec.escapes)
         self.written = sorted(self.table, key=len, reverse=True)
         self.first = frozenset(written[:1] for written in self.written)
-        self._numeral = codec.numeral
-        self._pattern = _compile_numeral(codec.numeral) if codec.numeral else None
-        if codec.numeral:
-            self.first |= {codec.numeral.before[:1]}
+        self._numerals = [(numeral, _compile_numeral(numeral)) for numeral in codec.numerals]
+        self.first |= {numeral.before[:1] for numeral in codec.numerals}
 
     def read(self, text: str, at: int, final: bool) -> tuple[int, str]:
         """Read one escape at a place; returns the place behind it (or NO, MORE) and what it stands for."""
@@ -44,36 +42,8 @@ class Units:
                 return at + len(written), self.table[written]
             if not final and rest < len(written) and written.startswith(text[at:]):
                 return MORE, ""
-        return self._read_numeral(text, at, final) if self._pattern else (NO, "")
-
-    def _read_numeral(self, text: str, at: int, final: bool) -> tuple[int, str]:
-        assert self._numeral
-        assert self._pattern
-        before = self._numeral.before
-        if not text.startswith(before, at):
-            return (MORE if not final and before.startswith(text[at:]) else NO), ""
-        found = self._pattern.match(text, at)
-        if found is None:
-            short = len(text) - at < len(before) + 10 and re.fullmatch(f"[{_HEX}]*", text[at + len(before) :])
-            return (MORE if short and not final else NO), ""
-        if not final and self._is_beginning(text[found.end() :]) and self._may_go_on(found[0]):
-            return MORE, ""
-        return found.end(), _decode_numeral(self._numeral, found[0])
-
-    def _is_beginning(self, rest: str) -> bool:
-        """Whether the text ends within another unit, or before it."""
-        assert self._numeral
-        before, digits = self._numeral.before, 4 if self._numeral.kind == "utf-16" else 2
-        if len(rest) >= len(before) + digits:
-            return False
-        return before.startswith(rest) or (rest.startswith(before) and set(rest[len(before) :]) <= _HEX_DIGITS)
-
-    def _may_go_on(self, written: str) -> bool:
-        """Whether a second half may follow that belongs to the same character."""
-        assert self._numeral
-        if self._numeral.kind == "utf-16":
-            return written[-4:-2].lower() in ("d8", "d9", "da", "db")
-        return self._numeral.kind == "utf-8" and "\ufffd" in _decode_numeral(self._numeral, written)
+        found = [_read_numeral(numeral, pattern, text, at, final) for numeral, pattern in self._numerals]
+        return max(found, key=lambda each: (each[0] == MORE, each[0]), default=(NO, ""))
 
     def decode(self, text: str) -> str:
         """Decode a whole text."""
@@ -87,6 +57,35 @@ class Units:
         return "".join(out)
 
 
+def _read_numeral(numeral: Numeral, pattern: re.Pattern[str], text: str, at: int, final: bool) -> tuple[int, str]:
+    before = numeral.before
+    if not text.startswith(before, at):
+        return (MORE if not final and before.startswith(text[at:]) else NO), ""
+    found = pattern.match(text, at)
+    if found is None:
+        short = len(text) - at < len(before) + 10 and re.fullmatch(f"[{_HEX}]*", text[at + len(before) :])
+        return (MORE if short and not final else NO), ""
+    if not final and _is_beginning(numeral, text[found.end() :]) and _may_go_on(numeral, found[0]):
+        return MORE, ""
+    return found.end(), _decode_numeral(numeral, found[0])
+
+
+def _is_beginning(numeral: Numeral, rest: str) -> bool:
+    """Whether the text ends within another unit, or before it."""
+    if len(rest) >= len(numeral.before) + numeral.digits:
+        return False
+    return numeral.before.startswith(rest) or (
+        rest.startswith(numeral.before) and set(rest[len(numeral.before) :]) <= _HEX_DIGITS
+    )
+
+
+def _may_go_on(numeral: Numeral, written: str) -> bool:
+    """Whether a second half may follow that belongs to the same character."""
+    if numeral.kind == "utf-16":
+        return written[-4:-2].lower() in ("d8", "d9", "da", "db")
+    return numeral.kind == "utf-8" and "\ufffd" in _decode_numeral(numeral, written)
+
+
 def _compile_numeral(numeral: Numeral) -> re.Pattern[str]:
     before, after = re.escape(numeral.before), re.escape(numeral.after)
     if numeral.kind == "utf-16":
@@ -95,7 +94,8 @@ def _compile_numeral(numeral: Numeral) -> re.Pattern[str]:
         return re.compile(f"{pair}|{before}[{_HEX}]{{4}}")
     if numeral.kind == "utf-8":
         return re.compile(f"{before}[0-7][{_HEX}]|{before}[89a-fA-F][{_HEX}](?:{before}[89abAB][{_HEX}]){{0,3}}")
-    return re.compile(before + (r"\d{1,7}" if numeral.kind == "decimal" else f"[{_HEX}]{{1,6}}") + after)
+    digits = f"[{_HEX}]{{{numeral.digits or '1,6'}}}"
+    return re.compile(before + (r"\d{1,7}" if numeral.kind == "decimal" else digits) + after)
 
 
 def _decode_numeral(numeral: Numeral, written: str) -> str:

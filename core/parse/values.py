@@ -164,8 +164,7 @@ class ValueReader(TextReader):
         base, self.sent = self.frames[0], "".join(self.writer.trace or ())
         brackets = "[]" if base.spot.nodes[0].type == "array" else "{}"
         within = self.buffer.startswith(brackets[0], self.began)
-        text = ("" if within else brackets[0]) + self.buffer[self.began : self.at]
-        if not text.startswith(brackets[0]) or not self.sent:
+        if not within and self.buffer[: self.began].rstrip()[-1:] != brackets[0]:
             return False
         self._note("value in other notation", self.began)
         self.closer, self.passed, self.mending = "" if within else brackets[1], [] if within else [brackets[0]], True

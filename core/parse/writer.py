@@ -52,6 +52,14 @@ class Writer:
         deltas, self.deltas = self.deltas, []
         return deltas
 
+    def restart(self) -> None:
+        """Forget what was emitted and the calls that have ended: a prompt has written them, and its client knows them."""
+        self.take()
+        self.wrote, self.calls = False, 0
+        self.incomplete.clear()
+        if self.call is not None:
+            self.call.index = 0
+
     def _flush(self) -> None:
         text = "".join(self._pieces)
         self._pieces = []

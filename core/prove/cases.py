@@ -35,7 +35,7 @@ STRINGS: tuple[tuple[str, ...], ...] = (
     ("first\nsecond", "a\n\n  b\tc", "line\r\nline"),
     ("<b>bold</b> & <i/>", "&amp; [x] {y}", "100% #1 @home $5 `code` ~ ^ |"),
     ("007", "true", "null", "-3.5", "[1, 2]", '{"a": 1}'),
-    ("naïve", "日本語", "🦓 ok", "Ω≈ç"),
+    ("naïve", "日本語", "🦓 ok", "Ω≈ç", "joined\u200dand\xa0apart"),
 )
 """Strings by class; those of one class stand in one call."""
 ODD_STRINGS = (("",), ("  indented", "trailing ", "\n"))

@@ -19,6 +19,7 @@ from ..ask.question import Call, Question, Switches, build_tools
 from ..derive.driver import Derivation
 from ..errors import BudgetError
 from ..format import Counterexample, Start, TurnGraph, Verdict
+from ..format.cut import cut_common_end
 from ..schema import find_type
 from .cases import Case, draw_cases
 from .message import Message, compare, find_expected, list_ways, squash, write_message
@@ -91,6 +92,9 @@ def _render(oracle: Oracle, graph: TurnGraph, case: Case) -> Iterator[tuple[Turn
         return
     texts = [_cut_end(turn.text, graph, case.question), _cut_behind(turn.text, graph, case.question)]
     texts += [_cut_mark(turn.text, graph, case.question)] if case.question.calls else []
+    ends = [edge.text for edge in graph.turn.edges if graph.turn.node(edge.target).kind == "end"]
+    shared = cut_common_end(ends) if ends else ""
+    texts += [turn.text.removesuffix(shared)] if shared.strip() and not any(text + shared == turn.text for text in texts) else []
     asked = oracle.ask_prompt(case.question, case.shape)
     before = asked.before if asked else ""
     for text in dict.fromkeys(texts):

@@ -20,8 +20,8 @@ from ..schema import find_type
 from .lesson import Lesson
 
 RAW = Text()
-JSON_TEXT = Text(tuple((json.dumps(char)[1:-1], char) for char in '\\"\n\t\r\b\f'), Numeral("utf-16", "\\u"), True)
-PYTHON_TEXT = Text((("\\\\", "\\"), ("\\'", "'"), ("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r")), None, True)
+JSON_TEXT = Text(tuple((json.dumps(char)[1:-1], char) for char in '\\"\n\t\r\b\f'), (Numeral("utf-16", "\\u"),), True)
+PYTHON_TEXT = Text((("\\\\", "\\"), ("\\'", "'"), ("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r")), (), True)
 _JSON_WITHIN = Text((("\\\\", "\\"), ('\\"', '"')))
 
 

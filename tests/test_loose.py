@@ -1,0 +1,143 @@
+"""Freedoms that models take with the text around fields: headers, numbers, layout, notation. The templates are invented."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+from streams import read_all_ways
+
+import chat_autoparser as ca
+
+TOOLS: list[dict[str, Any]] = [
+    {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {"a": {}, "b": {}}}}}
+    for name in ("look", "send_card")
+]
+
+MESSAGES = """\
+{%- for m in messages -%}
+{%- if m.role != 'assistant' -%}<|begin|>{{ m.role }}<|text|>{{ m.content }}<|stop|>
+{%- else -%}
+{%- if m.reasoning_content -%}<|begin|>me<|lane|>plan<|text|>{{ m.reasoning_content }}<|stop|>{%- endif -%}
+{%- for c in m.tool_calls or [] -%}
+<|begin|>me at=tools.{{ c.function.name }}<|lane|>act json<|text|>{{ c.function.arguments | tojson }}<|go|>
+{%- endfor -%}
+{%- if m.content -%}<|begin|>me<|lane|>say<|text|>{{ m.content }}<|done|>{%- endif -%}
+{%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}<|begin|>me{%- endif -%}
+"""
+
+COUNTED = """\
+{%- for m in messages -%}
+<{{ m.role }}>{{ m.content or '' }}
+{%- for c in m.tool_calls or [] -%}
+[[act {"call_id": "{{ loop.index0 }}", "fn": "{{ c.function.name }}", "in": {{ c.function.arguments | tojson }}}]]
+{%- endfor -%}
+</{{ m.role }}>
+{%- endfor -%}
+{%- if add_generation_prompt -%}<assistant>{%- endif -%}
+"""
+
+PYTHON = """\
+{%- for m in messages -%}
+<{{ m.role }}>{{ m.content or '' }}
+{%- for c in m.tool_calls or [] -%}
+<do {{ c.function.name }}>{% for k, v in c.function.arguments | items %}<in {{ k }}>{{ v }}</in>{% endfor %}</do>
+{%- endfor -%}
+</{{ m.role }}>
+{%- endfor -%}
+{%- if add_generation_prompt -%}<assistant>{%- endif -%}
+"""
+
+THINKING = """\
+{%- for m in messages -%}
+<{{ m.role }}>
+{%- if m.role == 'assistant' and m.reasoning_content and not quiet %}<muse>{{ m.reasoning_content }}</muse>{% endif -%}
+{{ m.content }}</{{ m.role }}>
+{%- endfor -%}
+{%- if add_generation_prompt %}<assistant>{{ '<muse></muse>' if quiet else '' }}{% endif -%}
+"""
+
+
+@cache
+def get_format(source: str) -> ca.ChatFormat:
+    return ca.analyze(source)
+
+
+def read(source: str, text: str, prompt: str | None = None) -> list[Any]:
+    """Return reasoning, content and calls."""
+    reading = read_all_ways(get_format(source), text, TOOLS, prompt)
+    calls = [(name, json.loads(arguments)) for name, arguments in reading.calls]
+    return [reading.reasoning or "", reading.content or "", calls]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        " at=tools.look<|lane|>act json<|text|>",
+        " at=tools.look<|lane|>plan<|text|>",
+        "<|lane|>act at=tools.look<|text|>",
+        "<|lane|>plan at=look <|kind|>json<|text|>",
+        " at=tools.look<|lane|>act <|kind|>json<|text|>",
+    ],
+)
+def test_parts_of_a_header_stand_in_any_order(header: str) -> None:
+    assert read(MESSAGES, header + '{"a": 1}<|go|>') == ["", "", [("look", {"a": 1})]]
+    behind = "<|lane|>plan<|text|>Well.<|stop|><|begin|>me" + header + '{"a": 1}'
+    assert read(MESSAGES, behind) == ["Well.", "", [("look", {"a": 1})]]
+
+
+@pytest.mark.parametrize(
+    "header", ["<|lane|>say <|kind|>text<|text|>", "<|lane|>plan at=me<|lane|>say<|text|>", "<|lane|>odd<|text|>"]
+)
+def test_the_last_word_of_a_header_tells_what_follows(header: str) -> None:
+    assert read(MESSAGES, header + "Hi.<|done|>") == ["", "Hi.", []]
+    assert read(MESSAGES, header.replace("say", "plan").replace("odd", "plan") + "Hm.") == ["Hm.", "", []]
+
+
+def test_what_looks_like_a_header_and_has_no_end_is_text() -> None:
+    text = "<|lane|>" + "say " * 100
+    assert read(MESSAGES, text)[1].strip() == text.strip()
+
+
+def test_numbers_that_stand_as_ids_are_ids() -> None:
+    text = '[[act {"call_id": "0", "fn": "look", "in": {}}]][[act {"call_id": "1", "fn": "look", "in": {}}]]'
+    message = get_format(COUNTED).parse(text, tools=TOOLS)
+    assert [call["id"] for call in message["tool_calls"]] == ["0", "1"]
+
+
+@pytest.mark.parametrize("value", ['[{"k": "v \'1\'", "on": true}, null]', "[{'k': \"v '1'\", 'on': True}, None]"])
+def test_values_are_read_as_json_where_the_template_writes_another_notation(value: str) -> None:
+    text = f"<do look><in a>{value}</in><in b>7</in></do>"
+    wanted = {"a": [{"k": "v '1'", "on": True}, None], "b": 7}
+    assert read(PYTHON, text) == ["", "", [("look", wanted)]]
+
+
+def test_what_was_held_of_a_value_is_handed_on_where_the_output_is_cut() -> None:
+    parser = get_format(PYTHON).parser(tools=TOOLS)
+    deltas = [*parser.feed('<do look><in a>[{"k": "v", "on": tr'), *parser.finish()]
+    assert "".join(d.text for d in deltas if d.kind == "tool_call") == '{"a": [{"k": "v", "on": tr'
+    assert parser.incomplete
+
+
+def test_a_header_that_is_written_again_is_no_text() -> None:
+    assert read(THINKING, "<assistant><muse>Hm.</muse>Hi.") == ["Hm.", "Hi.", []]
+    assert read(THINKING, "<assistant>Hi.") == ["", "Hi.", []]
+
+
+def test_a_prompt_that_closes_reasoning_leaves_content() -> None:
+    prompt = "<user>Hi</user><assistant><muse></muse>"
+    assert read(THINKING, "Hi.", prompt=prompt) == ["", "Hi.", []]
+
+
+def test_white_space_at_the_end_of_a_prompt_is_not_written_by_the_model() -> None:
+    assert read(THINKING, "there.", prompt="<user>Hi</user><assistant>Hello ") == ["", "there.", []]
+
+
+def test_marks_of_reasoning_behind_an_answer_are_no_text() -> None:
+    for stray in ("</muse>", "<muse></muse>", "<muse>\n</muse></muse>"):
+        assert read(THINKING, "<muse>Hm.</muse>Hi." + stray) == ["Hm.", "Hi.", []]
+    assert read(THINKING, "A </muse> is a mark.") == ["", "A </muse> is a mark.", []]
