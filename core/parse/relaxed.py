@@ -96,7 +96,7 @@ class Relaxations(Landmarks):
         ]
 
     def _list_skips(self, node: Node) -> list[Rule]:
-        """Return what leads from a name over an id to what is behind it, or straight to JSON, where what is between was left out."""
+        """Return what leads from a name over an id to what is behind it or straight to JSON, where what is between was left out."""
         rules: list[Rule] = []
         for edge in self._edges[TURN].get(node.name, ()) if node.kind == "name" else ():
             target, text = self.nodes[TURN, edge.target], write_parts(edge)
