@@ -49,7 +49,7 @@ class Schema:
         return tuple(dict.fromkeys(_list_types(self.node, self.root, _DEPTH)))
 
     def accepts(self, value: Any) -> bool:
-        """Whether a value is one that the schema allows, as far as types, ``enum`` and ``const`` tell."""
+        """Whether a value is one that the schema allows, as far as types, ``enum``, ``const`` and ``required`` tell."""
         return _accepts(self.node, self.root, value, _DEPTH)
 
     def _is_bare(self, key: str) -> bool:
@@ -124,6 +124,8 @@ def _accepts(node: Any, root: Any, value: Any, depth: int) -> bool:
     if "const" in node and not _is_same(node["const"], value):
         return False
     if isinstance(node.get("enum"), list) and not any(_is_same(choice, value) for choice in node["enum"][:1024]):
+        return False
+    if isinstance(value, dict) and isinstance(node.get("required"), list) and not all(key in value for key in node["required"]):
         return False
     if depth <= 0:
         return True

@@ -268,3 +268,12 @@ def write_calls(shape: str, *calls: tuple[str, Arguments]) -> str:
     turn = _render(shape, {"role": "assistant", "content": "", "tool_calls": made}).removesuffix(sample.end)
     start = turn.index(sample.opener or calls[0][0])
     return turn[start:]
+
+
+def open_calls(shape: str) -> str:
+    """Return what a model writes before calls without content."""
+    lead, _ = write_lead(shape)
+    close = SAMPLES[shape].think[1]
+    if not SAMPLES[shape].headed:
+        return lead
+    return lead[: lead.index(close) + len(close)] + SAMPLES[shape].between if close else ""

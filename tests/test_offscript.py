@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from streams import Call, Reading, read, read_all_ways
-from templates import REASONING, SAMPLES, TOOLS, get_format, write_calls, write_lead, write_prompt
+from templates import REASONING, SAMPLES, TOOLS, get_format, open_calls, write_calls, write_lead, write_prompt
 
 SHAPES = sorted(SAMPLES)
 # Text may stand anywhere, and is content there.
@@ -39,15 +39,6 @@ def read_behind_lead(shape: str, text: str) -> tuple[str | None, list[tuple[str,
     reading = read_turn(shape, lead + text)
     assert reading.reasoning == reasoning
     return reading.content, load(reading.calls)
-
-
-def open_calls(shape: str) -> str:
-    """Return what a model writes before calls without content."""
-    lead, _ = write_lead(shape)
-    close = SAMPLES[shape].think[1]
-    if not SAMPLES[shape].headed:
-        return lead
-    return lead[: lead.index(close) + len(close)] + SAMPLES[shape].between if close else ""
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from typing import Any
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from streams import read_all_ways
-from templates import SAMPLES, TOOLS, get_format, write_calls, write_lead, write_prompt
+from templates import SAMPLES, TOOLS, get_format, open_calls, write_calls, write_lead, write_prompt
 
+from chat_autoparser.format.cut import find_common_start
 from chat_autoparser.message import fold_deltas
 from chat_autoparser.recover import Policy, get_policy, repair
 from chat_autoparser.schema import Schema
@@ -75,13 +79,56 @@ def test_policies_read_alike_what_a_template_renders(shape: str, policy: str) ->
     assert (lenient["reasoning_content"], list_calls(lenient)) == (reasoning, list_calls(other))
 
 
-def test_the_end_of_a_value_may_be_missing_or_doubled() -> None:
+@cache
+def find_value_end(shape: str) -> str:
+    """What stands behind every string: no template that escapes nothing keeps a value apart from that if it holds it."""
+    text = write_calls(shape, ("find_okapi", {"habitat": "pen twelve", "zone": "north"}))
+    one, two = (text.partition(word)[2] for word in ("pen twelve", "north"))
+    shared = one[: find_common_start(one, two)]
+    return (shared[: shared.rindex(">") + 1] if ">" in shared else shared).strip()
+
+
+@cache
+def list_marks(shape: str) -> list[str]:
+    """What stands between the words of two calls, whole and by its tags and lines."""
+    text = write_calls(shape, ("find_okapi", FIND), *[("send_card", {"greeting": "hi"})][: not SAMPLES[shape].single])
+    words = re.split(r"find_okapi|pen twelve|send_card|hi(?=\W)|3", text)
+    return sorted({*words, *re.findall(r"</?[^<>\n]*>?|\n", text), *(f"{word}limit" for word in words), "find_okapi"} - {""})
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_what_a_template_renders_is_read_as_rendered_whatever_a_value_holds(shape: str, data: st.DataObject) -> None:
+    pieces = st.sampled_from([*list_marks(shape), "x", " ", "limit", "3"])
+    value = "x" + "".join(data.draw(st.lists(pieces, max_size=8))) + "x"
+    assume(find_value_end(shape) not in value)
+    arguments = {"habitat": value} | data.draw(st.sampled_from([{}, {"limit": 3}]))
+    text = open_calls(shape) + write_calls(shape, ("find_okapi", arguments))
+    ((_, read),) = list_calls(read_with(shape, text, "lenient"))
+    assert json.loads(read) == arguments
+
+
+def test_the_end_of_a_value_may_be_doubled() -> None:
     text = write_lead(TAGGED)[0] + write_calls(TAGGED, ("find_okapi", FIND))
-    closer = "</parameter>"
-    assert closer in text
-    for damaged in (text.replace(closer, "", 1), text.replace(closer, f"{closer}\n{closer}", 1)):
-        ((_, arguments),) = list_calls(read_with(TAGGED, damaged, "lenient"))
+    damaged = text.replace("</parameter>", "</parameter>\n</parameter>", 1)
+    assert damaged != text
+    ((_, arguments),) = list_calls(read_with(TAGGED, damaged, "lenient"))
+    assert json.loads(arguments) == FIND
+
+
+def test_the_end_of_a_value_may_be_missing_where_nothing_else_can_be_meant() -> None:
+    """A text with the mark of another argument is a value that a template renders: the schema or the end must speak against it."""
+    text = write_lead(TAGGED)[0] + write_calls(TAGGED, ("find_okapi", FIND))
+    first, both = text.replace("</parameter>\n", "", 1), text.replace("</parameter>\n", "")
+    function = TOOLS[0]["function"]
+    parameters = {**function["parameters"], "required": ["limit"]}
+    needed = [{"type": "function", "function": {**function, "parameters": parameters}}]
+    for damaged, tools in ((both, TOOLS), (first, needed), (both, needed)):
+        ((_, arguments),) = list_calls(read_with(TAGGED, damaged, "lenient", tools))
         assert json.loads(arguments) == FIND
+    ((_, arguments),) = list_calls(read_with(TAGGED, first, "lenient"))
+    assert json.loads(arguments) == {"habitat": "pen twelve\n<parameter=limit>\n3"}
 
 
 def test_the_mark_that_ends_a_call_ends_arguments_that_lack_a_bracket() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ..format import Edge, Graph, Kind, Node, Text, TurnGraph
+from ..format import Edge, Graph, Json, Kind, Node, Text, TurnGraph
 from ..format.cut import cut_common_end, cut_common_start
 from ..format.view import find_reasoning
 from ..recover import Envelope
@@ -21,6 +21,9 @@ TURN = ""
 """The name of the graph of the turn, beside those of the insides."""
 
 _KEY = re.compile(r"[\"']([^\"'\\]+)[\"']\s*:\s*[\"']?$")
+BODY = Node("arguments as JSON", "arguments", Json())
+"""Stands for arguments that a model writes as one JSON object where the template writes fields."""
+
 SHORT_FIELDS = ("name", "id")
 FIELDS = ("name", "id", "key", "value", "arguments")
 
@@ -66,6 +69,10 @@ class Landmarks:
                 by_source.setdefault(edge.source, []).append(edge)
         self.closes = {node.name: self._find_close(node) for node in graph.turn.nodes if node.kind in FIELDS}
         self.ends = {node.name: self._find_end(node) for node in graph.turn.nodes if node.kind in FIELDS}
+        names = [node.name for node in self.list_nodes("name")]
+        for name in [name for name in names if (self.closes[name] or "").startswith(self.ends[name].rstrip())]:
+            self.closes[BODY.name] = (self.closes[name] or "")[len(self.ends[name].rstrip()) :]
+            self.ends[BODY.name] = ""
         self.section_close = self._find_section_close()
         self.openers = self._list_openers()
         self.envelope = Envelope(*(self._find_key(kind) for kind in ("name", "arguments", "id")))

@@ -29,6 +29,11 @@ TRIES = 8  # so often may a JSON value be looked at that is no call
 GUARDS = 2  # recoveries that lean on each other
 DEPTH = 64  # lists and objects within each other
 
+_MARK = r"<[|\w/ ｜-]{1,40}>|\[/?[A-Z_]{2,40}\]|```\w*"
+MARKS = re.compile(rf"(?:{_MARK}|[\s;,])*")
+"""What stands around calls that are told by their shape: tags, fences, and what separates."""
+
+HALF_MARK = re.compile(r"<[|\w/ ｜-]{0,40}|\[/?[A-Z_]{0,40}|`{1,2}")
 _ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
 _ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
 _ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)
@@ -111,7 +116,7 @@ class Lookahead:
         window = self.buffer[at : at + spot.width]
         rules, short = spot.narrow(window)
         if short and not final and at + len(window) == len(self.buffer):
-            self._rest = [rule.constant.first[len(window) :] for rule in rules]
+            self._rest = [rule.constant.first[len(window) :] if rule.constant.firm else "" for rule in rules]
             return WAIT
         rest: list[str | Spot] = []
         odd: Landing | None = None
@@ -159,8 +164,8 @@ class Lookahead:
         constant = rule.constant
         if (rule.guard == "fresh" and not self._is_fresh(at)) or (rule.guard == "thought" and not self.ended_reasoning):
             return None
-        if rule.guard in ("entry", "ending") and constant.take_lead(self.buffer, self.at, at) != at - len(constant.lead):
-            return None  # in a text such a mark counts only where the template would have put it
+        if rule.guard == "whole":
+            return self._try_whole(rule, at, final)
         if rule.kind == "end" and spot.graph == TURN:
             return self._try_end(rule, at, final)
         trail = ""
@@ -228,12 +233,15 @@ class Lookahead:
         if rule.opens:
             steps += (Step("open"), *self._read_counted(rule, end))
         spot = self.plan.behind(rule, graph, self.may_call)
-        here = Landing(end, spot, found.rule if found else rule, trail, steps)
+        first = found.rule if found else rule
+        if rule.recovery and not first.recovery:
+            first = replace(first, recovery=rule.recovery)
+        here = Landing(end, spot, first, trail, steps)
         kind = rule.kind
         if kind in ("name", "id", "key"):
             return self._land_short(here, kind, final)
-        if rule.guard in ("structure", "ending"):
-            follows = self._structure_follows(end, final, rule.guard == "ending")
+        if rule.guard in ("structure", "ending") or (rule.guard == "late" and final):
+            follows = self._structure_follows(end, final, rule.guard != "structure")
             if follows is not True:
                 return WAIT if follows is WAIT else None
         if here.rule.guard == "tool":
@@ -241,8 +249,21 @@ class Lookahead:
             if name is None or (self.tools is not None and name not in self.tools):
                 return None
         if kind == "arguments":
-            return self._check_arguments(here, final)
+            return self._check_arguments(here, final, bool(rule.recovery))
         return here
+
+    def _try_whole(self, rule: Rule, at: int, final: bool) -> Landing | object | None:
+        """Whether JSON begins at a place: the first of a text, or behind a mark of whatever dialect."""
+        if not self.names or not self.tries:
+            return None
+        found = MARKS.match(self.buffer, at)
+        end = found.end() if found else at
+        if end >= len(self.buffer) or HALF_MARK.fullmatch(self.buffer, end):
+            return None if final or end - at > SHORT else WAIT
+        marked = self.buffer[at:end].strip("` \n")
+        if self.buffer[end] not in "{[" or not (self._is_fresh(at) or (marked and self.buffer[at] != "`")):
+            return None
+        return Landing(end, self.plan.spot(TURN, rule.targets), rule)
 
     def _read_counted(self, rule: Rule, end: int) -> Iterable[Step]:
         """Return the number that counts calls where it is written as their id."""
@@ -294,14 +315,16 @@ class Lookahead:
             return whole or self.buffer[at:].strip() == self.plan.strip_stop(constant.text).strip()
         return bool(landing.steps)
 
-    def _check_arguments(self, here: Landing, final: bool) -> Landing | object | None:
-        """Whether an object follows, or nothing at all, for no arguments: then what ends the call."""
+    def _check_arguments(self, here: Landing, final: bool, braced: bool) -> Landing | object | None:
+        """Whether an object follows, or nothing at all if it need not, for no arguments: then what ends the call."""
         at = skip_blank(self.buffer, here.end)
         if at >= len(self.buffer):
             return here if final else WAIT
         if self.buffer[at] == "{":
             begun = _OBJECT.match(self.buffer, at)
             return None if begun is None else here if begun[1] or final else WAIT
+        if braced:
+            return None
         landing = self._find_landing(here.spot, at, final) if self.policy.recover else None
         if isinstance(landing, Landing) and landing.rule.closes:
             return landing._replace(steps=here.steps + landing.steps, rule=replace(here.rule, recovery="no arguments"))

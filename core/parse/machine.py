@@ -16,12 +16,12 @@ from typing import Literal
 
 from ..delta import Delta
 from ..errors import AutoparserError
-from ..recover import Policy, read_calls
+from ..recover import FoundCall, Policy, read_calls
 from ..schema import ToolSet
 from .constants import skip_blank
 from .landmarks import TURN
-from .lexer import BROKEN, ODD, JsonLexer
-from .look import SHORT, WAIT, Landing, Step
+from .lexer import BROKEN, HOLD, ODD, JsonLexer
+from .look import HALF_MARK, MARKS, SHORT, WAIT, Landing, Step
 from .plan import LATE_END, OPEN_REASONING, Plan
 from .relaxed import AFTER, GAP, SHAPE
 from .rules import Spot
@@ -51,6 +51,8 @@ class Machine(ValueReader):
         self.unclosed = False  # whether a call stood in reasoning that was not closed
         self.shape: JsonLexer | None = None  # what looks for the end of a value that may be calls by their shape
         self.ahead = 0  # how far behind ``at`` that value begins
+        self.whole = False  # whether nothing but such values may follow
+        self.found: list[FoundCall] = []  # those that were told so far
         self.aside = start  # the spot in which it was met
 
     def _note(self, name: str, place: int) -> None:
@@ -76,11 +78,14 @@ class Machine(ValueReader):
             end = self._passing.scan(text, 0)
             if end == -1:
                 self.gone += len(text)
-                self._quick = self._passing.signs.search if self._passing.plain else None
+                if self._passing.mends:
+                    self.passed.append(text)
+                self._quick = self._passing.signs.search if self._passing.plain and not self._passing.mends else None
                 return [Delta("tool_call", text, self._quick_index)]
-            if end == ODD:
+            if end in (ODD, HOLD):
                 end = self._passing.place
                 self.writer.arguments(text[:end])
+                self.passed.append(text[:end])
                 self.gone += len(self.buffer)
                 self.buffer, self.at, self.scan = text, end, end
             else:
@@ -119,7 +124,7 @@ class Machine(ValueReader):
         if self.lexer is not None:
             if self.within or self.mending:
                 return None
-            self._passing = None if self.lexer.mends else self.lexer
+            self._passing = self.lexer
             return self.lexer.signs.search if self.lexer.plain and not self.lexer.mends else None
         return spot.quick.search if spot.kind == "value" and self.streaming else None
 
@@ -136,6 +141,7 @@ class Machine(ValueReader):
         self.buffer = self.buffer[cut:]
         self.gone += cut
         self.at, self.scan, self.began = 0, max(self.scan - cut, 0), self.began - cut
+        self.doubt = max(self.doubt - cut, -1)
 
     def settle(self) -> None:
         """Take what has come of the beginning of a turn for all of it: the prompt has written that, and the model goes on."""
@@ -268,7 +274,7 @@ class Machine(ValueReader):
 
     def _apply(self, landing: Landing, start: int) -> None:
         """Go where a rule leads; ``start`` is where the text before it ended."""
-        if landing.rule.guard == "shape":
+        if landing.rule.guard in ("shape", "whole"):
             self._begin_shape(landing, start)
             return
         writer = self.writer
@@ -328,23 +334,47 @@ class Machine(ValueReader):
         self.aside, self.spot = self.spot, landing.spot
         self.at, self.ahead = start, landing.end - start
         self.scan = landing.end
+        self.whole, self.found = landing.rule.guard == "whole", []
         self.shape = JsonLexer(careful=True)
 
     def _step_shape(self, final: bool) -> bool:
         assert self.shape
+        size = len(self.buffer)
+        if self.shape.ended:
+            found = MARKS.match(self.buffer, self.scan)
+            at = found.end() if found else self.scan
+            if at >= size or HALF_MARK.fullmatch(self.buffer, at):
+                return final and self._take_shape(size if at >= size else -1)
+            if self.buffer[at] not in "{[":
+                return self._take_shape(-1)
+            self.ahead, self.scan, self.shape = at - self.at, at, JsonLexer(careful=True)
+        start = self.at + self.ahead
         end = self.shape.scan(self.buffer, self.scan)
-        self.scan = len(self.buffer) if end < 0 else end
+        self.scan = size if end < 0 else end
         if end < 0 and end != BROKEN and not final:
-            return False
-        self.shape, place = None, self.at
-        calls = read_calls(self.buffer[self.at + self.ahead : end], self.tools, self.plan.envelope) if end >= 0 else None
-        self.spot = self.aside
-        if not calls:
+            hopeless = self.whole and size - start > SHORT and not self.found and not self._names_tool(start)
+            return hopeless and self._take_shape(-1)
+        calls = read_calls(self.buffer[start:end], self.tools, self.plan.envelope) if end >= 0 else None
+        if self.whole and calls and (self.buffer.count("{", start, end) > 1 or not all(call.arguments == "{}" for call in calls)):
+            self.found += calls
+            return True  # if more than calls follows, these are none
+        self.found = [] if self.whole else calls or []
+        return self._take_shape(end)
+
+    def _names_tool(self, at: int) -> bool:
+        """Whether a tool of the request is named at the beginning of a value."""
+        head = self.buffer[at : at + SHORT]
+        return any(f'"{name}"' in head for name in self.names)
+
+    def _take_shape(self, end: int) -> bool:
+        """Take the calls that were found, up to a place; without any the text is read as if it had never been looked at."""
+        self.shape, self.spot, place = None, self.aside, self.at
+        if not self.found or end < 0:
             self.tries -= 1
-            self.scan = self.at + max(self.ahead, 1)  # read it as if it had never been looked at
+            self.scan = self.at + (1 if self.whole else max(self.ahead, 1))
             return True
         self._close_call()
-        for call in calls:
+        for call in self.found:
             self.writer.open_call(False)
             if call.id:
                 self._take_step(Step("id", call.id), place)

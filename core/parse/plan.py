@@ -147,10 +147,11 @@ class Plan(Relaxations):
                     rules += self._list_cut_ends(text, True)
                 else:
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
+        rules += self._list_skips(node)
         if close is None:
             return rules + (self._list_skipping_closes(node) if certain else [])
         rules.append(Rule(read_parts(close), (GAP,), closes=True))
-        rules += self._list_short_closes(node, close, certain)
+        rules += self._list_short_closes(node, close, certain) + self._list_bodies(node, close)
         return rules + self._list_value_ends(node)
 
     def list_bare_ends(self, node: Node) -> list[str]:

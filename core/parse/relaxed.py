@@ -12,7 +12,7 @@ from dataclasses import replace
 from ..format import Node, Text
 from ..format.cut import find_boundaries
 from .constants import is_firm, is_marked
-from .landmarks import SHORT_FIELDS, TURN, Landmarks, is_delimited, is_quoted, read_parts, write_parts
+from .landmarks import BODY, SHORT_FIELDS, TURN, Landmarks, is_delimited, is_quoted, read_parts, write_parts
 from .rules import Guard, Rule
 
 GAP = Node("behind a call", "content")
@@ -95,27 +95,52 @@ class Relaxations(Landmarks):
             if text.strip() and text != close.rstrip() and (free or is_firm(text))
         ]
 
+    def _list_skips(self, node: Node) -> list[Rule]:
+        """Return what leads from a name over an id to what is behind it or straight to JSON, where what is between was left out."""
+        rules: list[Rule] = []
+        for edge in self._edges[TURN].get(node.name, ()) if node.kind == "name" else ():
+            target, text = self.nodes[TURN, edge.target], write_parts(edge)
+            if target.kind == "arguments" and is_marked(text) and not self.envelope.arguments:
+                rules.append(Rule(("",), (target,), recovery="field of a call missing"))
+            for behind in self._edges[TURN].get(target.name, ()) if target.kind == "id" else ():
+                if is_marked(text) and is_marked(write_parts(behind)) and not self.is_leaving(behind):
+                    field = self.nodes[TURN, behind.target]
+                    rules.append(Rule(behind.parts, (field,), recovery="field of a call missing"))
+        return rules
+
+    def _list_bodies(self, node: Node, close: str) -> list[Rule]:
+        """Return what follows a name where arguments written as fields stand as one JSON object, or a tag closes itself."""
+        own = self.ends[node.name].rstrip()
+        if node.kind != "name" or self.list_nodes("arguments") or not own or not close.startswith(own):
+            return []
+        rules = [Rule(read_parts(own), (BODY,), recovery="arguments as JSON")]
+        if own.endswith(">"):
+            rules.append(Rule(read_parts(own[:-1] + "/>"), (GAP,), closes=True, recovery="no arguments"))
+        return rules
+
     def _list_value_ends(self, node: Node) -> list[Rule]:
-        """Return what follows a text where the model has left out, or doubled, what ends the text itself."""
+        """Return what follows a text where the model has left out, or doubled, what ends the text itself.
+
+        Without its end a text goes on as far as it can: only where that end never comes do the first of these rules hold.
+        """
         own, close = self.ends[node.name], self.closes[node.name]
         if not is_firm(own) or node.kind != "value" or not isinstance(node.codec, Text):
             return []
-        layout = own.replace(own.strip(), "")  # that on both sides, which stays where the mark between is left out
+        lead = own[: len(own) - len(own.lstrip())]
+        edges = [edge for edge in self._edges[TURN].get(node.name, ()) if not self.is_leaving(edge)]
+        ways = [(write_parts(edge)[len(own) :].lstrip(), self.nodes[TURN, edge.target]) for edge in edges]
+        rest = (close or "")[len(own) :].lstrip()
+        cuts = [rest[:place].rstrip() for place in sorted({*find_boundaries(rest), len(rest)})]
         rules: list[Rule] = []
-        for edge in self._edges[TURN].get(node.name, ()):
-            rest = layout + write_parts(edge)[len(own) :].lstrip()
-            if not self.is_leaving(edge) and is_firm(rest):
-                target = (self.nodes[TURN, edge.target],)
-                rules.append(Rule(read_parts(rest), target, recovery="end of a value missing", guard="entry"))
-                twice = read_parts(own + own.lstrip() + rest.lstrip())
-                rules.append(Rule(twice, target, recovery="end of a value doubled"))
-        rest = layout + (close or "")[len(own) :].lstrip()
-        for place in sorted({*find_boundaries(rest), len(rest)}):
-            text = rest[:place].rstrip()
+        for text, target in [*ways, *((cut, GAP) for cut in cuts)]:
             if is_firm(text):
-                rules.append(Rule(read_parts(text), (GAP,), closes=True, recovery="end of a value missing", guard="ending"))
-                twice = read_parts(own + own.lstrip() + text.lstrip())
-                rules.append(Rule(twice, (GAP,), closes=True, recovery="end of a value doubled", guard="ending"))
+                ends, once, twice = target is GAP, read_parts(lead + text), read_parts(own + own.lstrip() + text)
+                guards: tuple[Guard, Guard, Guard] = ("late", "last", "ending") if ends else ("entry", "", "")
+                rules.append(Rule(once, (target,), closes=ends, recovery="end of a value missing", guard=guards[0]))
+                rules.append(Rule(twice, (target,), closes=ends, recovery="end of a value doubled", guard=guards[2]))
+                if ends:
+                    whole = read_parts(own + text)
+                    rules.append(Rule(whole, (GAP,), closes=True, recovery="end of a call missing", guard="last"))
         return rules
 
     def _list_close_ends(self, guard: Guard) -> list[Rule]:
@@ -123,7 +148,8 @@ class Relaxations(Landmarks):
         closes = {close for close in self.closes.values() if close} | {self.section_close}
         name = "end of a call doubled" if guard else "end of a call missing"
         firm = [t for t in sorted(_list_ends(closes)) if is_firm(t) and not any(t in text for text, _ in self.openers)]
-        return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in firm]
+        guards: tuple[Guard, Guard] = (guard, "ending")
+        return [Rule(read_parts(text), (GAP,), recovery=name, guard=each) for text in firm for each in guards]
 
     def _list_empty_sections(self, target: Node) -> list[Rule]:
         """Return what opens calls with what closes them behind it, and nothing between."""
@@ -131,7 +157,9 @@ class Relaxations(Landmarks):
         opening = {text.strip() for text in self._list_openings()}
         pairs = [(start, end) for start in sorted(opening) for end in sorted(closing) if is_marked(start) and is_marked(end)]
         texts = {f"{start.rstrip(' [{(')}{inner}{end}" for start, end in pairs for inner in ("", "[]") if end[0] not in "]})"}
-        return [Rule(read_parts(text), (target,), recovery="no call between marks", guard="fresh") for text in sorted(texts)[:64]]
+        guards: tuple[Guard, Guard] = ("fresh", "ending")
+        firm = [read_parts(text) for text in sorted(texts)[:64]]
+        return [Rule(parts, (target,), recovery="no call between marks", guard=guard) for parts in firm for guard in guards]
 
     def _list_short_sections(self) -> list[Rule]:
         """Return beginnings of what ends all calls, for models that leave the rest out."""
@@ -150,9 +178,12 @@ class Relaxations(Landmarks):
                 inner = text[place:]
                 if any(text.count(quote, 0, place) % 2 for quote in "\"'"):
                     continue  # amid a text in quotes
+                missing = recovery or "beginning of a call missing"
                 if place > 0 and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
-                    missing = recovery or "beginning of a call missing"
                     rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard="tool"))
+                behind = next((end for end in sorted(find_boundaries(text)) if end > place), 0)
+                if is_marked(text[:place]) and not inner[:1].isspace() and text[behind:].strip():
+                    rules.append(Rule(read_parts(text[:place] + text[behind:]), nodes, True, recovery=missing, guard="tool"))
         return rules
 
     def _list_openings(self) -> set[str]:
@@ -162,4 +193,5 @@ class Relaxations(Landmarks):
     def _list_shape_rules(self) -> list[Rule]:
         """Return the marks that begin calls, for calls that are told by their shape behind them."""
         firm = [text for text in sorted(self._list_openings()) if is_marked(text) and text[-1] not in "[{\"'"]
-        return [Rule(read_parts(text), (SHAPE,), recovery="call by its shape", guard="shape") for text in firm]
+        rules = [Rule(read_parts(text), (SHAPE,), recovery="call by its shape", guard="shape") for text in firm]
+        return rules + [Rule((sign,), (SHAPE,), recovery="call by its shape", guard="whole") for sign in "<[{`"]

@@ -11,11 +11,14 @@ from ..format import Kind, Node, Text
 from .constants import Constant
 from .units import get_units
 
-Guard = Literal["", "tool", "structure", "ending", "entry", "fresh", "shape", "header", "thought"]
+Guard = Literal["", "tool", "structure", "ending", "entry", "late", "last", "fresh", "shape", "whole", "header", "thought"]
 """What must hold for a rule that no render shows: a tool of the request is named (``tool``), structure follows (``structure``),
-structure or the end of the output does (``ending``), an argument of this tool begins that was not given yet (``entry``), nothing
-visible came before (``fresh``), JSON with the shape of calls follows (``shape``), the mark that ends a header does (``header``), or
-reasoning stood in this turn (``thought``)."""
+structure or the end of the output does (``ending``), nothing visible came before (``fresh``), JSON with the shape of calls follows
+(``shape``), and nothing else (``whole``), the mark that ends a header does (``header``), or reasoning stood in this turn
+(``thought``). Three hold only where the text that they end would not end otherwise: an argument of this tool begins that was not
+given yet (``entry``), structure or the end of the output follows (``late``), or nothing more (``last``)."""
+
+LATE: frozenset[Guard] = frozenset(("entry", "late", "last"))
 
 _WIDTH = 16  # characters by which rules are told apart before they are tried
 _WINDOWS = 512  # so many beginnings are remembered in a spot
@@ -72,7 +75,7 @@ class Spot:
         self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
         self.rules = rules
         self.pattern, self.quick = _compile_search(self.kind, rules, self.codec)
-        self._firsts = [(rule, rule.head if rule.loose else rule.constant.first[:_WIDTH]) for rule in rules]
+        self._firsts = [(rule, rule.constant.first[:_WIDTH]) for rule in rules]
         self.width = max((len(text) for _, text in self._firsts), default=0)
         self._narrowed: dict[str, tuple[tuple[Rule, ...], bool]] = {}
         self._short_end: re.Pattern[str] | None = None
@@ -151,11 +154,11 @@ def sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
         else:
             targets = known.targets + tuple(node for node in rule.targets if node not in known.targets)
             merged[key] = replace(known, targets=targets, recovery=known.recovery and rule.recovery, cut=known.cut or rule.cut)
-    shown = {(rule.parts, rule.kind, rule.opens) for rule in merged.values() if not rule.recovery}
-    kept = [rule for rule in merged.values() if not rule.recovery or (rule.parts, rule.kind, rule.opens) not in shown]
+    shown = {(rule.parts, rule.kind, rule.opens, rule.loose) for rule in merged.values() if not rule.recovery}
+    kept = [rule for rule in merged.values() if not rule.recovery or (rule.parts, rule.kind, rule.opens, rule.loose) not in shown]
 
     def rank(rule: Rule) -> tuple[object, ...]:
         plain = not rule.constant.core and rule.kind in ("content", "reasoning")  # text begins where nothing else does
-        return plain, bool(rule.recovery), rule.guard == "shape", -rule.constant.size, _ORDER[rule.kind]
+        return plain, bool(rule.recovery), rule.guard in ("shape", "whole"), -rule.constant.size, _ORDER[rule.kind]
 
     return tuple(sorted(kept, key=rank))

@@ -8,9 +8,9 @@ from ..format.cut import find_common_start
 from ..recover import Policy
 from ..schema import UNKNOWN, ToolSet
 from .constants import MORE
-from .look import WAIT, Landing, Lookahead
+from .look import WAIT, Landing, Lookahead, Step
 from .plan import Plan
-from .rules import Spot
+from .rules import LATE, Spot
 from .units import convert, escape_json, get_units
 
 HELD = 1 << 14  # so much of an output may wait for what tells the type of a value
@@ -25,6 +25,7 @@ class TextReader(Lookahead):
         self.until: re.Pattern[str] | None = None  # what must come before a short field can end
         self.scan = 0  # where to look on for the end of a text
         self.holding = False  # whether a value waits for its end to tell its type
+        self.doubt = -1  # the first place at which a value may have ended if what ends it never comes
         self.wanted = UNKNOWN  # what the tool's schema says of the value
 
     def _apply(self, landing: Landing, start: int) -> None:
@@ -37,6 +38,8 @@ class TextReader(Lookahead):
         while True:
             found = spot.pattern.search(buffer, self.scan)
             if found is None or (found[0].isspace() and found.end() == size and not final):
+                if final and self.doubt >= 0:
+                    return self._end_late()
                 if not final or spot.kind != "value":  # of a value, layout before what ends it may be left
                     self._emit_text(found.start() if found else size)
                 return False
@@ -47,11 +50,12 @@ class TextReader(Lookahead):
                 self.scan = at
                 self._await()
                 return False
+            if isinstance(landing, Landing) and landing.rule.guard in LATE:
+                self.doubt = at if self.doubt < 0 else self.doubt
+                self.scan = at + 1
+                continue
             if isinstance(landing, Landing):
-                rule = landing.rule.constant
-                start = rule.take_lead(buffer, self.at, at) if rule.firm else at
-                self._end_text(start)
-                self._apply(landing, start)
+                self._leave_text(*(self._find_missing(landing) or (landing, at)))
                 return True
             half = final and spot.kind == "value" and self._find_landing(spot, at, False) is WAIT
             if half and not self._lands_behind(at):
@@ -59,6 +63,36 @@ class TextReader(Lookahead):
                 return False
             if not self._take_escape(at, final):
                 return False
+
+    def _leave_text(self, landing: Landing, at: int) -> None:
+        """End the text at a place, and go where a rule leads from there."""
+        rule = landing.rule.constant
+        start = rule.take_lead(self.buffer, self.at, at) if rule.firm else at
+        self._end_text(start)
+        self._apply(landing, start)
+
+    def _find_missing(self, landing: Landing) -> tuple[Landing, int] | None:
+        """Return where in the value an argument begins without which the call, that ends behind the value, is refused."""
+        call, late = self.writer.call, self._find_landing(self.spot, self.doubt, True) if self.doubt >= 0 else None
+        if not (call and call.name and self.tools and isinstance(late, Landing) and Step("close") in landing.steps):
+            return None
+        schema, key = self.tools.get_parameters(call.name), late.find("key")
+        refused = not schema.accepts(dict.fromkeys(call.given)) and schema.accepts(dict.fromkeys([*call.given, key]))
+        return (late, self.doubt) if refused else None
+
+    def _end_late(self) -> bool:
+        """End a value whose end has not come at the first place where another argument begins, or the call ends if it does."""
+        first: tuple[Landing, int] | None = None
+        places = [found.start() for found in self.spot.pattern.finditer(self.buffer, self.doubt)]
+        self.doubt = -1
+        for at in places:
+            landing = self._find_landing(self.spot, at, True)
+            if isinstance(landing, Landing):
+                first = first or (landing, at)
+                if landing.rule.guard != "entry":
+                    self._leave_text(*first)
+                    return True
+        return False
 
     def _lands_behind(self, at: int) -> bool:
         """Whether a rule matches behind a place, where the output has ended."""
@@ -106,6 +140,9 @@ class TextReader(Lookahead):
         White space at the beginning waits until something visible follows, a value for its end while that may tell its type.
         """
         self.scan = max(self.scan, end)
+        if self.doubt >= 0:
+            self.doubt = self.doubt if end - self.doubt <= HELD else -1
+            end = end if self.doubt < 0 else self._find_blank(self.doubt)
         if self.holding and end - self.at <= HELD:
             return
         if self.holding:
@@ -131,6 +168,7 @@ class TextReader(Lookahead):
 
     def _end_text(self, end: int) -> None:
         """Emit what is left of a text that ends at a place."""
+        self.doubt = -1
         if self.holding:
             self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.wanted, self.policy.recover))
             self.at = end
