@@ -29,7 +29,12 @@ def list_ways(value: str) -> tuple[str, ...]:
 
 def _holds_words(text: str, value: str) -> bool:
     """Whether all words of a value are printed in their order: its signs may be written in another way."""
-    return re.search(".*".join(re.findall(r"\w{2,}", value)) or r"(?!)", text, re.DOTALL) is not None
+    words, at = re.findall(r"\w{2,}", value), 0
+    for word in words:
+        at = text.find(word, at) + 1
+        if not at:
+            return False
+    return bool(words)
 
 
 def _list_shown(calls: Sequence[Call], text: str) -> Iterator[Call]:
