@@ -61,6 +61,17 @@ THINKING = """\
 {%- if add_generation_prompt %}<assistant>{{ '<muse></muse>' if quiet else '' }}{% endif -%}
 """
 
+RUNS = """\
+{%- for m in messages -%}
+<{{ m.role }}>{{ m.content or '' }}
+{%- for c in m.tool_calls or [] -%}
+{{ '\\n@@' }}{{ c.function.name }}{% for k, v in c.function.arguments | items %} {{ k }}=~~~{{ v }}~~~{% endfor %}
+{%- endfor -%}
+</{{ m.role }}>
+{%- endfor -%}
+{%- if add_generation_prompt -%}<assistant>{%- endif -%}
+"""
+
 
 @cache
 def get_format(source: str) -> ca.ChatFormat:
@@ -141,3 +152,9 @@ def test_marks_of_reasoning_behind_an_answer_are_no_text() -> None:
     for stray in ("</muse>", "<muse></muse>", "<muse>\n</muse></muse>"):
         assert read(THINKING, "<muse>Hm.</muse>Hi." + stray) == ["Hm.", "Hi.", []]
     assert read(THINKING, "A </muse> is a mark.") == ["", "A </muse> is a mark.", []]
+
+
+@pytest.mark.parametrize("value", ["~", "a ~b~", "~~ and ~~", "plain"])
+def test_a_text_may_end_with_the_sign_of_which_its_end_is_a_run(value: str) -> None:
+    text = f"\n@@look a=~~~{value}~~~ b=~~~x~~~\n@@look b=~~~{value}~~~"
+    assert read(RUNS, text) == ["", "", [("look", {"a": value, "b": "x"}), ("look", {"b": value})]]

@@ -88,6 +88,11 @@ class Constant:
         return self._atoms
 
     @property
+    def is_run(self) -> bool:
+        """Whether it is one sign several times."""
+        return len(self.core) > 1 == len(set(self.core)) and not self.trail
+
+    @property
     def counts(self) -> bool:
         """Whether it begins with a counter."""
         return not self.parts[0].strip()

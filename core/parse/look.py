@@ -180,6 +180,12 @@ class Lookahead:
             return HALF
         if end == NO:
             return None
+        if spot.kind == "value" and constant.is_run and not self.behind:
+            # A text may end with the sign of which what ends it is a run: the last of them end it.
+            if end == len(self.buffer) and not final:
+                return HALF
+            if self.buffer.startswith(constant.core[0], end):
+                return None
         if rule.kind == "end":
             return self._try_pop(rule, end, final)
         return self._land(rule, end, trail, final, spot.graph)

@@ -96,8 +96,11 @@ class TextReader(Lookahead):
 
     def _lands_behind(self, at: int) -> bool:
         """Whether a rule matches behind a place, where the output has ended."""
-        places = (found.start() for found in self.spot.pattern.finditer(self.buffer, at + 1))
-        return any(isinstance(self._find_landing(self.spot, place, True), Landing) for place in places)
+        while found := self.spot.pattern.search(self.buffer, at + 1):
+            at = found.start()
+            if isinstance(self._find_landing(self.spot, at, True), Landing):
+                return True
+        return False
 
     def _await(self) -> None:
         """Note what may come next without anything being decided by it."""
