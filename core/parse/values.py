@@ -331,7 +331,7 @@ class ValueReader(TextReader):
         own, lead = shared.strip(), shared[: len(shared) - len(shared.lstrip())]
         for at in range(max(self.at, size - SHORT), size):
             for constant in rules:
-                if constant.match_core(self.buffer, at, False) != NO:
+                if constant.match_core(self.buffer, at, False) != NO and self._find_landing(self.spot, at, False) is not None:
                     end = constant.take_lead(self.buffer, self.at, at)
                     return end, bool(own) and self.buffer.startswith(own, at)
         half = next((count for count in range(len(lead), 0, -1) if self.buffer.endswith(lead[:count], self.at)), 0)
