@@ -158,3 +158,9 @@ def test_marks_of_reasoning_behind_an_answer_are_no_text() -> None:
 def test_a_text_may_end_with_the_sign_of_which_its_end_is_a_run(value: str) -> None:
     text = f"\n@@look a=~~~{value}~~~ b=~~~x~~~\n@@look b=~~~{value}~~~"
     assert read(RUNS, text) == ["", "", [("look", {"a": value, "b": "x"}), ("look", {"b": value})]]
+
+
+def test_a_number_with_an_exponent_may_come_in_pieces() -> None:
+    text = "[1, -2.5, 1e-07, 2.5E+3]"
+    assert read(PYTHON, f"<do look><in a>{text}</in></do>") == ["", "", [("look", {"a": json.loads(text)})]]
+    assert read(COUNTED, f'[[act {{"call_id": "0", "fn": "look", "in": {{"a": {text}}}}}]]')[2] == [("look", {"a": json.loads(text)})]

@@ -60,6 +60,9 @@ class JsonLexer:
                 continue
             found = (self.signs if self.state == STRING else _MENDED if self.mends else _OUTSIDE).search(text, at)
             sign = found[0] if found else ""
+            if found and found.start() == 0 and sign[0].isalpha() and (self._before.isalnum() or self._before == "."):
+                at = found.end()  # the rest of a number whose beginning came before
+                continue
             if self._careful and self.state == OUT and not self._may_follow(text[at : found.start() if found else size], sign):
                 return BROKEN
             if found is None:
