@@ -167,7 +167,7 @@ class Plan(Relaxations):
     @staticmethod
     def _tells_end(node: Node, behind: str) -> bool:
         """Whether a field tells where it ends, or nothing but layout stands behind it."""
-        return is_quoted(node) or is_delimited(node) or (not behind.strip() and node.kind in SHORT_FIELDS)
+        return is_quoted(node) or is_delimited(node) or (node.kind in SHORT_FIELDS and (not behind.strip() or is_firm(behind)))
 
     def _list_rules_behind(self, node: Node) -> list[Rule]:
         rules: list[Rule] = []
