@@ -291,6 +291,8 @@ class Lookahead:
         landing: Landing | object | None = None
         if named and self.may_call and (self.tools is None or not self.known_only or named[1] in self.tools):
             landing = self._find_landing(headers.spots["name"], at, final)
+        if named and not self.may_call:
+            return None  # its name would be lost
         if landing is None:
             told = [headers.words[word] for word in re.findall(r"\w+", header) if word in headers.words]
             landing, steps = self._find_landing(headers.spots[told[-1] if told else "content"], at, final), steps[:1]
