@@ -121,8 +121,8 @@ def test_the_end_of_a_value_may_be_missing_where_nothing_else_can_be_meant() -> 
     """A text with the mark of another argument is a value that a template renders: the schema or the end must speak against it."""
     text = write_lead(TAGGED)[0] + write_calls(TAGGED, ("find_okapi", FIND))
     first, both = text.replace("</parameter>\n", "", 1), text.replace("</parameter>\n", "")
-    needed = [{"type": "function", "function": {**TOOLS[0]["function"]}}]
-    needed[0]["function"]["parameters"] = {**needed[0]["function"]["parameters"], "required": ["limit"]}
+    function = TOOLS[0]["function"]
+    needed = [{"type": "function", "function": {**function, "parameters": {**function["parameters"], "required": ["limit"]}}}]
     for damaged, tools in ((both, TOOLS), (first, needed), (both, needed)):
         ((_, arguments),) = list_calls(read_with(TAGGED, damaged, "lenient", tools))
         assert json.loads(arguments) == FIND

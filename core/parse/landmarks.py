@@ -69,7 +69,11 @@ class Landmarks:
                 by_source.setdefault(edge.source, []).append(edge)
         self.closes = {node.name: self._find_close(node) for node in graph.turn.nodes if node.kind in FIELDS}
         self.ends = {node.name: self._find_end(node) for node in graph.turn.nodes if node.kind in FIELDS}
-        for name in [node.name for node in self.list_nodes("name") if (self.closes[node.name] or "").startswith(self.ends[node.name].rstrip())]:
+        for name in [
+            node.name
+            for node in self.list_nodes("name")
+            if (self.closes[node.name] or "").startswith(self.ends[node.name].rstrip())
+        ]:
             self.closes[BODY.name] = (self.closes[name] or "")[len(self.ends[name].rstrip()) :]
             self.ends[BODY.name] = ""
         self.section_close = self._find_section_close()
