@@ -29,11 +29,11 @@ TRIES = 8  # so often may a JSON value be looked at that is no call
 GUARDS = 2  # recoveries that lean on each other
 DEPTH = 64  # lists and objects within each other
 
-_MARK = r"<[|\w/ ｜-]{1,40}>|\[/?[A-Z_]{2,40}\]|```\w*"
-MARKS = re.compile(rf"(?:{_MARK}|[\s;,])*")
+_MARK = r"<[^<>\n\"'=]{1,40}>|\[/?[A-Z_]{2,40}\]|```\w*"
+MARK, MARKS = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|[\s;,])*")
 """What stands around calls that are told by their shape: tags, fences, and what separates."""
 
-HALF_MARK = re.compile(r"<[|\w/ ｜-]{0,40}|\[/?[A-Z_]{0,40}|`{1,2}")
+HALF_MARK = re.compile(r"<[^<>\n\"'=]{0,40}|\[/?[A-Z_]{0,40}|`{1,2}")
 _ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
 _ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
 _ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)
@@ -206,13 +206,13 @@ class Lookahead:
         """Leave a list or an object: what is behind it must follow."""
         if not self.frames or len(self.frames) > DEPTH:
             return None
-        frame, key = self.frames.pop(), self._key
-        self._key = frame.key
+        frame, key, behind = self.frames.pop(), self._key, self.behind
+        self._key, self.behind = frame.key, True
         try:
             landing = self._find_landing(frame.spot, end, final)
         finally:
             self.frames.append(frame)
-            self._key = key
+            self._key, self.behind = key, behind
         if isinstance(landing, Landing):
             return landing._replace(pops=landing.pops + 1)
         return landing
@@ -256,7 +256,7 @@ class Lookahead:
         """Whether JSON begins at a place: the first of a text, or behind a mark of whatever dialect."""
         if not self.names or not self.tries:
             return None
-        found = MARKS.match(self.buffer, at)
+        found = MARK.match(self.buffer, at)
         end = found.end() if found else at
         if end >= len(self.buffer) or HALF_MARK.fullmatch(self.buffer, end):
             return None if final or end - at > SHORT else WAIT

@@ -95,6 +95,12 @@ class Relaxations(Landmarks):
             if text.strip() and text != close.rstrip() and (free or is_firm(text))
         ]
 
+    def _list_signs(self, node: Node) -> list[Rule]:
+        """Return the other sign that people put between a key and its value, where one of both is all that stands there."""
+        edges = [edge for edge in self._edges[TURN].get(node.name, ()) if node.kind == "key" and edge.text.strip() in (":", "=")]
+        other = [("=" if edge.text.strip() == ":" else ":", self.nodes[TURN, edge.target]) for edge in edges]
+        return [Rule((sign,), (target,), recovery="value in other notation") for sign, target in other]
+
     def _list_skips(self, node: Node) -> list[Rule]:
         """Return what leads from a name to what is behind an id that was left out, or straight to JSON."""
         rules: list[Rule] = []
