@@ -206,13 +206,16 @@ class Lookahead:
         """Leave a list or an object: what is behind it must follow."""
         if not self.frames or len(self.frames) > DEPTH:
             return None
-        frame, key, behind = self.frames.pop(), self._key, self.behind
-        self._key, self.behind = frame.key, True
+        frame, key = self.frames.pop(), self._key
+        self._key = frame.key
         try:
             landing = self._find_landing(frame.spot, end, final)
+            bare = skip_blank(self.buffer, end)
+            if landing is None and bare > end and self.policy.recover:
+                landing = self._find_landing(frame.spot, bare, final)
         finally:
             self.frames.append(frame)
-            self._key, self.behind = key, behind
+            self._key = key
         if isinstance(landing, Landing):
             return landing._replace(pops=landing.pops + 1)
         return landing
