@@ -322,7 +322,7 @@ class Lookahead:
         """Whether an object follows, or nothing at all if it need not, for no arguments: then what ends the call."""
         at = skip_blank(self.buffer, here.end)
         if at >= len(self.buffer):
-            return here if final else WAIT
+            return WAIT if not final else None if braced else here
         if self.buffer[at] == "{":
             begun = _OBJECT.match(self.buffer, at)
             return None if begun is None else here if begun[1] or final else WAIT

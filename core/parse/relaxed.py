@@ -154,8 +154,7 @@ class Relaxations(Landmarks):
         closes = {close for close in self.closes.values() if close} | {self.section_close}
         name = "end of a call doubled" if guard else "end of a call missing"
         firm = [t for t in sorted(_list_ends(closes)) if is_firm(t) and not any(t in text for text, _ in self.openers)]
-        guards: tuple[Guard, Guard] = (guard, "ending")
-        return [Rule(read_parts(text), (GAP,), recovery=name, guard=each) for text in firm for each in guards]
+        return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in firm]
 
     def _list_empty_sections(self, target: Node) -> list[Rule]:
         """Return what opens calls with what closes them behind it, and nothing between."""
