@@ -1,8 +1,7 @@
 """What of the code earns its place: one rule is taken out at a time, and a fixed sample tells whether anything is read worse.
 
-    python scripts/ablate.py core/derive core/parse/look.py              # prints what could be deleted
-    python scripts/ablate.py core --unused                               # only the lines that nothing runs
-    python scripts/ablate.py core/show --tests tests/test_show_*.py      # tests as well as turns of templates
+    python scripts/ablate.py core/derive core/parse/look.py             # prints what could be deleted
+    python scripts/ablate.py core --unused --tests tests/test_*.py      # lines that neither templates nor tests run
 
 A rule is a branch that is taken or left, an operand of `and` or `or`, a condition of a comprehension, a call for its effect, or an
 entry of a table. It is tried on items of the sample (real templates, drawn formats, tests) that run its line, the quick ones first,
@@ -36,7 +35,6 @@ from judge import find_fault
 from rendering import BOS, EOS
 from turns import Turn, build_turns
 
-Place = tuple[str, int]
 Rule = tuple[str, Any, Any, Callable[..., Any], Any]  # words, what is taken out, what runs if it matters, and how it is done
 
 
@@ -51,7 +49,7 @@ class Result(NamedTuple):
     right: set[Any]
     seconds: float
     format: str = ""
-    ran: frozenset[Place] = frozenset()
+    ran: frozenset[tuple[str, int]] = frozenset()
 
 
 def list_rules(tree: ast.AST) -> Iterator[Rule]:
@@ -59,8 +57,7 @@ def list_rules(tree: ast.AST) -> Iterator[Rule]:
     types = [getattr(node, name, None) for node in ast.walk(tree) for name in ("annotation", "returns", "slice")]
     skipped = {inner for node in types if isinstance(node, ast.AST) for inner in ast.walk(node)}
     for node in (node for node in ast.walk(tree) if node not in skipped):
-        blocks: list[Any] = [getattr(node, name, None) for name in ("body", "orelse", "finalbody")]
-        for block in filter(lambda block: isinstance(block, list), blocks):
+        for block in (found for name in ("body", "orelse") if isinstance(found := getattr(node, name, None), list)):
             for number, inner in enumerate(block):
                 if isinstance(inner, ast.AugAssign) or (isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call)):
                     yield "drop", inner, inner, block.__setitem__, (number, ast.copy_location(ast.Pass(), inner))
@@ -73,8 +70,7 @@ def list_rules(tree: ast.AST) -> Iterator[Rule]:
             for number, inner in enumerate(node.values):
                 yield "without", inner, inner, node.values.__setitem__, (number, node.values[number - 1 if number else 1])
         elif isinstance(node, ast.comprehension):
-            for inner in node.ifs:
-                yield "without", inner, inner, node.ifs.remove, (inner,)
+            yield from (("without", inner, inner, node.ifs.remove, (inner,)) for inner in node.ifs)
         elif isinstance(node, (ast.Tuple, ast.List, ast.Set, ast.Dict)) and not isinstance(getattr(node, "ctx", None), ast.Store):
             parts: list[list[Any]] = [node.keys, node.values] if isinstance(node, ast.Dict) else [node.elts]
             for number, inner in enumerate(parts[-1] if len(parts[-1]) > 1 else ()):
@@ -101,17 +97,17 @@ def run(items: list[Item], begin: Callable[[str], Any] = len) -> list[Result]:
     (item,), start = items, time.perf_counter()
     begin(item.name)
     format = ca.analyze(item.source, bos_token=BOS, eos_token=EOS)
-    right: set[Any] = {"proven"} if format.verdict.proven else set()
-    for number, turn in enumerate(item.turns[:: 1 + len(item.turns) // 30]):
-        if not turn.unreadable and not find_fault(turn.expected, format.parse(turn.text, tools=turn.tools, prompt=turn.prompt)):
-            right.add(number)
+    turns = [turn for turn in item.turns[:: 1 + len(item.turns) // 30] if not turn.unreadable]
+    read = [format.parse(turn.text, tools=turn.tools, prompt=turn.prompt) for turn in turns]
+    right: set[Any] = {n for n, turn in enumerate(turns) if not find_fault(turn.expected, read[n])}
+    right |= {"proven"} if format.verdict.proven else set()
     return [Result(item, right, time.perf_counter() - start, repr({**format.to_dict(), "verdict": ""}))]
 
 
 def trace(item: Item, files: frozenset[str]) -> list[Result]:
     """Run an item with everything in place, and note which lines of some files it, or each of its tests, ran."""
-    ran: dict[str, set[Place]] = {"": set()}
-    left: dict[CodeType, set[Place]] = {}  # what has not been run of a function: where nothing is, it need not be traced
+    ran: dict[str, set[tuple[str, int]]] = {"": set()}
+    left: dict[CodeType, set[tuple[str, int]]] = {}  # what has not been run of a function: where nothing is, it need not be traced
     real = lru_cache(maxsize=None)(os.path.realpath)
 
     def note(frame: FrameType, event: str, _: Any) -> Any:
@@ -124,7 +120,7 @@ def trace(item: Item, files: frozenset[str]) -> list[Result]:
         return note if left[code] else None
 
     sys.settrace(note)
-    results = []
+    results: list[Result] = []
     with contextlib.suppress(Exception):  # a template that is refused
         results = run([item], lambda name: left.clear() or ran.update({name: set()}))  # type: ignore[func-returns-value]
     sys.settrace(None)
@@ -141,17 +137,17 @@ def try_without(task: tuple[str, int, list[Result]]) -> str:
     loader: Any = SourceFileLoader
     loader.get_code = lambda self, name: code if os.path.realpath(self.path) == path else plain(self, name)
     signal.signal(signal.SIGALRM, signal.default_int_handler)
-    tests, sign = [result for result in known if not result.item.source], "="
+    sign, tests = "=", [result for result in known if not result.item.source]
     for group in filter(None, [*([result] for result in known if result.item.source), tests]):
         found = {}
         with contextlib.suppress(Exception, KeyboardInterrupt):
             signal.setitimer(signal.ITIMER_REAL, 10 + 5 * sum(result.seconds for result in group), 1)
             found = {result.item.name: result for result in run([result.item for result in group])}
         signal.setitimer(signal.ITIMER_REAL, 0)
-        for result in group:
-            if result.item.name not in found or result.right - found[result.item.name].right:
-                return result.item.name
-            sign = sign if found[result.item.name].format == result.format else "~"
+        for (name, *_), right, _, format, _ in group:
+            if name not in found or right - found[name].right:
+                return name
+            sign = sign if found[name].format == format else "~"
     return sign
 
 
@@ -163,7 +159,7 @@ def make_item(given: Source | str) -> Item:
     return Item(given, speaker.source, tuple(make_turns(speaker, 0)))
 
 
-def find_unused(path: str, ran: set[Place]) -> list[int]:
+def find_unused(path: str, ran: set[tuple[str, int]]) -> list[int]:
     """List the lines with code inside functions that nothing ran."""
     codes = [compile(Path(path).read_text("utf-8"), path, "exec")]
     for code in codes:
@@ -185,8 +181,8 @@ def main() -> None:
     paths = [os.path.realpath(path) for given in options.paths for path in (sorted(given.rglob("*.py")) or [given])]
     os.chdir(REPOSITORY)
     os.environ["CI"] = "true"  # tests draw the same examples each time
-    corpus = random.Random(0).sample(load_corpus(), options.templates)
-    given: list[Source | str] = [*(f"ablate:{number}" for number in range(options.formats)), *corpus]
+    given: list[Source | str] = [f"ablate:{number}" for number in range(options.formats)]
+    given += random.Random(0).sample(load_corpus(), options.templates)
     with multiprocessing.Pool(options.jobs, maxtasksperchild=1) as pool:
         items = pool.map(make_item, given, 1) + [Item(name) for name in options.tests]
         known = [result for found in pool.imap_unordered(partial(trace, files=frozenset(paths)), items) for result in found]
@@ -194,16 +190,14 @@ def main() -> None:
         ran = {place for result in known for place in result.ran}
         for path in paths:
             print(f"{os.path.relpath(path)}: never run: {find_unused(path, ran)}", flush=True)
-        for path in () if options.unused else paths:
-            tasks, rules = [], list(list_rules(ast.parse(Path(path).read_text("utf-8"))))
+            tasks, rules = [], list(list_rules(ast.parse("" if options.unused else Path(path).read_text("utf-8"))))
             for number, (_, _, place, *_) in enumerate(rules):
                 users = [result._replace(ran=frozenset()) for result in known if (path, place.lineno) in result.ran]
                 tasks += [(path, number, users[:: 1 + len(users) // options.most])] if users else []
             for (_, number, _), worse in zip(tasks, pool.imap(try_without, tasks), strict=True):
                 words, node, *_ = rules[number]
                 if worse in ("=", "~"):
-                    text = " ".join(ast.unparse(node).split())[:100]
-                    print(f"{worse} {os.path.relpath(path)}:{node.lineno}: {words}: {text}", flush=True)
+                    print(f"{worse} {os.path.relpath(path)}:{node.lineno}: {words}: {ast.unparse(node)[:100]}", flush=True)
 
 
 if __name__ == "__main__":

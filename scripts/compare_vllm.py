@@ -40,6 +40,7 @@ from tiny_model import make_model
 os.environ.update({key: value for key, value in serving.ENVIRONMENT.items() if key not in os.environ})
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 
+from vllm.entrypoints.generate.base.protocol import DeltaMessage, ExtractedToolCallInformation
 from vllm.plugins import load_general_plugins
 from vllm.reasoning import ReasoningParser, ReasoningParserManager
 from vllm.tool_parsers import ToolParser, ToolParserManager
@@ -47,11 +48,6 @@ from vllm.tool_parsers import ToolParser, ToolParserManager
 import chat_autoparser
 from chat_autoparser import vllm_plugin
 from chat_autoparser.vllm_plugin.builtin import BuiltIn, Pair, open_engine
-
-try:
-    from vllm.entrypoints.generate.base.protocol import DeltaMessage, ExtractedToolCallInformation
-except ImportError:  # up to 0.27
-    from vllm.entrypoints.openai.engine.protocol import DeltaMessage, ExtractedToolCallInformation
 
 PAIRS: dict[str, Pair] = {
     "Qwen-Qwen3-0.6B": ("hermes", "qwen3"),

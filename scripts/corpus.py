@@ -13,7 +13,6 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -41,10 +40,11 @@ def find_peers() -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def load_corpus(only: str = "") -> list[Source]:
-    """All templates whose name contains `only`, each text once, ordered by name."""
+def load_corpus(only: str = "", folder: Path | None = None) -> list[Source]:
+    """All templates whose name contains `only`, each text once, ordered by name; with `folder` those in there instead."""
     texts: dict[str, list[str]] = {}
-    for name, text in _read_all():
+    for path in _list_folder(folder) if folder else _list_all():
+        name, text = path.stem, path.read_text("utf-8")
         texts.setdefault(text, []).append(name)
     sources = [Source(tuple(names), text) for text, names in texts.items()]
     return sorted((s for s in sources if any(only.lower() in n.lower() for n in s.names)), key=lambda s: s.name.lower())
@@ -57,11 +57,13 @@ def load_peer_template(file_name: str) -> str | None:
     return path.read_text("utf-8") if path and path.is_file() else None
 
 
-def _read_all() -> Iterator[tuple[str, str]]:
+def _list_all() -> list[Path]:
     peers = find_peers()
-    paths = [*list_templates().values(), *(sorted((peers / "llamacpp" / "templates").glob("*.jinja")) if peers else ())]
-    for path in paths:
-        yield path.stem, path.read_text("utf-8")
+    return [*list_templates().values(), *(_list_folder(peers / "llamacpp" / "templates") if peers else ())]
+
+
+def _list_folder(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.jinja"))
 
 
 # Templates by name

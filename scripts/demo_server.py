@@ -73,7 +73,7 @@ def choose_turn(subject: Subject, format: ca.ChatFormat) -> Shown | None:
 
     Where the template closes reasoning that its prompt opens, and prints no thought, one is put in front: a model writes it.
     """
-    cases = [case for case in subject.cases.values() if _get_kind(case) in SHOWN]
+    cases = [case for case in subject.cases.values() if case.name.partition(" {")[0] in SHOWN]
     if not cases:
         return None
     plain = [Shown(case, "a turn that the template renders") for case in cases]
@@ -89,10 +89,6 @@ def make_turn(renderer: ca.Renderer, format: ca.ChatFormat) -> Shown:
     messages = [{"role": "user", "content": "What will the weather be in Oslo, and when does the next train leave Bergen?"}]
     case = Case("example", messages, TOOLS if format.tools else None, {}, text, {})
     return Shown(case, "put together from what the template renders")
-
-
-def _get_kind(case: Case) -> str:
-    return case.name.partition(" {")[0]
 
 
 def _rate(case: Case) -> tuple[int, bool, bool]:

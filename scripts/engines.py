@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -28,8 +27,6 @@ class Engine(ABC):
 
     name: str
     endpoints: Sequence[str] = ("chat", "responses", "messages")
-    counts_reasoning = True
-    """Whether the usage says how many tokens were reasoning."""
     silencer: JsonObject = {}  # noqa: RUF012 - never changed
     """The field of a chat request that asks for no reasoning in the answer."""
     doubled: Sequence[str] = ()
@@ -77,14 +74,6 @@ class Vllm(Engine):
     name = "vllm"
     doubled = ("--api-server-count", "2")
     silencer: JsonObject = {"include_reasoning": False}  # noqa: RUF012
-
-    def __init__(self) -> None:
-        if self.is_installed() and self._read_version() < (0, 29):
-            self.counts_reasoning = False
-            self.endpoints = ("chat", "responses")  # no `vllm_xargs` in the others' requests
-
-    def _read_version(self) -> tuple[int, ...]:
-        return tuple(int(part) for part in version("vllm").split("+")[0].split(".")[:2])
 
     def _list_options(self, model: Path, parsers: str) -> list[str]:
         tools, _, reasoning = parsers.partition(",")

@@ -161,7 +161,8 @@ def _search(
             return renaming, renamed
         if not wrong:
             # A constant that the template looks up, too: perhaps it wrote it there itself, perhaps it came from outside.
-            keys = sorted(_list_keys(source) & words)
+            constants = {value[1:-1] for _, kind, value in _ENVIRONMENT.lex(source) if kind == "string"}
+            keys = sorted(constants & words)
             tries = [(words, opened | {key}) for key in keys if key not in opened] + [(words - {key}, opened) for key in keys]
             counts = [attempt(*choice)[3] for choice in tries]
             if not counts or (min(counts) >= failures and len(keys) == 0):
@@ -199,11 +200,6 @@ def _list_candidates(source: str, renders: Iterable[str]) -> set[str]:
     written = {piece for literal in literals for piece in _WRITTEN.findall(literal)}
     shown = {word for text in renders for word in _WORD.findall(_GIVEN.sub(" ", text))}
     return {word for word in shown & written if not word.isdigit()} - _VALUES - list_words()
-
-
-def _list_keys(source: str) -> set[str]:
-    """The words that are constants by themselves somewhere."""
-    return {value[1:-1] for _, kind, value in _ENVIRONMENT.lex(source) if kind == "string"}
 
 
 def _find_wrong(source: str, probes: list[Probe], renders: list[str | None], renaming: Renaming) -> tuple[set[str], int]:

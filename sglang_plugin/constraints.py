@@ -37,16 +37,13 @@ def make_tag(format: ChatFormat, key: str) -> Any:
         return None
     tools, choice, parallel, reasoning = json.loads(key)
     try:
-        if len(key) > LONGEST or (not _is_json(format) and _weigh(tools) > HEAVIEST):
+        as_json = any(node.kind == "arguments" for node in format.graph.turn.nodes)
+        if len(key) > LONGEST or (not as_json and _weigh(tools) > HEAVIEST):
             raise ConstraintError("the tools are too many, or have too many parameters")
         return engine.compile_tag(build_structural_tag(format, tools, choice, parallel=parallel, reasoning=reasoning))
     except (AutoparserError, ValueError, RuntimeError) as error:
         LOG.warning("Calls cannot be held to the model's own format, SGLang's JSON form is used where it must: %s", error)
         return None
-
-
-def _is_json(format: ChatFormat) -> bool:
-    return any(node.kind == "arguments" for node in format.graph.turn.nodes)
 
 
 def _weigh(tools: list[dict[str, Any]]) -> int:

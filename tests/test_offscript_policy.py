@@ -122,7 +122,8 @@ def test_the_end_of_a_value_may_be_missing_where_nothing_else_can_be_meant() -> 
     text = write_lead(TAGGED)[0] + write_calls(TAGGED, ("find_okapi", FIND))
     first, both = text.replace("</parameter>\n", "", 1), text.replace("</parameter>\n", "")
     function = TOOLS[0]["function"]
-    needed = [{"type": "function", "function": {**function, "parameters": {**function["parameters"], "required": ["limit"]}}}]
+    parameters = {**function["parameters"], "required": ["limit"]}
+    needed = [{"type": "function", "function": {**function, "parameters": parameters}}]
     for damaged, tools in ((both, TOOLS), (first, needed), (both, needed)):
         ((_, arguments),) = list_calls(read_with(TAGGED, damaged, "lenient", tools))
         assert json.loads(arguments) == FIND

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from streams import read
-from templates import CONTENT, SAMPLES, TOOLS, get_format, write_calls, write_lead, write_prompt
+from templates import CONTENT, REASONING, SAMPLES, TOOLS, get_format, write_calls, write_lead, write_prompt
 from test_parser import NOISE, SHAPES, TAGS, THINKING, open_calls
 
 from chat_autoparser import ChatFormat
@@ -52,10 +52,11 @@ def test_stages_equal_one_parser(shape: str, pieces: list[str], tools: list[dict
 def test_the_end_shows_when_something_else_begins(shape: str) -> None:
     splitter = get_format(shape).reasoning_splitter(TOOLS, write_prompt(shape))
     lead = write_lead(shape)[0]
-    splitter.feed(lead.rstrip()[: -len(SAMPLES[shape].think[1]) - 4])
+    amid = lead.index(REASONING) + len(REASONING) - 4
+    splitter.feed(lead[:amid])
     assert splitter.in_reasoning
     assert not splitter.reasoning_ended
-    splitter.feed(lead.rstrip()[-len(SAMPLES[shape].think[1]) - 4 :])
+    splitter.feed(lead.rstrip()[amid:])
     rest = splitter.feed(CONTENT)[1] + splitter.finish()[1]
     assert not splitter.in_reasoning
     assert splitter.reasoning_ended

@@ -98,12 +98,9 @@ def list_tools(request: Any) -> list[dict[str, Any]]:
     for tool in given:
         if getattr(tool, "type", "function") != "function":
             infos = iter_response_function_tool_info(tool)
-            tools += [_make_tool(name, parameters) for name, parameters in infos if name not in known]
+            described = [{"name": name, "parameters": parameters or {}} for name, parameters in infos if name not in known]
+            tools += [{"type": "function", "function": function} for function in described]
     return tools
-
-
-def _make_tool(name: str, parameters: Any) -> dict[str, Any]:
-    return {"type": "function", "function": {"name": name, "parameters": parameters or {}}}
 
 
 def read_choice(request: Any) -> ToolChoice:

@@ -100,16 +100,8 @@ def _measure_format(pattern: str, *values: Any, **named: Any) -> int:
     return _measure_formatting(pattern, "{", values, named)
 
 
-def _measure_format_filter(pattern: Any, *values: Any, **named: Any) -> int:
-    return _measure_formatting(_text(pattern), "%", values, named)
-
-
 def _measure_padding(text: Any, *operands: Any, **named: Any) -> int:
     return size_of(text) + sum(abs(number) for number in (*operands, *named.values()) if isinstance(number, int))
-
-
-def _measure_tabs(text: str | bytes, tabsize: int = 8) -> int:
-    return len(text) + _text(text).count("\t") * abs(tabsize)
 
 
 def _measure_replacement(text: Any, old: Any, new: Any, count: Any = None) -> int:
@@ -120,40 +112,9 @@ def _measure_join(separator: str | bytes, items: Any) -> int:
     return (len(separator) + 1) * len(items) if isinstance(items, Sized) else 0
 
 
-def _measure_join_filter(items: Any, d: Any = "", attribute: Any = None) -> int:
-    return _measure_join(_text(d), items)
-
-
-def _measure_translation(text: str | bytes, table: Any, **_: Any) -> int:
-    longest = max(map(size_of, table.values()), default=1) if isinstance(table, dict) else 1
-    return len(text) * longest
-
-
 def _measure_coding(text: str | bytes, encoding: str = "utf-8", errors: str = "strict") -> int:
     usual = re.fullmatch(r"(utf|ascii|latin|iso)[-_0-9a-z]*", encoding.lower()) is not None
     return len(text) if usual else len(text) ** 2
-
-
-def _measure_bytes(number: int, length: int = 1, *_: Any, **__: Any) -> int:
-    return abs(length)
-
-
-def _measure_indentation(text: Any, width: int | str = 4, *_: Any, **__: Any) -> int:
-    lines = len(_text(text).splitlines()) + 1
-    return size_of(text) + lines * (abs(width) if isinstance(width, int) else len(width))
-
-
-def _measure_batches(items: Any, linecount: int, fill_with: Any = None) -> int:
-    return abs(linecount) * (_SLOT + size_of(fill_with))
-
-
-def _measure_sum(items: Any, attribute: Any = None, start: Any = 0) -> int:
-    # A sum of lists copies what it has so far for each item.
-    return 0 if isinstance(start, (int, float)) or not isinstance(items, Sized) else len(items) * size_of(items)
-
-
-def _measure_rounding(value: Any, precision: int = 0, *_: Any, **__: Any) -> int:
-    return abs(precision) * 16
 
 
 def _measure_slow(text: Any, *operands: Any, **named: Any) -> int:
@@ -176,7 +137,7 @@ METHODS: dict[str, Callable[..., int]] = {
     "center": _measure_padding,
     "decode": _measure_coding,
     "encode": _measure_coding,
-    "expandtabs": _measure_tabs,
+    "expandtabs": lambda text, tabsize=8: len(text) + _text(text).count("\t") * abs(tabsize),
     "format": _measure_format,
     "format_map": _measure_format,
     "join": _measure_join,
@@ -184,23 +145,30 @@ METHODS: dict[str, Callable[..., int]] = {
     "replace": _measure_replacement,
     "rjust": _measure_padding,
     "striptags": _measure_slow,
-    "to_bytes": _measure_bytes,
-    "translate": _measure_translation,
+    "to_bytes": lambda number, length=1, *_, **__: abs(length),
+    "translate": lambda text, table, **_: (
+        len(text) * max(map(size_of, table.values() if isinstance(table, dict) else ()), default=1)
+    ),
     "zfill": _measure_padding,
 }
 """The methods of texts, bytes and numbers; the first operand is the value they belong to."""
 
 FILTERS: dict[str, Callable[..., int]] = {
-    "batch": _measure_batches,
+    "batch": lambda items, linecount, fill_with=None: abs(linecount) * (_SLOT + size_of(fill_with)),
     "center": _measure_padding,
-    "format": _measure_format_filter,
-    "indent": _measure_indentation,
-    "join": _measure_join_filter,
+    "format": lambda pattern, *values, **named: _measure_formatting(_text(pattern), "%", values, named),
+    "indent": lambda text, width=4, *_, **__: (
+        size_of(text) + (len(_text(text).splitlines()) + 1) * (abs(width) if isinstance(width, int) else len(width))
+    ),
+    "join": lambda items, d="", attribute=None: _measure_join(_text(d), items),
     "pprint": _measure_slow,
     "replace": _measure_replacement,
-    "round": _measure_rounding,
+    "round": lambda value, precision=0, *_, **__: abs(precision) * 16,
     "striptags": _measure_slow,
-    "sum": _measure_sum,
+    # A sum of lists copies what it has so far for each item.
+    "sum": lambda items, attribute=None, start=0: (
+        0 if isinstance(start, (int, float)) or not isinstance(items, Sized) else len(items) * size_of(items)
+    ),
     "urlize": _measure_slow,
     "wordwrap": _measure_slow,
 }

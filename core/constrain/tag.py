@@ -58,7 +58,8 @@ def _print(tree: Tree, grammar: Grammar) -> dict[str, Any]:
     if isinstance(tree, Until):
         return {"type": "any_text", "excludes": list(tree.ends)}
     if isinstance(tree, Json):
-        return _print_json(tree)
+        printed = {"type": "json_schema", "json_schema": dict(tree.schema), "max_whitespace_cnt": tree.spaces}
+        return {**printed, "excludes": list(tree.excludes)} if tree.excludes else printed
     if not holds(tree, Until, Json, Free):
         # What has no tag of its own, and what refers to itself, is written as a grammar.
         return {"type": "grammar", "grammar": print_rules(expand_grammar(Grammar(tree, grammar.rules)))}
@@ -71,11 +72,6 @@ def _print(tree: Tree, grammar: Grammar) -> dict[str, Any]:
     assert isinstance(tree, Free), f"a tree of an unknown kind: {tree!r}"
     rules = [[trigger, _print(inner, grammar)] for trigger, inner in tree.rules]
     return {"type": "dispatch", "rules": rules, "loop": tree.loop}
-
-
-def _print_json(tree: Json) -> dict[str, Any]:
-    printed = {"type": "json_schema", "json_schema": dict(tree.schema), "max_whitespace_cnt": tree.spaces}
-    return {**printed, "excludes": list(tree.excludes)} if tree.excludes else printed
 
 
 def _print_repeat(tree: Repeat, grammar: Grammar) -> dict[str, Any]:

@@ -184,7 +184,11 @@ class Bridger:
             turn = replace(turn, content=None, calls=_make_calls(named))
         unread = bool(results) and not all(_is_known(turn.calls, message) for message in results)
         for number, history in enumerate(self._list_histories()):
-            varied = turn if not unread or number % 2 == 0 else replace(turn, calls=tuple(map(_rename, turn.calls)))
+            varied = (
+                turn
+                if not unread or number % 2 == 0
+                else replace(turn, calls=tuple(replace(call, name=call.name + "_other") for call in turn.calls))
+            )
             suffix = self._cut_suffix(history, varied, new, tools, faithful, kwargs)
             suffixes += [suffix] if suffix is not None else []
         if len(suffixes) < 2:
@@ -259,7 +263,3 @@ def _list_closers(format: ChatFormat) -> list[str]:
 def _is_known(calls: Sequence[Call], message: Mapping[str, Any]) -> bool:
     """Whether the name of a result's tool is known: from the result itself, or from its call."""
     return bool(message.get("name")) or message.get("tool_call_id") in [call.id for call in calls]
-
-
-def _rename(call: Call) -> Call:
-    return replace(call, name=call.name + "_other")

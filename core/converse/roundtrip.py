@@ -105,7 +105,8 @@ def check_roundtrips(
     """
     checker = _Checker(Author(renderer, format), parse or format.parse, encode)
     results: list[RoundTrip] = []
-    for setting in _list_switches(format) if switches is None else switches:
+    shown = dict.fromkeys([(), *(read_switches(start.switches) for start in format.graph.starts)])
+    for setting in shown if switches is None else switches:
         for case in _list_cases(checker.author):
             question = replace(case.question, switches=setting)
             results += checker.check_case(replace(case, question=question))
@@ -130,11 +131,6 @@ def check_output(
 
     results = checker.check_generation("the given output", Generation(read, prompt, text))
     return tuple(checker.repair(result, write) for result in results)
-
-
-def _list_switches(format: ChatFormat) -> list[Switches]:
-    """Return the switches that change what the generation prompt ends with, none first."""
-    return list(dict.fromkeys([(), *(read_switches(start.switches) for start in format.graph.starts)]))
 
 
 def _list_cases(author: Author) -> Iterator[_Case]:

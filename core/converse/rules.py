@@ -140,12 +140,12 @@ def _vary(message: Message) -> Iterator[tuple[str, Message]]:
         yield "its content is empty, and the template wants some text", {**message, "content": "x"}
     calls = message.get("tool_calls")
     if isinstance(calls, list) and all(isinstance(call, Mapping) for call in calls):
-        for words, change in (
-            ("the arguments of its calls are a text, and the template wants an object", _read_arguments),
-            ("the arguments of its calls are an object, and the template wants JSON text", _write_arguments),
+        for words, kind, change in (
+            ("the arguments of its calls are a text, and the template wants an object", str, json.loads),
+            ("the arguments of its calls are an object, and the template wants JSON text", Mapping, json.dumps),
         ):
             with suppress(TypeError, ValueError, RecursionError):
-                yield words, {**message, "tool_calls": [change(call) for call in calls]}
+                yield words, {**message, "tool_calls": [_change_arguments(call, kind, change) for call in calls]}
         yield "the template takes it without its tool calls only", {**message, "tool_calls": None}
 
 
@@ -154,14 +154,6 @@ def _change_arguments(call: Mapping[str, Any], kind: type, change: Any) -> Mappi
     if not isinstance(function.get("arguments"), kind):
         raise TypeError
     return {**call, "function": {**function, "arguments": change(function["arguments"])}}
-
-
-def _read_arguments(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _change_arguments(call, str, json.loads)
-
-
-def _write_arguments(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _change_arguments(call, Mapping, json.dumps)
 
 
 def _rename_calls(message: Message) -> Message:

@@ -69,11 +69,8 @@ class Landmarks:
                 by_source.setdefault(edge.source, []).append(edge)
         self.closes = {node.name: self._find_close(node) for node in graph.turn.nodes if node.kind in FIELDS}
         self.ends = {node.name: self._find_end(node) for node in graph.turn.nodes if node.kind in FIELDS}
-        for name in [
-            node.name
-            for node in self.list_nodes("name")
-            if (self.closes[node.name] or "").startswith(self.ends[node.name].rstrip())
-        ]:
+        names = [node.name for node in self.list_nodes("name")]
+        for name in [name for name in names if (self.closes[name] or "").startswith(self.ends[name].rstrip())]:
             self.closes[BODY.name] = (self.closes[name] or "")[len(self.ends[name].rstrip()) :]
             self.ends[BODY.name] = ""
         self.section_close = self._find_section_close()

@@ -189,6 +189,7 @@ class Plan(Relaxations):
                 rules.append(Rule(read_parts(self.section_close), (AFTER,)))
                 rules += self._list_short_sections()
         rules += self._list_loose_openers("") + self._list_shape_rules() + self._list_empty_sections(AFTER)
+        rules += [replace(rule, guard="fresh") for text in self._list_end_texts() for rule in self._list_cut_ends(text, True)]
         return rules + self._list_end_rules() + self._list_loose_headers()
 
     def _list_loose_headers(self, first: bool = False) -> list[Rule]:
@@ -199,8 +200,10 @@ class Plan(Relaxations):
 
     def _list_end_rules(self) -> list[Rule]:
         """Return what ends a turn, wherever text may stand."""
-        texts = {write_parts(edge) for edge in self.graph.turn.edges if self._ends_text(edge)}
-        return [rule for text in sorted(texts | set(self.stops)) for rule in self._list_cut_ends(text)]
+        return [rule for text in self._list_end_texts() for rule in self._list_cut_ends(text)]
+
+    def _list_end_texts(self) -> list[str]:
+        return sorted({write_parts(edge) for edge in self.graph.turn.edges if self._ends_text(edge)} | set(self.stops))
 
     def _list_cut_ends(self, text: str, anywhere: bool = False) -> list[Rule]:
         """Return a text that ends a turn, and each beginning of it that a server may leave of it when it cuts the end off.

@@ -102,7 +102,7 @@ class Relaxations(Landmarks):
         return [Rule((sign,), (target,), recovery="value in other notation") for sign, target in other]
 
     def _list_skips(self, node: Node) -> list[Rule]:
-        """Return what leads from a name to what is behind an id that was left out, or straight to JSON."""
+        """Return what leads from a name over an id to what is behind it or straight to JSON, where what is between was left out."""
         rules: list[Rule] = []
         for edge in self._edges[TURN].get(node.name, ()) if node.kind == "name" else ():
             target, text = self.nodes[TURN, edge.target], write_parts(edge)
@@ -115,7 +115,7 @@ class Relaxations(Landmarks):
         return rules
 
     def _list_bodies(self, node: Node, close: str) -> list[Rule]:
-        """Return what follows a name where a model writes one JSON object for fields, or a tag that closes itself."""
+        """Return what follows a name where arguments written as fields stand as one JSON object, or a tag closes itself."""
         own = self.ends[node.name].rstrip()
         if node.kind != "name" or self.list_nodes("arguments") or not own or not close.startswith(own):
             return []

@@ -43,7 +43,7 @@ class StreamParser(Machine):
             self.habits = Habits(chosen, wanted or None, unasked)
             wanted = None if unasked else wanted
         super().__init__(plan, wanted, plan.start(number), chosen)
-        self.unclosed = after_reasoning
+        self.unclosed = self.ended_reasoning = after_reasoning
         if rest:
             self.feed(rest)  # what a prompt has written of the turn is read, and not emitted
             self.settle()

@@ -81,7 +81,7 @@ class TextReader(Lookahead):
         return (late, self.doubt) if refused else None
 
     def _end_late(self) -> bool:
-        """End a value whose end has not come where the first argument begins or the call ends, if the call does."""
+        """End a value whose end has not come at the first place where another argument begins, or the call ends if it does."""
         first: tuple[Landing, int] | None = None
         places = [found.start() for found in self.spot.pattern.finditer(self.buffer, self.doubt)]
         self.doubt = -1

@@ -161,12 +161,15 @@ class ValueReader(TextReader):
         call = self.writer.call
         if not (self.policy.recover and self.frames and self.began >= 0 and call):
             return False
-        base, self.sent = self.frames[0], "".join(self.writer.trace or ())
+        base, sent = self.frames[0], "".join(self.writer.trace or ())
         brackets = "[]" if base.spot.nodes[0].type == "array" else "{}"
         within = self.buffer.startswith(brackets[0], self.began)
         if not within and self.buffer[: self.began].rstrip()[-1:] != brackets[0]:
             return False
+        if not (("" if within else brackets[0]) + self.buffer[self.began : self.at]).startswith(sent):
+            return False  # what was written of it cannot be taken back
         self._note("value in other notation", self.began)
+        self.sent = sent
         self.closer, self.passed, self.mending = "" if within else brackets[1], [] if within else [brackets[0]], True
         self.spot, self.schema, self.behind = base.spot, base.schema, False
         del self.frames[:], call.levels[1:]

@@ -144,12 +144,12 @@ def _is_closed(start: Start, graph: TurnGraph) -> bool:
 
 
 def _cut_mark(text: str, graph: TurnGraph, question: Question) -> str:
-    """Return a turn up to the last mark of what ends it: what is taken for its end may have more than one."""
+    """Return a turn up to the last mark or line of what ends it: what is taken for its end may have more than one."""
     stop = _find_stop(text, graph, question)
     place = len(text)
     for token in reversed(list_tokens(text[stop[0] :] if stop else "")):
         place -= len(token)
-        if len(token) > 2 and not token.isalnum():
+        if (len(token) > 2 and not token.isalnum()) or (token == "\n" and text[place:].strip()):
             return text[:place]
     return text
 

@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from ..ask.renderer import Renderer
 from ..converse.roundtrip import RoundTrip
-from ..describe.spans import Line, make_visible, say_words
+from ..describe.spans import make_visible, say_words
 from ..describe.verdict import lay_out_counterexample, list_doubts, rate, rate_status, summarise
 from ..describe.words import list_sections
 from ..errors import TemplateError
@@ -104,13 +104,9 @@ def _list_words(name: str, format: ChatFormat, notes: Sequence[str]) -> dict[str
             doubt._replace(reason=make_visible(doubt.reason), step=make_visible(doubt.step)) for doubt in list_doubts(format)
         ],
         "notes": [make_visible(note) for note in (*verdict.notes, *notes)],
-        "counterexample": [_show(line) for line in example],
+        "counterexample": [line.spans for line in example],
         "sections": {title: [(row.label, row.value, row.note) for row in rows] for title, rows in sections.items()},
     }
-
-
-def _show(line: Line) -> list[tuple[str, str]]:
-    return [(span.kind, span.text) for span in line.spans]
 
 
 def _list_talk(renderer: Renderer | None, turn: KnownTurn | None) -> dict[str, Any]:

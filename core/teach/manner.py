@@ -128,7 +128,7 @@ class _Calls:
         slots = self._slots if arguments else self._bare
         if arguments and not any(kind in ("arguments", "entries") for _, kind in slots):
             raise refuse("arguments")
-        fields = {"name": call.name, "id": call.id, "arguments": self._write_json(call.arguments)}
+        fields = {"name": call.name, "id": call.id, "arguments": encode_text(call.arguments, self._json.within or RAW)}
         written, lead, quote = "", "", ""
         for number, (text, kind) in enumerate([*slots, (behind, "end")]):
             if kind == "entries" and not arguments:
@@ -141,9 +141,6 @@ class _Calls:
                 written += quote + text * bool(number) + fields.get(kind, "")
                 lead = quote = ""
         return written
-
-    def _write_json(self, text: str) -> str:
-        return encode_text(text, self._json.within) if self._json.within else text
 
 
 def _strip(row: Row, quote: str) -> Row:

@@ -203,8 +203,6 @@ def test_reasoning_tokens_are_counted(served: Served, stream: bool) -> None:
     case = find_case(served, "reasoning, content hard", "reasoning, content, two calls")
     tokens = served.ask(case, stream=stream).reasoning_tokens
     expected = served.count_tokens(case.expected["reasoning_content"])
-    if tokens is None and not served.engine.counts_reasoning:
-        pytest.skip(f"this version of {served.engine.name} does not say how many tokens were reasoning")
     assert tokens is not None
     assert expected <= tokens <= expected + 10  # markers and their layout
 

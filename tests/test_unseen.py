@@ -1,0 +1,42 @@
+"""Templates whose authors knew nothing of the code: a sample of ``unseen/`` is read back, and no proof of it is false.
+
+All of them are measured by ``scripts/coverage.py --folder tests/unseen``; here stand those that taught something.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import coverage
+import pytest
+from corpus import load_corpus
+
+FOLDER = Path(__file__).with_name("unseen")
+SAMPLE = {
+    "zephyrine": "each part is a message of a role of its own",
+    "cirrus": "a switch closes reasoning that the history then hides",
+    "quartz": "reasoning in steps, closed by the last mark alone",
+    "flint": "reasoning and content inside of JSON strings",
+    "inlet": "a call without arguments has nothing but its name",
+    "sable": "counters at the head of each call",
+    "kelp": "a row a call: two calls of one tool are told by their number alone",
+    "tamarind": "a call in the turn that the prompt has written",
+    "indigo": "characters by their number in three widths",
+    "marrow": "arguments as JSON within a string of another notation",
+    "argon": "headers with lengths that are no part of a text",
+}
+
+
+def test_all_are_there() -> None:
+    assert len(load_corpus(folder=FOLDER)) == 80
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_what_an_unseen_template_renders_is_read_back(name: str) -> None:
+    (source,) = load_corpus(name, FOLDER)
+    report = coverage.measure(source, None, quick=True, seed=1)
+    readable = [row for row in report["turns"] if not row["unreadable"]]
+    misses = [(row["turn"], row["faults"]) for row in readable if row["faults"]]
+    assert len(readable) >= 5
+    assert len(misses) <= coverage.KNOWN.get(name, (0, ""))[0], misses
+    assert not (misses and report["proven"])
