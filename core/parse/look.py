@@ -29,11 +29,11 @@ TRIES = 8  # so often may a JSON value be looked at that is no call
 GUARDS = 2  # recoveries that lean on each other
 DEPTH = 64  # lists and objects within each other
 
-_MARK = r"<[|\w/ ｜-]{1,40}>|\[/?[A-Z_]{2,40}\]|```\w*"
-MARKS = re.compile(rf"(?:{_MARK}|[\s;,])*")
+_MARK = r"<[^<>\n\"'=]{1,40}>|\[/?[A-Z_]{2,40}\]|```\w*"
+MARK, MARKS = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|[\s;,])*")
 """What stands around calls that are told by their shape: tags, fences, and what separates."""
 
-HALF_MARK = re.compile(r"<[|\w/ ｜-]{0,40}|\[/?[A-Z_]{0,40}|`{1,2}")
+HALF_MARK = re.compile(r"<[^<>\n\"'=]{0,40}|\[/?[A-Z_]{0,40}|`{1,2}")
 _ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
 _ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
 _ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)
@@ -216,6 +216,9 @@ class Lookahead:
         self._key = frame.key
         try:
             landing = self._find_landing(frame.spot, end, final)
+            bare = skip_blank(self.buffer, end)
+            if landing is None and bare > end and self.policy.recover:
+                landing = self._find_landing(frame.spot, bare, final)
         finally:
             self.frames.append(frame)
             self._key = key
@@ -262,7 +265,7 @@ class Lookahead:
         """Whether JSON begins at a place: the first of a text, or behind a mark of whatever dialect."""
         if not self.names or not self.tries:
             return None
-        found = MARKS.match(self.buffer, at)
+        found = MARK.match(self.buffer, at)
         end = found.end() if found else at
         if end >= len(self.buffer) or HALF_MARK.fullmatch(self.buffer, end):
             return None if final or end - at > SHORT else WAIT
@@ -327,7 +330,7 @@ class Lookahead:
         """Whether an object follows, or nothing at all if it need not, for no arguments: then what ends the call."""
         at = skip_blank(self.buffer, here.end)
         if at >= len(self.buffer):
-            return here if final else WAIT
+            return WAIT if not final else None if braced else here
         if self.buffer[at] == "{":
             begun = _OBJECT.match(self.buffer, at)
             return None if begun is None else here if begun[1] or final else WAIT

@@ -147,7 +147,7 @@ class Plan(Relaxations):
                     rules += self._list_cut_ends(text, True)
                 else:
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
-        rules += self._list_skips(node)
+        rules += self._list_skips(node) + self._list_signs(node)
         if close is None:
             return rules + (self._list_skipping_closes(node) if certain else [])
         rules.append(Rule(read_parts(close), (GAP,), closes=True))

@@ -95,6 +95,12 @@ class Relaxations(Landmarks):
             if text.strip() and text != close.rstrip() and (free or is_firm(text))
         ]
 
+    def _list_signs(self, node: Node) -> list[Rule]:
+        """Return the other sign that people put between a key and its value, where one of both is all that stands there."""
+        edges = [edge for edge in self._edges[TURN].get(node.name, ()) if node.kind == "key" and edge.text.strip() in (":", "=")]
+        other = [("=" if edge.text.strip() == ":" else ":", self.nodes[TURN, edge.target]) for edge in edges]
+        return [Rule((sign,), (target,), recovery="value in other notation") for sign, target in other]
+
     def _list_skips(self, node: Node) -> list[Rule]:
         """Return what leads from a name over an id to what is behind it or straight to JSON, where what is between was left out."""
         rules: list[Rule] = []
@@ -148,8 +154,7 @@ class Relaxations(Landmarks):
         closes = {close for close in self.closes.values() if close} | {self.section_close}
         name = "end of a call doubled" if guard else "end of a call missing"
         firm = [t for t in sorted(_list_ends(closes)) if is_firm(t) and not any(t in text for text, _ in self.openers)]
-        guards: tuple[Guard, Guard] = (guard, "ending")
-        return [Rule(read_parts(text), (GAP,), recovery=name, guard=each) for text in firm for each in guards]
+        return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in firm]
 
     def _list_empty_sections(self, target: Node) -> list[Rule]:
         """Return what opens calls with what closes them behind it, and nothing between."""

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AutoparserError
-from ..recover import LENIENT, Policy, get_policy
+from ..recover import REPAIR, Policy, get_policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from ..parse import StreamParser
 
 VARIABLE = "CHAT_AUTOPARSER_POLICY"
-"""The environment variable that names it: ``strict``, ``lenient`` (as without it) or ``repair``."""
+"""The environment variable that names it: ``strict``, ``lenient`` or ``repair`` (as without it)."""
 
 
 def check_policy() -> Policy:
     """Return the server's policy. Raises :class:`AutoparserError` for a name that none has."""
-    named: Any = os.environ.get(VARIABLE, "").strip().lower() or "lenient"
+    named: Any = os.environ.get(VARIABLE, "").strip().lower() or "repair"
     try:
         return get_policy(named)
     except ValueError as error:
@@ -37,5 +37,5 @@ def make_parser(
     try:
         policy = check_policy()
     except AutoparserError:
-        policy = LENIENT
+        policy = REPAIR
     return format.parser(tools, prompt, policy=policy, **options)
