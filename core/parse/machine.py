@@ -264,6 +264,9 @@ class Machine(ValueReader):
         if final and self.at >= len(self.buffer):
             self.behind = False
             return
+        if final and self._find_best((self.at, skip_blank(self.buffer, self.at)), False) is WAIT:
+            self.at = self.scan = len(self.buffer)  # half of the structure that would have followed
+            return
         if self._read_again():
             return
         self._note("call ended early", self.at)
