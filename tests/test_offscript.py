@@ -74,8 +74,8 @@ def test_call_in_unclosed_reasoning(shape: str) -> None:
     assert (reading.reasoning, reading.content, load(reading.calls)) == (REASONING, None, [("find_okapi", FIND)])
     if not SAMPLES[shape].headed:
         # The end marker that was still missing is structure when it comes, once.
-        reading = read_turn(shape, f"{text}Well,{end}hello.{end}")
-        assert (reading.reasoning, reading.content) == (REASONING, f"Well,hello.{end}")
+        reading = read_turn(shape, f"{text}Well,{end}hello, {end} again.")
+        assert (reading.reasoning, reading.content) == (REASONING, f"Well,hello, {end} again.")
         assert load(reading.calls) == [("find_okapi", FIND)]
 
 

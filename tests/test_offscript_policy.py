@@ -100,9 +100,10 @@ def list_marks(shape: str) -> list[str]:
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_what_a_template_renders_is_read_as_rendered_whatever_a_value_holds(shape: str, data: st.DataObject) -> None:
-    pieces = st.sampled_from([*list_marks(shape), "x", " ", "limit", "3"])
+    end = find_value_end(shape)
+    pieces = st.sampled_from([*(mark for mark in list_marks(shape) if end not in mark), "x", " ", "limit", "3"])
     value = "x" + "".join(data.draw(st.lists(pieces, max_size=8))) + "x"
-    assume(find_value_end(shape) not in value)
+    assume(end not in value)
     arguments = {"habitat": value} | data.draw(st.sampled_from([{}, {"limit": 3}]))
     text = open_calls(shape) + write_calls(shape, ("find_okapi", arguments))
     ((_, read),) = list_calls(read_with(shape, text, "lenient"))

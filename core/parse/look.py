@@ -440,7 +440,7 @@ class Lookahead:
             if not _ID.fullmatch(text):
                 return None
             here = self._read_id(here, text)
-        more, half = False, None
+        more, ends, half = False, False, None
         sign = self.buffer[at : at + 1]
         rules = here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign)
         for rule in self._prefer_fitting(rules, here, text) if kind == "key" else rules:
@@ -450,7 +450,7 @@ class Lookahead:
                     continue  # nothing tells that it is not half a name
                 landing = self._try_end(rule, skip_blank(self.buffer, at) if constant.core else at, final, here)
                 if landing is WAIT:
-                    more = True
+                    ends = True
                 elif landing is not None:
                     return WAIT if more else landing
                 continue
@@ -475,9 +475,9 @@ class Lookahead:
                 more = True
             elif isinstance(landing, Landing) and landing.rule.recovery and not here.rule.recovery:
                 half = half or landing  # what the template writes comes first
-            elif landing is not None:
-                return WAIT if more else landing
-        return WAIT if more else half
+            elif landing is not None:  # what ends the call stands before what ends the turn
+                return WAIT if more or (ends and not rule.closes) else landing
+        return WAIT if more or ends else half
 
     def _read_numbered(self, here: Landing, name: str, at: int) -> Iterable[Step]:
         """Return the id that a name makes in one word with what numbers the calls."""
