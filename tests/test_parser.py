@@ -369,7 +369,8 @@ def test_a_parser_says_whether_it_holds_back() -> None:
     assert not parser.holds_back
     parser.feed("<tool_c")
     assert parser.holds_back
-    assert parser.feed("lown>")[0].text == "<tool_clown>"
+    assert parser.feed("lown>") == []  # JSON behind any mark may be a call
+    assert parser.feed("!")[0].text == "<tool_clown>!"
     assert not parser.holds_back
 
 

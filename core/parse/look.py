@@ -29,11 +29,11 @@ TRIES = 8  # so often may a JSON value be looked at that is no call
 GUARDS = 2  # recoveries that lean on each other
 DEPTH = 64  # lists and objects within each other
 
-_MARK = r"<[^<>\n\"'=]{1,40}>|\[/?[A-Z_]{2,40}\]|```\w*"
+_MARK = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>|\[/?[A-Z_]{2,40}\]|```\w*"
 MARK, MARKS = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|[\s;,])*")
 """What stands around calls that are told by their shape: tags, fences, and what separates."""
 
-HALF_MARK = re.compile(r"<[^<>\n\"'=]{0,40}|\[/?[A-Z_]{0,40}|`{1,2}")
+HALF_MARK = re.compile(r"<(?:[^\s<>\"'=/][^\s<>\"'=]{0,39})?|\[/?[A-Z_]{0,40}|`{1,2}")
 _ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
 _ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
 _ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)

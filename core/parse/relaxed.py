@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ..format import Node, Text
+from ..format import Json, Node, Text
 from ..format.cut import find_boundaries
 from .constants import is_firm, is_marked
 from .landmarks import BODY, SHORT_FIELDS, TURN, Landmarks, is_delimited, is_quoted, read_parts, write_parts
@@ -73,9 +73,11 @@ class Relaxations(Landmarks):
         """Return the ends of what ends the call behind a field that follows this one, for models that leave that field out."""
         following = {edge.target for edge in self._edges[TURN].get(node.name, ()) if not self.is_leaving(edge)}
         closes = {self.closes.get(name) or "" for name in following}
-        texts = {close[place:].strip() for close in closes for place in find_boundaries(close) if 0 < place < len(close)}
+        quote = self.ends[node.name][:1] if isinstance(node.codec, Json) and node.codec.within else ""
+        rests = {close[place:].strip() for close in closes for place in find_boundaries(close) if 0 < place < len(close)}
+        texts = {quote + rest for rest in rests if rest}
         missing = "field of a call missing"
-        return [Rule(read_parts(t), (GAP,), closes=True, recovery=missing, guard="structure") for t in sorted(texts) if t]
+        return [Rule(read_parts(t), (GAP,), closes=True, recovery=missing, guard="structure") for t in sorted(texts)]
 
     def _list_short_closes(self, node: Node, close: str, certain: bool) -> list[Rule]:
         """Return pieces of what ends a call, for models that leave the rest of it out.
