@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from streams import read_all_ways
 from templates import SAMPLES, TOOLS, get_format, open_calls, write_calls, write_lead, write_prompt
 
+from chat_autoparser import analyze
 from chat_autoparser.format.cut import find_common_start
 from chat_autoparser.message import fold_deltas
-from chat_autoparser.recover import Policy, get_policy, repair
+from chat_autoparser.recover import Policy, PolicyName, get_policy, repair
 from chat_autoparser.schema import Schema
 
 SHAPES = sorted(SAMPLES)
@@ -213,3 +214,21 @@ def test_a_policy_has_a_name() -> None:
 def test_what_a_schema_accepts(schema: Any, accepted: list[Any], refused: list[Any]) -> None:
     assert all(Schema(schema).accepts(value) for value in accepted)
     assert not any(Schema(schema).accepts(value) for value in refused)
+
+
+JSON_IN_JSON = """{% for m in messages %}{{ '<|' + m.role + '|>' }}{{ m.content or '' }}{% for c in m.tool_calls or [] -%}
+<call>{{ {'name': c.function.name, 'arguments': c.function.arguments | tojson} | tojson }}</call>{% endfor %}<|end|>{% endfor -%}
+{% if add_generation_prompt %}<|assistant|>{% endif %}"""
+
+
+@pytest.mark.parametrize("policy", ["strict", "lenient", "repair"])
+def test_arguments_inside_of_a_string_are_read_in_any_pieces(policy: PolicyName) -> None:
+    arguments = {"habitat": 'pen "twelve"\n[1]', "limit": 3, "tags": ["mm", {"deep": True}]}
+    text = "<call>" + json.dumps({"name": "find_okapi", "arguments": json.dumps(arguments)}) + "</call>"
+    form = analyze(JSON_IN_JSON)
+    for size in (1, 2, 3, 4, 5, len(text)):
+        parser = form.parser(TOOLS, policy=policy)
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        deltas = [delta for piece in pieces for delta in parser.feed(piece)] + parser.finish()
+        assert json.loads("".join(delta.text for delta in deltas if delta.kind == "tool_call")) == arguments, size
+        assert not any(delta.text for delta in deltas if delta.kind == "content")

@@ -186,11 +186,12 @@ class ValueReader(TextReader):
         if at >= len(self.buffer):
             return False
         self.at = self.scan = at
-        # What a template writes as a value of its own is mended here, whatever it is; arguments that are JSON are the client's.
-        self.lexer = JsonLexer(mends=self.policy.repair or foreign or (self.policy.recover and self.spot.kind == "value"))
-        self.mending, self.passed = foreign, []
         codecs = [node.codec for node in self.spot.nodes if isinstance(node.codec, Json)]
         self.within = next((codec.within for codec in codecs if codec.within), None)
+        # What a template writes as a value of its own is mended here, whatever it is; arguments that are JSON are the client's.
+        mends = self.policy.repair or foreign or (self.policy.recover and self.spot.kind == "value")
+        self.lexer = JsonLexer(mends=mends and self.within is None)
+        self.mending, self.passed = foreign and self.within is None, []
         return True
 
     def _step_json(self, final: bool) -> bool:
