@@ -291,15 +291,17 @@ class Lookahead:
         header = rule.constant.text + self.buffer[end:place]
         at, named = place + len(headers.mark), headers.name.search(header)
         steps: tuple[Step, ...] = (Step("close"), Step("open"), Step("name", named[1] if named else ""))
-        landing: Landing | object | None = None
-        if named and self.may_call and (self.tools is None or not self.known_only or named[1] in self.tools):
-            landing = self._find_landing(headers.spots["name"], at, final)
-        if named and not self.may_call:
-            return None  # its name would be lost
+        landing = self._find_landing(headers.spots["name"], at, final) if named else None
+        if named and landing is not None and not self._may_name(named[1]):
+            return WAIT if landing is WAIT else None  # a call that is none is text with its name
         if landing is None:
             told = [headers.words[word] for word in re.findall(r"\w+", header) if word in headers.words]
             landing, steps = self._find_landing(headers.spots[told[-1] if told else "content"], at, final), steps[:1]
         return landing._replace(rule=rule, steps=(*steps, *landing.steps)) if isinstance(landing, Landing) else landing
+
+    def _may_name(self, name: str) -> bool:
+        """Whether markup alone makes a call of a tool."""
+        return self.may_call and (self.tools is None or not self.known_only or name in self.tools)
 
     def _look_for_json(self, rule: Rule, end: int, final: bool) -> Landing | object | None:
         """Whether an object or a list follows, which is then read as a whole."""
