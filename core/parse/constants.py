@@ -19,7 +19,7 @@ _MARK = re.compile(r"\S*[^\w\s]\S*")
 _QUOTED = re.compile(r"\"[^\"]*\"?|'[^']*'?")
 _BLANK = re.compile(r"\s*")
 _DIGITS = re.compile(r"\d*")
-_JSON = frozenset("{}[]\",: \n\t'()")
+DATA = frozenset("{}[]\",: \n\t'()")
 _OPENS, _CLOSES = frozenset("<[({"), frozenset(">])}")
 
 
@@ -42,9 +42,9 @@ def is_firm(text: str) -> bool:
     That is three signs without white space, one of them no letter, or two signs around words; the brackets, quotes and commas of
     data alone are not.
     """
-    if any(len(found[0]) >= 3 and not _JSON.issuperset(found[0]) for found in _MARK.finditer(text)):
+    if any(len(found[0]) >= 3 and not DATA.issuperset(found[0]) for found in _MARK.finditer(text)):
         return True
-    signs = [sign for sign in text if not (sign.isalnum() or sign in _JSON)]
+    signs = [sign for sign in text if not (sign.isalnum() or sign in DATA)]
     return len(signs) >= 2 and len("".join(text.split())) >= 4
 
 
@@ -53,7 +53,7 @@ def is_marked(text: str) -> bool:
     commas.
     """
     bare = _QUOTED.sub("", text)
-    return is_firm(text) and any(not (sign.isspace() or sign in _JSON) for sign in bare)
+    return is_firm(text) and any(not (sign.isspace() or sign in DATA) for sign in bare)
 
 
 class Constant:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ..format import Kind, Node, Text
-from .constants import Constant
+from .constants import DATA, Constant
 from .units import get_units
 
 Guard = Literal["", "tool", "structure", "ending", "entry", "late", "last", "fresh", "shape", "whole", "header", "thought"]
@@ -110,7 +110,8 @@ class Spot:
         """
         found = self._narrowed.get(window)
         if found is None:
-            bare = window.lstrip()[:1]  # data may have other layout
+            bare = window.lstrip()[:1]
+            bare = bare if bare in DATA else ""  # data may have other layout
             begun = {rule for rule, text in self._firsts if window.startswith(text) or text.startswith(window)}
             kept = [(rule, text) for rule, text in self._firsts if rule in begun or (bare and rule.constant.core.startswith(bare))]
             short = bool(kept) and all(rule in begun and len(text) > len(window) for rule, text in kept)
