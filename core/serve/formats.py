@@ -34,7 +34,7 @@ _LOG = logging.getLogger(__name__)
 OWN_BUDGET = Budget(seconds=120, render_seconds=30)
 """What a server's own template may cost: the engine will render it without any bounds."""
 
-SECONDS = 1.0
+SECONDS = 1.5
 """How much time on the processor the analysis of a request's template may take."""
 
 PATIENCE = 4.0
