@@ -455,3 +455,14 @@ def test_parsers_of_one_format_work_in_several_threads() -> None:
         thread.join()
     assert len(found) == 80
     assert all(one == (REASONING, CONTENT, [("find_okapi", '{"limit": 1}')], set()) for one in found)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_a_prompt_has_written_never_reaches_the_client(shape: str) -> None:
+    """Also where its last sign may be the beginning of a mark, so that it is held back with what comes next."""
+    form, (lead, _) = get_format(shape), write_lead(shape)
+    for tail in ("<", "<reply>", "[", "\n", "{"):
+        prompt = write_prompt(shape) + lead + "It is " + tail
+        for pieces in (["twelve."], list("twelve.")):
+            reading = read(form, pieces, TOOLS, prompt)
+            assert (reading.reasoning, reading.content) == (None, "twelve."), tail

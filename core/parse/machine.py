@@ -140,6 +140,7 @@ class Machine(ValueReader):
         cut = self.at
         self.buffer = self.buffer[cut:]
         self.gone += cut
+        self.mute = max(self.mute - cut, 0)
         self.at, self.scan, self.began = 0, max(self.scan - cut, 0), self.began - cut
         self.doubt = max(self.doubt - cut, -1)
 
@@ -301,6 +302,7 @@ class Machine(ValueReader):
         if self.unclosed and landing.spot.kind == "content":
             self.spot = self.plan.spot(TURN, landing.spot.nodes, self.may_call, True)
         self.at = self.scan = landing.end
+        self.mute = 0
         self.trail = landing.trail
         begins = self.fresh or bool(landing.rule.constant.core or landing.steps)  # else it is the same text that goes on
         self.fresh = begins and landing.spot.kind in ("content", "reasoning")
@@ -413,7 +415,7 @@ class Machine(ValueReader):
 
     def _end(self) -> None:
         """Emit what was held back."""
-        rest = self.buffer[self.at :]
+        rest = self.buffer[max(self.at, self.mute) :]
         call = self.writer.call
         if call is not None:
             if call.name is None:

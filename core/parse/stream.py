@@ -48,6 +48,7 @@ class StreamParser(Machine):
             self.feed(rest)  # what a prompt has written of the turn is read, and not emitted
             self.settle()
             self.writer.restart()
+            self.mute = len(self.buffer) if self.spot.kind in ("content", "reasoning") else 0
 
     def feed(self, text: str) -> list[Delta]:
         """Read a piece of the output."""

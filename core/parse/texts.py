@@ -24,6 +24,7 @@ class TextReader(Lookahead):
         self.awaited = ""  # what may come without anything being decided
         self.until: re.Pattern[str] | None = None  # what must come before a short field can end
         self.scan = 0  # where to look on for the end of a text
+        self.mute = 0  # where in the buffer the prompt ends, as long as what it has written is held back
         self.holding = False  # whether a value waits for its end to tell its type
         self.doubt = -1  # the first place at which a value may have ended if what ends it never comes
         self.wanted = UNKNOWN  # what the tool's schema says of the value
@@ -151,7 +152,7 @@ class TextReader(Lookahead):
         if self.holding:
             self.holding = False  # so long a value is text, whatever its type was to be
             self.writer.arguments('"')
-        text = self.buffer[self.at : end]
+        text = self.buffer[max(self.at, self.mute) : end]
         if self.fresh and self.spot.kind in ("content", "reasoning"):
             if not text or text.isspace():
                 return
@@ -159,6 +160,7 @@ class TextReader(Lookahead):
         if text:
             self._emit(text)
         self.at = end
+        self.mute = self.mute if end < self.mute else 0
 
     def _emit(self, text: str) -> None:
         kind = self.spot.kind
