@@ -291,9 +291,13 @@ class Lookahead:
         header = rule.constant.text + self.buffer[end:place]
         at, named = place + len(headers.mark), headers.name.search(header)
         steps: tuple[Step, ...] = (Step("close"), Step("open"), Step("name", named[1] if named else ""))
-        landing = self._find_landing(headers.spots["name"], at, final) if named else None
-        if named and landing is not None and not self._may_name(named[1]):
-            return WAIT if landing is WAIT else None  # a call that is none is text with its name
+        landing: Landing | object | None = None
+        if named and self._may_name(named[1]):
+            landing = self._find_landing(headers.spots["name"], at, final)
+        elif named:  # a call that is none is text with its name
+            start = skip_blank(self.buffer, at)
+            if start >= len(self.buffer) or self.buffer[start] == "{":
+                return WAIT if start >= len(self.buffer) and not final else None
         if landing is None:
             told = [headers.words[word] for word in re.findall(r"\w+", header) if word in headers.words]
             landing, steps = self._find_landing(headers.spots[told[-1] if told else "content"], at, final), steps[:1]
