@@ -121,6 +121,10 @@ class ChatFormat:
     conversation: Conversation = field(default_factory=Conversation)
     verdict: Verdict = Verdict()
 
+    def __hash__(self) -> int:
+        """Look at little: servers look a format up in tables for each request."""
+        return hash(self.graph)
+
     # Views -----------------------------------------------------------------------------------------------------------------
 
     @cached_property

@@ -10,80 +10,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Literal, NamedTuple
 
 from ..format import Insides, Json, Node, Text
 from ..recover import Policy
-from ..schema import Schema, ToolSet
+from ..schema import ToolSet
 from .constants import MORE, NO, skip_blank
 from .headers import LONGEST
+from .landing import HALF, WAIT, Frame, Landing, Step
 from .landmarks import TURN
+from .names import ID, KEY, NAME, SHORT, SIGNS, find_counted_id, find_name_in_id, find_numbered_id
 from .plan import Plan
 from .relaxed import GAP
 from .rules import Rule, Spot
+from .shape import find_start
 from .units import fits, get_units, match_scalar
 from .writer import Call, Writer
 
-SHORT = 256  # characters that a name or a key may have
 TRIES = 8  # so often may a JSON value be looked at that is no call
 GUARDS = 2  # recoveries that lean on each other
 DEPTH = 64  # lists and objects within each other
 
-_MARK = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>|\[/?[A-Z_]{2,40}\]|```\w*"
-MARK, MARKS = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|[\s;,])*")
-"""What stands around calls that are told by their shape: tags, fences, and what separates."""
-
-HALF_MARK = re.compile(r"<(?:[^\s<>\"'=/][^\s<>\"'=]{0,39})?|\[/?[A-Z_]{0,40}|`{1,2}")
-_ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
-_ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
-_ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)
-_JOINT, _NUMBERED = re.compile(r"[:#@.-]"), re.compile(r"((?:\w+\.)*[\w-]+)[:#@.-]\d+(?!\w)")
 _OBJECT = re.compile(r"\{\s*(?:([\"'}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
-_SIGNS = re.compile(r"[\"{}\[\]<>/]")
-_KEY = re.compile(r"[\w .:$@-]+")
-_NAME = re.compile(r"[^\s\"'<>{}()\[\],;]{1,128}")
-
-
-class Step(NamedTuple):
-    """Something that is read on the way to a field that is streamed."""
-
-    kind: Literal["open", "close", "name", "id", "key"]
-    text: str = ""
-
-
-class Landing(NamedTuple):
-    """Where a rule leads: the place behind it, and what was read on the way: calls that end and begin, names, ids and keys."""
-
-    end: int
-    spot: Spot
-    rule: Rule
-    trail: str = ""
-    steps: tuple[Step, ...] = ()
-    pops: int = 0
-
-    def find(self, kind: str) -> str | None:
-        """Return the last field of a kind that was read on the way in the call that is open at its end."""
-        for step in reversed(self.steps):
-            if step.kind == kind:
-                return step.text
-            if step.kind == "open":
-                return None
-        return None
-
-
-class Frame(NamedTuple):
-    """A list or an object that is being read, and the spot that is left when it ends."""
-
-    spot: Spot
-    schema: Schema
-    key: str = ""  # whose value it is
-
-
-WAIT = object()
-"""What looking ahead answers where more of the output is needed."""
-
-HALF = object()
-"""The same of a rule of whose text a part has come."""
 
 
 class Lookahead:
@@ -240,7 +187,7 @@ class Lookahead:
         if rule.closes or rule.opens:
             steps += (Step("close"),)
         if rule.opens:
-            steps += (Step("open"), *self._read_counted(rule, end))
+            steps += (Step("open"), *_make_id(find_counted_id(rule, self.buffer, end)))
         spot = self.plan.behind(rule, graph, self.may_call)
         first = found.rule if found else rule
         if rule.recovery and not first.recovery:
@@ -265,21 +212,10 @@ class Lookahead:
         """Whether JSON begins at a place: the first of a text, or behind a mark of whatever dialect."""
         if not self.names or not self.tries:
             return None
-        found = MARK.match(self.buffer, at)
-        end = found.end() if found else at
-        if end >= len(self.buffer) or HALF_MARK.fullmatch(self.buffer, end):
-            return None if final or end - at > SHORT else WAIT
-        marked = self.buffer[at:end].strip("` \n")
-        if self.buffer[end] not in "{[" or not (self._is_fresh(at) or (marked and self.buffer[at] != "`")):
-            return None
+        end = find_start(self.buffer, at, self._is_fresh(at), final)
+        if end < 0:
+            return WAIT if end == MORE else None
         return Landing(end, self.plan.spot(TURN, rule.targets), rule)
-
-    def _read_counted(self, rule: Rule, end: int) -> Iterable[Step]:
-        """Return the number that counts calls where it is written as their id."""
-        if any(_ID_KEY.search(part) for part in rule.parts[:-1]):
-            found = _ID_COUNTED.findall(self.buffer, max(end - rule.constant.size - SHORT, 0), end)
-            return [Step("id", number) for number in found[-1:]]
-        return ()
 
     def _read_header(self, rule: Rule, end: int, final: bool) -> Landing | object | None:
         """Read the rest of a header in whatever order it is, and what follows it."""
@@ -382,7 +318,7 @@ class Lookahead:
                 landing = self._leave_short(here, kind, buffer[start:at], at, final)
                 if landing is not None:
                     return landing
-            if kind == "key" and (sign == "\n" or (sign and not units.first and _SIGNS.match(sign))):
+            if kind == "key" and (sign == "\n" or (sign and not units.first and SIGNS.match(sign))):
                 return None  # no key goes on like this
             at += 1
         if limit < len(buffer) or final:
@@ -422,7 +358,7 @@ class Lookahead:
                 more = True
         if (self.known_only or here.rule.guard == "tool" or not here.rule.marked) and self.tools is not None:
             return WAIT if more else None
-        found = _NAME.match(buffer, start)
+        found = NAME.match(buffer, start)
         if found is None:
             return WAIT if start >= len(buffer) and not final else None
         for at in range(start + 1, found.end() + 1):
@@ -441,11 +377,13 @@ class Lookahead:
                 return None
             here = here._replace(steps=(*here.steps, Step("key", text)))
         elif kind == "name":
-            here = here._replace(steps=(*here.steps, Step("name", text), *self._read_numbered(here, text, at)))
+            numbered = find_numbered_id(here.spot.rules, self.buffer, text, at)
+            here = here._replace(steps=(*here.steps, Step("name", text), *_make_id(numbered)))
         elif kind == "id":
-            if not _ID.fullmatch(text):
+            if not ID.fullmatch(text):
                 return None
-            here = self._read_id(here, text)
+            named = (Step("name", find_name_in_id(text, self.names)),) if here.spot.nodes[0].carries_name else ()
+            here = here._replace(steps=(*here.steps, Step("id", text), *named))
         more, ends, half = False, False, None
         sign = self.buffer[at : at + 1]
         rules = here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign)
@@ -485,13 +423,6 @@ class Lookahead:
                 return WAIT if more or (ends and not rule.closes) else landing
         return WAIT if more or ends else half
 
-    def _read_numbered(self, here: Landing, name: str, at: int) -> Iterable[Step]:
-        """Return the id that a name makes in one word with what numbers the calls."""
-        if any(len(rule.parts) > 1 and _JOINT.fullmatch(rule.parts[0]) for rule in here.spot.rules):
-            found = _NUMBERED.search(self.buffer, max(at - len(name) - SHORT, 0))
-            return [Step("id", found[0])] if found and found.end(1) == at else ()
-        return ()
-
     def _prefer_fitting(self, rules: tuple[Rule, ...], here: Landing, key: str) -> Iterable[Rule]:
         """Put what leads to values that the tool's schema does not allow for a key behind the rest."""
         if self.frames or self.tools is None or sum(rule.kind == "value" for rule in rules) < 2:
@@ -500,16 +431,9 @@ class Lookahead:
         types = (self.tools.get_parameters(name).get_property(key) if name else self.tools.find_property(key)).get_types()
         return sorted(rules, key=lambda rule: rule.kind == "value" and not any(fits(node.type, types) for node in rule.targets))
 
-    def _read_id(self, here: Landing, text: str) -> Landing:
-        if not here.spot.nodes[0].carries_name:
-            return here._replace(steps=(*here.steps, Step("id", text)))
-        known = [name for name in self.names if re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", text)]
-        name = known[0] if known else re.sub(r"[^\w]\d+$", "", text).rpartition(".")[2] or text
-        return here._replace(steps=(*here.steps, Step("id", text), Step("name", name)))
-
     def _takes_key(self, here: Landing, key: str) -> bool:
         """Whether a text may be the key of an entry here."""
-        if "\n" in key or (not here.spot.codec.escapes and _SIGNS.search(key)):
+        if "\n" in key or (not here.spot.codec.escapes and SIGNS.search(key)):
             return False
         if self.frames or not self._is_raw():
             return True
@@ -519,7 +443,7 @@ class Lookahead:
         properties = self._properties.get(name)
         if properties is None:
             properties = self._properties[name] = self.tools.get_parameters(name).list_properties()
-        return not properties or key in properties or (here.rule.constant.firm and _KEY.fullmatch(key) is not None)
+        return not properties or key in properties or (here.rule.constant.firm and KEY.fullmatch(key) is not None)
 
     def _is_new(self, key: str) -> bool:
         """Whether a key is declared for the call that is open, and was not given yet."""
@@ -533,3 +457,7 @@ class Lookahead:
         if self.spot.kind != "value" or self.behind:
             return False
         return any(isinstance(node.codec, Text) and not node.codec.quoted for node in self.spot.nodes)
+
+
+def _make_id(text: str | None) -> Iterable[Step]:
+    return () if text is None else (Step("id", text),)

@@ -16,15 +16,17 @@ from typing import Literal
 
 from ..delta import Delta
 from ..errors import AutoparserError
-from ..recover import FoundCall, Policy, read_calls
+from ..recover import Policy
 from ..schema import ToolSet
-from .constants import skip_blank
+from .constants import MORE, NO, skip_blank
+from .landing import WAIT, Landing, Step
 from .landmarks import TURN
-from .lexer import BROKEN, HOLD, ODD, JsonLexer
-from .look import HALF_MARK, MARKS, SHORT, WAIT, Landing, Step
+from .lexer import HOLD, ODD, JsonLexer
+from .names import SHORT
 from .plan import LATE_END, OPEN_REASONING, Plan
 from .relaxed import AFTER, GAP, SHAPE
 from .rules import Spot
+from .shape import Shape
 from .values import ValueReader
 
 TRIM = 8192  # so much of the buffer may be behind the parser
@@ -49,11 +51,7 @@ class Machine(ValueReader):
         self.trail = ""  # layout that may follow the last rule
         self.anchor = -1  # where a call without a name so far began
         self.unclosed = False  # whether a call stood in reasoning that was not closed
-        self.shape: JsonLexer | None = None  # what looks for the end of a value that may be calls by their shape
-        self.ahead = 0  # how far behind ``at`` that value begins
-        self.whole = False  # whether nothing but such values may follow
-        self.found: list[FoundCall] = []  # those that were told so far
-        self.aside = start  # the spot in which it was met
+        self.shape: Shape | None = None  # what may be calls by their shape
 
     def _note(self, name: str, place: int) -> None:
         self.recoveries.append((name, self.gone + place))
@@ -335,51 +333,24 @@ class Machine(ValueReader):
     # Calls by their shape -------------------------------------------------------------------------------------------------
 
     def _begin_shape(self, landing: Landing, start: int) -> None:
-        """Look at a JSON value that may be calls; until it has ended nothing of it is taken."""
-        self.aside, self.spot = self.spot, landing.spot
-        self.at, self.ahead = start, landing.end - start
-        self.scan = landing.end
-        self.whole, self.found = landing.rule.guard == "whole", []
-        self.shape = JsonLexer(careful=True)
+        """Look at JSON that may be calls, from where the text before it ended."""
+        self.shape = Shape(landing, start, self.spot)
+        self.at, self.scan, self.spot = start, landing.end, landing.spot
 
     def _step_shape(self, final: bool) -> bool:
-        assert self.shape
-        size = len(self.buffer)
-        if self.shape.ended:
-            found = MARKS.match(self.buffer, self.scan)
-            at = found.end() if found else self.scan
-            if at >= size or HALF_MARK.fullmatch(self.buffer, at):
-                return final and self._take_shape(size if at >= size else -1)
-            if self.buffer[at] not in "{[":
-                return self._take_shape(-1)
-            self.ahead, self.scan, self.shape = at - self.at, at, JsonLexer(careful=True)
-        start = self.at + self.ahead
-        end = self.shape.scan(self.buffer, self.scan)
-        self.scan = size if end < 0 else end
-        if end < 0 and end != BROKEN and not final:
-            hopeless = self.whole and size - start > SHORT and not self.found and not self._names_tool(start)
-            return hopeless and self._take_shape(-1)
-        calls = read_calls(self.buffer[start:end], self.tools, self.plan.envelope) if end >= 0 else None
-        if self.whole and calls and (self.buffer.count("{", start, end) > 1 or not all(call.arguments == "{}" for call in calls)):
-            self.found += calls
-            return True  # if more than calls follows, these are none
-        self.found = [] if self.whole else calls or []
-        return self._take_shape(end)
-
-    def _names_tool(self, at: int) -> bool:
-        """Whether a tool of the request is named at the beginning of a value."""
-        head = self.buffer[at : at + SHORT]
-        return any(f'"{name}"' in head for name in self.names)
-
-    def _take_shape(self, end: int) -> bool:
-        """Take the calls that were found, up to a place; without any the text is read as if it had never been looked at."""
-        self.shape, self.spot, place = None, self.aside, self.at
-        if not self.found or end < 0:
+        """Take the calls that are found; without any the text is read as if it had never been looked at."""
+        shape, place = self.shape, self.at
+        assert shape
+        end = shape.read(self.buffer, place, final, self.tools, self.plan.envelope)
+        if end == MORE:
+            return False
+        self.shape, self.spot = None, shape.left
+        if end == NO:
             self.tries -= 1
-            self.scan = self.at + (1 if self.whole else max(self.ahead, 1))
+            self.scan = place + (1 if shape.whole else max(shape.ahead, 1))
             return True
         self._close_call()
-        for call in self.found:
+        for call in shape.calls:
             self.writer.open_call(False)
             if call.id:
                 self._take_step(Step("id", call.id), place)

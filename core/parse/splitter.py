@@ -14,7 +14,7 @@ from typing import Any
 from ..delta import Delta
 from ..format import TurnGraph
 from .constants import is_firm
-from .look import Landing
+from .landing import Landing
 from .stream import StreamParser
 
 

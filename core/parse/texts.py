@@ -8,7 +8,8 @@ from ..format.cut import find_common_start
 from ..recover import Policy
 from ..schema import UNKNOWN, ToolSet
 from .constants import MORE
-from .look import WAIT, Landing, Lookahead, Step
+from .landing import WAIT, Landing, Step
+from .look import Lookahead
 from .plan import Plan
 from .rules import LATE, Spot
 from .units import convert, escape_json, get_units

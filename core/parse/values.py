@@ -10,8 +10,9 @@ from ..format.cut import cut_common_start
 from ..recover import Policy, repair
 from ..schema import UNKNOWN, Schema, ToolSet
 from .constants import MORE, NO, skip_blank
+from .landing import WAIT, Frame, Landing
 from .lexer import HOLD, ODD, OUT, JsonLexer
-from .look import SHORT, WAIT, Frame, Landing
+from .names import SHORT
 from .plan import Plan
 from .rules import Spot
 from .texts import TextReader

@@ -14,14 +14,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..ask.oracle import Oracle, Prompt, Turn
-from ..ask.pieces import list_tokens
 from ..ask.question import Call, Question, Switches, build_tools
 from ..derive.driver import Derivation
 from ..errors import BudgetError
 from ..format import Counterexample, Start, TurnGraph, Verdict
-from ..format.cut import cut_common_end
 from ..schema import find_type
 from .cases import Case, draw_cases
+from .ends import list_cuts
 from .message import Message, compare, find_expected, list_ways, squash, write_message
 
 Tools = Sequence[Mapping[str, Any]]
@@ -85,19 +84,14 @@ def examine(case: Case, oracle: Oracle, graph: TurnGraph, reads: Mapping[str, Re
 
 
 def _render(oracle: Oracle, graph: TurnGraph, case: Case) -> Iterator[tuple[Turn, str]]:
-    """Render a case; return the turn with each prompt behind which a model may write it, with the end of the turn,
-    without, and cut before the last mark: a server may end it anywhere there."""
+    """Render a case; return the turn, cut wherever a server may end it, with each prompt behind which a model may write it."""
     turn = oracle.ask_turn(case.question, case.shape)
     if turn is None:
         return
-    texts = [_cut_end(turn.text, graph, case.question), _cut_behind(turn.text, graph, case.question)]
-    texts += [_cut_mark(turn.text, graph, case.question)] if case.question.calls else []
-    ends = [edge.text for edge in graph.turn.edges if graph.turn.node(edge.target).kind == "end"]
-    shared = cut_common_end(ends) if ends else ""
-    texts += [turn.text.removesuffix(shared)] if shared.strip() and not any(text + shared == turn.text for text in texts) else []
+    texts = list_cuts(turn.text, graph, case.question)
     asked = oracle.ask_prompt(case.question, case.shape)
     before = asked.before if asked else ""
-    for text in dict.fromkeys(texts):
+    for text in texts:
         yield turn._replace(text=text), before + turn.prompt
     start = asked and next((start for start in graph.starts if start.prompt == asked.added), None)
     if asked and start and not start.shown and not turn.exact and case.question.reasoning is None and _is_closed(start, graph):
@@ -126,7 +120,7 @@ def _find_behind(
         reasoning, content = (next((way for way in list_ways(value) if way in turn.text), value) for value in (reasoning, content))
     if asked is None or turn is None or not 0 <= turn.text.find(reasoning) < turn.text.rfind(content):
         return None
-    text = _cut_end(turn.text, graph, case.question)
+    text = list_cuts(turn.text, graph, case.question)[0]
     before, behind = text[: text.find(reasoning)], text.find(reasoning) + len(reasoning)
     whole = squash(asked.whole)
     for place in range(text.rfind(content), behind, -1):
@@ -141,55 +135,6 @@ def _find_behind(
 def _is_closed(start: Start, graph: TurnGraph) -> bool:
     """Whether nothing but content and calls may follow a prompt."""
     return bool(start.edges) and all(graph.turn.node(edge.target).kind != "reasoning" for edge in start.edges)
-
-
-def _cut_mark(text: str, graph: TurnGraph, question: Question) -> str:
-    """Return a turn up to the last mark or line of what ends it: what is taken for its end may have more than one."""
-    stop = _find_stop(text, graph, question)
-    place = len(text)
-    for token in reversed(list_tokens(text[stop[0] :] if stop else "")):
-        place -= len(token)
-        if (len(token) > 2 and not token.replace("_", "").isalnum()) or (token == "\n" and text[place:].strip()):
-            return text[:place]
-    return text
-
-
-def _find_last_field(text: str, question: Question) -> int:
-    """Return where the last known piece of a field ends."""
-    pieces = [question.content, question.reasoning, *(word for call in question.calls for word in (call.name, call.id))]
-    pieces += [text for call in question.calls for text in _list_strings(call.object)]
-    return max((text.rfind(piece) + len(piece) for piece in pieces if piece and len(piece) > 3 and piece in text), default=0)
-
-
-def _list_strings(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield key
-            yield from _list_strings(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _list_strings(inner)
-    elif value is not None:
-        yield json.dumps(value)[1:-1] if isinstance(value, str) else json.dumps(value)
-
-
-def _find_stop(text: str, graph: TurnGraph, question: Question) -> tuple[int, int] | None:
-    """Return where the text stands that ends the turn, behind the last field."""
-    at = _find_last_field(text, question)
-    found = [(place, place + len(stop)) for stop in graph.stops if (place := text.find(stop, at)) >= 0]
-    return min(found, default=None)
-
-
-def _cut_end(text: str, graph: TurnGraph, question: Question) -> str:
-    """Return a turn without what ends it, as a server hands it on."""
-    stop = _find_stop(text, graph, question)
-    return text[: stop[0]] if stop else text
-
-
-def _cut_behind(text: str, graph: TurnGraph, question: Question) -> str:
-    """Return a turn with what ends it, and nothing behind that."""
-    stop = _find_stop(text, graph, question)
-    return text[: stop[1]] if stop else text
 
 
 def _check(

@@ -1,0 +1,50 @@
+"""What looking ahead finds: where a rule leads, and what is read on the way there."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from ..schema import Schema
+from .rules import Rule, Spot
+
+
+class Step(NamedTuple):
+    """Something that is read on the way to a field that is streamed."""
+
+    kind: Literal["open", "close", "name", "id", "key"]
+    text: str = ""
+
+
+class Landing(NamedTuple):
+    """Where a rule leads: the place behind it, and what was read on the way: calls that end and begin, names, ids and keys."""
+
+    end: int
+    spot: Spot
+    rule: Rule
+    trail: str = ""
+    steps: tuple[Step, ...] = ()
+    pops: int = 0
+
+    def find(self, kind: str) -> str | None:
+        """Return the last field of a kind that was read on the way in the call that is open at its end."""
+        for step in reversed(self.steps):
+            if step.kind == kind:
+                return step.text
+            if step.kind == "open":
+                return None
+        return None
+
+
+class Frame(NamedTuple):
+    """A list or an object that is being read, and the spot that is left when it ends."""
+
+    spot: Spot
+    schema: Schema
+    key: str = ""  # whose value it is
+
+
+WAIT = object()
+"""What looking ahead answers where more of the output is needed."""
+
+HALF = object()
+"""The same of a rule of whose text a part has come."""

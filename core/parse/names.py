@@ -1,0 +1,42 @@
+"""Names, ids and keys: what may be one, and what else is written in one word with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from .rules import Rule
+
+SHORT = 256  # characters that a name or a key may have
+
+NAME = re.compile(r"[^\s\"'<>{}()\[\],;]{1,128}")
+ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
+KEY = re.compile(r"[\w .:$@-]+")
+SIGNS = re.compile(r"[\"{}\[\]<>/]")
+"""What no key has that is written without quotes."""
+
+_ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
+_ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)
+_JOINT, _NUMBERED = re.compile(r"[:#@.-]"), re.compile(r"((?:\w+\.)*[\w-]+)[:#@.-]\d+(?!\w)")
+
+
+def find_counted_id(rule: Rule, buffer: str, end: int) -> str | None:
+    """Return the number that counts calls where a rule, which ends at a place, writes it as their id."""
+    if not any(_ID_KEY.search(part) for part in rule.parts[:-1]):
+        return None
+    found = _ID_COUNTED.findall(buffer, max(end - rule.constant.size - SHORT, 0), end)
+    return found[-1] if found else None
+
+
+def find_numbered_id(rules: Iterable[Rule], buffer: str, name: str, end: int) -> str | None:
+    """Return the id that a name, which ends at a place, makes in one word with what numbers the calls."""
+    if not any(len(rule.parts) > 1 and _JOINT.fullmatch(rule.parts[0]) for rule in rules):
+        return None
+    found = _NUMBERED.search(buffer, max(end - len(name) - SHORT, 0))
+    return found[0] if found and found.end(1) == end else None
+
+
+def find_name_in_id(text: str, names: Iterable[str]) -> str:
+    """Return the name that an id carries: that of a tool, else what stands before its number and behind its last point."""
+    known = (name for name in names if re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", text))
+    return next(known, None) or re.sub(r"[^\w]\d+$", "", text).rpartition(".")[2] or text

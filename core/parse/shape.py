@@ -1,0 +1,79 @@
+"""Calls by their shape: where such JSON may begin, and the looking at it until it has ended."""
+
+from __future__ import annotations
+
+import re
+
+from ..recover import Envelope, FoundCall, read_calls
+from ..schema import ToolSet
+from .constants import MORE, NO
+from .landing import Landing
+from .lexer import BROKEN, JsonLexer
+from .names import SHORT
+from .rules import Spot
+
+_MARK = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>|\[/?[A-Z_]{2,40}\]|```\w*"
+_START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|[\s;,])*")
+"""What stands around such calls: tags, fences, and what separates."""
+
+_HALF_MARK = re.compile(r"<(?:[^\s<>\"'=/][^\s<>\"'=]{0,39})?|\[/?[A-Z_]{0,40}|`{1,2}")
+
+
+def find_start(buffer: str, at: int, fresh: bool, final: bool) -> int:
+    """Return where JSON begins that stands at a place: first in a ``fresh`` text, or behind a mark of any dialect."""
+    found = _START.match(buffer, at)
+    end = found.end() if found else at
+    if end >= len(buffer) or _HALF_MARK.fullmatch(buffer, end):
+        return NO if final or end - at > SHORT else MORE
+    marked = buffer[at:end].strip("` \n")
+    return end if buffer[end] in "{[" and (fresh or (marked and buffer[at] != "`")) else NO
+
+
+class Shape:
+    """Looks at JSON values that may be calls; until they have ended nothing of them is taken.
+
+    Where they began as a ``whole``, nothing but such values may follow. Places are counted from the one that ``read`` is given, so
+    that what is behind it may leave the buffer.
+    """
+
+    def __init__(self, landing: Landing, start: int, left: Spot) -> None:
+        self.left = left  # the spot in which they were met
+        self.whole = landing.rule.guard == "whole"
+        self.calls: list[FoundCall] = []
+        self.ahead = landing.end - start  # where the value begins that is being looked at
+        self._seen = self.ahead
+        self._lexer = JsonLexer(careful=True)
+
+    def read(self, buffer: str, at: int, final: bool, tools: ToolSet | None, envelope: Envelope) -> int:
+        """Return where the calls end that stand at a place; that there are none, or that more is needed."""
+        size = len(buffer)
+        while True:
+            if self._lexer.ended:
+                found = _BETWEEN.match(buffer, at + self._seen)
+                place = found.end() if found else at + self._seen
+                if place >= size or _HALF_MARK.fullmatch(buffer, place):
+                    return MORE if not final else size if place >= size else NO
+                if buffer[place] not in "{[":
+                    return NO
+                self.ahead = self._seen = place - at
+                self._lexer = JsonLexer(careful=True)
+            start = at + self.ahead
+            end = self._lexer.scan(buffer, at + self._seen)
+            self._seen = (size if end < 0 else end) - at
+            if end < 0 and end != BROKEN and not final:
+                hopeless = self.whole and size - start > SHORT and not self.calls and not _names_tool(buffer, start, tools)
+                return NO if hopeless else MORE
+            calls = read_calls(buffer[start:end], tools, envelope) if end >= 0 else None
+            if not calls:
+                return NO
+            self.calls += calls
+            if not self.whole:
+                return end
+            if buffer.count("{", start, end) == 1 and all(call.arguments == "{}" for call in calls):
+                return NO  # a name in brackets is no call yet
+
+
+def _names_tool(buffer: str, at: int, tools: ToolSet | None) -> bool:
+    """Whether a tool of the request is named at the beginning of a value."""
+    head = buffer[at : at + SHORT]
+    return any(f'"{name}"' in head for name in (tools.tools if tools else ()))

@@ -1,0 +1,58 @@
+"""Where a turn may end: a server hands on what ends it, or cuts it off, or a part of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from ..ask.pieces import list_tokens
+from ..ask.question import Question
+from ..format import TurnGraph
+from ..format.cut import cut_common_end
+
+
+def list_cuts(text: str, graph: TurnGraph, question: Question) -> tuple[str, ...]:
+    """Return a turn without what ends it, and then as it may come otherwise: with that and nothing behind it, where calls are
+    printed up to its last mark or line, and without what all turns of the format end with."""
+    at = _find_last_field(text, question)
+    begin, end = min(
+        ((place, place + len(stop)) for stop in graph.stops if (place := text.find(stop, at)) >= 0),
+        default=(len(text), len(text)),
+    )
+    cuts = [text[:begin], text[:end]]
+    if question.calls:
+        cuts.append(text[: _find_last_mark(text, begin)])
+    shared = cut_common_end([edge.text for edge in graph.turn.edges if graph.turn.node(edge.target).kind == "end"] or [""])
+    if shared.strip() and all(cut + shared != text for cut in cuts):
+        cuts.append(text.removesuffix(shared))
+    return tuple(dict.fromkeys(cuts))
+
+
+def _find_last_mark(text: str, begin: int) -> int:
+    """Return where the last mark or line begins of what ends a turn, which may have more than one."""
+    place = len(text)
+    for token in reversed(list_tokens(text[begin:])):
+        place -= len(token)
+        if (len(token) > 2 and not token.replace("_", "").isalnum()) or (token == "\n" and text[place:].strip()):
+            return place
+    return len(text)
+
+
+def _find_last_field(text: str, question: Question) -> int:
+    """Return where the last known piece of a field ends."""
+    pieces = [question.content, question.reasoning, *(word for call in question.calls for word in (call.name, call.id))]
+    pieces += [text for call in question.calls for text in _list_strings(call.object)]
+    return max((text.rfind(piece) + len(piece) for piece in pieces if piece and len(piece) > 3 and piece in text), default=0)
+
+
+def _list_strings(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from _list_strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _list_strings(inner)
+    elif value is not None:
+        yield json.dumps(value)[1:-1] if isinstance(value, str) else json.dumps(value)
