@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Mapping
 from concurrent.futures import Future, wait
 from dataclasses import replace
 from pathlib import Path
@@ -277,6 +278,24 @@ def test_the_policy_is_the_environment_s(chatml: ChatFormat, monkeypatch: pytest
     assert read_with("no policy") == (1, True), "a request must not fail"
     with pytest.raises(AutoparserError, match="CHAT_AUTOPARSER_POLICY"):
         Formats().pin(CHATML, "the model's template")
+
+
+def test_how_long_a_request_s_template_may_take_is_the_environment_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+
+    def analyse(source: str, special_tokens: Mapping[str, str], seconds: float) -> ChatFormat:
+        given.append(seconds)
+        return ChatFormat()
+
+    formats = Formats(apart=analyse)
+    for number, named in enumerate(("", "7.5", " 20 ")):
+        monkeypatch.setenv("CHAT_AUTOPARSER_TEMPLATE_SECONDS", named)
+        formats.submit(f"{CHATML}{number}").result()
+    assert given == [1.5, 7.5, 20.0]
+    for named in ("long", "0", "-1", "nan", "inf", "61"):
+        monkeypatch.setenv("CHAT_AUTOPARSER_TEMPLATE_SECONDS", named)
+        with pytest.raises(AutoparserError, match="CHAT_AUTOPARSER_TEMPLATE_SECONDS is"):
+            Formats().pin(CHATML, "the model's template")
 
 
 def test_examples_go_before_a_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,12 @@ SAMPLE = {
     "flint": "reasoning and content inside of JSON strings",
     "inlet": "a call without arguments has nothing but its name",
     "sable": "counters at the head of each call",
-    "kelp": "a row a call: two calls of one tool are told by their number alone",
+    "kelp": "a row an argument: two calls of one tool are told by their number alone",
+    "jadeite": "an escape that begins with the sign that ends the text",
+    "elder": "a quotation mark of its own, doubled; lists and objects in the same brackets",
+    "raven": "lines of reasoning that are indented",
+    "ibis": "each number of calls has an end of its own",
+    "onager": "marks of signs without a word",
     "tamarind": "a call in the turn that the prompt has written",
     "indigo": "characters by their number in three widths",
     "marrow": "arguments as JSON within a string of another notation",
@@ -28,7 +33,7 @@ SAMPLE = {
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 80
+    assert len(load_corpus(folder=FOLDER)) == 108
 
 
 @pytest.mark.parametrize("name", SAMPLE)

@@ -114,13 +114,24 @@ def _make_graph(draft: Draft, name: str, slots: Slots) -> Graph:
     starts = draft.starts.values() if name == TURN else ()
     fields = dict.fromkeys([START, *sources, *(link.target for links in (*sources.values(), *starts) for link in links)])
     fields.pop(END, None)
-    nodes = tuple(_make_node(draft, name, field) for field in (*fields, END))
+    counted = {field for field in fields if field.again and _is_counted(draft, name, field, slots)}
+    nodes = tuple(_make_node(draft, name, field, field in counted) for field in (*fields, END))
     lengths = _measure_keys(sources)
     edges = [edge for source, links in sources.items() for edge in _make_edges(source, links, slots, lengths)]
     return Graph(nodes, tuple(edges))
 
 
-def _make_node(draft: Draft, graph: str, field: Field) -> Node:
+def _is_counted(draft: Draft, graph: str, field: Field, slots: Slots) -> bool:
+    """Whether the number of a call stands before a field that is said again: what counts such fields never starts anew."""
+    links = [link for each in (*draft.edges[graph].values(), *draft.starts.values()) for link in each]
+    opening, again = (
+        {match[0] for link in some for match in re.finditer(r"\d+", link.text) if _surround(match) in slots}
+        for some in ([link for link in links if link.opens_call], [link for link in links if link.target == field])
+    )
+    return min(opening, key=int, default="") in again
+
+
+def _make_node(draft: Draft, graph: str, field: Field, counted: bool) -> Node:
     codec = draft.codecs.get((graph, field)) or draft.codecs.get((graph, Field(field.kind))) or Text()
     return Node(
         name=field.name,
@@ -130,6 +141,7 @@ def _make_node(draft: Draft, graph: str, field: Field) -> Node:
         again=field.again,
         beside_calls=field.beside_calls,
         carries_name=field.kind == "id" and draft.named_ids,
+        counted=counted,
     )
 
 

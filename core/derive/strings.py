@@ -52,26 +52,27 @@ def ask_strings(ask: AskGaps) -> dict[Surroundings, Text]:
     """Return the ways in which strings are written, the plain one first, by what stands around them."""
     tables: dict[Surroundings, dict[str, str]] = {}
     triggers: dict[Surroundings, str] = {}
-    values = [_FIRST + _LAST, *(_FIRST + char + _LAST for char in SPECIAL)]
-    plain, *gaps = ask(values)
-    base = _match(plain, _FIRST, _LAST, "")
+    base = _match(ask([_FIRST + _LAST])[0], _FIRST, _LAST, "")
     if base is None:
         return {}
     tables[base[0]] = {}
-    for char, gap in zip(SPECIAL, gaps, strict=True):
+    # What stands around a string may be written in another way inside of one, whatever sign it is.
+    special = list(dict.fromkeys([*SPECIAL, *(char for char in "".join(base[0]) if not char.isalnum())]))
+    gaps = ask([_FIRST + char + _LAST for char in special])
+    for char, gap in zip(special, gaps, strict=True):
         found = _match(gap, _FIRST, _LAST, "(.*)")
         if found is not None:
             tables.setdefault(found[0], {})[char] = found[1][1]
             triggers.setdefault(found[0], char)
     for trigger in [triggers[form] for form in list(tables)[1:_MOST_FORMS] if form in triggers]:
-        _ask_beside(ask, trigger, tables)
+        _ask_beside(ask, trigger, special, tables)
     return {form: make_text(table) for form, table in list(tables.items())[:_MOST_FORMS]}
 
 
-def _ask_beside(ask: AskGaps, trigger: str, tables: dict[Surroundings, dict[str, str]]) -> None:
+def _ask_beside(ask: AskGaps, trigger: str, special: Sequence[str], tables: dict[Surroundings, dict[str, str]]) -> None:
     """Ask for each character beside one that changes what stands around the string."""
-    gaps = ask([_FIRST + trigger + _MIDDLE + char + _LAST for char in SPECIAL])
-    for char, gap in zip(SPECIAL, gaps, strict=True):
+    gaps = ask([_FIRST + trigger + _MIDDLE + char + _LAST for char in special])
+    for char, gap in zip(special, gaps, strict=True):
         found = _match(gap, _FIRST, _LAST, f"(.*?){_MIDDLE}(.*)")
         if found is not None:
             table = tables.setdefault(found[0], {})

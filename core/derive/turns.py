@@ -180,5 +180,5 @@ def learn_prose(draft: Draft, oracle: Oracle, calling: Shape | None) -> None:
         for field, mark, answer in ((_REASONING, marks[0], turn), (_CONTENT, marks[1], plain)):
             images = read_images(answer and answer.text, mark)
             # A template that folds or trims white space does not write it in another way.
-            kept = {char: image for char, image in images.items() if not (char.isspace() and image.isspace())}
+            kept = {char: image for char, image in images.items() if not (char.isspace() and image.isspace() and len(image) < 2)}
             draft.codecs[TURN, field._replace(beside_calls=beside)] = make_text(kept) if kept else Text()

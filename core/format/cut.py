@@ -6,26 +6,31 @@ import re
 from functools import lru_cache
 from unicodedata import category
 
+COUNTER = "\0"
+"""Stands for a counter where texts are cut and compared."""
+
 
 def _list_signs(*categories: str) -> str:
     """Return the brackets and quotation marks of Unicode, beyond ASCII, that open or close."""
     return "".join(chr(code) for code in range(0x80, 0x10000) if category(chr(code)) in categories)
 
 
-_OPEN, _CLOSE = _list_signs("Ps", "Pi"), _list_signs("Pe", "Pf")
+OPEN, CLOSE = _list_signs("Ps", "Pi"), _list_signs("Pe", "Pf")
+"""Brackets and quotation marks that ASCII does not have."""
+
 _SIGN = r"[^\w\s(){}<>\[\]\"'`.,;!?&\\]"
 TOKEN = re.compile(
     r"<<[^<>\n]+>>|\[\[[^\[\]\s\"',]+\]\]|(?:[{$@#%]|\\\w+)\{[^{}\s\"',:]+\}+"
-    r"|</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[/?\w+\]"
-    rf"|[{_OPEN}][^\s{_OPEN}{_CLOSE}]+(?:[{_CLOSE}]|\Z)"
+    r"|</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[(?:/?\w+|[^\w\s\[\]{}()\"',:]+)\]"
+    rf"|[{OPEN}][^\s{OPEN}{CLOSE}]+(?:[{CLOSE}]|\Z)"
     rf"|(?=(?P<side>(?P<sign>(?!/){_SIGN})(?P=sign)*))(?P=side)/?\w+(?P=side)"
     rf"|(?P<far>{_SIGN}{{2,}}) /?\w+(?: \w+){{0,2}} (?P=far)"
     rf"|(?P<one>{_SIGN})(?P<two>{_SIGN}) ?/?\w+(?: \w+){{0,2}} ?(?P=two)(?P=one)"
     rf"|[{{(\[](?P<in>{_SIGN}{{1,2}}) ?/?\w+(?: \w+){{0,2}} ?(?P=in)[\]}})]"
-    r"|\w+|\s+|(?P<run>[`~*#=|+:%$@^-])(?P=run)+|.",
+    rf"|\w+|\s+|(?P<run>[`~*#=|+:%$@^-])(?P=run)+|[^\w\s]{COUNTER}|.",
     re.DOTALL,
 )
-"""A tag or bracketed word, a word between signs, a word, white space, a run of one sign, or a sign."""
+"""A tag or bracketed word, a word between signs, a word, white space, a run of one sign, or a sign, with its counter."""
 
 
 @lru_cache(maxsize=4096)

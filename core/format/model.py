@@ -91,7 +91,8 @@ class Node:
     ``type`` is the JSON Schema type of a value or of the value that belongs to a key: in a graph each key stands once for each
     type, because what stands around a key and its value may tell the type. ``again`` is set where the field repeats what stood in
     the first field of its kind in this call. ``beside_calls`` tells reasoning and content of turns with calls from those without.
-    ``carries_name`` is set for an id in which the name of the tool stands.
+    ``carries_name`` is set for an id in which the name of the tool stands, ``counted`` for a field before whose repetition the
+    number of its call stands again.
     """
 
     name: str
@@ -101,6 +102,7 @@ class Node:
     again: bool = False
     beside_calls: bool = False
     carries_name: bool = False
+    counted: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,10 @@ from __future__ import annotations
 import re
 
 from ..format import Edge, Graph, Json, Kind, Node, Text, TurnGraph
-from ..format.cut import cut_common_end, cut_common_start
+from ..format.cut import COUNTER, cut_common_end, cut_common_start
 from ..format.view import find_reasoning
 from ..recover import Envelope
 from .constants import is_firm
-
-COUNTER = "\0"
-"""Stands for a counter where texts are cut and compared."""
 
 TURN = ""
 """The name of the graph of the turn, beside those of the insides."""

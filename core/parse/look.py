@@ -18,7 +18,7 @@ from .constants import MORE, NO, skip_blank
 from .headers import LONGEST
 from .landing import HALF, WAIT, Frame, Landing, Step
 from .landmarks import TURN
-from .names import ID, KEY, NAME, SHORT, SIGNS, find_counted_id, find_name_in_id, find_numbered_id
+from .names import ID, KEY, NAME, SHORT, SIGNS, find_count, find_counted_id, find_name_in_id, find_numbered_id
 from .plan import Plan
 from .relaxed import GAP
 from .rules import Rule, Spot
@@ -70,34 +70,41 @@ class Lookahead:
         for rule in rules:
             self._open_short = None
             landing = self._try_rule(rule, at, final, spot)
-            if isinstance(landing, Landing) and self._is_odd(landing):
+            begins = self._match_value(landing, final) if isinstance(landing, Landing) else 0
+            if begins == MORE:
+                rest.append("")
+            elif isinstance(landing, Landing) and begins == NO:
                 odd = odd or landing
             elif landing is WAIT or landing is HALF:
                 rest.append(rule.constant.find_rest(self.buffer, at) if landing is HALF else self._open_short or "")
             elif landing is not None:
                 if not rest:
-                    return landing
+                    return odd if odd and isinstance(landing, Landing) and landing.rule.closes else landing
                 rest.append("")
                 break
         self._rest = rest
         return WAIT if rest else odd
 
-    def _is_odd(self, landing: Landing) -> bool:
-        """Whether no value of those that a rule leads to begins where it ends: then another rule is the better one."""
-        nodes, at = landing.spot.nodes, landing.end
-        if landing.spot.kind != "value" or any(isinstance(node.codec, (Text, Insides)) for node in nodes):
-            return False
-        at = skip_blank(self.buffer, at)
-        if at >= len(self.buffer) or any(isinstance(node.codec, Json) for node in nodes):
-            return False
-        return match_scalar(nodes, self.buffer, at, False)[0] == NO
+    def _match_value(self, landing: Landing, final: bool) -> int:
+        """Match the beginning of the value to which a rule leads: where none of those stands that it may be (NO), another rule that
+        does not end the call is the better one."""
+        nodes = landing.spot.nodes
+        if landing.spot.kind != "value" or any(isinstance(node.codec, (Text, Insides, Json)) for node in nodes):
+            return 0
+        at = skip_blank(self.buffer, landing.end)
+        if at >= len(self.buffer):
+            return 0 if final else MORE
+        return match_scalar(nodes, self.buffer, at, final)[0]
 
-    def _find_best(self, places: tuple[int, ...], final: bool) -> Landing | object | None:
-        """Return where the rule leads that reaches furthest from one of some places; None, or that more is needed."""
+    def _find_best(self, places: tuple[int, ...], final: bool, spot: Spot | None = None) -> Landing | object | None:
+        """Return where the rule leads that reaches furthest from one of some places; None, or that more is needed.
+
+        It is one of the spot in which the parser stands, unless another one is given.
+        """
         best: Landing | None = None
         more = False
         for at in dict.fromkeys(places):
-            landing = self._find_landing(self.spot, at, final)
+            landing = self._find_landing(spot or self.spot, at, final)
             more = more or landing is WAIT
             if isinstance(landing, Landing) and (best is None or landing.end > best.end):
                 best = landing
@@ -187,7 +194,9 @@ class Lookahead:
         if rule.closes or rule.opens:
             steps += (Step("close"),)
         if rule.opens:
-            steps += (Step("open"), *_make_id(find_counted_id(rule, self.buffer, end)))
+            steps += (Step("open", find_count(rule, self.buffer, end)), *_make_id(find_counted_id(rule, self.buffer, end)))
+        elif rule.targets[0].counted and self._counts_on(rule, end, steps):
+            return None
         spot = self.plan.behind(rule, graph, self.may_call)
         first = found.rule if found else rule
         if rule.recovery and not first.recovery:
@@ -207,6 +216,11 @@ class Lookahead:
         if kind == "arguments":
             return self._check_arguments(here, final, bool(rule.recovery))
         return here
+
+    def _counts_on(self, rule: Rule, end: int, steps: tuple[Step, ...]) -> bool:
+        """Whether another number stands in a rule than where the call began."""
+        begun = [step.text for step in steps if step.kind == "open"] or [self.writer.call.count if self.writer.call else ""]
+        return begun[-1] != find_count(rule, self.buffer, end)
 
     def _try_whole(self, rule: Rule, at: int, final: bool) -> Landing | object | None:
         """Whether JSON begins at a place: the first of a text, or behind a mark of whatever dialect."""
@@ -339,7 +353,7 @@ class Lookahead:
 
     def _get_call(self, here: Landing) -> Call | None:
         """Return the call that was open before, if it still is where something leads."""
-        return self.writer.call if Step("open") not in here.steps else None
+        return self.writer.call if all(step.kind != "open" for step in here.steps) else None
 
     def _find_name(self, here: Landing) -> str | None:
         """Return the name of the call that is open where something leads."""

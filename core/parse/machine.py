@@ -311,14 +311,15 @@ class Machine(ValueReader):
         """Whether reasoning ends here that has nothing in it."""
         if self.spot.kind == "reasoning":
             return self.fresh and landing.spot.kind != "reasoning"
-        return self.spot.kind == "start" and self.plan.blank_end != "" and self.plan.blank_end in landing.rule.constant.text
+        begins = self.spot.kind == "start" and self.spot.graph == TURN
+        return begins and self.plan.blank_end != "" and self.plan.blank_end in landing.rule.constant.text
 
     def _take_step(self, step: Step, start: int) -> None:
         writer = self.writer
         if step.kind == "close":
             self._close_call()
         elif step.kind == "open":
-            writer.open_call(self.plan.id_behind)
+            writer.open_call(self.plan.id_behind, step.text)
             self.anchor = start
         elif writer.call is None:
             return

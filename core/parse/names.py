@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ..format.cut import CLOSE, OPEN
 from .rules import Rule
 
 SHORT = 256  # characters that a name or a key may have
@@ -12,12 +13,21 @@ SHORT = 256  # characters that a name or a key may have
 NAME = re.compile(r"[^\s\"'<>{}()\[\],;]{1,128}")
 ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
 KEY = re.compile(r"[\w .:$@-]+")
-SIGNS = re.compile(r"[\"{}\[\]<>/]")
+SIGNS = re.compile(rf"[\"{{}}\[\]<>/{OPEN}{CLOSE}]")
 """What no key has that is written without quotes."""
 
 _ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
 _ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)
 _JOINT, _NUMBERED = re.compile(r"[:#@.-]"), re.compile(r"((?:\w+\.)*[\w-]+)[:#@.-]\d+(?!\w)")
+
+
+def find_count(rule: Rule, buffer: str, end: int) -> str:
+    """Return the number in a rule that ends at a place; empty where it has none."""
+    if len(rule.parts) < 2:
+        return ""
+    begin = max(end - rule.constant.size - SHORT, 0)
+    found = re.search(rf"(\d+){re.escape(rule.parts[-1].rstrip())}\s*\Z", buffer[begin:end])
+    return found[1] if found else ""
 
 
 def find_counted_id(rule: Rule, buffer: str, end: int) -> str | None:

@@ -7,7 +7,7 @@ import re
 from ..format.cut import find_common_start
 from ..recover import Policy
 from ..schema import UNKNOWN, ToolSet
-from .constants import MORE
+from .constants import MORE, skip_blank
 from .landing import WAIT, Landing, Step
 from .look import Lookahead
 from .plan import Plan
@@ -46,7 +46,12 @@ class TextReader(Lookahead):
                     self._emit_text(found.start() if found else size)
                 return False
             at = found.start()
-            landing = None if self._is_escape(at) else self._find_landing(spot, at, final)
+            escape = self._find_escape(at, final)
+            if escape == MORE:
+                self._emit_text(at)
+                self.scan = at
+                return False
+            landing = None if escape > at else self._find_shown(at, final)
             if landing is WAIT:
                 self._emit_text(self._find_blank(at))
                 self.scan = at
@@ -63,8 +68,18 @@ class TextReader(Lookahead):
             if half and not self._lands_behind(at):
                 self.scan = at  # half of what ends the value
                 return False
-            if not self._take_escape(at, final):
-                return False
+            self._take_escape(at, escape)
+
+    def _find_shown(self, at: int, final: bool) -> Landing | object | None:
+        """Return where the best rule leads; what a template writes behind layout comes before what no render shows."""
+        landing = self._find_landing(self.spot, at, final)
+        bare = skip_blank(self.buffer, at)
+        if bare == at or not (isinstance(landing, Landing) and landing.rule.recovery):
+            return landing
+        behind = self._find_landing(self.spot, bare, final)
+        if behind is WAIT:
+            return WAIT
+        return None if isinstance(behind, Landing) and not behind.rule.recovery else landing
 
     def _leave_text(self, landing: Landing, at: int) -> None:
         """End the text at a place, and go where a rule leads from there."""
@@ -112,9 +127,10 @@ class TextReader(Lookahead):
         elif len(self._rest) == 1 and isinstance(self._rest[0], Spot):
             self.until = self._rest[0].short_end
 
-    def _is_escape(self, at: int) -> bool:
+    def _find_escape(self, at: int, final: bool) -> int:
+        """Return where an escape ends that stands at a place: there if none does, or that more is needed to tell."""
         units = get_units(self.spot.codec)
-        return self.buffer[at] in units.first and units.read(self.buffer, at, True)[0] > at
+        return units.read(self.buffer, at, final)[0] if self.buffer[at] in units.first else at
 
     def _find_blank(self, at: int) -> int:
         """Return where the white space before a place begins."""
@@ -122,22 +138,13 @@ class TextReader(Lookahead):
             at -= 1
         return at
 
-    def _take_escape(self, at: int, final: bool) -> bool:
-        """Read an escape at a place, or take the character for itself; False where more is needed."""
-        self.scan = at + 1
-        units = get_units(self.spot.codec)
-        if self.holding or self.buffer[at] not in units.first:
-            return True
-        end, char = units.read(self.buffer, at, final)
-        if end == MORE:
+    def _take_escape(self, at: int, end: int) -> None:
+        """Read the escape between two places, or take the character for itself where there is none."""
+        self.scan = max(end, at + 1)
+        if end > at and not self.holding:
             self._emit_text(at)
-            self.scan = at
-            return False
-        if end > at:
-            self._emit_text(at)
-            self._emit(char)
+            self._emit(get_units(self.spot.codec).read(self.buffer, at, True)[1])
             self.at = self.scan = end
-        return True
 
     def _emit_text(self, end: int) -> None:
         """Emit the text up to a place, if it need not wait.

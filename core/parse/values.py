@@ -12,7 +12,7 @@ from ..schema import UNKNOWN, Schema, ToolSet
 from .constants import MORE, NO, skip_blank
 from .landing import WAIT, Frame, Landing
 from .lexer import HOLD, ODD, OUT, JsonLexer
-from .names import SHORT
+from .names import SHORT, SIGNS
 from .plan import Plan
 from .rules import Spot
 from .texts import TextReader
@@ -33,6 +33,7 @@ class ValueReader(TextReader):
         self.began = -1  # where the outermost list or object began that is being read
         self.streaming = False  # whether a value is emitted as a string as it comes
         self.schema = UNKNOWN  # that of the innermost list or object
+        self.insides: list[Node] = []  # the lists and objects of which a value is one that has just begun
 
     def _note(self, name: str, place: int) -> None:
         """Take note of a recovery at a place of the buffer."""
@@ -64,38 +65,55 @@ class ValueReader(TextReader):
             writer.item()
             schema = self.schema.get_items()
         nodes = self.spot.nodes
-        inside = self._choose_inside(nodes, schema.get_types())
-        if inside is None:
+        self.wanted = schema
+        self.insides = self._list_insides(nodes, schema.get_types())
+        if len(self.insides) == 1:
+            self._enter(self.insides[0])
+        elif not self.insides:
             self._choose_reading(nodes, schema)
-        else:
-            self._enter(inside, schema)
 
-    def _choose_inside(self, nodes: tuple[Node, ...], types: tuple[str, ...]) -> Node | None:
-        """Return the list or object that a value must be, by its schema or because nothing else stands here."""
+    def _list_insides(self, nodes: tuple[Node, ...], types: tuple[str, ...]) -> list[Node]:
+        """Return the lists and objects of which a value must be one, by its schema or because nothing else stands here."""
         inner = [node for node in nodes if isinstance(node.codec, Insides) and self.plan.has_inside(node.codec.graph)]
         wanted = [node for node in inner if node.type in types]
-        if wanted or len(inner) == len(nodes):
-            return (wanted or inner)[0]
-        return None
+        return wanted or (inner if len(inner) == len(nodes) else [])
+
+    def _step_inside(self, final: bool) -> bool:
+        """Enter the object if the list begins as it does, and a key stands at its beginning; else the list."""
+        for node in sorted(self.insides, key=lambda node: node.type, reverse=True):
+            self.frames.append(self._make_frame(node))
+            landing = self._find_best((self.at, skip_blank(self.buffer, self.at)), final, self._get_inside(node))
+            self.frames.pop()
+            if landing is WAIT:
+                return False
+            if isinstance(landing, Landing) and not SIGNS.search(landing.find("key") or ""):
+                break
+        self._enter(node)
+        return True
+
+    def _make_frame(self, node: Node) -> Frame:
+        key = self.writer.call.key if self.writer.call else ""
+        return Frame(self.plan.spot(self.spot.graph, (node,), self.may_call), self.schema, key)
+
+    def _get_inside(self, node: Node) -> Spot:
+        assert isinstance(node.codec, Insides)
+        return self.plan.inside(node.codec.graph)
 
     def _get_parameters(self) -> Schema:
         call = self.writer.call
         return self.tools.get_parameters(call.name) if self.tools and call and call.name else UNKNOWN
 
-    def _enter(self, node: Node, schema: Schema) -> None:
-        assert isinstance(node.codec, Insides)
-        key = self.writer.call.key if self.writer.call else ""
+    def _enter(self, node: Node) -> None:
         if not self.frames:
             self.began, self.writer.trace = self.at, []
-        self.frames.append(Frame(self.plan.spot(self.spot.graph, (node,), self.may_call), self.schema, key))
-        self.schema = schema
+        self.frames.append(self._make_frame(node))
+        self.schema = self.wanted
         self.writer.open_container("[]" if node.type == "array" else "{}")
-        self.spot = self.plan.inside(node.codec.graph)
+        self.spot, self.insides = self._get_inside(node), []
         self.behind = True
 
     def _choose_reading(self, nodes: tuple[Node, ...], schema: Schema) -> None:
         strings = [node for node in nodes if node.type == "string"]
-        self.wanted = schema
         if strings and (len(strings) == len(nodes) or schema.get_types() == ("string",)):
             self.holding, self.streaming = False, True
             self.writer.arguments('"')
@@ -105,6 +123,8 @@ class ValueReader(TextReader):
     # Numbers and words ---------------------------------------------------------------------------------------------------
 
     def _step_value(self, final: bool) -> bool:
+        if self.insides:
+            return self._step_inside(final)
         if self.holding or any(node.type == "string" for node in self.spot.nodes):
             return self._step_text(final)
         return self._step_scalar(final)

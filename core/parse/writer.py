@@ -14,10 +14,11 @@ HOLD = 256  # so many characters of arguments are waited for an id that stands b
 class Call:
     """A call that is being read. ``pending`` are pieces of arguments that wait for the name or the id."""
 
-    __slots__ = ("complete", "given", "id", "index", "key", "keys", "levels", "name", "pending", "sent", "waits")
+    __slots__ = ("complete", "count", "given", "id", "index", "key", "keys", "levels", "name", "pending", "sent", "waits")
 
-    def __init__(self, index: int, waits: bool) -> None:
+    def __init__(self, index: int, waits: bool, count: str = "") -> None:
         self.index = index
+        self.count = count  # the number that stood where it began
         self.name: str | None = None
         self.id: str | None = None
         self.waits = waits  # whether an id may stand behind the arguments
@@ -78,9 +79,9 @@ class Writer:
 
     # Calls ---------------------------------------------------------------------------------------------------------------
 
-    def open_call(self, waits: bool) -> Call:
+    def open_call(self, waits: bool, count: str = "") -> Call:
         """Begin a call; nothing of it is emitted before its name is known."""
-        self.call = Call(self.calls, waits)
+        self.call = Call(self.calls, waits, count)
         return self.call
 
     def _send_head(self, call: Call) -> None:

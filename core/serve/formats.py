@@ -9,6 +9,7 @@ used first to go; the server's own formats are not in it and cannot be evicted.
 from __future__ import annotations
 
 import logging
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -34,8 +35,11 @@ _LOG = logging.getLogger(__name__)
 OWN_BUDGET = Budget(seconds=120, render_seconds=30)
 """What a server's own template may cost: the engine will render it without any bounds."""
 
+VARIABLE = "CHAT_AUTOPARSER_TEMPLATE_SECONDS"
+"""The environment variable that says how much time on the processor the analysis of a request's template may take."""
+
 SECONDS = 1.5
-"""How much time on the processor the analysis of a request's template may take."""
+"""How much that is without it."""
 
 PATIENCE = 4.0
 """How long a request's template waits for its turn, in seconds; then its output is content."""
@@ -88,6 +92,7 @@ class Formats:
         Where the model's ``folder`` has a certificate of this template, and there are no examples, the format is taken from
         that, in milliseconds. Raises :class:`AutoparserError`, at each call, in one line that names the template.
         """
+        find_seconds()
         if key is None:
             key = _make_key(template if isinstance(template, str) else id(template), special_tokens)
         with self._lock:
@@ -179,7 +184,7 @@ class Formats:
             if monotonic() > deadline:
                 raise BudgetError("it had to wait too long for other templates")
             self._counters.add("analyses")
-            format = self._apart(source, special_tokens, SECONDS)
+            format = self._apart(source, special_tokens, find_seconds())
             self._log.info("%s", report_format(format, "a request's chat template", perf_counter() - start))
         except Exception as error:
             keep = not isinstance(error, BudgetError)  # the machine may only have been busy
@@ -195,6 +200,18 @@ class Formats:
     def _refuse(self, reason: str) -> None:
         self._counters.add("refused_analyses")
         self._log.warning("chat-autoparser: a request's chat template is not understood, all is content: %s", reason)
+
+
+def find_seconds() -> float:
+    """Return how long a request's template may take. Raises :class:`AutoparserError` where the environment names no such time."""
+    named = os.environ.get(VARIABLE, "").strip() or str(SECONDS)
+    try:
+        seconds = float(named)
+    except ValueError:
+        seconds = 0
+    if not 0 < seconds <= 60:
+        raise AutoparserError(f"{VARIABLE} is {named!r}, and must be a number of seconds above 0, at most 60")
+    return seconds
 
 
 def _load_own(template: Any, special_tokens: dict[str, str], budget: Budget, *, missing: bool) -> Renderer | None:
