@@ -79,15 +79,19 @@ class Lookahead:
                 rest.append(rule.constant.find_rest(self.buffer, at) if landing is HALF else self._open_short or "")
             elif landing is not None:
                 if not rest:
-                    return odd if odd and isinstance(landing, Landing) and landing.rule.closes else landing
+                    told = odd is not None and isinstance(landing, Landing) and landing.rule.closes
+                    return odd if told and odd and self._is_new(odd.find("key") or "") else landing
                 rest.append("")
                 break
         self._rest = rest
         return WAIT if rest else odd
 
     def _match_value(self, landing: Landing, final: bool) -> int:
-        """Match the beginning of the value to which a rule leads: where none of those stands that it may be (NO), another rule that
-        does not end the call is the better one."""
+        """Match the beginning of the value to which a rule leads.
+
+        Where none of those stands that it may be (NO), another rule is the better one, unless that ends the call and this one reads
+        a key of the tool.
+        """
         nodes = landing.spot.nodes
         if landing.spot.kind != "value" or any(isinstance(node.codec, (Text, Insides, Json)) for node in nodes):
             return 0
@@ -97,16 +101,17 @@ class Lookahead:
         return match_scalar(nodes, self.buffer, at, final)[0]
 
     def _find_best(self, places: tuple[int, ...], final: bool, spot: Spot | None = None) -> Landing | object | None:
-        """Return where the rule leads that reaches furthest from one of some places; None, or that more is needed.
+        """Return where the best rule leads from one of some places; None, or that more is needed.
 
-        It is one of the spot in which the parser stands, unless another one is given.
+        The best is one that a template renders, and of those the one that reaches furthest. It is a rule of the spot in which the
+        parser stands, unless another one is given.
         """
         best: Landing | None = None
         more = False
         for at in dict.fromkeys(places):
             landing = self._find_landing(spot or self.spot, at, final)
             more = more or landing is WAIT
-            if isinstance(landing, Landing) and (best is None or landing.end > best.end):
+            if isinstance(landing, Landing) and (best is None or _rank(landing) > _rank(best)):
                 best = landing
         return WAIT if more else best
 
@@ -471,6 +476,10 @@ class Lookahead:
         if self.spot.kind != "value" or self.behind:
             return False
         return any(isinstance(node.codec, Text) and not node.codec.quoted for node in self.spot.nodes)
+
+
+def _rank(landing: Landing) -> tuple[bool, int]:
+    return not landing.rule.recovery, landing.end
 
 
 def _make_id(text: str | None) -> Iterable[Step]:
