@@ -23,10 +23,19 @@ def list_cuts(text: str, graph: TurnGraph, question: Question) -> tuple[str, ...
     cuts = [text[:begin], text[:end]]
     if question.calls:
         cuts.append(text[: _find_last_mark(text, begin)])
-    shared = cut_common_end([edge.text for edge in graph.turn.edges if graph.turn.node(edge.target).kind == "end"] or [""])
-    if shared.strip() and all(cut + shared != text for cut in cuts):
+    shared = _find_shared_end(graph)
+    if shared and all(cut + shared != text for cut in cuts):
         cuts.append(text.removesuffix(shared))
     return tuple(dict.fromkeys(cuts))
+
+
+def _find_shared_end(graph: TurnGraph) -> str:
+    """Return what all turns end with, empty where it begins with a mark that also stands inside of turns."""
+    ends = [edge.text for edge in graph.turn.edges if graph.turn.node(edge.target).kind == "end"]
+    inner = [edge.text for edge in graph.turn.edges if graph.turn.node(edge.target).kind != "end"]
+    shared = cut_common_end(ends) if ends else ""
+    first = next(iter(list_tokens(shared.strip())), "")
+    return "" if not first or any(first in text for text in inner) else shared
 
 
 def _find_last_mark(text: str, begin: int) -> int:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..ask.oracle import Oracle, Prompt, Turn
+from ..ask.pieces import list_tokens
 from ..ask.question import Call, Question, Switches, build_tools
 from ..derive.driver import Derivation
 from ..errors import BudgetError
@@ -148,7 +149,7 @@ def _check(
     for way, read in reads.items():
         message = read(turn.text, tools, prompt)
         good = compare(expected, message)
-        if not good and _holds_mark(case.question, graph):
+        if not good and _holds_mark(case.question, graph, turn.text):
             tally.marked = True
             return
         if not good and _is_excusable(expected, message) and _is_alike(case, turn, message, oracle):
@@ -177,16 +178,17 @@ def _check_inferred(case: Case, oracle: Oracle, graph: TurnGraph, reads: Mapping
         tally.unknown.add(start)
 
 
-def _holds_mark(question: Question, graph: TurnGraph) -> bool:
-    """Whether a text holds what ends it, which nobody can tell from its end."""
-    texts = ((question.reasoning or "", "reasoning"), (question.content or "", "content"))
+def _holds_mark(question: Question, graph: TurnGraph, turn: str) -> bool:
+    """Whether a text holds what ends it and is printed as it stands, which nobody can tell from its end."""
+    given = ((question.reasoning or "", "reasoning"), (question.content or "", "content"))
+    texts = [(text, kind) for text, kind in given if text in turn]
     leaving = [(edge, graph.turn.node(edge.source).kind) for edge in graph.turn.edges]
-    marks = [(parts[0], kind) for edge, kind in leaving if (parts := edge.text.split()) and _is_mark(parts[0])]
+    marks = [(tokens[0], kind) for edge, kind in leaving if (tokens := list_tokens(edge.text.strip())) and _is_mark(tokens[0])]
     return any(mark in text for text, kind in texts for mark, of in marks if of == kind)
 
 
 def _is_mark(text: str) -> bool:
-    return len(text) > 2 and not any(map(str.isalnum, text))
+    return len(text) > 2 and not all(map(str.isalnum, text))
 
 
 def _is_excusable(expected: Message, message: Mapping[str, Any]) -> bool:
