@@ -98,8 +98,6 @@ def _strike_calls(design: Design) -> Design:
         design = design.strike("wrap")
     if frame == "id":
         design = replace(design, id="inside", prefix="-", suffix="-")
-    if design.demands == "ids of nine" and design.id in ("none", "inside"):
-        design = replace(design, demands="nothing")
     if frame in ("labels", "yaml"):
         design = replace(design, id="none")
     if frame == "yaml":
@@ -120,6 +118,8 @@ def _strike_calls(design: Design) -> Design:
         design = replace(design, separator="\n")
     if design.arguments == "attributes" and design.id == "after":
         design = replace(design, id="before")
+    if design.demands == "ids of nine" and design.id in ("none", "inside"):
+        design = replace(design, demands="nothing")
     return design
 
 
