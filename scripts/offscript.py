@@ -92,7 +92,7 @@ def read_case(case: JsonObject, options: JsonObject) -> Iterator[tuple[str, Json
     after = scope == "tools" and fmt.reasoning is not None
     for way, pieces in (("whole", [text]), ("by character", list(text))):
         if scope == "reasoning":
-            splitter = fmt.reasoning_splitter(tools, prompt)
+            splitter = fmt.reasoning_splitter(tools, prompt, **options)
             parts = [*(splitter.feed(piece) for piece in pieces), splitter.finish()]
             thought, rest = ("".join(part[place] for part in parts) for place in (0, 1))
             yield way, {"reasoning_content": thought, "content": rest, "tool_calls": [], "recoveries": []}

@@ -19,6 +19,7 @@ GAP = Node("behind a call", "content")
 AFTER = Node("behind all calls", "content")
 END = Node("end", "end")
 SHAPE = Node("behind calls by their shape", "content")
+MUTE = Node("behind the beginning of a call that is none", "content")
 
 
 def _list_ends(texts: Iterable[str]) -> set[str]:
@@ -192,6 +193,22 @@ class Relaxations(Landmarks):
                 if is_marked(text[:place]) and not inner[:1].isspace() and text[behind:].strip():
                     rules.append(Rule(read_parts(text[:place] + text[behind:]), nodes, True, recovery=missing, guard="tool"))
         return rules
+
+    def _list_dropped(self, node: Node) -> list[Rule]:
+        """Return the marks of calls that begin or end none, for those who want them dropped."""
+        name = "mark without a call"
+        begins = [Rule(read_parts(text), (MUTE,), recovery=name) for text in self.opening_marks]
+        kinds = [(self.nodes[TURN, edge.source].kind, self.nodes[TURN, edge.target].kind, edge) for edge in self.graph.turn.edges]
+        inner = {edge.text.strip() for source, target, edge in kinds if {source, target} <= {*SHORT_FIELDS, "arguments"}}
+        closing = _list_ends([close for close in (*self.closes.values(), self.section_close) if close])
+        ends = sorted(text for text in closing | inner if is_marked(text) and not any(text in opener for opener, _ in self.openers))
+        return begins + [Rule(read_parts(text), (node,), recovery=name) for text in ends]
+
+    @property
+    def opening_marks(self) -> list[str]:
+        """The marks that begin calls."""
+        marks = sorted({text.strip() for text in self._list_openings() if is_marked(text)})
+        return [mark for mark in marks if not any(other != mark and mark.startswith(other) for other in marks)]
 
     def _list_openings(self) -> set[str]:
         """Return the beginnings of what begins calls."""

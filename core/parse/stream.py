@@ -10,7 +10,7 @@ from ..delta import Delta
 from ..format import TurnGraph
 from ..recover import Habits, Policy, PolicyName, get_policy
 from ..schema import ToolSet
-from .look import Step
+from .landing import Step
 from .machine import Machine
 from .plan import BEHIND, get_plan
 
@@ -35,7 +35,7 @@ class StreamParser(Machine):
         chosen = get_policy(policy)
         if known_only and chosen.unknown == "call":
             chosen = replace(chosen, unknown="text")
-        plan = get_plan(graph, chosen.recover)
+        plan = get_plan(graph, chosen.recover, chosen.markup == "drop")
         wanted = None if tools is None else ToolSet(dict(tool) for tool in tools if isinstance(tool, Mapping))
         number, rest = (BEHIND, "") if after_reasoning else find_start(graph, prompt)
         self.habits: Habits | None = None

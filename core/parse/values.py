@@ -16,7 +16,7 @@ from .names import SHORT, SIGNS
 from .plan import Plan
 from .rules import Spot
 from .texts import TextReader
-from .units import Units, convert, get_units, match_scalar, read_word
+from .units import Units, get_units, match_scalar, read_word
 
 
 class ValueReader(TextReader):
@@ -156,7 +156,8 @@ class ValueReader(TextReader):
             if end > at:
                 self._note("value in other notation", at)
         if end > at:
-            self.writer.arguments(literal)
+            untyped = self.policy.untyped == "text" and not self.wanted.get_types()
+            self.writer.arguments(encode_basestring(self.buffer[at:end]) if untyped else literal)
             self.at = self.scan = end
             self.behind = True
             return True
@@ -338,7 +339,7 @@ class ValueReader(TextReader):
         over = not all(text.strip() for text in bare) and not whole
         if self.holding:
             if whole or over:
-                self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.wanted, self.policy.recover))
+                self.writer.arguments(self._convert(end))
             return over
         self._emit(get_units(self.spot.codec).decode(self.buffer[self.at : end]))
         if whole or over:
