@@ -28,7 +28,7 @@ from .writer import Call, Writer
 
 TRIES = 8  # so often may a JSON value be looked at that is no call
 GUARDS = 2  # recoveries that lean on each other
-DEPTH = 64  # lists and objects within each other
+DEPTH = 128  # lists and objects within each other
 
 _OBJECT = re.compile(r"\{\s*(?:([\"'}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
 
@@ -51,6 +51,7 @@ class Lookahead:
         self.fresh = True  # whether nothing visible of this text has come
         self.behind = False  # whether a field has ended and a rule must follow here
         self.ended_reasoning = False
+        self.owed = False  # whether a part of what ends a call was left out, and may still come
         self.tries = TRIES
         self._guards = 0  # recoveries that wait for what is being looked at now
         self._rest: list[str | Spot] = []  # what the rules wait for that were tried last: a text, or the end of a short field
@@ -122,6 +123,8 @@ class Lookahead:
     def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | object | None:
         constant = rule.constant
         if (rule.guard == "fresh" and not self._is_fresh(at)) or (rule.guard == "thought" and not self.ended_reasoning):
+            return None
+        if rule.guard == "owed" and not self.owed:
             return None
         if rule.guard == "whole":
             return self._try_whole(rule, at, final)

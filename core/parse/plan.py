@@ -150,6 +150,7 @@ class Plan(Relaxations):
                 else:
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
         rules += self._list_skips(node) + self._list_signs(node)
+        rules += self._list_squeezed(edge for edge in edges if not self.is_leaving(edge))
         if close is None:
             return rules + (self._list_skipping_closes(node) if certain else [])
         rules.append(Rule(read_parts(close), (GAP,), closes=True))
@@ -173,7 +174,7 @@ class Plan(Relaxations):
 
     def _list_rules_behind(self, node: Node) -> list[Rule]:
         rules: list[Rule] = []
-        rules += self._list_close_ends("" if node is SHAPE else "fresh")
+        rules += self._list_close_ends("" if node is SHAPE else "fresh") + self._list_close_ends("owed")
         if node is not AFTER:
             for source, close in self.closes.items():
                 for edge in self._edges[TURN].get(source, ()) if close is not None else ():
@@ -190,7 +191,8 @@ class Plan(Relaxations):
             if self.section_close.strip():
                 rules.append(Rule(read_parts(self.section_close), (AFTER,)))
                 rules += self._list_short_sections()
-        rules += self._list_loose_openers("") + self._list_shape_rules() + self._list_empty_sections(AFTER)
+        rules += self._list_loose_openers("") + self._list_separated()
+        rules += self._list_shape_rules() + self._list_empty_sections(AFTER)
         rules += [replace(rule, guard="fresh") for text in self._list_end_texts() for rule in self._list_cut_ends(text, True)]
         return rules + self._list_end_rules() + self._list_loose_headers()
 

@@ -6,10 +6,11 @@ in every spot; see :mod:`.plan`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ..format import Json, Node, Text
+from ..format import Edge, Json, Node, Text
 from ..format.cut import find_boundaries
 from .constants import is_firm, is_marked
 from .landmarks import BODY, SHORT_FIELDS, TURN, Landmarks, is_delimited, is_quoted, read_parts, write_parts
@@ -19,12 +20,21 @@ GAP = Node("behind a call", "content")
 AFTER = Node("behind all calls", "content")
 END = Node("end", "end")
 SHAPE = Node("behind calls by their shape", "content")
+SQUEEZED = "white space in a mark missing"
+_IN_TAG = re.compile(r"(?<=\w) +(?=\w+=)")
+SHORT_END = "end of a call missing"
 MUTE = Node("behind the beginning of a call that is none", "content")
 
 
 def _list_ends(texts: Iterable[str]) -> set[str]:
     """Return the ends of texts, cut where they may be cut; also the whole."""
     return {text[place:].strip() for text in texts for place in find_boundaries(text)}
+
+
+def squeeze(text: str) -> str:
+    """Return a text without the white space between two words of a tag; empty where there is none."""
+    squeezed = _IN_TAG.sub("", text)
+    return "" if squeezed == text else squeezed
 
 
 class Relaxations(Landmarks):
@@ -93,7 +103,7 @@ class Relaxations(Landmarks):
         own = self.ends[node.name].rstrip()
         guards: tuple[Guard, Guard] = ("", "") if certain else ("ending", "structure")
         return [
-            Rule(read_parts(text), (GAP,), closes=True, recovery="end of a call missing", guard=guards[len(text) <= len(own)])
+            Rule(read_parts(text), (GAP,), closes=True, recovery=SHORT_END, guard=guards[len(text) <= len(own)])
             for text in dict.fromkeys(texts)
             if text.strip() and text != close.rstrip() and (free or is_firm(text))
         ]
@@ -149,13 +159,13 @@ class Relaxations(Landmarks):
                 rules.append(Rule(twice, (target,), closes=ends, recovery="end of a value doubled", guard=guards[2]))
                 if ends:
                     whole = read_parts(own + text)
-                    rules.append(Rule(whole, (GAP,), closes=True, recovery="end of a call missing", guard="last"))
+                    rules.append(Rule(whole, (GAP,), closes=True, recovery=SHORT_END, guard="last"))
         return rules
 
     def _list_close_ends(self, guard: Guard) -> list[Rule]:
         """Return the ends of what closes a call, for calls that have closed their brackets themselves, or closed them twice."""
         closes = {close for close in self.closes.values() if close} | {self.section_close}
-        name = "end of a call doubled" if guard else "end of a call missing"
+        name = "end of a call doubled" if guard == "fresh" else SHORT_END
         firm = [t for t in sorted(_list_ends(closes)) if is_firm(t) and not any(t in text for text, _ in self.openers)]
         return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in firm]
 
@@ -180,6 +190,8 @@ class Relaxations(Landmarks):
         """Return what may begin a call in any text: each opener, and its inner part where the outer one was left out."""
         rules: list[Rule] = []
         for text, nodes in self.openers:
+            if is_firm(squeezed := squeeze(text)):
+                rules.append(Rule(read_parts(squeezed), nodes, True, recovery=recovery or SQUEEZED, guard="tool"))
             if is_firm(text):
                 rules.append(Rule(read_parts(text), nodes, True, recovery=recovery, guard="tool" if recovery else ""))
             for place in sorted(find_boundaries(text)):
@@ -209,6 +221,17 @@ class Relaxations(Landmarks):
         """The marks that begin calls."""
         marks = sorted({text.strip() for text in self._list_openings() if is_marked(text)})
         return [mark for mark in marks if not any(other != mark and mark.startswith(other) for other in marks)]
+
+    def _list_squeezed(self, edges: Iterable[Edge]) -> list[Rule]:
+        """Return what leads on within a call where the white space between the words of a tag was left out."""
+        texts = [(squeeze(text), self.nodes[TURN, edge.target]) for edge in edges if is_firm(text := write_parts(edge))]
+        return [Rule(read_parts(text), (target,), recovery=SQUEEZED) for text, target in texts if text]
+
+    def _list_separated(self) -> list[Rule]:
+        """Return what begins a call behind another one, with a sign between them that separates."""
+        pairs = [(sign + text.strip(), nodes) for text, nodes in self.openers for sign in ",;"]
+        name = "layout between calls"
+        return [Rule(read_parts(text), nodes, True, recovery=name, guard="fresh", loose=True) for text, nodes in pairs]
 
     def _list_openings(self) -> set[str]:
         """Return the beginnings of what begins calls."""

@@ -38,6 +38,10 @@ class TextReader(Lookahead):
         """Go where a rule leads; ``start`` is where the text before it ended."""
         raise NotImplementedError
 
+    def _note(self, name: str, place: int) -> None:
+        """Take note of a recovery at a place of the buffer."""
+        raise NotImplementedError
+
     def _step_text(self, final: bool) -> bool:
         """Read on to the next rule, and take it; returns whether it came."""
         buffer, spot, size = self.buffer, self.spot, len(self.buffer)
@@ -197,7 +201,10 @@ class TextReader(Lookahead):
         raw = self.buffer[self.at : end]
         if self.policy.untyped == "text" and not self.wanted.get_types():
             return encode_basestring(get_units(self.spot.codec).decode(raw))
-        return convert(raw, self.spot.nodes, self.wanted, self.policy.recover)
+        read = convert(raw, self.spot.nodes, self.wanted, self.policy.recover)
+        if self.policy.recover and read[0] in "[{n" and read != convert(raw, self.spot.nodes, self.wanted, False):
+            self._note("value in other notation", self.at)
+        return read
 
     def _end_text(self, end: int) -> None:
         """Emit what is left of a text that ends at a place."""
