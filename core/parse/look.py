@@ -217,9 +217,9 @@ class Lookahead:
             follows = self._structure_follows(end, final, rule.guard != "structure")
             if follows is not True:
                 return WAIT if follows is WAIT else None
-        if here.rule.guard == "tool":
+        if here.rule.guard in ("tool", "known"):
             name = here.find("name")
-            if name is None or (self.tools is not None and name not in self.tools):
+            if name is None or (here.rule.guard == "known" if self.tools is None else name not in self.tools):
                 return None
         if kind == "arguments":
             return self._check_arguments(here, final, bool(rule.recovery))
@@ -327,6 +327,10 @@ class Lookahead:
         limit = min(len(buffer), start + SHORT)
         at = start
         units = get_units(here.spot.codec)
+        if kind == "key" and self.policy.recover and not units.first:
+            quoted = self._read_quoted(here, start, final)
+            if quoted is not None:
+                return quoted
         while at <= limit:
             if at < limit and buffer[at] in units.first:
                 end, _ = units.read(buffer, at, final)
@@ -347,6 +351,22 @@ class Lookahead:
             return None
         self._open_short = here.spot
         return WAIT
+
+    def _read_quoted(self, here: Landing, start: int, final: bool) -> Landing | object | None:
+        """Read a key that stands in the quotes of strings, where the format writes none around keys."""
+        quote, buffer = self.plan.quote, self.buffer
+        if not quote:
+            return None
+        if not buffer.startswith(quote, start):
+            return WAIT if not final and start < len(buffer) and quote.startswith(buffer[start:]) else None
+        begin = start + len(quote)
+        end = buffer.find(quote, begin, begin + SHORT)
+        if end < 0:
+            return None if final or len(buffer) > begin + SHORT else WAIT
+        if not KEY.fullmatch(buffer, begin, end):
+            return None
+        here = here._replace(rule=replace(here.rule, recovery=here.rule.recovery or "key in quotes"))
+        return self._leave_short(here, "key", buffer[begin:end], end + len(quote), final)
 
     def _land_again(self, here: Landing, node: Node, kind: str, final: bool) -> Landing | object | None:
         call = self._get_call(here)
@@ -378,7 +398,7 @@ class Lookahead:
                     return landing
             elif not final and name.startswith(buffer[start:]):
                 more = True
-        if (self.known_only or here.rule.guard == "tool" or not here.rule.marked) and self.tools is not None:
+        if (self.known_only or here.rule.guard in ("tool", "known") or not here.rule.marked) and self.tools is not None:
             return WAIT if more else None
         found = NAME.match(buffer, start)
         if found is None:

@@ -199,11 +199,12 @@ class Relaxations(Landmarks):
                 if any(text.count(quote, 0, place) % 2 for quote in "\"'"):
                     continue  # amid a text in quotes
                 missing = recovery or "beginning of a call missing"
+                guard: Guard = "known" if recovery else "tool"  # two recoveries at once
                 if place > 0 and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
-                    rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard="tool"))
+                    rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard=guard))
                 behind = next((end for end in sorted(find_boundaries(text)) if end > place), 0)
                 if is_marked(text[:place]) and not inner[:1].isspace() and text[behind:].strip():
-                    rules.append(Rule(read_parts(text[:place] + text[behind:]), nodes, True, recovery=missing, guard="tool"))
+                    rules.append(Rule(read_parts(text[:place] + text[behind:]), nodes, True, recovery=missing, guard=guard))
         return rules
 
     def _list_dropped(self, node: Node) -> list[Rule]:

@@ -221,7 +221,7 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = T
             known = match_scalar(nodes, raw, 0, True) == (len(raw), "null") or (lenient and raw.strip() == "null")
             found = "null" if known else None
         if found is None and lenient and kind in ("array", "object") and raw.lstrip()[:1] in ("[", "{", "("):
-            mended = repair(raw.strip())
+            mended = repair(raw.strip()) or _unescape(raw.strip())
             found = mended if mended and mended[0] == ("[" if kind == "array" else "{") else None
         if found is not None:
             readings.append(found)
@@ -229,6 +229,14 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = T
     if len(readings) == 1 or not types:
         return readings[0]
     return next((found for found in readings if schema.accepts(_load(found))), readings[0])
+
+
+def _unescape(raw: str) -> str | None:
+    """Return the JSON of a list or an object that was escaped as if it stood in a string."""
+    try:
+        return repair(json.loads(f'"{raw}"', strict=False)) if '\\"' in raw else None
+    except ValueError:
+        return None
 
 
 def _convert_typed(raw: str, nodes: tuple[Node, ...], kind: str) -> str | None:
