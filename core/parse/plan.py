@@ -67,7 +67,8 @@ class Plan(Relaxations):
         start = self.graph.starts[number] if number >= 0 else Start("")
         opened = any(is_marked(text) and start.prompt.endswith(text) for text, _ in self.openers)
         rules = [replace(self._make_rule(TURN, edge), marked=opened and not edge.text) for edge in start.edges]
-        rules += self._list_end_rules() + self._list_opened_reasoning() + self._list_loose_headers(first=True)
+        opened = any(rule.kind == "reasoning" and not rule.constant.core for rule in rules)
+        rules += self._list_end_rules() + self._list_opened_reasoning(opened) + self._list_loose_headers(first=True)
         rules += self._list_repeated_headers(start.prompt, rules)
         if all(rule.kind != "reasoning" or rule.constant.core for rule in rules):
             rules += self._list_orphan_ends()
@@ -128,7 +129,7 @@ class Plan(Relaxations):
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING)
             rules += self._list_loose_headers()
         if node.kind == "reasoning":
-            rules += self._list_reasoning_ends() + self._list_opened_reasoning()
+            rules += self._list_reasoning_ends() + self._list_opened_reasoning(True)
         if node.kind == "content":
             rules += self._list_shape_rules() + self._list_orphan_ends() + self._list_empty_sections(node) + self._list_stray_ends()
             rules += self._list_dropped(node) if self._drops else []

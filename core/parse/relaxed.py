@@ -40,12 +40,16 @@ def squeeze(text: str) -> str:
 class Relaxations(Landmarks):
     """Makes such rules from the landmarks of a format."""
 
-    def _list_opened_reasoning(self) -> list[Rule]:
-        """Return what opens reasoning, for models that open it though a prompt has opened or closed it."""
+    def _list_opened_reasoning(self, opened: bool) -> list[Rule]:
+        """Return what opens reasoning, for models that open it though a prompt has opened or closed it.
+
+        Where it is open, a part of that is enough.
+        """
         nodes = self.list_nodes("reasoning")
         start = self.reasoning_start
         halves = [start[:place] for place in find_boundaries(start) if is_marked(start[:place])]
         texts = [half + start + "\n" for half in ("", *sorted(halves))] if is_firm(start) and nodes else []
+        texts += [half for half in sorted(halves) if half.strip() != start.strip()] if opened and texts else []
         return [Rule(read_parts(text), nodes, recovery="reasoning opened again", guard="fresh") for text in texts]
 
     def _list_repeated_headers(self, prompt: str, rules: Iterable[Rule]) -> list[Rule]:

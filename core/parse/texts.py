@@ -8,7 +8,7 @@ from json.encoder import encode_basestring
 from ..format.cut import find_common_start
 from ..recover import Policy
 from ..schema import UNKNOWN, ToolSet
-from .constants import MORE, skip_blank
+from .constants import MORE, is_firm, skip_blank
 from .landing import WAIT, Landing, Step
 from .landmarks import TURN
 from .look import Lookahead
@@ -75,6 +75,10 @@ class TextReader(Lookahead):
             if landing is None and self._interrupts(at):
                 self._leave_text(Landing(at, self.plan.spot(TURN, (AFTER,), self.may_call), INTERRUPTED), at)
                 return True
+            if final and spot.kind == "content" and self.policy.markup == "drop" and self._is_half_mark(at):
+                self._emit_text(at)
+                self.at = self.scan = size
+                return False
             half = final and spot.kind == "value" and self._find_landing(spot, at, False) is WAIT
             if half and not self._lands_behind(at):
                 self.scan = at  # half of what ends the value
@@ -91,6 +95,11 @@ class TextReader(Lookahead):
         if behind is WAIT:
             return WAIT
         return None if isinstance(behind, Landing) and not behind.rule.recovery else landing
+
+    def _is_half_mark(self, at: int) -> bool:
+        """Whether the output ends within a mark that begins calls."""
+        rest = self.buffer[at:]
+        return is_firm(rest) and any(mark.startswith(rest) for mark in self.plan.opening_marks)
 
     def _interrupts(self, at: int) -> bool:
         """Whether a mark that begins calls ends reasoning here, though no call follows."""
