@@ -55,6 +55,8 @@ def list_options(case: JsonObject) -> JsonObject:
         parser, _, mode = name.partition(" ")
         if case["parser"].startswith(parser) and (not mode or case["modes"] == [mode]):
             chosen |= CONVENTIONS[name]
+    if "force_nonempty" in case["source"]["test"]:
+        chosen["unanswered"] = "content"
     if not case["tools"]:
         chosen.pop("unknown", None)  # a known list of tools is needed for that
     return {"policy": Policy(**chosen)}

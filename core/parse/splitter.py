@@ -31,7 +31,8 @@ class _Thinker(StreamParser):
     """A parser that stops where reasoning is over."""
 
     def _apply(self, landing: Landing, start: int) -> None:
-        if self.spot.kind in ("start", "reasoning") and landing.spot.kind not in ("reasoning", "end"):
+        called = any(step.kind == "open" for step in landing.steps)  # then the turn may end with it
+        if self.spot.kind in ("start", "reasoning") and (called or landing.spot.kind not in ("reasoning", "end")):
             if self._leaves_blank(landing):
                 self.writer.text("reasoning", self.plan.graph.blank)
             raise _Stop(self._find_rest(start, landing))
