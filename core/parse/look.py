@@ -417,6 +417,8 @@ class Lookahead:
             text = get_units(here.spot.codec).decode(text)
             if not text or not self._takes_key(here, text) or (here.rule.guard == "entry" and not self._is_new(text)):
                 return None
+            if self._opens_call(here, at):
+                return None
             here = here._replace(steps=(*here.steps, Step("key", text)))
         elif kind == "name":
             numbered = find_numbered_id(here.spot.rules, self.buffer, text, at)
@@ -486,6 +488,14 @@ class Lookahead:
         if properties is None:
             properties = self._properties[name] = self.tools.get_parameters(name).list_properties()
         return not properties or key in properties or (here.rule.constant.firm and KEY.fullmatch(key) is not None)
+
+    def _opens_call(self, here: Landing, end: int) -> bool:
+        """Whether what stands as a key, behind other layout than the template's, is a word of a mark that begins calls."""
+        start, before = here.end, here.rule.constant.text
+        if self.buffer.startswith(before, start - len(before)):
+            return False
+        places = [(self.buffer.rfind(mark, max(start - len(mark), 0), end + 1), mark) for mark in self.plan.opening_marks]
+        return any(0 <= place < start and place + len(mark) >= end for place, mark in places)
 
     def _is_new(self, key: str) -> bool:
         """Whether a key is declared for the call that is open, and was not given yet."""

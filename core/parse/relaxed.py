@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 
 from ..format import Edge, Json, Node, Text
 from ..format.cut import find_boundaries
 from .constants import is_firm, is_marked
-from .landmarks import BODY, SHORT_FIELDS, TURN, Landmarks, is_delimited, is_quoted, read_parts, write_parts
+from .landmarks import BODY, FIELDS, SHORT_FIELDS, TURN, Landmarks, is_delimited, is_quoted, read_parts, write_parts
 from .rules import Guard, Rule
 
 GAP = Node("behind a call", "content")
@@ -221,10 +222,15 @@ class Relaxations(Landmarks):
         ends = sorted(text for text in closing | inner if is_marked(text) and not any(text in opener for opener, _ in self.openers))
         return begins + [Rule(read_parts(text), (node,), recovery=name) for text in ends]
 
-    @property
+    @cached_property
     def opening_marks(self) -> list[str]:
-        """The marks that begin calls."""
-        marks = sorted({text.strip() for text in self._list_openings() if is_marked(text)})
+        """The marks that begin calls, and nothing else."""
+        thoughts = tuple(filter(None, (self.reasoning_start.strip(), *self.reasoning_ends)))
+        others = [*self.closes.values(), self.section_close, *thoughts]
+        inner = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS]
+        others += [edge.text for edge in inner if not edge.opens_call]
+        found = {text.strip() for text in self._list_openings() if is_marked(text) and not text.strip().startswith(thoughts)}
+        marks = sorted(mark for mark in found if not any(mark in (text or "") for text in others))
         return [mark for mark in marks if not any(other != mark and mark.startswith(other) for other in marks)]
 
     def _list_squeezed(self, edges: Iterable[Edge]) -> list[Rule]:
