@@ -18,7 +18,19 @@ from .constants import MORE, NO, skip_blank
 from .headers import LONGEST
 from .landing import HALF, WAIT, Frame, Landing, Step
 from .landmarks import TURN
-from .names import ID, KEY, NAME, SHORT, SIGNS, find_count, find_counted_id, find_name_in_id, find_numbered_id
+from .names import (
+    ID,
+    KEY,
+    NAME,
+    SHORT,
+    SIGNS,
+    find_count,
+    find_counted_id,
+    find_name_in_id,
+    find_numbered_id,
+    find_quoted,
+    is_within,
+)
 from .plan import Plan
 from .relaxed import GAP
 from .rules import Rule, Spot
@@ -354,19 +366,11 @@ class Lookahead:
 
     def _read_quoted(self, here: Landing, start: int, final: bool) -> Landing | object | None:
         """Read a key that stands in the quotes of strings, where the format writes none around keys."""
-        quote, buffer = self.plan.quote, self.buffer
-        if not quote:
-            return None
-        if not buffer.startswith(quote, start):
-            return WAIT if not final and start < len(buffer) and quote.startswith(buffer[start:]) else None
-        begin = start + len(quote)
-        end = buffer.find(quote, begin, begin + SHORT)
+        begin, end = find_quoted(self.buffer, start, self.plan.quote, final)
         if end < 0:
-            return None if final or len(buffer) > begin + SHORT else WAIT
-        if not KEY.fullmatch(buffer, begin, end):
-            return None
+            return WAIT if end == MORE else None
         here = here._replace(rule=replace(here.rule, recovery=here.rule.recovery or "key in quotes"))
-        return self._leave_short(here, "key", buffer[begin:end], end + len(quote), final)
+        return self._leave_short(here, "key", self.buffer[begin:end], end + len(self.plan.quote), final)
 
     def _land_again(self, here: Landing, node: Node, kind: str, final: bool) -> Landing | object | None:
         call = self._get_call(here)
@@ -417,7 +421,9 @@ class Lookahead:
             text = get_units(here.spot.codec).decode(text)
             if not text or not self._takes_key(here, text) or (here.rule.guard == "entry" and not self._is_new(text)):
                 return None
-            if self._opens_call(here, at):
+            laid = here.rule.constant.text
+            other = not self.buffer.startswith(laid, here.end - len(laid))  # layout than the template's
+            if other and is_within(self.plan.opening_marks, self.buffer, here.end, at):
                 return None
             here = here._replace(steps=(*here.steps, Step("key", text)))
         elif kind == "name":
@@ -488,14 +494,6 @@ class Lookahead:
         if properties is None:
             properties = self._properties[name] = self.tools.get_parameters(name).list_properties()
         return not properties or key in properties or (here.rule.constant.firm and KEY.fullmatch(key) is not None)
-
-    def _opens_call(self, here: Landing, end: int) -> bool:
-        """Whether what stands as a key, behind other layout than the template's, is a word of a mark that begins calls."""
-        start, before = here.end, here.rule.constant.text
-        if self.buffer.startswith(before, start - len(before)):
-            return False
-        places = [(self.buffer.rfind(mark, max(start - len(mark), 0), end + 1), mark) for mark in self.plan.opening_marks]
-        return any(0 <= place < start and place + len(mark) >= end for place, mark in places)
 
     def _is_new(self, key: str) -> bool:
         """Whether a key is declared for the call that is open, and was not given yet."""
