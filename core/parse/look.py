@@ -510,7 +510,8 @@ class Lookahead:
 
 
 def _rank(landing: Landing) -> tuple[bool, int]:
-    return not landing.rule.recovery, landing.end
+    shown = not landing.rule.recovery and bool(landing.rule.constant.core or landing.steps)  # that text begins, nothing shows
+    return shown, landing.end
 
 
 def _make_id(text: str | None) -> Iterable[Step]:
