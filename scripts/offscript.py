@@ -11,7 +11,7 @@ JSON with the order of keys. *Text lost* counts cases in which a word that was w
 
 A case of the engines' says only whether reasoning is open; the prompt is one of the template's that leaves it so. Where a
 test's parser reads tools alone, ours starts where a stage for reasoning has handed on; where it reads reasoning alone, the rest
-is compared as text.
+is compared as text. One that reads all and hands on reasoning alone has dropped the calls: then what is not in those is compared.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from conversations import JsonObject
 from corpus import find_peers, load_corpus, load_peer_template
 from judge import fold, is_same
 from rendering import BOS, EOS
-from stray import list_options
+from stray import find_reason, list_options
 
 import chat_autoparser as ca
 from chat_autoparser.format.view import find_state
@@ -92,9 +92,12 @@ def read_case(case: JsonObject, options: JsonObject) -> Iterator[tuple[str, Json
     after = scope == "tools" and fmt.reasoning is not None
     for way, pieces in (("whole", [text]), ("by character", list(text))):
         if scope == "reasoning":
-            splitter = fmt.reasoning_splitter(tools, prompt)
+            splitter = fmt.reasoning_splitter(tools, prompt, **options)
             parts = [*(splitter.feed(piece) for piece in pieces), splitter.finish()]
             thought, rest = ("".join(part[place] for part in parts) for place in (0, 1))
+            if case["parser"].startswith("vllm.parser.") and "adapters" not in case["parser"] and case["modes"] == ["stream"]:
+                behind = fmt.parser(tools, prompt, after_reasoning=True, **options)
+                rest = fold([delta.to_openai() for delta in (*behind.feed(rest), *behind.finish())]).get("content") or ""
             yield way, {"reasoning_content": thought, "content": rest, "tool_calls": [], "recoveries": []}
             continue
         parser = fmt.parser(tools, prompt, after_reasoning=after, **options)
@@ -193,6 +196,7 @@ def measure(cases: Iterable[JsonObject], options: JsonObject, conventions: bool 
         if conventions:
             case = {**case, "text": re.sub("|".join(map(re.escape, TOKENS)), "", case["text"])}
         row: JsonObject = {"case": case, "group": _find_group(case), "fault": None, "got": None, "lost": [], "way": ""}
+        row["conventions"] = conventions
         whole = None
         try:
             for way, message in read_case(case, chosen):
@@ -228,9 +232,14 @@ def print_report(rows: list[JsonObject], show: bool) -> None:
     for group in sorted(groups, key=lambda name: (name.partition(":")[0], -groups[name])):
         print(_count(group, [row for row in rows if row["group"] == group]))
     print(_count("all", rows))
+    based = [row for row in rows if row["group"] in ("as the format says", "recovery")]
+    if based:
+        print(_count("of those, on the format or a recovery", based))
     faults = Counter(row["fault"] for row in rows if row["fault"])
     print("\n" + ", ".join(f"{name}: {count}" for name, count in faults.most_common()))
     used = Counter(name for row in rows for name in row.get("recoveries") or [])
+    for reason, cases in sorted(_group_reasons(rows).items()):
+        print(f"not read as wanted, {reason or 'without a reason that is known'} ({len(cases)}): {' '.join(cases)}")
     print("recoveries: " + (", ".join(f"{name} {count}" for name, count in used.most_common()) or "none"))
     for row in rows if show else []:
         if row["fault"]:
@@ -240,6 +249,15 @@ def print_report(rows: list[JsonObject], show: bool) -> None:
             print(f"  wanted   {json.dumps(case['expected'], ensure_ascii=False)[:1000]}")
             print(f"  came     {json.dumps(got, ensure_ascii=False)[:1000]}")
             print(f"  lost     {row['lost']}" if row["lost"] else "", case.get("note") or "")
+
+
+def _group_reasons(rows: list[JsonObject]) -> dict[str, list[str]]:
+    """The cases that are not read as they want, by what is known against it."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if row["fault"]:
+            found.setdefault(find_reason(row["case"], row["conventions"]), []).append(row["case"]["id"])
+    return found
 
 
 def _count(label: str, rows: list[JsonObject]) -> str:

@@ -29,6 +29,7 @@ from chat_autoparser.serve import (
     publish_counters,
 )
 from chat_autoparser.serve.apart import LONGEST, Analyst
+from chat_autoparser.serve.policy import make_parser
 
 DEMO = (ROOT / "scripts" / "demo.jinja").read_text()
 CHATML = """{%- for m in messages %}<|im_start|>{{ m.role }}
@@ -296,6 +297,14 @@ def test_how_long_a_request_s_template_may_take_is_the_environment_s(monkeypatch
         monkeypatch.setenv("CHAT_AUTOPARSER_TEMPLATE_SECONDS", named)
         with pytest.raises(AutoparserError, match="CHAT_AUTOPARSER_TEMPLATE_SECONDS is"):
             Formats().pin(CHATML, "the model's template")
+
+
+@pytest.mark.parametrize(("asked", "calls"), [("strict", 0), ("lenient", 1), ("no policy", 1), (7, 1), (None, 1)])
+def test_a_request_may_ask_for_a_policy(chatml: ChatFormat, asked: Any, calls: int) -> None:
+    parser = make_parser(chatml, TOOLS, asked=asked)
+    text = '<tool_call>\n{"name": "say", "parameters": {"text": "TEXT"}}\n</tool_call>'
+    deltas = [*parser.feed(text), *parser.finish()]
+    assert len([delta for delta in deltas if delta.name]) == calls
 
 
 def test_examples_go_before_a_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,9 @@ from .engine import DeltaFunctionCall, DeltaMessage, DeltaToolCall, Parser, has_
 from .messages import Outbox, PendingCalls, make_whole
 from .reader import Reader, find_reader, get_reader
 
+POLICY = "chat_autoparser_policy"
+"""Under this name a request may ask for a policy in ``vllm_xargs``, vLLM's field for what its extensions read."""
+
 
 class AutoParser(Parser):  # type: ignore[misc]
     """Reads the outputs of any model whose chat template is understood.
@@ -108,7 +111,8 @@ class AutoParser(Parser):  # type: ignore[misc]
             splitter = (reader.plain if at_once else format).reasoning_splitter([], prompt)
             parser = SplitReader(splitter, JSON_CALLS.parser(tools))
         else:
-            parser = make_parser(format, tools, prompt, after_reasoning=at_once)
+            asked = (getattr(request, "vllm_xargs", None) or {}).get(POLICY)
+            parser = make_parser(format, tools, prompt, asked=asked, after_reasoning=at_once)
         special = {} if request.skip_special_tokens else reader.special.unknown
         read = OutputReader(format, tools, parser=parser, special=special, log=LOG)
         return _Stream(read, reader, request, choice.single or request.parallel_tool_calls is False)

@@ -2,22 +2,25 @@
 
 What ends such reasoning is, in this order: what one prompt has beyond another that it begins with (reasoning that is
 opened and closed, and only opened); a text of the template's that makes it drop the content before it; the mirror image of
-what the prompt opens. None of this is shown by a turn, and so none of it is proven.
+what the prompt opens; a pair of marks in the template's own texts that is called as the field of a message is that carries
+reasoning, or as the beginning of it. None of this is shown by a turn, and so none of it is proven.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from ..ask.oracle import Oracle
 from ..ask.pieces import Field, list_tokens
-from ..ask.question import Question
+from ..ask.question import REASONING_FIELDS, Question
 from ..ask.words import make_word
 from .draft import TURN, Draft
 
 _LONGEST = 60
+_SHORTEST = 4
 
 
 class Hidden(NamedTuple):
@@ -42,7 +45,23 @@ def find_hidden(oracle: Oracle, prompts: Sequence[str], headers: Sequence[str]) 
         mirror = _find_mirror(each.strip(), oracle)
         if mirror:
             return Hidden(each, (mirror,), "it mirrors what the prompt opens")
+    return _find_spoken(oracle)
+
+
+def _find_spoken(oracle: Oracle) -> Hidden | None:
+    """Return the pair of marks that the template's own texts call by the name of reasoning."""
+    prompt = oracle.render(Question(content=make_word("c")))
+    for text in [*sorted(oracle.renderer.constants), prompt or ""]:
+        marks = [token for token in dict.fromkeys(list_tokens(text)) if _may_be_marker(token) and _means_reasoning(token)]
+        for opening, end in pairwise(marks):
+            if _letters(opening) == _letters(end):
+                return Hidden(opening, (end,), "the template speaks of it")
     return None
+
+
+def _means_reasoning(mark: str) -> bool:
+    word = _letters(mark).lower()
+    return len(word) >= _SHORTEST and any(name.startswith(word) for name in REASONING_FIELDS)
 
 
 def _list_beyond(prompts: Sequence[str], headers: Sequence[str]) -> list[str]:

@@ -192,7 +192,13 @@ class ChatFormat:
         _check_request(tools, prompt)
         return StreamParser(self.graph, tools, prompt, after_reasoning=after_reasoning, known_only=known_only, policy=policy)
 
-    def reasoning_splitter(self, tools: Iterable[Mapping[str, Any]] | None = None, prompt: str | None = None) -> ReasoningSplitter:
+    def reasoning_splitter(
+        self,
+        tools: Iterable[Mapping[str, Any]] | None = None,
+        prompt: str | None = None,
+        *,
+        policy: Policy | PolicyName = "lenient",
+    ) -> ReasoningSplitter:
         """Make what splits one generation into reasoning and the text of the rest, for servers that read in two stages.
 
         The arguments are those of :meth:`parser`; with the tools it knows a call in reasoning that was not closed.
@@ -200,7 +206,7 @@ class ChatFormat:
         from ..parse import ReasoningSplitter
 
         _check_request(tools, prompt)
-        return ReasoningSplitter(self.graph, tools, prompt)
+        return ReasoningSplitter(self.graph, tools, prompt, policy)
 
     def without_reasoning(self) -> ChatFormat:
         """Return the format as if it had no reasoning: then its markers, and what they enclose, are content."""

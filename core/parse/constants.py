@@ -158,7 +158,8 @@ def _split_atoms(text: str) -> list[Atom]:
             atoms.append(Atom("blank", token))
             solid = ""
             continue
-        if solid and depth <= 0 and ((before in _CLOSES and sign not in _CLOSES) or sign in _OPENS or _is_data(before, sign)):
+        ends = before in _CLOSES and sign != before and (before == ">" or sign not in _CLOSES)
+        if solid and depth <= 0 and (ends or sign in _OPENS or _is_data(before, sign)):
             atoms += [Atom("solid", solid), Atom("blank", "")]
             solid = ""
         solid += token

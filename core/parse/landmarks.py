@@ -75,6 +75,7 @@ class Landmarks:
         self.envelope = Envelope(*(self._find_key(kind) for kind in ("name", "arguments", "id")))
         self.reasoning_ends = self._list_reasoning_closes()
         self.id_behind = self._finds_id_behind()
+        self.quote = self._find_quote()
 
     def list_nodes(self, kind: Kind) -> tuple[Node, ...]:
         """Return the fields of a turn that are of a kind."""
@@ -159,6 +160,13 @@ class Landmarks:
             if found:
                 return found[1]
         return ""
+
+    def _find_quote(self) -> str:
+        """Return the mark that opens and ends strings; empty where nothing does that nobody writes by chance."""
+        nodes = [node.name for node in self.list_nodes("value") if node.type == "string"]
+        before = [write_parts(edge) for edge in self.graph.turn.edges if edge.target in nodes]
+        ends = sorted({self.ends[node].rstrip() for node in nodes})
+        return next((end for end in ends if is_firm(end) and any(text.endswith(end) for text in before)), "")
 
     def _finds_id_behind(self) -> bool:
         """Whether within a call an id follows the arguments, or a field that is said again."""

@@ -18,7 +18,19 @@ from .constants import MORE, NO, skip_blank
 from .headers import LONGEST
 from .landing import HALF, WAIT, Frame, Landing, Step
 from .landmarks import TURN
-from .names import ID, KEY, NAME, SHORT, SIGNS, find_count, find_counted_id, find_name_in_id, find_numbered_id
+from .names import (
+    ID,
+    KEY,
+    NAME,
+    SHORT,
+    SIGNS,
+    find_count,
+    find_counted_id,
+    find_name_in_id,
+    find_numbered_id,
+    find_quoted,
+    is_within,
+)
 from .plan import Plan
 from .relaxed import GAP
 from .rules import Rule, Spot
@@ -28,7 +40,7 @@ from .writer import Call, Writer
 
 TRIES = 8  # so often may a JSON value be looked at that is no call
 GUARDS = 2  # recoveries that lean on each other
-DEPTH = 64  # lists and objects within each other
+DEPTH = 128  # lists and objects within each other
 
 _OBJECT = re.compile(r"\{\s*(?:([\"'}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
 
@@ -51,6 +63,7 @@ class Lookahead:
         self.fresh = True  # whether nothing visible of this text has come
         self.behind = False  # whether a field has ended and a rule must follow here
         self.ended_reasoning = False
+        self.owed = False  # whether a part of what ends a call was left out, and may still come
         self.tries = TRIES
         self._guards = 0  # recoveries that wait for what is being looked at now
         self._rest: list[str | Spot] = []  # what the rules wait for that were tried last: a text, or the end of a short field
@@ -122,6 +135,8 @@ class Lookahead:
     def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | object | None:
         constant = rule.constant
         if (rule.guard == "fresh" and not self._is_fresh(at)) or (rule.guard == "thought" and not self.ended_reasoning):
+            return None
+        if rule.guard == "owed" and not self.owed:
             return None
         if rule.guard == "whole":
             return self._try_whole(rule, at, final)
@@ -214,9 +229,9 @@ class Lookahead:
             follows = self._structure_follows(end, final, rule.guard != "structure")
             if follows is not True:
                 return WAIT if follows is WAIT else None
-        if here.rule.guard == "tool":
+        if here.rule.guard in ("tool", "known"):
             name = here.find("name")
-            if name is None or (self.tools is not None and name not in self.tools):
+            if name is None or (here.rule.guard == "known" if self.tools is None else name not in self.tools):
                 return None
         if kind == "arguments":
             return self._check_arguments(here, final, bool(rule.recovery))
@@ -324,6 +339,10 @@ class Lookahead:
         limit = min(len(buffer), start + SHORT)
         at = start
         units = get_units(here.spot.codec)
+        if kind == "key" and self.policy.recover and not units.first:
+            quoted = self._read_quoted(here, start, final)
+            if quoted is not None:
+                return quoted
         while at <= limit:
             if at < limit and buffer[at] in units.first:
                 end, _ = units.read(buffer, at, final)
@@ -344,6 +363,14 @@ class Lookahead:
             return None
         self._open_short = here.spot
         return WAIT
+
+    def _read_quoted(self, here: Landing, start: int, final: bool) -> Landing | object | None:
+        """Read a key that stands in the quotes of strings, where the format writes none around keys."""
+        begin, end = find_quoted(self.buffer, start, self.plan.quote, final)
+        if end < 0:
+            return WAIT if end == MORE else None
+        here = here._replace(rule=replace(here.rule, recovery=here.rule.recovery or "key in quotes"))
+        return self._leave_short(here, "key", self.buffer[begin:end], end + len(self.plan.quote), final)
 
     def _land_again(self, here: Landing, node: Node, kind: str, final: bool) -> Landing | object | None:
         call = self._get_call(here)
@@ -375,7 +402,7 @@ class Lookahead:
                     return landing
             elif not final and name.startswith(buffer[start:]):
                 more = True
-        if (self.known_only or here.rule.guard == "tool" or not here.rule.marked) and self.tools is not None:
+        if (self.known_only or here.rule.guard in ("tool", "known") or not here.rule.marked) and self.tools is not None:
             return WAIT if more else None
         found = NAME.match(buffer, start)
         if found is None:
@@ -393,6 +420,10 @@ class Lookahead:
         if kind == "key":
             text = get_units(here.spot.codec).decode(text)
             if not text or not self._takes_key(here, text) or (here.rule.guard == "entry" and not self._is_new(text)):
+                return None
+            laid = here.rule.constant.text
+            other = not self.buffer.startswith(laid, here.end - len(laid))  # layout than the template's
+            if other and is_within(self.plan.opening_marks, self.buffer, here.end, at):
                 return None
             here = here._replace(steps=(*here.steps, Step("key", text)))
         elif kind == "name":
@@ -479,7 +510,8 @@ class Lookahead:
 
 
 def _rank(landing: Landing) -> tuple[bool, int]:
-    return not landing.rule.recovery, landing.end
+    shown = not landing.rule.recovery and bool(landing.rule.constant.core or landing.steps)  # that text begins, nothing shows
+    return shown, landing.end
 
 
 def _make_id(text: str | None) -> Iterable[Step]:

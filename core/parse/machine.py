@@ -24,7 +24,7 @@ from .landmarks import TURN
 from .lexer import HOLD, ODD, JsonLexer
 from .names import SHORT
 from .plan import LATE_END, OPEN_REASONING, Plan
-from .relaxed import AFTER, GAP, SHAPE
+from .relaxed import AFTER, GAP, MUTE, SHAPE, SHORT_END
 from .rules import Spot
 from .shape import Shape
 from .values import ValueReader
@@ -113,6 +113,8 @@ class Machine(ValueReader):
         if self.at < len(self.buffer) or self.fresh or self.behind or self.trail:
             return None
         spot, call = self.spot, self.writer.call
+        if spot.nodes[0] is MUTE:
+            return None
         if spot.kind == "content" or spot.kind == "reasoning":
             self._quick_kind, self._quick_index = spot.kind, None
             return spot.quick.search
@@ -294,6 +296,7 @@ class Machine(ValueReader):
         for step in landing.steps:
             self._take_step(step, start)
         writer.settle()
+        self.owed = landing.rule.closes and landing.rule.recovery == SHORT_END
         if self.spot.kind == "reasoning" and landing.spot.kind != "reasoning":
             self.ended_reasoning = True
         self.spot = landing.spot

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from ..format.cut import CLOSE, OPEN
+from .constants import MORE, NO
 from .rules import Rule
 
 SHORT = 256  # characters that a name or a key may have
@@ -50,3 +51,20 @@ def find_name_in_id(text: str, names: Iterable[str]) -> str:
     """Return the name that an id carries: that of a tool, else what stands before its number and behind its last point."""
     known = (name for name in names if re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", text))
     return next(known, None) or re.sub(r"[^\w]\d+$", "", text).rpartition(".")[2] or text
+
+
+def find_quoted(buffer: str, start: int, quote: str, final: bool) -> tuple[int, int]:
+    """Return where a key begins and ends that stands between quotes at a place; the end is NO or MORE where none does, or may."""
+    if not quote or not buffer.startswith(quote, start):
+        return start, MORE if not final and start < len(buffer) and quote.startswith(buffer[start:]) else NO
+    begin = start + len(quote)
+    end = buffer.find(quote, begin, begin + SHORT)
+    if end < 0:
+        return begin, NO if final or len(buffer) > begin + SHORT else MORE
+    return begin, end if KEY.fullmatch(buffer, begin, end) else NO
+
+
+def is_within(marks: Iterable[str], buffer: str, start: int, end: int) -> bool:
+    """Whether a mark stands around what is between two places, and begins before it."""
+    places = [(buffer.rfind(mark, max(start - len(mark), 0), end + 1), mark) for mark in marks]
+    return any(0 <= place < start and place + len(mark) >= end for place, mark in places)

@@ -15,7 +15,7 @@ from ..format.cut import find_boundaries
 from .constants import is_firm, is_marked
 from .headers import find_headers
 from .landmarks import FIELDS, SHORT_FIELDS, TURN, is_delimited, is_quoted, read_parts, write_parts
-from .relaxed import AFTER, END, GAP, SHAPE, Relaxations
+from .relaxed import AFTER, END, GAP, MUTE, SHAPE, Relaxations
 from .rules import Rule, Spot, sort_rules
 
 BEHIND = -2
@@ -30,9 +30,10 @@ HEADER = Node("header", "content")
 class Plan(Relaxations):
     """What all parsers of one format share. Costs milliseconds to make; spots are made when they are needed first."""
 
-    def __init__(self, graph: TurnGraph, recover: bool = True) -> None:
+    def __init__(self, graph: TurnGraph, recover: bool = True, drops: bool = False) -> None:
         super().__init__(graph)
         self._recover = recover
+        self._drops = drops  # whether marks of calls that are none are dropped
         self.headers = find_headers(self) if recover and self.calls else None
         self._spots: dict[tuple[str, tuple[Node, ...], bool, bool], Spot] = {}
         self._starts: dict[tuple[int, bool], Spot] = {}
@@ -66,7 +67,8 @@ class Plan(Relaxations):
         start = self.graph.starts[number] if number >= 0 else Start("")
         opened = any(is_marked(text) and start.prompt.endswith(text) for text, _ in self.openers)
         rules = [replace(self._make_rule(TURN, edge), marked=opened and not edge.text) for edge in start.edges]
-        rules += self._list_end_rules() + self._list_opened_reasoning() + self._list_loose_headers(first=True)
+        opened = any(rule.kind == "reasoning" and not rule.constant.core for rule in rules)
+        rules += self._list_end_rules() + self._list_opened_reasoning(opened) + self._list_loose_headers(first=True)
         rules += self._list_repeated_headers(start.prompt, rules)
         if all(rule.kind != "reasoning" or rule.constant.core for rule in rules):
             rules += self._list_orphan_ends()
@@ -89,7 +91,7 @@ class Plan(Relaxations):
         """Return the field behind a rule of a spot in a graph."""
         found = rule.spots.get((graph, calls))
         if found is None:
-            inner = TURN if rule.targets[0] in (GAP, AFTER, SHAPE) else graph
+            inner = TURN if rule.targets[0] in (GAP, AFTER, SHAPE, MUTE) else graph
             found = rule.spots[graph, calls] = self.spot(inner, rule.targets, calls)
         return found
 
@@ -111,8 +113,8 @@ class Plan(Relaxations):
         return Rule(edge.parts, (self.nodes[graph, edge.target],), edge.opens_call)
 
     def _list_rules(self, graph: str, node: Node, certain: bool) -> list[Rule]:
-        if node in (GAP, AFTER, SHAPE):
-            return self._list_rules_behind(node)
+        if node in (GAP, AFTER, SHAPE, MUTE):
+            return self._list_rules_behind(node) + (self._list_dropped(node) if self._drops else [])
         edges = self._edges[graph].get(node.name, ())
         if graph != TURN:
             return [self._make_rule(graph, edge) for edge in edges]
@@ -127,9 +129,10 @@ class Plan(Relaxations):
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING)
             rules += self._list_loose_headers()
         if node.kind == "reasoning":
-            rules += self._list_reasoning_ends() + self._list_opened_reasoning()
+            rules += self._list_reasoning_ends() + self._list_opened_reasoning(True)
         if node.kind == "content":
             rules += self._list_shape_rules() + self._list_orphan_ends() + self._list_empty_sections(node) + self._list_stray_ends()
+            rules += self._list_dropped(node) if self._drops else []
         return rules
 
     def _close_call(self, node: Node, edges: list[Edge] | tuple[Edge, ...], certain: bool) -> list[Rule]:
@@ -148,6 +151,7 @@ class Plan(Relaxations):
                 else:
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
         rules += self._list_skips(node) + self._list_signs(node)
+        rules += self._list_squeezed(edge for edge in edges if not self.is_leaving(edge))
         if close is None:
             return rules + (self._list_skipping_closes(node) if certain else [])
         rules.append(Rule(read_parts(close), (GAP,), closes=True))
@@ -171,7 +175,7 @@ class Plan(Relaxations):
 
     def _list_rules_behind(self, node: Node) -> list[Rule]:
         rules: list[Rule] = []
-        rules += self._list_close_ends("" if node is SHAPE else "fresh")
+        rules += self._list_close_ends("" if node is SHAPE else "fresh") + self._list_close_ends("owed")
         if node is not AFTER:
             for source, close in self.closes.items():
                 for edge in self._edges[TURN].get(source, ()) if close is not None else ():
@@ -188,7 +192,8 @@ class Plan(Relaxations):
             if self.section_close.strip():
                 rules.append(Rule(read_parts(self.section_close), (AFTER,)))
                 rules += self._list_short_sections()
-        rules += self._list_loose_openers("") + self._list_shape_rules() + self._list_empty_sections(AFTER)
+        rules += self._list_loose_openers("") + self._list_separated()
+        rules += self._list_shape_rules() + self._list_empty_sections(AFTER)
         rules += [replace(rule, guard="fresh") for text in self._list_end_texts() for rule in self._list_cut_ends(text, True)]
         return rules + self._list_end_rules() + self._list_loose_headers()
 
@@ -226,6 +231,6 @@ def _is_cut_at(text: str, place: int) -> bool:
 
 
 @lru_cache(maxsize=64)
-def get_plan(graph: TurnGraph, recover: bool = True) -> Plan:
-    """Return the plan of a graph, with or without recoveries; formats that are equal share one."""
-    return Plan(graph, recover)
+def get_plan(graph: TurnGraph, recover: bool = True, drops: bool = False) -> Plan:
+    """Return the plan of a graph, with or without recoveries and marks that are dropped; formats that are equal share one."""
+    return Plan(graph, recover, drops)

@@ -6,19 +6,25 @@ in every spot; see :mod:`.plan`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 
-from ..format import Json, Node, Text
+from ..format import Edge, Json, Node, Text
 from ..format.cut import find_boundaries
 from .constants import is_firm, is_marked
-from .landmarks import BODY, SHORT_FIELDS, TURN, Landmarks, is_delimited, is_quoted, read_parts, write_parts
+from .landmarks import BODY, FIELDS, SHORT_FIELDS, TURN, Landmarks, is_delimited, is_quoted, read_parts, write_parts
 from .rules import Guard, Rule
 
 GAP = Node("behind a call", "content")
 AFTER = Node("behind all calls", "content")
 END = Node("end", "end")
 SHAPE = Node("behind calls by their shape", "content")
+SQUEEZED = "white space in a mark missing"
+_IN_TAG = re.compile(r"(?<=\w) +(?=\w+=)")
+SHORT_END = "end of a call missing"
+MUTE = Node("behind the beginning of a call that is none", "content")
 
 
 def _list_ends(texts: Iterable[str]) -> set[str]:
@@ -26,15 +32,25 @@ def _list_ends(texts: Iterable[str]) -> set[str]:
     return {text[place:].strip() for text in texts for place in find_boundaries(text)}
 
 
+def squeeze(text: str) -> str:
+    """Return a text without the white space between two words of a tag; empty where there is none."""
+    squeezed = _IN_TAG.sub("", text)
+    return "" if squeezed == text else squeezed
+
+
 class Relaxations(Landmarks):
     """Makes such rules from the landmarks of a format."""
 
-    def _list_opened_reasoning(self) -> list[Rule]:
-        """Return what opens reasoning, for models that open it though a prompt has opened or closed it."""
+    def _list_opened_reasoning(self, opened: bool) -> list[Rule]:
+        """Return what opens reasoning, for models that open it though a prompt has opened or closed it.
+
+        Where it is open, a part of that is enough.
+        """
         nodes = self.list_nodes("reasoning")
         start = self.reasoning_start
         halves = [start[:place] for place in find_boundaries(start) if is_marked(start[:place])]
         texts = [half + start + "\n" for half in ("", *sorted(halves))] if is_firm(start) and nodes else []
+        texts += [half for half in sorted(halves) if half.strip() != start.strip()] if opened and texts else []
         return [Rule(read_parts(text), nodes, recovery="reasoning opened again", guard="fresh") for text in texts]
 
     def _list_repeated_headers(self, prompt: str, rules: Iterable[Rule]) -> list[Rule]:
@@ -92,7 +108,7 @@ class Relaxations(Landmarks):
         own = self.ends[node.name].rstrip()
         guards: tuple[Guard, Guard] = ("", "") if certain else ("ending", "structure")
         return [
-            Rule(read_parts(text), (GAP,), closes=True, recovery="end of a call missing", guard=guards[len(text) <= len(own)])
+            Rule(read_parts(text), (GAP,), closes=True, recovery=SHORT_END, guard=guards[len(text) <= len(own)])
             for text in dict.fromkeys(texts)
             if text.strip() and text != close.rstrip() and (free or is_firm(text))
         ]
@@ -148,13 +164,13 @@ class Relaxations(Landmarks):
                 rules.append(Rule(twice, (target,), closes=ends, recovery="end of a value doubled", guard=guards[2]))
                 if ends:
                     whole = read_parts(own + text)
-                    rules.append(Rule(whole, (GAP,), closes=True, recovery="end of a call missing", guard="last"))
+                    rules.append(Rule(whole, (GAP,), closes=True, recovery=SHORT_END, guard="last"))
         return rules
 
     def _list_close_ends(self, guard: Guard) -> list[Rule]:
         """Return the ends of what closes a call, for calls that have closed their brackets themselves, or closed them twice."""
         closes = {close for close in self.closes.values() if close} | {self.section_close}
-        name = "end of a call doubled" if guard else "end of a call missing"
+        name = "end of a call doubled" if guard == "fresh" else SHORT_END
         firm = [t for t in sorted(_list_ends(closes)) if is_firm(t) and not any(t in text for text, _ in self.openers)]
         return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in firm]
 
@@ -179,6 +195,8 @@ class Relaxations(Landmarks):
         """Return what may begin a call in any text: each opener, and its inner part where the outer one was left out."""
         rules: list[Rule] = []
         for text, nodes in self.openers:
+            if is_firm(squeezed := squeeze(text)):
+                rules.append(Rule(read_parts(squeezed), nodes, True, recovery=recovery or SQUEEZED, guard="tool"))
             if is_firm(text):
                 rules.append(Rule(read_parts(text), nodes, True, recovery=recovery, guard="tool" if recovery else ""))
             for place in sorted(find_boundaries(text)):
@@ -186,12 +204,45 @@ class Relaxations(Landmarks):
                 if any(text.count(quote, 0, place) % 2 for quote in "\"'"):
                     continue  # amid a text in quotes
                 missing = recovery or "beginning of a call missing"
+                guard: Guard = "known" if recovery else "tool"  # two recoveries at once
                 if place > 0 and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
-                    rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard="tool"))
+                    rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard=guard))
                 behind = next((end for end in sorted(find_boundaries(text)) if end > place), 0)
                 if is_marked(text[:place]) and not inner[:1].isspace() and text[behind:].strip():
-                    rules.append(Rule(read_parts(text[:place] + text[behind:]), nodes, True, recovery=missing, guard="tool"))
+                    rules.append(Rule(read_parts(text[:place] + text[behind:]), nodes, True, recovery=missing, guard=guard))
         return rules
+
+    def _list_dropped(self, node: Node) -> list[Rule]:
+        """Return the marks of calls that begin or end none, for those who want them dropped."""
+        name = "mark without a call"
+        begins = [Rule(read_parts(text), (MUTE,), recovery=name) for text in self.opening_marks]
+        kinds = [(self.nodes[TURN, edge.source].kind, self.nodes[TURN, edge.target].kind, edge) for edge in self.graph.turn.edges]
+        inner = {edge.text.strip() for source, target, edge in kinds if {source, target} <= {*SHORT_FIELDS, "arguments"}}
+        closing = _list_ends([close for close in (*self.closes.values(), self.section_close) if close])
+        ends = sorted(text for text in closing | inner if is_marked(text) and not any(text in opener for opener, _ in self.openers))
+        return begins + [Rule(read_parts(text), (node,), recovery=name) for text in ends]
+
+    @cached_property
+    def opening_marks(self) -> list[str]:
+        """The marks that begin calls, and nothing else."""
+        thoughts = tuple(filter(None, (self.reasoning_start.strip(), *self.reasoning_ends)))
+        others = [*self.closes.values(), self.section_close, *thoughts]
+        inner = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS]
+        others += [edge.text for edge in inner if not edge.opens_call]
+        found = {text.strip() for text in self._list_openings() if is_marked(text) and not text.strip().startswith(thoughts)}
+        marks = sorted(mark for mark in found if not any(mark in (text or "") for text in others))
+        return [mark for mark in marks if not any(other != mark and mark.startswith(other) for other in marks)]
+
+    def _list_squeezed(self, edges: Iterable[Edge]) -> list[Rule]:
+        """Return what leads on within a call where the white space between the words of a tag was left out."""
+        texts = [(squeeze(text), self.nodes[TURN, edge.target]) for edge in edges if is_firm(text := write_parts(edge))]
+        return [Rule(read_parts(text), (target,), recovery=SQUEEZED) for text, target in texts if text]
+
+    def _list_separated(self) -> list[Rule]:
+        """Return what begins a call behind another one, with a sign between them that separates."""
+        pairs = [(sign + text.strip(), nodes) for text, nodes in self.openers for sign in ",;"]
+        name = "layout between calls"
+        return [Rule(read_parts(text), nodes, True, recovery=name, guard="fresh", loose=True) for text, nodes in pairs]
 
     def _list_openings(self) -> set[str]:
         """Return the beginnings of what begins calls."""

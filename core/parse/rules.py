@@ -11,12 +11,15 @@ from ..format import Kind, Node, Text
 from .constants import DATA, Constant
 from .units import get_units
 
-Guard = Literal["", "tool", "structure", "ending", "entry", "late", "last", "fresh", "shape", "whole", "header", "thought"]
-"""What must hold for a rule that no render shows: a tool of the request is named (``tool``), structure follows (``structure``),
-structure or the end of the output does (``ending``), nothing visible came before (``fresh``), JSON with the shape of calls follows
-(``shape``), and nothing else (``whole``), the mark that ends a header does (``header``), or reasoning stood in this turn
-(``thought``). Three hold only where the text that they end would not end otherwise: an argument of this tool begins that was not
-given yet (``entry``), structure or the end of the output follows (``late``), or nothing more (``last``)."""
+Guard = Literal[
+    "", "tool", "known", "structure", "ending", "entry", "late", "last", "fresh", "shape", "whole", "header", "thought", "owed"
+]
+"""What must hold for a rule that no render shows: a tool is named that the request has (``known``), or as far as its tools are
+known (``tool``), structure follows (``structure``), structure or the end of the output does (``ending``), nothing visible came
+before (``fresh``), JSON with the shape of calls follows (``shape``), and nothing else (``whole``), the mark that ends a header does
+(``header``), reasoning stood in this turn (``thought``), or of the end of the call before it a part was left out (``owed``). Three
+hold only where the text that they end would not end otherwise: an argument of this tool begins that was not given yet (``entry``),
+structure or the end of the output follows (``late``), or nothing more (``last``)."""
 
 LATE: frozenset[Guard] = frozenset(("entry", "late", "last"))
 

@@ -9,10 +9,12 @@ it would begin to do something else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..delta import Delta
 from ..format import TurnGraph
+from ..recover import Policy, PolicyName, get_policy
 from .constants import is_firm
 from .landing import Landing
 from .stream import StreamParser
@@ -29,7 +31,8 @@ class _Thinker(StreamParser):
     """A parser that stops where reasoning is over."""
 
     def _apply(self, landing: Landing, start: int) -> None:
-        if self.spot.kind in ("start", "reasoning") and landing.spot.kind not in ("reasoning", "end"):
+        called = any(step.kind == "open" for step in landing.steps)  # then the turn may end with it
+        if self.spot.kind in ("start", "reasoning") and (called or landing.spot.kind not in ("reasoning", "end")):
             if self._leaves_blank(landing):
                 self.writer.text("reasoning", self.plan.graph.blank)
             raise _Stop(self._find_rest(start, landing))
@@ -58,13 +61,19 @@ class ReasoningSplitter:
     """
 
     def __init__(
-        self, graph: TurnGraph, tools: Iterable[Mapping[str, Any]] | None = None, prompt: str | None = None
+        self,
+        graph: TurnGraph,
+        tools: Iterable[Mapping[str, Any]] | None = None,
+        prompt: str | None = None,
+        policy: Policy | PolicyName = "lenient",
     ) -> None:
+        chosen = get_policy(policy)
+        self._held: list[str] | None = [] if chosen.unanswered == "content" else None  # reasoning that may be all there is
         self._ended = all(node.kind != "reasoning" for node in graph.turn.nodes)
         self._machine: _Thinker | None = None
         if not self._ended:
             try:
-                self._machine = _Thinker(graph, tools, prompt)
+                self._machine = _Thinker(graph, tools, prompt, policy=replace(chosen, unanswered="reasoning"))
             except _Stop:
                 self._ended = True
 
@@ -90,13 +99,24 @@ class ReasoningSplitter:
 
     def feed(self, text: str) -> tuple[str, str]:
         """Read a piece of the output; return what of it is certainly reasoning, and what belongs to the second stage."""
-        return self._step(text)
+        return self._hold(*self._step(text))
+
+    def _hold(self, thought: str, rest: str) -> tuple[str, str]:
+        """Hold reasoning back as long as nothing else has come, if that is to be content then."""
+        if self._held is None:
+            return thought, rest
+        self._held.append(thought)
+        if not (self._ended and rest.strip()):
+            return "", rest
+        held, self._held = self._held, None
+        return "".join(held), rest
 
     def finish(self) -> tuple[str, str]:
         """Say that the output has ended; return what was held back, as :meth:`feed` does."""
-        found = self._step(None)
+        found = self._hold(*self._step(None))
+        held, self._held = self._held, None
         self._ended = True
-        return found
+        return ("", "".join(held) + found[1]) if held else found
 
     def _step(self, text: str | None) -> tuple[str, str]:
         machine = self._machine

@@ -10,6 +10,7 @@ from ..delta import Delta
 from ..format import TurnGraph
 from ..recover import Habits, Policy, PolicyName, get_policy
 from ..schema import ToolSet
+from .landing import Step
 from .machine import Machine
 from .plan import BEHIND, get_plan
 
@@ -34,10 +35,14 @@ class StreamParser(Machine):
         chosen = get_policy(policy)
         if known_only and chosen.unknown == "call":
             chosen = replace(chosen, unknown="text")
-        plan = get_plan(graph, chosen.recover)
+        plan = get_plan(graph, chosen.recover, chosen.markup == "drop")
         wanted = None if tools is None else ToolSet(dict(tool) for tool in tools if isinstance(tool, Mapping))
         number, rest = (BEHIND, "") if after_reasoning else find_start(graph, prompt)
         self.habits: Habits | None = None
+        self._written: list[str] | None = [] if chosen.cut == "text" else None  # all that came
+        self._sources: dict[int, str] = {}  # what was written of the calls that have no end
+        self._opened = 0  # where the last call began
+        self._ending = False
         if chosen.filters:
             unasked = wanted is not None and not wanted and chosen.unasked == "drop"
             self.habits = Habits(chosen, wanted or None, unasked)
@@ -45,23 +50,45 @@ class StreamParser(Machine):
         super().__init__(plan, wanted, plan.start(number), chosen)
         self.unclosed = self.ended_reasoning = after_reasoning
         if rest:
-            self.feed(rest)  # what a prompt has written of the turn is read, and not emitted
+            self._written = None if self._written is None else [rest]
+            super().feed(rest)  # what a prompt has written of the turn is read, and not emitted
             self.settle()
             self.writer.restart()
             self.mute = len(self.buffer) if self.spot.kind in ("content", "reasoning") else 0
 
     def feed(self, text: str) -> list[Delta]:
         """Read a piece of the output."""
+        if self._written is not None:
+            self._written.append(text)
         deltas = super().feed(text)
-        return deltas if self.habits is None else self.habits.feed(deltas, self.writer.incomplete)
+        return deltas if self.habits is None else self.habits.feed(deltas, self.writer.incomplete, self._sources)
 
     def finish(self) -> list[Delta]:
         """Say that the output has ended."""
         open_before = not self.closed
         deltas = super().finish()
         if self.habits is not None and open_before:
-            return self.habits.feed(deltas, self.writer.incomplete, final=True)
+            cut = self.writer.incomplete.union(self._sources)
+            return self.habits.feed(deltas, cut, self._sources, final=True)
         return deltas
+
+    def _take_step(self, step: Step, start: int) -> None:
+        if step.kind == "open":
+            self._opened = self.gone + start
+        super()._take_step(step, start)
+
+    def _end(self) -> None:
+        self._ending = True
+        super()._end()
+
+    def _close_call(self, complete: bool = True) -> None:
+        call = self.writer.call
+        end = None if self._ending else self.gone + self.at
+        super()._close_call(complete)
+        if self._written is not None and call is not None and call.name is not None:
+            unclosed = self._ending and any((self.plan.closes.get(node.name) or "").strip() for node in self.spot.nodes)
+            if unclosed or call.index in self.writer.incomplete:
+                self._sources[call.index] = "".join(self._written)[self._opened : end]
 
     @property
     def in_reasoning(self) -> bool:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from json.encoder import encode_basestring
 
 from ..format.cut import find_common_start
 from ..recover import Policy
 from ..schema import UNKNOWN, ToolSet
-from .constants import MORE, skip_blank
+from .constants import MORE, is_firm, skip_blank
 from .landing import WAIT, Landing, Step
+from .landmarks import TURN
 from .look import Lookahead
 from .plan import Plan
-from .rules import LATE, Spot
+from .relaxed import AFTER, MUTE
+from .rules import LATE, Rule, Spot
 from .units import convert, escape_json, get_units
 
+INTERRUPTED = Rule(("",), (AFTER,))
 HELD = 1 << 14  # so much of an output may wait for what tells the type of a value
 
 
@@ -32,6 +36,10 @@ class TextReader(Lookahead):
 
     def _apply(self, landing: Landing, start: int) -> None:
         """Go where a rule leads; ``start`` is where the text before it ended."""
+        raise NotImplementedError
+
+    def _note(self, name: str, place: int) -> None:
+        """Take note of a recovery at a place of the buffer."""
         raise NotImplementedError
 
     def _step_text(self, final: bool) -> bool:
@@ -64,6 +72,13 @@ class TextReader(Lookahead):
             if isinstance(landing, Landing):
                 self._leave_text(*(self._find_missing(landing) or (landing, at)))
                 return True
+            if landing is None and self._interrupts(at):
+                self._leave_text(Landing(at, self.plan.spot(TURN, (AFTER,), self.may_call), INTERRUPTED), at)
+                return True
+            if final and spot.kind == "content" and self.policy.markup == "drop" and self._is_half_mark(at):
+                self._emit_text(at)
+                self.at = self.scan = size
+                return False
             half = final and spot.kind == "value" and self._find_landing(spot, at, False) is WAIT
             if half and not self._lands_behind(at):
                 self.scan = at  # half of what ends the value
@@ -80,6 +95,17 @@ class TextReader(Lookahead):
         if behind is WAIT:
             return WAIT
         return None if isinstance(behind, Landing) and not behind.rule.recovery else landing
+
+    def _is_half_mark(self, at: int) -> bool:
+        """Whether the output ends within a mark that begins calls."""
+        rest = self.buffer[at:]
+        return is_firm(rest) and any(mark.startswith(rest) for mark in self.plan.opening_marks)
+
+    def _interrupts(self, at: int) -> bool:
+        """Whether a mark that begins calls ends reasoning here, though no call follows."""
+        if self.spot.kind != "reasoning" or self.policy.interrupts == "call":
+            return False
+        return any(self.buffer.startswith(mark, at) for mark in self.plan.opening_marks)
 
     def _leave_text(self, landing: Landing, at: int) -> None:
         """End the text at a place, and go where a rule leads from there."""
@@ -176,14 +202,24 @@ class TextReader(Lookahead):
             self.writer.text("reasoning", text)
         elif kind == "value":
             self.writer.arguments(escape_json(text))
-        else:
+        elif self.spot.nodes[0] is not MUTE:
             self.writer.text("content", text)
+
+    def _convert(self, end: int) -> str:
+        """Return the JSON of the value that was held, up to a place."""
+        raw = self.buffer[self.at : end]
+        if self.policy.untyped == "text" and not self.wanted.get_types():
+            return encode_basestring(get_units(self.spot.codec).decode(raw))
+        read = convert(raw, self.spot.nodes, self.wanted, self.policy.recover)
+        if self.policy.recover and read[0] in "[{n" and read != convert(raw, self.spot.nodes, self.wanted, False):
+            self._note("value in other notation", self.at)
+        return read
 
     def _end_text(self, end: int) -> None:
         """Emit what is left of a text that ends at a place."""
         self.doubt = -1
         if self.holding:
-            self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.wanted, self.policy.recover))
+            self.writer.arguments(self._convert(end))
             self.at = end
             return
         self._emit_text(end)

@@ -217,10 +217,11 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = T
     for kind in sorted(types, key=lambda kind: kind != "null") or [""]:
         found = encode_basestring(text) if kind == "string" else _convert_typed(raw, nodes, kind)
         if kind == "null" and "string" in types and any(node.type == "null" for node in nodes):
-            # The format has a word for it; JSON's is a text then.
-            found = "null" if match_scalar(nodes, raw, 0, True) == (len(raw), "null") else None
+            # The format has a word for it; to the letter JSON's is a text then.
+            known = match_scalar(nodes, raw, 0, True) == (len(raw), "null") or (lenient and raw.strip() == "null")
+            found = "null" if known else None
         if found is None and lenient and kind in ("array", "object") and raw.lstrip()[:1] in ("[", "{", "("):
-            mended = repair(raw.strip())
+            mended = repair(raw.strip()) or _unescape(raw.strip())
             found = mended if mended and mended[0] == ("[" if kind == "array" else "{") else None
         if found is not None:
             readings.append(found)
@@ -228,6 +229,14 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = T
     if len(readings) == 1 or not types:
         return readings[0]
     return next((found for found in readings if schema.accepts(_load(found))), readings[0])
+
+
+def _unescape(raw: str) -> str | None:
+    """Return the JSON of a list or an object that was escaped as if it stood in a string."""
+    try:
+        return repair(json.loads(f'"{raw}"', strict=False)) if '\\"' in raw else None
+    except ValueError:
+        return None
 
 
 def _convert_typed(raw: str, nodes: tuple[Node, ...], kind: str) -> str | None:

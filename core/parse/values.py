@@ -7,7 +7,7 @@ from json.encoder import encode_basestring
 
 from ..format import Insides, Json, Node, Text
 from ..format.cut import cut_common_start
-from ..recover import Policy, repair
+from ..recover import Policy, read_literal, repair
 from ..schema import UNKNOWN, Schema, ToolSet
 from .constants import MORE, NO, skip_blank
 from .landing import WAIT, Frame, Landing
@@ -16,7 +16,7 @@ from .names import SHORT, SIGNS
 from .plan import Plan
 from .rules import Spot
 from .texts import TextReader
-from .units import Units, convert, get_units, match_scalar, read_word
+from .units import Units, get_units, match_scalar, read_word
 
 
 class ValueReader(TextReader):
@@ -34,10 +34,6 @@ class ValueReader(TextReader):
         self.streaming = False  # whether a value is emitted as a string as it comes
         self.schema = UNKNOWN  # that of the innermost list or object
         self.insides: list[Node] = []  # the lists and objects of which a value is one that has just begun
-
-    def _note(self, name: str, place: int) -> None:
-        """Take note of a recovery at a place of the buffer."""
-        raise NotImplementedError
 
     def _close_call(self, complete: bool = True) -> None:
         """End the call that is open."""
@@ -146,6 +142,9 @@ class ValueReader(TextReader):
         end, literal = match_scalar(nodes, self.buffer, at, final)
         if end == MORE:
             return False
+        if end > at and self.policy.recover and self.buffer[end : end + 1].isdigit():
+            end, literal = read_literal(self.buffer, at) or (end, literal)
+            self._note("value in other notation", at)
         if end <= at and self.policy.recover:
             if sign and sign in "\"'([{":
                 self._note("value in other notation", at)
@@ -156,7 +155,8 @@ class ValueReader(TextReader):
             if end > at:
                 self._note("value in other notation", at)
         if end > at:
-            self.writer.arguments(literal)
+            untyped = self.policy.untyped == "text" and not self.wanted.get_types()
+            self.writer.arguments(encode_basestring(self.buffer[at:end]) if untyped else literal)
             self.at = self.scan = end
             self.behind = True
             return True
@@ -266,8 +266,10 @@ class ValueReader(TextReader):
     def _pass_json(self, end: int) -> None:
         """Hand on JSON up to a place; while it is mended it waits."""
         self.scan = max(end, self.scan)
-        if not self.mending and end > self.at:
-            text = self.buffer[self.at : end]
+        text = self.buffer[self.at : end]
+        if self.lexer and self.lexer.mends and not self.passed and text.strip() == "{":
+            return  # what comes next tells whether it begins a set
+        if not self.mending and text:
             self.writer.arguments(text)
             if self.lexer and self.lexer.mends:
                 self.passed.append(text)
@@ -338,7 +340,7 @@ class ValueReader(TextReader):
         over = not all(text.strip() for text in bare) and not whole
         if self.holding:
             if whole or over:
-                self.writer.arguments(convert(self.buffer[self.at : end], self.spot.nodes, self.wanted, self.policy.recover))
+                self.writer.arguments(self._convert(end))
             return over
         self._emit(get_units(self.spot.codec).decode(self.buffer[self.at : end]))
         if whole or over:

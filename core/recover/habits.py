@@ -2,74 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 
 from partial_json_parser.core.complete import fix
 
 from ..delta import Delta
+from ..schema import ToolSet
+from .fit import fit_arguments
 from .policy import Policy
 
 
 class Habits:
     """Drops, holds and completes deltas as a policy says; nothing is added but the end of JSON that was cut off.
 
-    ``names`` are the request's tools; None where they are not known. If calls are ``unasked`` for, none is handed on.
+    ``tools`` are the request's; None where they are not known. If calls are ``unasked`` for, none is handed on.
     """
 
-    def __init__(self, policy: Policy, names: Container[str] | None, unasked: bool = False) -> None:
+    def __init__(self, policy: Policy, tools: ToolSet | None, unasked: bool = False) -> None:
         self._policy = policy
-        self._names = names
+        self._tools = tools
         self._unasked = unasked
         self._incomplete: Collection[int] = ()
+        self._sources: Mapping[int, str] = {}
         self._numbers: dict[int, int | None] = {}  # the numbers under which calls are handed on, None for those that are not
         self._held: list[Delta] = []  # a call whose end is waited for
+        self._texts: list[Delta] = []  # text of which the end of the output decides
         self._called = False
 
-    def feed(self, deltas: Iterable[Delta], incomplete: Collection[int], final: bool = False) -> list[Delta]:
+    def feed(
+        self, deltas: Iterable[Delta], incomplete: Collection[int], sources: Mapping[int, str], final: bool = False
+    ) -> list[Delta]:
         """Return what of some deltas is handed on.
 
-        ``incomplete`` are the numbers of the calls that have no end, as far as is known; ``final`` tells that no more will come.
+        ``incomplete`` are the numbers of the calls that have no end, as far as is known, and ``sources`` what was written of
+        them; ``final`` tells that no more will come.
         """
-        self._incomplete = incomplete
+        self._incomplete, self._sources = incomplete, sources
         out: list[Delta] = []
         for delta in deltas:
             if delta.index is None:
-                if not (self._called and self._policy.beside == "drop" and delta.kind == "content"):
-                    out += self._settle() if delta.text.strip() else []
-                    out.append(delta)
+                out += self._settle() if delta.text.strip() else []
+                out += self._hold_text(delta)
                 continue
             if self._held and self._held[0].index != delta.index:
                 out += self._settle()
-            self._called = True
-            if self._policy.cut == "keep":
-                out += self._hand_on([delta])
-            else:
+            if self._policy.holds_calls:
                 self._held.append(delta)
-        return out + (self._settle() if final else [])
+            else:
+                out += self._hand_on([delta])
+        return out + (self._end() if final else [])
+
+    def _end(self) -> list[Delta]:
+        out = self._settle()
+        texts, self._texts = self._texts, []
+        if texts and texts[0].kind == "reasoning":
+            return [delta._replace(kind="content") for delta in texts] + out
+        return ([] if self._called else texts) + out
+
+    def _hold_text(self, delta: Delta) -> list[Delta]:
+        """Return a piece of text, and what it decides of the pieces before; nothing where it is dropped or held."""
+        if delta.kind == "reasoning":
+            if self._policy.unanswered == "reasoning":
+                return [delta]
+            self._texts.append(delta)
+            return []
+        out = self._release()
+        if self._policy.beside == "none":
+            self._texts += [] if self._called else [delta]
+            return out
+        return out + ([] if self._called and self._policy.beside == "drop" else [delta])
+
+    def _release(self) -> list[Delta]:
+        """Return reasoning that was held until something else came."""
+        if not self._texts or self._texts[0].kind != "reasoning":
+            return []
+        texts, self._texts = self._texts, []
+        return texts
 
     def _settle(self) -> list[Delta]:
         """Hand on the call that was held."""
         held, self._held = self._held, []
-        if not held or held[0].index not in self._incomplete:
-            return self._hand_on(held)
-        if self._policy.cut == "drop":
+        if not held:
             return []
+        assert held[0].index is not None
         written = "".join(delta.text for delta in held)
-        try:
-            head, tail = fix(written) if written.strip() else ("", "{}")
-        except (ValueError, RecursionError):
-            return self._hand_on(held)  # nothing completes what is no beginning of JSON
-        return self._hand_on([held[0]._replace(text=head + tail)])
+        cut = self._policy.cut if held[0].index in self._incomplete else "keep"
+        if cut == "drop":
+            return []
+        if cut == "text":
+            return self._hold_text(Delta("content", self._sources.get(held[0].index, written)))
+        if cut == "complete":
+            with suppress(ValueError, RecursionError):  # nothing completes what is no beginning of JSON
+                written = "".join(fix(written)) if written.strip() else "{}"
+        if self._tools is not None and held[0].name in self._tools:
+            written = fit_arguments(written, self._tools.get_parameters(held[0].name or ""), self._policy)
+        return self._hand_on([held[0]._replace(text=""), Delta("tool_call", written, held[0].index)])
 
     def _hand_on(self, deltas: list[Delta]) -> list[Delta]:
         out = []
         for delta in deltas:
             assert delta.index is not None
             if delta.index not in self._numbers:
-                known = self._names is None or delta.name in self._names or self._policy.unknown != "drop"
+                known = self._tools is None or delta.name in self._tools or self._policy.unknown != "drop"
                 before = sum(number is not None for number in self._numbers.values())
                 self._numbers[delta.index] = before if known and not self._unasked else None
             number = self._numbers[delta.index]
             if number is not None:
+                out += self._release()
+                self._called = True
                 out.append(delta._replace(index=number))
         return out

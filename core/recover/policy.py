@@ -18,23 +18,41 @@ class Policy:
     The others are habits on which engines differ, each with the value that loses nothing as its default:
 
     * ``cut`` – a call that the output's end or another call cuts off: ``"keep"`` what was streamed and say that it is
-      incomplete, ``"complete"`` its JSON (its arguments then come at once, at its end), or ``"drop"`` it.
+      incomplete, ``"complete"`` its JSON (its arguments then come at once, at its end), ``"drop"`` it, or hand on its ``"text"``.
     * ``unknown`` – a call of a tool that the request does not have: a ``"call"``, its ``"text"``, or ``"drop"`` it.
-    * ``beside`` – text behind the first call: ``"keep"`` or ``"drop"``.
+    * ``beside`` – text in an answer with calls: ``"keep"`` it, ``"drop"`` what stands behind the first call, or keep ``"none"``.
     * ``unasked`` – calls where the request wants none: their ``"text"``, or ``"drop"`` them.
+    * ``markup`` – what begins or ends calls where there is none: ``"text"``, or ``"drop"`` it, and from a beginning on all up
+      to the next call.
+    * ``untyped`` – a value without quotes of which the schema says nothing: what it is as ``"json"``, or ``"text"``.
+    * ``typed`` – a value that the schema refuses: ``"written"``, as the model wrote it, or as the ``"schema"`` accepts it.
+    * ``wrapped`` – arguments within an argument that the tool does not have: ``"keep"`` it, or ``"open"`` it.
+    * ``interrupts`` – what ends reasoning that nothing else ends: a ``"call"``, or already the ``"mark"`` that begins one.
+    * ``unanswered`` – reasoning behind which nothing came: ``"reasoning"``, or handed on as ``"content"``, at its end.
     """
 
     recover: bool = True
     repair: bool = False
-    cut: Literal["keep", "complete", "drop"] = "keep"
+    cut: Literal["keep", "complete", "drop", "text"] = "keep"
     unknown: Literal["call", "text", "drop"] = "call"
-    beside: Literal["keep", "drop"] = "keep"
+    beside: Literal["keep", "drop", "none"] = "keep"
     unasked: Literal["text", "drop"] = "text"
+    markup: Literal["text", "drop"] = "text"
+    untyped: Literal["json", "text"] = "json"
+    typed: Literal["written", "schema"] = "written"
+    wrapped: Literal["keep", "open"] = "keep"
+    interrupts: Literal["call", "mark"] = "call"
+    unanswered: Literal["reasoning", "content"] = "reasoning"
 
     @property
     def filters(self) -> bool:
         """Whether anything is done to what a parser emits."""
-        return (self.cut, self.beside) != ("keep", "keep") or "drop" in (self.unknown, self.unasked)
+        return self.holds_calls or self.beside != "keep" or self.unanswered != "reasoning" or "drop" in (self.unknown, self.unasked)
+
+    @property
+    def holds_calls(self) -> bool:
+        """Whether a call is handed on at once, when it has ended."""
+        return self.cut != "keep" or self.typed != "written" or self.wrapped != "keep"
 
 
 STRICT = Policy(recover=False)

@@ -34,7 +34,9 @@ class FoundCall(NamedTuple):
     id: str | None = None
 
 
-class _Member(NamedTuple):
+class Member(NamedTuple):
+    """A member of an object, or an item of a list: its value, and its JSON as it was written."""
+
     value: Any
     text: str
 
@@ -59,20 +61,20 @@ def read_calls(text: str, tools: ToolSet | None, envelope: Envelope) -> list[Fou
     return found or None
 
 
-def _list_items(text: str) -> list[_Member]:
+def _list_items(text: str) -> list[Member]:
     """Return the items of a list, each with its text. Raises ValueError."""
-    found: list[_Member] = []
+    found: list[Member] = []
     at = _skip(text, 1)
     while not text.startswith("]", at):
         value, end = _DECODER.raw_decode(text, at)
-        found.append(_Member(value, text[at:end]))
+        found.append(Member(value, text[at:end]))
         at = _skip(text, _skip(text, end, ","))
     return found
 
 
-def _list_members(text: str) -> dict[str, _Member]:
+def list_members(text: str) -> dict[str, Member]:
     """Return the members of an object, each with the text of its value. Raises ValueError."""
-    found: dict[str, _Member] = {}
+    found: dict[str, Member] = {}
     at = _skip(text, 1)
     while not text.startswith("}", at):
         key, at = _DECODER.raw_decode(text, at)
@@ -80,7 +82,7 @@ def _list_members(text: str) -> dict[str, _Member]:
         value, end = _DECODER.raw_decode(text, at)
         if not isinstance(key, str) or key in found:
             raise ValueError(key)
-        found[key] = _Member(value, text[at:end])
+        found[key] = Member(value, text[at:end])
         at = _skip(text, _skip(text, end, ","))
     return found
 
@@ -95,7 +97,7 @@ def _skip(text: str, at: int, sign: str = "") -> int:
 def _read_call(text: str, value: Any, tools: ToolSet | None, envelope: Envelope, depth: int) -> FoundCall:
     if not isinstance(value, dict) or depth > _DEPTH:
         raise _NoCallError
-    members = _list_members(text)
+    members = list_members(text)
     key = _find_name(members, tools, envelope)
     if key is not None:
         return _read_named(members, key, tools, envelope)
@@ -108,7 +110,7 @@ def _read_call(text: str, value: Any, tools: ToolSet | None, envelope: Envelope,
     return _read_call(member.text, member.value, tools, envelope, depth + 1)
 
 
-def _find_name(members: Mapping[str, _Member], tools: ToolSet | None, envelope: Envelope) -> str | None:
+def _find_name(members: Mapping[str, Member], tools: ToolSet | None, envelope: Envelope) -> str | None:
     """Return the key under which the tool is named."""
 
     def names(key: str) -> bool:
@@ -121,7 +123,7 @@ def _find_name(members: Mapping[str, _Member], tools: ToolSet | None, envelope: 
     return found[0] if len(found) == 1 else None
 
 
-def _read_named(members: dict[str, _Member], key: str, tools: ToolSet | None, envelope: Envelope) -> FoundCall:
+def _read_named(members: dict[str, Member], key: str, tools: ToolSet | None, envelope: Envelope) -> FoundCall:
     name = members[key].value
     ident = members[envelope.id].value if envelope.id in members else None
     rest = {other: member for other, member in members.items() if other != key}
@@ -132,7 +134,7 @@ def _read_named(members: dict[str, _Member], key: str, tools: ToolSet | None, en
     return FoundCall(name, arguments, ident if isinstance(ident, str) and ident else None)
 
 
-def _find_arguments(rest: dict[str, _Member], name: str, tools: ToolSet | None) -> str | None:
+def _find_arguments(rest: dict[str, Member], name: str, tools: ToolSet | None) -> str | None:
     """Return the arguments among the members beside the name: one of them, all of them, or none where nothing is there."""
     properties = tools.get_parameters(name).list_properties() if tools is not None else frozenset()
     if rest and properties.issuperset(rest):
@@ -149,7 +151,7 @@ def _find_arguments(rest: dict[str, _Member], name: str, tools: ToolSet | None) 
     return written
 
 
-def _read_object(member: _Member) -> str | None:
+def _read_object(member: Member) -> str | None:
     """Return the JSON of a member that is an object, a text that holds one, or nothing."""
     if isinstance(member.value, dict):
         return member.text

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import AutoparserError
-from ..recover import REPAIR, Policy, get_policy
+from ..recover import REPAIR, Policy, PolicyName, get_policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,14 +28,22 @@ def check_policy() -> Policy:
 
 
 def make_parser(
-    format: ChatFormat, tools: Iterable[Mapping[str, Any]] | None, prompt: str | None = None, **options: Any
+    format: ChatFormat,
+    tools: Iterable[Mapping[str, Any]] | None,
+    prompt: str | None = None,
+    *,
+    asked: Any = None,
+    **options: Any,
 ) -> StreamParser:
-    """Make a format's parser with the server's policy; the arguments are those of :meth:`ChatFormat.parser`.
+    """Make a format's parser with the policy that a request has ``asked`` for by its name, else with the server's.
 
-    A name that no policy has is refused when a server starts (:func:`check_policy`), and counts as none here.
+    The other arguments are those of :meth:`ChatFormat.parser`. A name that no policy has is refused when a server starts
+    (:func:`check_policy`), and counts as none here.
     """
     try:
-        policy = check_policy()
+        policy = get_policy(cast("PolicyName", asked)) if isinstance(asked, str) else check_policy()
+    except ValueError:
+        return make_parser(format, tools, prompt, **options)
     except AutoparserError:
         policy = REPAIR
     return format.parser(tools, prompt, policy=policy, **options)
