@@ -107,6 +107,50 @@ def test_hidden_reasoning_is_never_called_proven() -> None:
     assert any("reasoning" in note for note in verdict.notes)
 
 
+CUT = "m.content.split('[/mull]')[-1]"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{{ CUT }}",
+        "{{ CUT if not loop.last and messages[loop.index0 + 1:] | selectattr('role', 'equalto', 'assistant') | list else m.content }}",
+        "{{ '[mull][/mull]' + m.content.split('[/mull]', 1)[1] if mulling else m.content }}",
+        "{{ m.content.split('[mull]')[0] + CUT if '[/mull]' in m.content else m.content }}",
+        "{{ '' if mulling is undefined or mulling else '[mull][/mull]' }}{{ m.content }}",
+    ],
+    ids=["in all turns", "in earlier turns", "under a switch that wants it", "between two marks", "nothing but an empty block"],
+)
+def test_reasoning_that_no_turn_prints_is_read_and_not_proven(content: str) -> None:
+    opened = "{%- if mulling is defined and not mulling -%}[mull][/mull]{%- endif -%}" if content.endswith("{{ m.content }}") else ""
+    source = write("", JSON_CALLS, opened).replace("{{ m.content or '' }}", content.replace("CUT", CUT))
+    derivation, oracle = analyse(source)
+    reads = make_reads(derivation.graph)
+    verdict = prove(derivation, oracle, reads)
+    assert dict(verdict.parts) == {"reasoning": "not established", "content": "proven", "tools": "proven"}
+    message = reads["whole"]("[mull]Hm.[/mull]Hello.", None, "<|assistant|>")
+    assert (message["reasoning_content"], message["content"]) == ("Hm.", "Hello.")
+
+
+def test_a_text_that_stands_in_another_field_is_not_shown_as_reasoning() -> None:
+    """Cases share no word between their fields, so what is found is the field itself."""
+    derivation, _ = analyse(write("", JSON_CALLS))
+    for case in draw_cases("proof", derivation.shape, derivation.calling, derivation.settings):
+        texts = [text for text in (case.question.reasoning, case.question.content) if text]
+        others = [*texts, *(call.arguments for call in case.question.calls)]
+        assert not any(text.strip(".") in other for text in texts for other in others if other != text)
+        assert len(set(texts)) == len(texts)
+
+
+def test_why_no_call_is_known_is_told() -> None:
+    calls = "{%- if m.tool_calls -%}{%- set _ = messages.append(1) -%}{%- endif -%}"
+    verdict = check("{{- tools | tojson -}}" + write("", calls))
+    assert verdict.of("tools") == "not established"
+    assert any("refuses all turns with calls" in note and "'append'" in note for note in verdict.notes)
+    verdict = check("{{- tools | tojson -}}" + write())
+    assert "tools are shown to the model, and no call is ever printed" in verdict.notes
+
+
 def test_cases_share_no_word_with_questions() -> None:
     derivation, _ = analyse(write(REASONING, JSON_CALLS))
     cases = list(draw_cases("any", derivation.shape, derivation.calling, derivation.settings))

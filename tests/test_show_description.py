@@ -125,20 +125,24 @@ def test_headline_names_what_is_not_proven(parts: dict[str, str], passed: int, h
 
 
 @pytest.mark.parametrize(
-    ("status", "format", "reason"),
+    ("notes", "example", "reason"),
     [
-        ("not established", FORMAT, "a turn that the template renders is read otherwise"),
-        (FROM_INSTRUCTIONS, FORMAT, "its instructions to the model show how one is written"),
-        ("not established", ChatFormat(), "the template takes tools, but prints no call"),
+        ((), Counterexample("tools", "", "", "{}", "{}"), "a turn that the template renders is read otherwise"),
+        (("no call is ever printed",), None, "no call is ever printed"),
+        ((), None, "not all of its turns could be rendered and read back"),
     ],
 )
-def test_what_is_not_proven_has_a_reason_and_a_next_step(status: str, format: ChatFormat, reason: str) -> None:
-    example = Counterexample("tools", "", "", "{}", "{}")
-    shown = dataclasses.replace(format, verdict=Verdict((("tools", status),), 3, 1, example))
+def test_what_is_not_proven_has_a_reason_and_a_next_step(
+    notes: tuple[str, ...], example: Counterexample | None, reason: str
+) -> None:
+    """A reason that is a note is not told once more as a note."""
+    verdict = Verdict((("tools", "not established"),), 3, 1, example, notes=(*notes, "and more"))
+    shown = dataclasses.replace(FORMAT, verdict=verdict)
     lines = words(str(shown))
-    assert lines[1].startswith(f"tools {status}: ")
+    assert lines[1].startswith("tools not established: ")
     assert reason in lines[1]
     assert "tool calls may arrive as content; next step: " in lines[2]
+    assert [line for line in lines if line.startswith("note: ")] == ["note: and more"]
     (warning,) = say_doubts(shown)
     assert reason in warning
     assert "Next step: " in warning

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from ..ask.oracle import Oracle
 from ..ask.pieces import Field, list_tokens
-from ..ask.question import Question
+from ..ask.question import Question, Switches
+from ..ask.switches import list_settings
 from ..ask.words import make_word
 from .draft import TURN, Draft
 
@@ -47,12 +48,8 @@ def find_hidden(oracle: Oracle, prompts: Sequence[str], headers: Sequence[str]) 
 
 def _list_beyond(prompts: Sequence[str], headers: Sequence[str]) -> list[str]:
     """Return what prompts have beyond the headers that the history shows."""
-    found: dict[str, None] = {}
-    for prompt in prompts:
-        header = max((each for each in headers if prompt.startswith(each)), key=len, default=None)
-        if header is not None and prompt[len(header) :].strip():
-            found[prompt[len(header) :]] = None
-    return list(found)
+    rests = (prompt[len(header) :] for prompt in prompts for header in headers if prompt.startswith(header))
+    return list(dict.fromkeys(rest for rest in rests if rest.strip()))
 
 
 def _find_closed(beyond: Sequence[str]) -> Hidden | None:
@@ -72,18 +69,23 @@ def _find_closed(beyond: Sequence[str]) -> Hidden | None:
 
 def _find_cut(oracle: Oracle) -> str:
     """Return the shortest text of the template's that makes it drop the content before it from a turn."""
-    constants = [text for text in oracle.renderer.constants if _may_be_marker(text)]
-    if not constants or not _drops(oracle, "".join(sorted(constants))):
-        return ""
-    found = (text for text in sorted(constants, key=lambda text: (len(text), text)) if _drops(oracle, text))
-    return next(found, "").strip()
+    constants = sorted(filter(_may_be_marker, oracle.renderer.constants), key=lambda text: (len(text), text))
+    together = "".join(constants)
+    for switches in [(), *list_settings(oracle.renderer)] if constants else ():
+        if not any(_drops(oracle, lead, together, switches, all_of_it=True) for lead in ("", together)):
+            continue
+        for text in constants:
+            if any(_drops(oracle, lead, text, switches) for lead in ("", _find_mirror(text.strip(), oracle))):
+                return text.strip()
+    return ""
 
 
-def _drops(oracle: Oracle, text: str) -> bool:
+def _drops(oracle: Oracle, lead: str, text: str, switches: Switches, all_of_it: bool = False) -> bool:
+    """Whether a template leaves out what stands between two texts, if only in the earlier of two turns; where it may leave
+    out ``all_of_it``, what follows too."""
     before, behind = make_word("r"), make_word("c")
-    question = Question(content=f"{before}{text}{behind}", follow="user")
-    rendered = oracle.render(question)
-    return rendered is not None and before not in rendered and behind in rendered
+    rendered = oracle.render(Question(content=f"{lead}{before}{text}{behind}", switches=switches, follow="again"))
+    return rendered is not None and rendered.count(before) < 2 and (all_of_it or rendered.count(behind) == 2)
 
 
 def _may_be_marker(text: str) -> bool:

@@ -12,7 +12,7 @@ from ..format import ChatFormat, Choice, Conversation, Edge, Insides, Json, Node
 from ..format.conversation import ID, NAME
 from ..format.view import Marker, State, kind_of, walk_call
 from .spans import Line, Span, make_visible, measure, show_text
-from .verdict import lay_out_counterexample, lay_out_doubts, rate, rate_status, summarise
+from .verdict import lay_out_counterexample, lay_out_doubts, list_notes, rate, rate_status, summarise
 
 _WIDEST_LABEL = 32
 _WIDEST_VALUE = 56
@@ -43,7 +43,7 @@ def lay_out(format: ChatFormat) -> Iterator[Line]:
     verdict = format.verdict
     yield Line.of(("title", "Chat format: "), (rate(verdict), summarise(verdict)))
     yield from lay_out_doubts(format)
-    for note in verdict.notes:
+    for note in list_notes(format):
         yield Line.of(("text", "  "), ("note", "note: " + make_visible(note)))
     sections = list_sections(format)
     widest = max(len(row.label) for rows in sections.values() for row in rows)

@@ -21,7 +21,7 @@ from markupsafe import Markup
 from ..ask.renderer import Renderer
 from ..converse.roundtrip import RoundTrip
 from ..describe.spans import make_visible, say_words
-from ..describe.verdict import lay_out_counterexample, list_doubts, rate, rate_status, summarise
+from ..describe.verdict import lay_out_counterexample, list_doubts, list_notes, rate, rate_status, summarise
 from ..describe.words import list_sections
 from ..errors import TemplateError
 from ..format import ChatFormat
@@ -103,7 +103,7 @@ def _list_words(name: str, format: ChatFormat, notes: Sequence[str]) -> dict[str
         "doubts": [
             doubt._replace(reason=make_visible(doubt.reason), step=make_visible(doubt.step)) for doubt in list_doubts(format)
         ],
-        "notes": [make_visible(note) for note in (*verdict.notes, *notes)],
+        "notes": [make_visible(note) for note in (*list_notes(format), *notes)],
         "counterexample": [line.spans for line in example],
         "sections": {title: [(row.label, row.value, row.note) for row in rows] for title, rows in sections.items()},
     }
