@@ -25,20 +25,23 @@ _COSTS = {
     "tools": "tool calls may arrive as content",
 }
 _WORDS = {"tools": "call"}
-_TEACH = (
+NEXT_STEP = (
     "give one or two raw outputs of the model, with the messages they mean, as examples "
     "(--examples FILE; for servers the variable CHAT_AUTOPARSER_EXAMPLES)"
 )
+"""What to do about any part that is not proven."""
 
 
 class Doubt(NamedTuple):
-    """A part that is not proven: its status, why, what that means for a client, and what to do next."""
+    """A part that is not proven: its status, why, and what that means for a client."""
 
     part: str
     status: str
     reason: str
     cost: str
-    step: str
+
+    def __str__(self) -> str:
+        return make_visible(f"{self.part} {self.status}: {self.reason}; {self.cost}")
 
 
 def rate_status(status: str) -> str:
@@ -65,10 +68,10 @@ def summarise(verdict: Verdict) -> str:
 
 def list_doubts(format: ChatFormat) -> list[Doubt]:
     """Return what is not proven, part by part."""
-    doubts = ((part, status) for part, status in format.verdict.parts if rate_status(status) in ("fair", "bad"))
     return [
-        Doubt(part, status, _find_reason(format.verdict, part), _COSTS.get(part, "it may be read wrongly"), _TEACH)
-        for part, status in doubts
+        Doubt(part, status, _find_reason(format.verdict, part), _COSTS.get(part, "it may be read wrongly"))
+        for part, status in format.verdict.parts
+        if rate_status(status) in ("fair", "bad")
     ]
 
 
@@ -88,14 +91,11 @@ def _find_reason(verdict: Verdict, part: str) -> str:
 
 
 def lay_out_doubts(format: ChatFormat) -> Iterator[Line]:
-    """Return lines that tell why parts are not proven, and the next step for each."""
-    for doubt in list_doubts(format):
-        yield Line.of(
-            ("text", "  "),
-            (rate_status(doubt.status), f"{doubt.part} {doubt.status}: "),
-            ("text", make_visible(doubt.reason)),
-        )
-        yield Line.of(("text", "    "), ("note", f"{doubt.cost}; next step: {make_visible(doubt.step)}"))
+    """Return lines that tell why parts are not proven, and the next step."""
+    doubts = list_doubts(format)
+    yield from (Line.of(("text", "  "), (rate_status(doubt.status), str(doubt))) for doubt in doubts)
+    if doubts:
+        yield Line.of(("text", "  "), ("note", f"next step: {NEXT_STEP}"))
 
 
 def lay_out_counterexample(example: Counterexample) -> Iterator[Line]:
