@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from demo import indent, print_title
-from serving import ENVIRONMENT, STAND_INS, Server
+from serving import ENVIRONMENT, STAND_INS, Server, ServerError
 
 from chat_autoparser.describe.spans import Line, make_visible
 from chat_autoparser.show.display import Display
@@ -68,9 +68,12 @@ def show_reply(display: Display, server: Server, request: Request) -> dict[str, 
     client: Any = openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0, timeout=300)
     message: dict[str, Any] = {"reasoning_content": None, "content": None, "tool_calls": [], "finish": None}
     start = time.monotonic()
-    for kind, style, piece in _stream(client, request, message):
-        spans = ("note", f"{(time.monotonic() - start) * 1000:6.0f} ms  "), ("label", f"{kind:<11}")
-        display.print(indent(Line.of(*spans, (style, make_visible(piece, layout=True)))))
+    try:
+        for kind, style, piece in _stream(client, request, message):
+            spans = ("note", f"{(time.monotonic() - start) * 1000:6.0f} ms  "), ("label", f"{kind:<11}")
+            display.print(indent(Line.of(*spans, (style, make_visible(piece, layout=True)))))
+    except openai.OpenAIError as error:
+        raise ServerError(f"the server refuses the request: {error}") from None
     return message
 
 

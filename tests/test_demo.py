@@ -13,6 +13,7 @@ from demo_server import THOUGHT, choose_turn, make_turn
 from judge import find_fault
 
 import chat_autoparser as ca
+from chat_autoparser.constrain.example import CONTENT
 
 SCRIPT = Path(__file__).resolve().parent.parent / "scripts" / "demo.sh"
 
@@ -48,18 +49,19 @@ def test_a_thought_is_put_where_the_template_prints_none() -> None:
     assert True in shown.case.kwargs.values()
 
 
-def test_a_turn_is_put_together_where_no_answer_continues_a_prompt() -> None:
-    path = find_template("deepseek-ai-DeepSeek-R1-Distill-Qwen-32B@56a144")
+@pytest.mark.parametrize("name", ["deepseek-ai-DeepSeek-R1-Distill-Qwen-32B@56a144", "llama-cpp-deepseek-r1"])
+def test_a_turn_is_put_together_where_no_answer_continues_a_prompt(name: str) -> None:
+    """With calls where the template takes tools. The second one fails with any."""
+    path = find_template(name)
     renderer = ca.load_renderer(path, bos_token="<s>", eos_token="</s>")
     format = ca.analyze(renderer)
     assert choose_turn(load_subject(str(path)), format) is None
-    case = make_turn(renderer, format).case
+    case = make_turn(format).case
     prompt = renderer(case.messages, case.tools, True)
     message = format.parse(case.text, tools=case.tools, prompt=prompt)
-    assert [call["function"]["name"] for call in message["tool_calls"]] == ["get_weather", "find_train"][
-        : len(message["tool_calls"])
-    ]
-    assert message["tool_calls"] or message["content"]
+    called = [call["function"]["name"] for call in message.get("tool_calls", [])]
+    assert called == (["get_weather", "find_train"] if case.tools else [])
+    assert called or message["content"] == CONTENT
 
 
 def test_a_name_is_found_and_a_file_is_itself() -> None:

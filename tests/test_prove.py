@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from corpus import read_template
 from test_derive import JSON_CALLS, REASONING, write
 
 from chat_autoparser.ask.budget import Budget
@@ -130,6 +131,12 @@ def test_reasoning_that_no_turn_prints_is_read_and_not_proven(content: str) -> N
     assert dict(verdict.parts) == {"reasoning": "not established", "content": "proven", "tools": "proven"}
     message = reads["whole"]("[mull]Hm.[/mull]Hello.", None, "<|assistant|>")
     assert (message["reasoning_content"], message["content"]) == ("Hm.", "Hello.")
+
+
+@pytest.mark.parametrize("name", ["tiiuae-Falcon3-7B-Instruct", "swiss-ai-Apertus-8B-Instruct-2509"])
+def test_a_header_opens_no_reasoning(name: str) -> None:
+    """Not even where some turns of the history are printed without any."""
+    assert check(read_template(name)).of("reasoning") == "absent"
 
 
 def test_a_text_that_stands_in_another_field_is_not_shown_as_reasoning() -> None:

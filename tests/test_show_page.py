@@ -104,7 +104,7 @@ def test_page_shows_conversation_format_and_stream(tmp_path: Path) -> None:
     assert roles["assistant: value"] == "role-assistant field-value"
     assert roles["tools: declaration"] == "role-tools field-declaration"
     assert roles["tool: content"] == "role-tool field-content"
-    assert roles["the template"] == "role-none field-marker"
+    assert roles["template: marker"] == "role-template field-marker"
     text = "".join(data for tag, data in reader.texts if tag == "span")
     assert "What will the weather be?" in text
     assert "(:ask get_weather:)" in read_data(page)["text"]

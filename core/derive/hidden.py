@@ -48,8 +48,12 @@ def find_hidden(oracle: Oracle, prompts: Sequence[str], headers: Sequence[str]) 
 
 def _list_beyond(prompts: Sequence[str], headers: Sequence[str]) -> list[str]:
     """Return what prompts have beyond the headers that the history shows."""
-    rests = (prompt[len(header) :] for prompt in prompts for header in headers if prompt.startswith(header))
-    return list(dict.fromkeys(rest for rest in rests if rest.strip()))
+    found: dict[str, None] = {}
+    for prompt in prompts:
+        begun = [header for header in headers if prompt.startswith(header)]
+        begun = [header for header in begun if header.strip()] or begun
+        found.update(dict.fromkeys(rest for header in begun if (rest := prompt[len(header) :]).strip()))
+    return list(found)
 
 
 def _find_closed(beyond: Sequence[str]) -> Hidden | None:
@@ -124,4 +128,4 @@ def add_hidden(draft: Draft, hidden: Hidden) -> None:
                     for space in ("\n\n", "\n", ""):
                         draft.add(TURN, reasoning, end + space + link.text, link.target, link.opens_call)
     draft.hidden = True
-    draft.notes.append(f"reasoning is never printed; its end was taken for one because {hidden.source}")
+    draft.notes.append(f"the template never prints reasoning; what ends it was inferred ({hidden.source})")

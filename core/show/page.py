@@ -33,12 +33,11 @@ _MOST_PIECES = 20_000
 _SYSTEM, _USER, _RESULT = "Be brief.", "What will the weather be?", "Rain on day "
 
 
-class Piece(NamedTuple):
-    """A part of a rendered conversation: whose message and which field it is from, and that in words."""
+class Said(NamedTuple):
+    """A part of a rendered conversation: whose message and which field it is from; ``template`` where it is neither's."""
 
     role: str
     field: str
-    origin: str
     text: str
 
 
@@ -122,7 +121,7 @@ def _list_talk(renderer: Renderer | None, turn: KnownTurn | None) -> dict[str, A
         "added": make_visible(turn.added) if turn else "",
         "turn_kinds": list(dict.fromkeys(kind for kind, _ in pieces)),
         "talk": talk,
-        "roles": list(dict.fromkeys(piece.role for piece in talk if piece.role != "none")),
+        "roles": list(dict.fromkeys(piece.role for piece in talk if piece.role != "template")),
         "no_talk": "There is no template that renders one." if renderer is None else "The template renders none.",
     }
 
@@ -172,7 +171,7 @@ def _merge_trips(trips: Sequence[RoundTrip]) -> Iterator[dict[str, Any]]:
 # The conversation
 
 
-def _make_talk(renderer: Renderer, turn: KnownTurn) -> Iterator[Piece]:
+def _make_talk(renderer: Renderer, turn: KnownTurn) -> Iterator[Said]:
     """Render a conversation with the turn in it, and tell which of its words come from which message."""
     history = [{**message, "content": _say(message["content"], _USER)} for message in turn.messages if message["role"] == "user"]
     results = [
@@ -194,14 +193,14 @@ def _say(content: Any, text: str) -> Any:
     return [{"type": "text", "text": text}] if isinstance(content, list) else text
 
 
-def _cut(text: str, turn: KnownTurn) -> Iterator[Piece]:
+def _cut(text: str, turn: KnownTurn) -> Iterator[Said]:
     words = {_SYSTEM: ("system", "content"), _USER: ("user", "content")}
     words.update({word: ("assistant", kind) for word, kind in turn.words().items()})
     words.update({_RESULT + str(number): ("tool", "content") for number in range(len(turn.calls))})
     at, asked = 0, text.find(_USER)
     answered = text.find(_RESULT) if _RESULT in text else len(text)
     for before, word in cut_words(text, words):
-        yield Piece("none", "marker", "the template", make_visible(before))
+        yield Said("template", "marker", make_visible(before))
         at += len(before)
         role, field = words.get(word, ("", ""))
         if role == "assistant" and at < asked:
@@ -209,4 +208,4 @@ def _cut(text: str, turn: KnownTurn) -> Iterator[Piece]:
         elif role == "assistant" and at > answered:
             role = "tool"
         at += len(word)
-        yield from [Piece(role, field, f"{role}: {field}", make_visible(word))] if word else ()
+        yield from [Said(role, field, make_visible(word))] if word else ()
