@@ -11,6 +11,7 @@ import pytest
 from corpus import read_template
 from test_derive import JSON_CALLS, REASONING, write
 
+from chat_autoparser.analysis import analyze
 from chat_autoparser.ask.budget import Budget
 from chat_autoparser.ask.oracle import Oracle
 from chat_autoparser.ask.renderer import load_renderer
@@ -136,7 +137,8 @@ def test_reasoning_that_no_turn_prints_is_read_and_not_proven(content: str) -> N
 @pytest.mark.parametrize("name", ["tiiuae-Falcon3-7B-Instruct", "swiss-ai-Apertus-8B-Instruct-2509"])
 def test_a_header_opens_no_reasoning(name: str) -> None:
     """Not even where some turns of the history are printed without any."""
-    assert check(read_template(name)).of("reasoning") == "absent"
+    renderer = load_renderer(read_template(name), bos_token="<s>", eos_token="</s>")
+    assert analyze(renderer).verdict.of("reasoning") == "absent"
 
 
 def test_a_text_that_stands_in_another_field_is_not_shown_as_reasoning() -> None:
