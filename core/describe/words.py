@@ -179,16 +179,13 @@ def show_call(format: ChatFormat) -> list[Span]:
 
 def _show_edge(edge: Edge, path: tuple[Edge, ...], end: Marker, format: ChatFormat) -> list[Span]:
     """Return the text behind a field; behind the last one, what closes the call."""
-    text = edge.text
-    if edge is path[-1]:
-        place = text.find(end.written) if end else -1
-        place = (
-            place + len(end.written)
-            if place >= 0
-            else min((p for s in format.stops if (p := text.find(s)) >= 0), default=len(text))
-        )
-        text = text[:place]
-    return show_text(text)
+    if edge is not path[-1]:
+        return show_text(edge.text)
+    closed = edge.text.find(end.written) if end else -1
+    if closed >= 0:
+        return show_text(edge.text[: closed + len(end.written)])
+    stops = [place for stop in format.stops if (place := edge.text.find(stop)) >= 0]
+    return show_text(edge.text[: min(stops, default=len(edge.text))])
 
 
 def _list_values(format: ChatFormat) -> Iterator[Row]:
