@@ -134,6 +134,14 @@ def test_reasoning_that_no_turn_prints_is_read_and_not_proven(content: str) -> N
     assert (message["reasoning_content"], message["content"]) == ("Hm.", "Hello.")
 
 
+def test_an_end_that_the_history_prints_alone_is_not_doubled() -> None:
+    source = write("", JSON_CALLS, "{{ '[mull]' if mulling else '[/mull]' }}").replace("{{ m.content or '' }}", "[/mull]{{ CUT }}")
+    derivation, _ = analyse(source.replace("CUT", CUT))
+    leaving = [edge.text for edge in derivation.graph.turn.edges if edge.source.startswith("reasoning")]
+    assert leaving
+    assert {text.count("[/mull]") for text in leaving} == {1}
+
+
 @pytest.mark.parametrize("name", ["tiiuae-Falcon3-7B-Instruct", "swiss-ai-Apertus-8B-Instruct-2509"])
 def test_a_header_opens_no_reasoning(name: str) -> None:
     """Not even where some turns of the history are printed without any."""

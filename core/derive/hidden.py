@@ -125,7 +125,8 @@ def add_hidden(draft: Draft, hidden: Hidden) -> None:
                 if link.target.kind not in kinds or calls != beside:
                     continue
                 for end in hidden.ends:
-                    for space in ("\n\n", "\n", ""):
-                        draft.add(TURN, reasoning, end + space + link.text, link.target, link.opens_call)
+                    closed = link.text.strip().startswith(end.strip())  # a history without reasoning may print its end alone
+                    for text in (link.text,) if closed else (f"{end}{space}{link.text}" for space in ("\n\n", "\n", "")):
+                        draft.add(TURN, reasoning, text, link.target, link.opens_call)
     draft.hidden = True
     draft.notes.append(f"the template never prints reasoning; what ends it was inferred ({hidden.source})")

@@ -163,7 +163,8 @@ def _merge_trips(trips: Sequence[RoundTrip]) -> Iterator[dict[str, Any]]:
         merged.setdefault((trip.kept, trip.fault, trip.repair), []).append(trip)
     for (kept, fault, repair), alike in merged.items():
         first = min(alike, key=lambda trip: len(trip.earlier) + len(trip.later))
-        texts = {"kept": "unchanged" if kept else f"changed by the {fault}", "earlier": first.earlier, "later": first.later}
+        lost = "white space alone is not read as content" if fault == "white space" else f"changed by the {fault}"
+        texts = {"kept": "unchanged" if kept else lost, "earlier": first.earlier, "later": first.later}
         shown = {label: make_visible(say_words(text)) for label, text in {**texts, "repair": say_switches(repair)}.items()}
         yield {**shown, "kind": "good" if kept else "bad", "turns": [make_visible(name_trip(trip)) for trip in alike]}
 
