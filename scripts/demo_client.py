@@ -57,8 +57,11 @@ def show_server(display: Display, server: Server) -> None:
 
 
 def list_said(log: str) -> list[str]:
-    """Return what a log has of the plugin's: each of its processes may have said it."""
-    return list(dict.fromkeys(_SAID.findall(log)))
+    """Return what a log has of the plugin's. Each process of the server may have said it, and took a time of its own."""
+    said: dict[str, str] = {}
+    for line in _SAID.findall(log):
+        said.setdefault(line.partition(" ms: ")[2] or line, line)
+    return list(said.values())
 
 
 def show_reply(display: Display, server: Server, request: Request) -> dict[str, Any]:

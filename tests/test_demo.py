@@ -87,7 +87,7 @@ LOGS = {
 (APIServer pid=9617) INFO 11-22 01:26:20 [model.py:596] Resolved architecture: Qwen3ForCausalLM
 (APIServer pid=9617) INFO 11-22 01:26:20 [formats.py:120] {DERIVED}
 (APIServer pid=9617) WARNING 11-22 01:26:20 [report.py:29] {DOUBTED}
-(EngineCore pid=9692) INFO 11-22 01:26:30 [formats.py:120] {DERIVED}
+(EngineCore pid=9692) INFO 11-22 01:26:30 [formats.py:120] {DERIVED.replace("40 ms", "95 ms")}
 """,
     "sglang": f"""\
 [2026-11-22 01:29:20] Attention backend not specified.
