@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from string import ascii_lowercase
 from typing import Any
 
 from ..ask.question import Call, Question, Shape, Switches
@@ -77,7 +76,7 @@ class Drawer:
 
     def word(self) -> str:
         """Return a new word."""
-        word = self.choose.choice(_WORDS) + "".join(self.choose.choices(ascii_lowercase, k=2))
+        word = self.choose.choice(_WORDS) + self.choose.choice("aeiou") + self.choose.choice("bcdfgklmnprstvwxz")
         if word in self._drawn:
             return self.word()
         self._drawn.add(word)
