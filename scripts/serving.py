@@ -50,7 +50,7 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
 class ServerError(RuntimeError):
-    """A server that did not come up; the message has the end of its log."""
+    """A server that did not come up (the message has the end of its log), or one that refused a request."""
 
 
 @dataclass(frozen=True)

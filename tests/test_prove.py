@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from corpus import read_template
 from test_derive import JSON_CALLS, REASONING, write
 
+from chat_autoparser.analysis import analyze
 from chat_autoparser.ask.budget import Budget
 from chat_autoparser.ask.oracle import Oracle
 from chat_autoparser.ask.renderer import load_renderer
@@ -105,6 +107,65 @@ def test_hidden_reasoning_is_never_called_proven() -> None:
     assert verdict.of("reasoning") == "not established"
     assert not verdict.proven
     assert any("reasoning" in note for note in verdict.notes)
+
+
+CUT = "m.content.split('[/mull]')[-1]"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{{ CUT }}",
+        "{{ CUT if not loop.last and messages[loop.index0 + 1:] | selectattr('role', 'equalto', 'assistant') | list else m.content }}",
+        "{{ '[mull][/mull]' + m.content.split('[/mull]', 1)[1] if mulling else m.content }}",
+        "{{ m.content.split('[mull]')[0] + CUT if '[/mull]' in m.content else m.content }}",
+        "{{ '' if mulling is undefined or mulling else '[mull][/mull]' }}{{ m.content }}",
+    ],
+    ids=["in all turns", "in earlier turns", "under a switch that wants it", "between two marks", "nothing but an empty block"],
+)
+def test_reasoning_that_no_turn_prints_is_read_and_not_proven(content: str) -> None:
+    opened = "{%- if mulling is defined and not mulling -%}[mull][/mull]{%- endif -%}" if content.endswith("{{ m.content }}") else ""
+    source = write("", JSON_CALLS, opened).replace("{{ m.content or '' }}", content.replace("CUT", CUT))
+    derivation, oracle = analyse(source)
+    reads = make_reads(derivation.graph)
+    verdict = prove(derivation, oracle, reads)
+    assert dict(verdict.parts) == {"reasoning": "not established", "content": "proven", "tools": "proven"}
+    message = reads["whole"]("[mull]Hm.[/mull]Hello.", None, "<|assistant|>")
+    assert (message["reasoning_content"], message["content"]) == ("Hm.", "Hello.")
+
+
+def test_an_end_that_the_history_prints_alone_is_not_doubled() -> None:
+    source = write("", JSON_CALLS, "{{ '[mull]' if mulling else '[/mull]' }}").replace("{{ m.content or '' }}", "[/mull]{{ CUT }}")
+    derivation, _ = analyse(source.replace("CUT", CUT))
+    leaving = [edge.text for edge in derivation.graph.turn.edges if edge.source.startswith("reasoning")]
+    assert leaving
+    assert {text.count("[/mull]") for text in leaving} == {1}
+
+
+@pytest.mark.parametrize("name", ["tiiuae-Falcon3-7B-Instruct", "swiss-ai-Apertus-8B-Instruct-2509"])
+def test_a_header_opens_no_reasoning(name: str) -> None:
+    """Not even where some turns of the history are printed without any."""
+    renderer = load_renderer(read_template(name), bos_token="<s>", eos_token="</s>")
+    assert analyze(renderer).verdict.of("reasoning") == "absent"
+
+
+def test_a_text_that_stands_in_another_field_is_not_shown_as_reasoning() -> None:
+    """Cases share no word between their fields, so what is found is the field itself."""
+    derivation, _ = analyse(write("", JSON_CALLS))
+    for case in draw_cases("proof", derivation.shape, derivation.calling, derivation.settings):
+        texts = [text for text in (case.question.reasoning, case.question.content) if text]
+        others = [*texts, *(call.arguments for call in case.question.calls)]
+        assert not any(text.strip(".") in other for text in texts for other in others if other != text)
+        assert len(set(texts)) == len(texts)
+
+
+def test_why_no_call_is_known_is_told() -> None:
+    calls = "{%- if m.tool_calls -%}{%- set _ = messages.append(1) -%}{%- endif -%}"
+    verdict = check("{{- tools | tojson -}}" + write("", calls))
+    assert verdict.of("tools") == "not established"
+    assert any("refuses all turns with calls" in note and "'append'" in note for note in verdict.notes)
+    verdict = check("{{- tools | tojson -}}" + write())
+    assert "tools are shown to the model, and no call is ever printed" in verdict.notes
 
 
 def test_cases_share_no_word_with_questions() -> None:

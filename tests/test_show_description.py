@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import logging
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,9 @@ from shown import FORMAT, GRAPH, give
 
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
-from chat_autoparser.describe.report import say_doubts, summarise_format
+from chat_autoparser.describe.report import summarise_format, warn_of_doubts
 from chat_autoparser.describe.spans import Line, Span, make_visible, measure, split_lines
-from chat_autoparser.describe.verdict import compare_fields
+from chat_autoparser.describe.verdict import compare_fields, list_doubts
 from chat_autoparser.describe.words import describe
 from chat_autoparser.format import Graph, Start, TurnGraph
 from chat_autoparser.format.chat_format import FROM_INSTRUCTIONS, ChatFormat, Counterexample, Verdict
@@ -87,7 +88,7 @@ def test_log_of_a_server_has_four_lines() -> None:
         "content: plain",
         "tool calls: <all>⏎<do·NAME#ID⏎<KEY='VALUE'>⏎</do></all>",
     ]
-    assert say_doubts(FORMAT) == []
+    assert list_doubts(FORMAT) == []
 
 
 def test_columns_are_aligned_whatever_the_width_of_characters() -> None:
@@ -125,23 +126,29 @@ def test_headline_names_what_is_not_proven(parts: dict[str, str], passed: int, h
 
 
 @pytest.mark.parametrize(
-    ("status", "format", "reason"),
+    ("notes", "example", "reason"),
     [
-        ("not established", FORMAT, "a turn that the template renders is read otherwise"),
-        (FROM_INSTRUCTIONS, FORMAT, "its instructions to the model show how one is written"),
-        ("not established", ChatFormat(), "the template takes tools, but prints no call"),
+        ((), Counterexample("tools", "", "", "{}", "{}"), "a turn that the template renders is read otherwise"),
+        (("no call is ever printed",), None, "no call is ever printed"),
+        ((), None, "not all of its turns could be rendered and read back"),
     ],
 )
-def test_what_is_not_proven_has_a_reason_and_a_next_step(status: str, format: ChatFormat, reason: str) -> None:
-    example = Counterexample("tools", "", "", "{}", "{}")
-    shown = dataclasses.replace(format, verdict=Verdict((("tools", status),), 3, 1, example))
+def test_what_is_not_proven_has_a_reason_and_a_next_step(
+    notes: tuple[str, ...], example: Counterexample | None, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A reason that is a note is not told once more as a note."""
+    verdict = Verdict((("tools", "not established"),), 3, 1, example, notes=(*notes, "and more"))
+    shown = dataclasses.replace(FORMAT, verdict=verdict)
     lines = words(str(shown))
-    assert lines[1].startswith(f"tools {status}: ")
+    assert lines[1].startswith("tools not established: ")
     assert reason in lines[1]
-    assert "tool calls may arrive as content; next step: " in lines[2]
-    (warning,) = say_doubts(shown)
-    assert reason in warning
-    assert "Next step: " in warning
+    assert lines[1].endswith("; tool calls may arrive as content")
+    assert lines[2].startswith("next step: ")
+    assert [line for line in lines if line.startswith("note: ")] == ["note: and more"]
+    with caplog.at_level("WARNING"):
+        warn_of_doubts(shown, "the template", logging.getLogger("any"))
+    assert reason in caplog.text
+    assert "CHAT_AUTOPARSER_EXAMPLES" in caplog.text
 
 
 def test_counterexample_shows_only_what_differs() -> None:
@@ -182,7 +189,7 @@ def test_nothing_in_a_format_acts_on_a_terminal() -> None:
     counterexample = Counterexample("content", hostile, hostile, json.dumps({"content": hostile}), "not JSON" + hostile)
     verdict = Verdict((("content", "not established"),), 1, 0, counterexample, notes=(hostile,))
     format = ChatFormat(graph, verdict=verdict)
-    for text in (describe(format), *summarise_format(format), *say_doubts(format)):
+    for text in (describe(format), *summarise_format(format), *map(str, list_doubts(format))):
         assert not set(text) & set(hostile.replace("[2J", ""))
         text.encode()
     assert r"\x1b[2J\x07\u202e\u200b\r\ud800" in describe(format)

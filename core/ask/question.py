@@ -41,7 +41,8 @@ class Call:
 class Question:
     """An assistant's turn, and what surrounds it.
 
-    ``follow`` is what stands behind it: nothing, the results of its calls, or a later message of the user's. ``tools`` tells
+    ``follow`` is what stands behind it: nothing, the results of its calls, a later message of the user's, or that, the
+    same turn ``again`` and one more of them. ``tools`` tells
     whether tools are offered though it calls none, ``resumed`` whether it answers the result of a tool and not the user.
     """
 
@@ -49,7 +50,7 @@ class Question:
     content: str | None = None
     calls: tuple[Call, ...] = ()
     switches: Switches = ()
-    follow: Literal["", "results", "user"] = ""
+    follow: Literal["", "results", "user", "again"] = ""
     tools: bool = True
     resumed: bool = False
 
@@ -80,8 +81,9 @@ def build_messages(question: Question, shape: Shape) -> list[dict[str, Any]]:
     messages.append(build_turn(question, shape))
     if question.follow == "results" or (question.calls and shape.result):
         messages += _build_results(question.calls, shape)
-    elif question.follow == "user":
-        messages.append({"role": "user", "content": wrap_text(LATER, shape)})
+    elif question.follow:
+        later = {"role": "user", "content": wrap_text(LATER, shape)}
+        messages += [later, build_turn(question, shape), later] if question.follow == "again" else [later]
     return messages
 
 

@@ -53,7 +53,9 @@ def derive(oracle: Oracle) -> Derivation:
             f"Deriving how turns are written: the template renders no plain conversation ({reason}). "
             "Check that it is a chat template."
         )
+    refusals = len(oracle.errors)
     calling = list_call_shapes(oracle)
+    refused = [] if calling else oracle.errors[refusals:]
     find_reasoning_shape(oracle, calling[0] if calling else None, [(), *list_settings(oracle.renderer)])
     settings = find_switches(oracle)
     draft = Draft()
@@ -66,6 +68,10 @@ def derive(oracle: Oracle) -> Derivation:
             learn_resumed_turns(draft, oracle, callers[0], switches)
     learn_starts(draft, oracle, settings)
     instructed = not callers and learn_instructions(draft, oracle)
+    offers_tools = _offers_tools(oracle)
+    if offers_tools and not callers and not instructed:
+        reason = f"the template refuses all turns with calls: {refused[0]}" if refused else "no call is ever printed"
+        draft.notes.append(f"tools are shown to the model, and {reason}")
     draft.stops = find_stops(draft)
     return Derivation(
         finish(draft),
@@ -73,7 +79,7 @@ def derive(oracle: Oracle) -> Derivation:
         tuple(callers),
         tuple(settings),
         hidden=draft.hidden,
-        offers_tools=_offers_tools(oracle),
+        offers_tools=offers_tools,
         from_instructions=instructed,
         renders=oracle.renders,
     )

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from ..ask.oracle import Oracle
 from ..ask.pieces import Field, list_tokens
-from ..ask.question import REASONING_FIELDS, Question
+from ..ask.question import REASONING_FIELDS, Question, Switches
+from ..ask.switches import list_settings
 from ..ask.words import make_word
 from .draft import TURN, Draft
 
@@ -68,9 +69,9 @@ def _list_beyond(prompts: Sequence[str], headers: Sequence[str]) -> list[str]:
     """Return what prompts have beyond the headers that the history shows."""
     found: dict[str, None] = {}
     for prompt in prompts:
-        header = max((each for each in headers if prompt.startswith(each)), key=len, default=None)
-        if header is not None and prompt[len(header) :].strip():
-            found[prompt[len(header) :]] = None
+        begun = [header for header in headers if prompt.startswith(header)]
+        begun = [header for header in begun if header.strip()] or begun
+        found.update(dict.fromkeys(rest for header in begun if (rest := prompt[len(header) :]).strip()))
     return list(found)
 
 
@@ -91,18 +92,23 @@ def _find_closed(beyond: Sequence[str]) -> Hidden | None:
 
 def _find_cut(oracle: Oracle) -> str:
     """Return the shortest text of the template's that makes it drop the content before it from a turn."""
-    constants = [text for text in oracle.renderer.constants if _may_be_marker(text)]
-    if not constants or not _drops(oracle, "".join(sorted(constants))):
-        return ""
-    found = (text for text in sorted(constants, key=lambda text: (len(text), text)) if _drops(oracle, text))
-    return next(found, "").strip()
+    constants = sorted(filter(_may_be_marker, oracle.renderer.constants), key=lambda text: (len(text), text))
+    together = "".join(constants)
+    for switches in [(), *list_settings(oracle.renderer)] if constants else ():
+        if not any(_drops(oracle, lead, together, switches, all_of_it=True) for lead in ("", together)):
+            continue
+        for text in constants:
+            if any(_drops(oracle, lead, text, switches) for lead in ("", _find_mirror(text.strip(), oracle))):
+                return text.strip()
+    return ""
 
 
-def _drops(oracle: Oracle, text: str) -> bool:
+def _drops(oracle: Oracle, lead: str, text: str, switches: Switches, all_of_it: bool = False) -> bool:
+    """Whether a template leaves out what stands between two texts, if only in the earlier of two turns; where it may leave
+    out ``all_of_it``, what follows too."""
     before, behind = make_word("r"), make_word("c")
-    question = Question(content=f"{before}{text}{behind}", follow="user")
-    rendered = oracle.render(question)
-    return rendered is not None and before not in rendered and behind in rendered
+    rendered = oracle.render(Question(content=f"{lead}{before}{text}{behind}", switches=switches, follow="again"))
+    return rendered is not None and rendered.count(before) < 2 and (all_of_it or rendered.count(behind) == 2)
 
 
 def _may_be_marker(text: str) -> bool:
@@ -138,7 +144,8 @@ def add_hidden(draft: Draft, hidden: Hidden) -> None:
                 if link.target.kind not in kinds or calls != beside:
                     continue
                 for end in hidden.ends:
-                    for space in ("\n\n", "\n", ""):
-                        draft.add(TURN, reasoning, end + space + link.text, link.target, link.opens_call)
+                    closed = link.text.strip().startswith(end.strip())  # a history without reasoning may print its end alone
+                    for text in (link.text,) if closed else (f"{end}{space}{link.text}" for space in ("\n\n", "\n", "")):
+                        draft.add(TURN, reasoning, text, link.target, link.opens_call)
     draft.hidden = True
-    draft.notes.append(f"reasoning is never printed; its end was taken for one because {hidden.source}")
+    draft.notes.append(f"the template never prints reasoning; what ends it was inferred ({hidden.source})")

@@ -6,7 +6,7 @@ import logging
 
 from ..format import ChatFormat
 from ..format.view import Marker
-from .spans import make_visible, show_text
+from .spans import show_text
 from .verdict import list_doubts, summarise
 from .words import show_call
 
@@ -24,9 +24,9 @@ def report_format(format: ChatFormat, name: str, seconds: float) -> str:
 
 def warn_of_doubts(format: ChatFormat, name: str, log: logging.Logger) -> None:
     """Warn, in one line, where something could not be established; says what it means and what to do."""
-    doubts = say_doubts(format)
+    doubts = "; ".join(map(str, list_doubts(format))).replace("\n", "\\n")
     if doubts:
-        log.warning("chat-autoparser: %s is not understood in full: %s. %s", name, "; ".join(doubts), _ADVICE)
+        log.warning("chat-autoparser: %s is not understood in full: %s. %s", name, doubts, _ADVICE)
 
 
 def summarise_format(format: ChatFormat) -> list[str]:
@@ -37,14 +37,6 @@ def summarise_format(format: ChatFormat) -> list[str]:
         "reasoning: " + _say_reasoning(format),
         "content: " + ("plain" if content.wrapped == "never" else _say_between(content.start, "…", content.end)),
         "tool calls: " + _say_calls(format),
-    ]
-
-
-def say_doubts(format: ChatFormat) -> list[str]:
-    """Return what could not be established, a line for each part: why, what that means for a client, and what to do."""
-    return [
-        make_visible(f"{doubt.part} {doubt.status}: {doubt.reason}; {doubt.cost}. Next step: {doubt.step}.", layout=False)
-        for doubt in list_doubts(format)
     ]
 
 

@@ -25,20 +25,23 @@ _COSTS = {
     "tools": "tool calls may arrive as content",
 }
 _WORDS = {"tools": "call"}
-_TEACH = (
+NEXT_STEP = (
     "give one or two raw outputs of the model, with the messages they mean, as examples "
     "(--examples FILE; for servers the variable CHAT_AUTOPARSER_EXAMPLES)"
 )
+"""What to do about any part that is not proven."""
 
 
 class Doubt(NamedTuple):
-    """A part that is not proven: its status, why, what that means for a client, and what to do next."""
+    """A part that is not proven: its status, why, and what that means for a client."""
 
     part: str
     status: str
     reason: str
     cost: str
-    step: str
+
+    def __str__(self) -> str:
+        return make_visible(f"{self.part} {self.status}: {self.reason}; {self.cost}")
 
 
 def rate_status(status: str) -> str:
@@ -65,39 +68,34 @@ def summarise(verdict: Verdict) -> str:
 
 def list_doubts(format: ChatFormat) -> list[Doubt]:
     """Return what is not proven, part by part."""
-    found = []
-    for part, status in format.verdict.parts:
-        if rate_status(status) in ("fair", "bad"):
-            reason, step = _explain(format, part, status)
-            found.append(Doubt(part, status, reason, _COSTS.get(part, "it may be read wrongly"), step))
-    return found
+    return [
+        Doubt(part, status, _find_reason(format.verdict, part), _COSTS.get(part, "it may be read wrongly"))
+        for part, status in format.verdict.parts
+        if rate_status(status) in ("fair", "bad")
+    ]
 
 
-def _explain(format: ChatFormat, part: str, status: str) -> tuple[str, str]:
-    """Return why a part is not proven, and what to do next."""
-    verdict = format.verdict
-    if status == FROM_INSTRUCTIONS:
-        return "the template prints no such turn; its instructions to the model show how one is written", _TEACH
-    if part == "tools" and format.tools is None:
-        return "the template takes tools, but prints no call", _TEACH
+def list_notes(format: ChatFormat) -> list[str]:
+    """Return the notes of a verdict that are not told as the reason of a doubt."""
+    told = {doubt.reason for doubt in list_doubts(format)}
+    return [note for note in format.verdict.notes if note not in told]
+
+
+def _find_reason(verdict: Verdict, part: str) -> str:
+    """Return why a part is not proven."""
     example = verdict.counterexample
     if example is not None and example.aspect.startswith(part):
-        return "a turn that the template renders is read otherwise (the counterexample)", "compare the two, and " + _TEACH
+        return "a turn that the template renders is read otherwise, see the counterexample"
     note = next((note for note in verdict.notes if _WORDS.get(part, part) in note), None)
-    if note is not None:
-        return note, _TEACH
-    return "not all of its turns could be rendered and read back", _TEACH
+    return note or "not all of its turns could be rendered and read back"
 
 
 def lay_out_doubts(format: ChatFormat) -> Iterator[Line]:
-    """Return lines that tell why parts are not proven, and the next step for each."""
-    for doubt in list_doubts(format):
-        yield Line.of(
-            ("text", "  "),
-            (rate_status(doubt.status), f"{doubt.part} {doubt.status}: "),
-            ("text", make_visible(doubt.reason)),
-        )
-        yield Line.of(("text", "    "), ("note", f"{doubt.cost}; next step: {make_visible(doubt.step)}"))
+    """Return lines that tell why parts are not proven, and the next step."""
+    doubts = list_doubts(format)
+    yield from (Line.of(("text", "  "), (rate_status(doubt.status), str(doubt))) for doubt in doubts)
+    if doubts:
+        yield Line.of(("text", "  "), ("note", f"next step: {NEXT_STEP}"))
 
 
 def lay_out_counterexample(example: Counterexample) -> Iterator[Line]:

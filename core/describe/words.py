@@ -12,7 +12,7 @@ from ..format import ChatFormat, Choice, Conversation, Edge, Insides, Json, Node
 from ..format.conversation import ID, NAME
 from ..format.view import Marker, State, kind_of, walk_call
 from .spans import Line, Span, make_visible, measure, show_text
-from .verdict import lay_out_counterexample, lay_out_doubts, rate, rate_status, summarise
+from .verdict import lay_out_counterexample, lay_out_doubts, list_notes, rate, rate_status, summarise
 
 _WIDEST_LABEL = 32
 _WIDEST_VALUE = 56
@@ -43,7 +43,7 @@ def lay_out(format: ChatFormat) -> Iterator[Line]:
     verdict = format.verdict
     yield Line.of(("title", "Chat format: "), (rate(verdict), summarise(verdict)))
     yield from lay_out_doubts(format)
-    for note in verdict.notes:
+    for note in list_notes(format):
         yield Line.of(("text", "  "), ("note", "note: " + make_visible(note)))
     sections = list_sections(format)
     widest = max(len(row.label) for rows in sections.values() for row in rows)
@@ -179,16 +179,13 @@ def show_call(format: ChatFormat) -> list[Span]:
 
 def _show_edge(edge: Edge, path: tuple[Edge, ...], end: Marker, format: ChatFormat) -> list[Span]:
     """Return the text behind a field; behind the last one, what closes the call."""
-    text = edge.text
-    if edge is path[-1]:
-        place = text.find(end.written) if end else -1
-        place = (
-            place + len(end.written)
-            if place >= 0
-            else min((p for s in format.stops if (p := text.find(s)) >= 0), default=len(text))
-        )
-        text = text[:place]
-    return show_text(text)
+    if edge is not path[-1]:
+        return show_text(edge.text)
+    closed = edge.text.find(end.written) if end else -1
+    if closed >= 0:
+        return show_text(edge.text[: closed + len(end.written)])
+    stops = [place for stop in format.stops if (place := edge.text.find(stop)) >= 0]
+    return show_text(edge.text[: min(stops, default=len(edge.text))])
 
 
 def _list_values(format: ChatFormat) -> Iterator[Row]:

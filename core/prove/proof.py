@@ -72,7 +72,7 @@ def prove(
         checked=len(results),
         passed=sum(results),
         counterexample=min(tally.failures, key=lambda failure: len(failure.text), default=None),
-        notes=_list_notes(derivation, tally, dict(parts)),
+        notes=_list_notes(derivation, tally),
     )
 
 
@@ -265,7 +265,7 @@ def _judge(part: str, derivation: Derivation, tally: Tally) -> str:
     return "proven"
 
 
-def _list_notes(derivation: Derivation, tally: Tally, parts: Mapping[str, str]) -> tuple[str, ...]:
+def _list_notes(derivation: Derivation, tally: Tally) -> tuple[str, ...]:
     """Say what could not be established, and what to do."""
     notes = list(derivation.graph.notes)
     if tally.exhausted:
@@ -274,8 +274,6 @@ def _list_notes(derivation: Derivation, tally: Tally, parts: Mapping[str, str]) 
         notes.append("a text that holds what ends it cannot be told from its end")
     if tally.alike:
         notes.append("some messages are rendered alike; of those, one that renders to the same text is read")
-    if parts["tools"] == "not established" and not derivation.calling:
-        notes.append("tools are shown to the model, and no call is ever printed: teach the format by example outputs")
     for start in derivation.graph.starts:
         if not start.shown and start.switches:
             setting = ", ".join(f"{name}={value}" for name, value in start.switches)

@@ -184,7 +184,7 @@ def _describe_incomplete(deltas: Iterable[Delta], index: int) -> str:
     except ValueError:
         read = None
     if not read:
-        return f"the tool call to {name} is incomplete, before its arguments"
+        return f"the tool call to {name} is incomplete: not one argument is whole"
     return f"the tool call to {name} is incomplete; of its arguments there is {json.dumps(read, ensure_ascii=False)}"
 
 

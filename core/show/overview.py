@@ -107,6 +107,8 @@ def lay_out_summary(results: list[Result]) -> Line:
         spans += [Span("text", ", ")] if number else []
         spans.append(span)
     spans.append(Span("note", f"; {sum(result.seconds for result in results):.1f} s"))
+    if any(result.format and not result.proven for result in results):
+        spans.append(Span("note", "; inspect says of each why, and what to do"))
     return Line(tuple(spans))
 
 

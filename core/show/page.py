@@ -21,7 +21,7 @@ from markupsafe import Markup
 from ..ask.renderer import Renderer
 from ..converse.roundtrip import RoundTrip
 from ..describe.spans import make_visible, say_words
-from ..describe.verdict import lay_out_counterexample, list_doubts, rate, rate_status, summarise
+from ..describe.verdict import NEXT_STEP, lay_out_counterexample, list_doubts, list_notes, rate, rate_status, summarise
 from ..describe.words import list_sections
 from ..errors import TemplateError
 from ..format import ChatFormat
@@ -33,12 +33,11 @@ _MOST_PIECES = 20_000
 _SYSTEM, _USER, _RESULT = "Be brief.", "What will the weather be?", "Rain on day "
 
 
-class Piece(NamedTuple):
-    """A part of a rendered conversation: whose message and which field it is from, and that in words."""
+class Said(NamedTuple):
+    """A part of a rendered conversation: whose message and which field it is from; ``template`` where it is neither's."""
 
     role: str
     field: str
-    origin: str
     text: str
 
 
@@ -100,10 +99,9 @@ def _list_words(name: str, format: ChatFormat, notes: Sequence[str]) -> dict[str
         "rating": rate(verdict),
         "summary": summarise(verdict),
         "parts": [(part, status, rate_status(status)) for part, status in verdict.parts],
-        "doubts": [
-            doubt._replace(reason=make_visible(doubt.reason), step=make_visible(doubt.step)) for doubt in list_doubts(format)
-        ],
-        "notes": [make_visible(note) for note in (*verdict.notes, *notes)],
+        "doubts": list(map(str, list_doubts(format))),
+        "next_step": NEXT_STEP,
+        "notes": [make_visible(note) for note in (*list_notes(format), *notes)],
         "counterexample": [line.spans for line in example],
         "sections": {title: [(row.label, row.value, row.note) for row in rows] for title, rows in sections.items()},
     }
@@ -123,7 +121,7 @@ def _list_talk(renderer: Renderer | None, turn: KnownTurn | None) -> dict[str, A
         "added": make_visible(turn.added) if turn else "",
         "turn_kinds": list(dict.fromkeys(kind for kind, _ in pieces)),
         "talk": talk,
-        "roles": list(dict.fromkeys(piece.role for piece in talk if piece.role != "none")),
+        "roles": list(dict.fromkeys(piece.role for piece in talk if piece.role != "template")),
         "no_talk": "There is no template that renders one." if renderer is None else "The template renders none.",
     }
 
@@ -165,7 +163,8 @@ def _merge_trips(trips: Sequence[RoundTrip]) -> Iterator[dict[str, Any]]:
         merged.setdefault((trip.kept, trip.fault, trip.repair), []).append(trip)
     for (kept, fault, repair), alike in merged.items():
         first = min(alike, key=lambda trip: len(trip.earlier) + len(trip.later))
-        texts = {"kept": "unchanged" if kept else f"changed by the {fault}", "earlier": first.earlier, "later": first.later}
+        lost = "white space alone is not read as content" if fault == "white space" else f"changed by the {fault}"
+        texts = {"kept": "unchanged" if kept else lost, "earlier": first.earlier, "later": first.later}
         shown = {label: make_visible(say_words(text)) for label, text in {**texts, "repair": say_switches(repair)}.items()}
         yield {**shown, "kind": "good" if kept else "bad", "turns": [make_visible(name_trip(trip)) for trip in alike]}
 
@@ -173,7 +172,7 @@ def _merge_trips(trips: Sequence[RoundTrip]) -> Iterator[dict[str, Any]]:
 # The conversation
 
 
-def _make_talk(renderer: Renderer, turn: KnownTurn) -> Iterator[Piece]:
+def _make_talk(renderer: Renderer, turn: KnownTurn) -> Iterator[Said]:
     """Render a conversation with the turn in it, and tell which of its words come from which message."""
     history = [{**message, "content": _say(message["content"], _USER)} for message in turn.messages if message["role"] == "user"]
     results = [
@@ -195,14 +194,14 @@ def _say(content: Any, text: str) -> Any:
     return [{"type": "text", "text": text}] if isinstance(content, list) else text
 
 
-def _cut(text: str, turn: KnownTurn) -> Iterator[Piece]:
+def _cut(text: str, turn: KnownTurn) -> Iterator[Said]:
     words = {_SYSTEM: ("system", "content"), _USER: ("user", "content")}
     words.update({word: ("assistant", kind) for word, kind in turn.words().items()})
     words.update({_RESULT + str(number): ("tool", "content") for number in range(len(turn.calls))})
     at, asked = 0, text.find(_USER)
     answered = text.find(_RESULT) if _RESULT in text else len(text)
     for before, word in cut_words(text, words):
-        yield Piece("none", "marker", "the template", make_visible(before))
+        yield Said("template", "marker", make_visible(before))
         at += len(before)
         role, field = words.get(word, ("", ""))
         if role == "assistant" and at < asked:
@@ -210,4 +209,4 @@ def _cut(text: str, turn: KnownTurn) -> Iterator[Piece]:
         elif role == "assistant" and at > answered:
             role = "tool"
         at += len(word)
-        yield from [Piece(role, field, f"{role}: {field}", make_visible(word))] if word else ()
+        yield from [Said(role, field, make_visible(word))] if word else ()

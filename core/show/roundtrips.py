@@ -49,7 +49,7 @@ def lay_out_roundtrips(trips: Sequence[RoundTrip]) -> Iterator[Line]:
 def _say_result(best: RoundTrip, forms: Sequence[RoundTrip]) -> Iterator[Span]:
     if not best.kept:
         lost = best.fault == "white space"
-        yield Span("bad", "broken: white space alone is no field" if lost else f"broken by the {best.fault}")
+        yield Span("bad", "broken: white space alone is not read as content" if lost else f"broken by the {best.fault}")
         if best.repair:
             yield Span("fair", f"; {say_switches(best.repair)} repairs it")
     elif best.tokens is False:
