@@ -1,12 +1,13 @@
 """What real models wrote off the script, and what the engines' own tests expect: how much of it we read as was wanted.
 
     python scripts/offscript.py realworld           # outputs that made real servers fail
+    python scripts/offscript.py unseen              # outputs that were made up by people who did not know the code
     python scripts/offscript.py engines             # what the parser tests of vLLM and SGLang feed and expect
     python scripts/offscript.py engines --conventions    # with the switches set as each engine has it
     python scripts/offscript.py realworld --show    # every miss, with what was wanted and what came
 
-The data lies beside the repository: the folder that holds what `corpus.find_peers` names, or `--shared`. Every case is read
-whole and by character; both must agree. Compared are content and reasoning after `strip()`, names exactly, arguments as typed
+The data of the others lies beside the repository: the folder that holds what `corpus.find_peers` names, or `--shared`. Every
+case is read whole and by character; both must agree. Compared are content and reasoning after `strip()`, names exactly, arguments as typed
 JSON with the order of keys. *Text lost* counts cases in which a word that was wanted is nowhere in the message.
 
 A case of the engines' says only whether reasoning is open; the prompt is one of the template's that leaves it so. Where a
@@ -35,6 +36,8 @@ from stray import find_reason, list_options
 import chat_autoparser as ca
 from chat_autoparser.format.view import find_state
 
+UNSEEN = Path(__file__).parent.parent / "tests" / "unseen"
+
 TOKENS = ("<bos>", "<eos>")
 """Special tokens that the engines' tests write into texts: servers drop them by their ids before a parser sees the text."""
 
@@ -44,6 +47,7 @@ def find_cases(kind: str, shared: Path | None) -> list[JsonObject]:
     peers = find_peers()
     folder = shared or (peers.parent if peers else None)
     path = folder / ("realworld" if kind == "realworld" else "peers/engines") / "cases.jsonl" if folder else None
+    path = UNSEEN / "outputs.jsonl" if kind == "unseen" else path
     if path is None or not path.is_file():
         return []
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
@@ -51,7 +55,7 @@ def find_cases(kind: str, shared: Path | None) -> list[JsonObject]:
 
 @cache
 def _read_templates() -> dict[str, str]:
-    return {name: source.text for source in load_corpus() for name in source.names}
+    return {name: source.text for folder in (None, UNSEEN) for source in load_corpus(folder=folder) for name in source.names}
 
 
 @cache
@@ -69,7 +73,7 @@ def _load_renderer(name: str) -> Any:
 
 def find_prompt(case: JsonObject) -> str | None:
     """The prompt behind which a text stands."""
-    if case["kind"] == "realworld":
+    if case["kind"] != "engines":
         messages = case.get("messages") or [{"role": "user", "content": "Hi"}]
         prompt: str = _load_renderer(case["template"])(messages, tools=case["tools"] or None, **case["prompt_kwargs"])
         return prompt + (case.get("prompt_suffix") or "")
@@ -86,7 +90,7 @@ def read_case(case: JsonObject, options: JsonObject) -> Iterator[tuple[str, Json
     """Read a case whole and by character: the name of the way, and the message."""
     fmt, prompt, text = load_format(case["template"]), find_prompt(case), case["text"]
     scope = case.get("scope", "both")
-    tools = case["tools"] if case["kind"] == "realworld" else case["tools"] or None  # the engines' tests often leave them out
+    tools = case["tools"] if case["kind"] != "engines" else case["tools"] or None  # the engines' tests often leave them out
     if case.get("tool_choice") == "none" and "policy" in options:
         tools = []  # the switch says what becomes of calls that are not asked for
     after = scope == "tools" and fmt.reasoning is not None
@@ -218,7 +222,7 @@ def _drop_ids(message: JsonObject) -> JsonObject:
 
 
 def _find_group(case: JsonObject) -> str:
-    if case["kind"] == "realworld":
+    if case["kind"] != "engines":
         return str(case["judgement"])
     result = case["result"]
     kind = result["class"] or "as the format says"
@@ -267,7 +271,7 @@ def _count(label: str, rows: list[JsonObject]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Read what was written off the script.")
-    parser.add_argument("kind", choices=("realworld", "engines"))
+    parser.add_argument("kind", choices=("realworld", "engines", "unseen"))
     parser.add_argument("--shared", type=Path, metavar="FOLDER", help="where the data lies")
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="only cases whose id, template or class contains this")
     parser.add_argument("--policy", default="", help="read with this policy")

@@ -336,7 +336,7 @@ def test_memory_is_bounded(shape: str) -> None:
     """However long a value or a flood of half markers is, little of it is held."""
     form = get_format(shape)
     before = open_calls(shape)
-    for text in list_long_texts(shape, 4000):
+    for text in list_long_texts(shape, 2000):
         parser = form.parser(TOOLS, write_prompt(shape))
         parser.feed(before)
         held = 0

@@ -33,6 +33,7 @@ class Units:
         self.first = frozenset(written[:1] for written in self.written)
         self._numerals = [(numeral, _compile_numeral(numeral)) for numeral in codec.numerals]
         self.first |= {numeral.before[:1] for numeral in codec.numerals}
+        self.signs = re.compile("[" + "".join(map(re.escape, sorted(self.first))) + "]" if self.first else "(?!)")
 
     def read(self, text: str, at: int, final: bool) -> tuple[int, str]:
         """Read one escape at a place; returns the place behind it (or NO, MORE) and what it stands for."""
@@ -47,14 +48,13 @@ class Units:
 
     def decode(self, text: str) -> str:
         """Decode a whole text."""
-        if not self.first or self.first.isdisjoint(text):
-            return text
         out, at = [], 0
-        while at < len(text):
-            end, char = self.read(text, at, True) if text[at] in self.first else (NO, "")
-            out.append(char if end > at else text[at])
-            at = max(end, at + 1)
-        return "".join(out)
+        while found := self.signs.search(text, at):
+            start = found.start()
+            end, char = self.read(text, start, True)
+            out += [text[at:start], char if end > start else text[start]]
+            at = max(end, start + 1)
+        return "".join(out) + text[at:]
 
 
 def _read_numeral(numeral: Numeral, pattern: re.Pattern[str], text: str, at: int, final: bool) -> tuple[int, str]:

@@ -316,8 +316,8 @@ class ValueReader(TextReader):
                     return False
                 end, text = (read, char) if read > self.at else (end, text)
             else:
-                while end < size and buffer[end] not in units.first:
-                    end += 1
+                found = units.signs.search(buffer, end)
+                end = found.start() if found else size
                 text = buffer[self.at : end]
             stop = self.lexer.scan(text, 0)
             self.writer.arguments(text if stop < 0 else text[:stop])
