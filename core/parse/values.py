@@ -75,17 +75,26 @@ class ValueReader(TextReader):
         return wanted or (inner if len(inner) == len(nodes) else [])
 
     def _step_inside(self, final: bool) -> bool:
-        """Enter the object if the list begins as it does, and a key stands at its beginning; else the list."""
+        """Enter the object if the list begins as it does, and a key stands at its beginning; else the list.
+
+        A word that the items of the list begin with is no key, though an object may have it for one.
+        """
         for node in sorted(self.insides, key=lambda node: node.type, reverse=True):
             self.frames.append(self._make_frame(node))
             landing = self._find_best((self.at, skip_blank(self.buffer, self.at)), final, self._get_inside(node))
             self.frames.pop()
             if landing is WAIT:
                 return False
-            if isinstance(landing, Landing) and not SIGNS.search(landing.find("key") or ""):
+            if isinstance(landing, Landing) and not (self._begins_item(node) or SIGNS.search(landing.find("key") or "")):
                 break
         self._enter(node)
         return True
+
+    def _begins_item(self, node: Node) -> bool:
+        """Whether what items of another list begin with, and no value does, stands where the inside of a list or object does."""
+        lists = [self._get_inside(other) for other in self.insides if other is not node and other.type == "array"]
+        words = [rule.constant for inside in lists for rule in inside.rules if any(map(str.isalnum, rule.constant.core))]
+        return any(word.match_exactly(self.buffer, self.at, True) >= 0 for word in words)
 
     def _make_frame(self, node: Node) -> Frame:
         key = self.writer.call.key if self.writer.call else ""
