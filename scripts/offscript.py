@@ -7,8 +7,8 @@
     python scripts/offscript.py realworld --show    # every miss, with what was wanted and what came
 
 The data of the others lies beside the repository: the folder that holds what `corpus.find_peers` names, or `--shared`. Every
-case is read whole and by character; both must agree. Compared are content and reasoning after `strip()`, names exactly, arguments as typed
-JSON with the order of keys. *Text lost* counts cases in which a word that was wanted is nowhere in the message.
+case is read whole and by character; both must agree. Compared are content and reasoning after `strip()`, names exactly, arguments
+as typed JSON with the order of keys. *Text lost* counts cases in which a word that was wanted is nowhere in the message.
 
 A case of the engines' says only whether reasoning is open; the prompt is one of the template's that leaves it so. Where a
 test's parser reads tools alone, ours starts where a stage for reasoning has handed on; where it reads reasoning alone, the rest
