@@ -116,6 +116,18 @@ class Constant:
             return at + len(self.core)
         return match_atoms(self._atoms, text, at, final)
 
+    def match_loosely(self, text: str, at: int, final: bool) -> int:
+        """Match the core behind other white space than the text has before it; a word stays one."""
+        start = skip_blank(text, at) if self.lead or self.firm else at
+        if self.lead and start == at and self.core[0].isalnum():
+            return NO
+        end = self.match_core(text, start, final)
+        if end < 0 or not (self.trail and self.core[-1].isalnum()):
+            return end
+        if end == len(text):
+            return end if final else MORE
+        return NO if text[end].isalnum() else end
+
     def find_rest(self, text: str, at: int) -> str:
         """Return what of its letters is missing where the text ends within it; empty where that cannot be said."""
         for kind, solid in self._atoms if self.firm else (Atom("solid", self.text),):

@@ -229,8 +229,8 @@ class Lookahead:
             follows = self._structure_follows(end, final, rule.guard != "structure")
             if follows is not True:
                 return WAIT if follows is WAIT else None
-        if here.rule.guard in ("tool", "known"):
-            name = here.find("name")
+        if here.rule.guard in ("tool", "known") or rule.guard == "tool":
+            name = self._find_name(here)
             if name is None or (here.rule.guard == "known" if self.tools is None else name not in self.tools):
                 return None
         if kind == "arguments":
@@ -450,8 +450,7 @@ class Lookahead:
                 continue
             end = constant.match_exactly(self.buffer, at, final)
             if end == NO and constant.core:
-                core = skip_blank(self.buffer, at) if constant.lead or constant.firm else at
-                end, trail = constant.match_core(self.buffer, core, final), constant.trail
+                end, trail = constant.match_loosely(self.buffer, at, final), constant.trail
             if end == NO and final and rule.targets == (GAP,) and sign and constant.match_exactly(self.buffer, at, False) == MORE:
                 # The output ends inside of what ends the call.
                 half = half or Landing(len(self.buffer), self.plan.behind(rule, TURN, True), here.rule, steps=here.steps)
@@ -460,7 +459,10 @@ class Lookahead:
             if end < 0:
                 continue
             if rule.kind != "end":
-                landing = self._land(rule, end, trail, final, here.spot.graph, here)
+                found = here
+                if kind == "id" and rule.guard == "tool":  # what stands where the id does is the name
+                    found = here._replace(steps=(*here.steps[:-1], Step("name", text)))
+                landing = self._land(rule, end, trail, final, here.spot.graph, found)
             else:
                 landing = self._try_pop(rule, end, final)
                 if isinstance(landing, Landing):

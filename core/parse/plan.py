@@ -15,7 +15,7 @@ from ..format.cut import find_boundaries
 from .constants import is_firm, is_marked
 from .headers import find_headers
 from .landmarks import FIELDS, SHORT_FIELDS, TURN, is_delimited, is_quoted, read_parts, write_parts
-from .relaxed import AFTER, END, GAP, MUTE, SHAPE, Relaxations
+from .relaxed import AFTER, END, GAP, MUTE, SHAPE, TRAILING, Relaxations
 from .rules import Rule, Spot, sort_rules
 
 BEHIND = -2
@@ -117,7 +117,11 @@ class Plan(Relaxations):
             return self._list_rules_behind(node) + (self._list_dropped(node) if self._drops else [])
         edges = self._edges[graph].get(node.name, ())
         if graph != TURN:
-            return [self._make_rule(graph, edge) for edge in edges]
+            ends = [edge for edge in edges if self.nodes[graph, edge.target].kind == "end"]
+            trailing = self._list_trailing([edge.text for edge in edges if edge not in ends], [edge.text for edge in ends])
+            targets = tuple(self.nodes[graph, edge.target] for edge in ends[:1])
+            rules = [self._make_rule(graph, edge) for edge in edges]
+            return rules + [Rule(read_parts(text), targets, recovery=TRAILING) for text in trailing]
         if node.kind in FIELDS:
             return self._close_call(node, edges, certain)
         ends = [edge for edge in edges if self.nodes[TURN, edge.target].kind == "end"]
@@ -155,6 +159,8 @@ class Plan(Relaxations):
         if close is None:
             return rules + (self._list_skipping_closes(node) if certain else [])
         rules.append(Rule(read_parts(close), (GAP,), closes=True))
+        trailing = self._list_trailing([write_parts(edge) for edge in edges if not self.is_leaving(edge)], [close])
+        rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=TRAILING) for text in trailing if node.kind == "value"]
         rules += self._list_short_closes(node, close, certain) + self._list_bodies(node, close)
         return rules + self._list_value_ends(node)
 
@@ -191,6 +197,8 @@ class Plan(Relaxations):
                             rules.append(replace(rule, recovery="layout between calls", guard="fresh", loose=True))
             if self.section_close.strip():
                 rules.append(Rule(read_parts(self.section_close), (AFTER,)))
+                trailing = [sign + self.section_close for sign in ",;"]
+                rules += [Rule(read_parts(text), (AFTER,), recovery=TRAILING, guard="fresh", loose=True) for text in trailing]
                 rules += self._list_short_sections()
         rules += self._list_loose_openers("") + self._list_separated()
         rules += self._list_shape_rules() + self._list_empty_sections(AFTER)

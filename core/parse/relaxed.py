@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from ..format import Edge, Json, Node, Text
-from ..format.cut import find_boundaries
+from ..format.cut import cut_common_start, find_boundaries
 from .constants import is_firm, is_marked
 from .landmarks import BODY, FIELDS, SHORT_FIELDS, TURN, Landmarks, is_delimited, is_quoted, read_parts, write_parts
 from .rules import Guard, Rule
@@ -24,6 +24,7 @@ SHAPE = Node("behind calls by their shape", "content")
 SQUEEZED = "white space in a mark missing"
 _IN_TAG = re.compile(r"(?<=\w) +(?=\w+=)")
 SHORT_END = "end of a call missing"
+TRAILING = "separator at the end"
 MUTE = Node("behind the beginning of a call that is none", "content")
 
 
@@ -120,17 +121,32 @@ class Relaxations(Landmarks):
         return [Rule((sign,), (target,), recovery="value in other notation") for sign, target in other]
 
     def _list_skips(self, node: Node) -> list[Rule]:
-        """Return what leads from a name over an id to what is behind it or straight to JSON, where what is between was left out."""
+        """Return what leads on where a field was left out, or the mark before JSON: an id behind the name, or one before it."""
         rules: list[Rule] = []
+        missing = "field of a call missing"
+        for edge in self._edges[TURN].get(node.name, ()) if node.kind == "id" else ():
+            for behind in self._edges[TURN].get(edge.target, ()) if self.nodes[TURN, edge.target].kind == "name" else ():
+                if is_marked(write_parts(edge)) and is_marked(write_parts(behind)) and not self.is_leaving(behind):
+                    rules.append(Rule(behind.parts, (self.nodes[TURN, behind.target],), recovery=missing, guard="tool"))
         for edge in self._edges[TURN].get(node.name, ()) if node.kind == "name" else ():
             target, text = self.nodes[TURN, edge.target], write_parts(edge)
             if target.kind == "arguments" and is_marked(text) and not self.envelope.arguments:
-                rules.append(Rule(("",), (target,), recovery="field of a call missing"))
+                rules.append(Rule(("",), (target,), recovery=missing))
             for behind in self._edges[TURN].get(target.name, ()) if target.kind == "id" else ():
-                if is_marked(text) and is_marked(write_parts(behind)) and not self.is_leaving(behind):
-                    field = self.nodes[TURN, behind.target]
-                    rules.append(Rule(behind.parts, (field,), recovery="field of a call missing"))
+                field = self.nodes[TURN, behind.target]
+                if is_marked(write_parts(behind)) and not self.is_leaving(behind):
+                    rules.append(Rule(behind.parts, (field,), recovery=missing, guard="" if is_marked(text) else "tool"))
+                    if field.kind == "arguments" and not self.envelope.arguments:
+                        rules.append(Rule(("",), (field,), recovery=missing, guard="tool"))
         return rules
+
+    @staticmethod
+    def _list_trailing(inner: Iterable[str], ends: Iterable[str]) -> list[str]:
+        """Return the ends of what stands behind a field with the sign before them that separates it from the next one."""
+        texts, ends = list(inner), list(ends)
+        own = len(cut_common_start([*texts, *ends])) if texts and ends else 0
+        signs = {text[own:].lstrip()[:1] for text in texts} & {",", ";"}
+        return [end[:own] + sign + end[own:] for sign in sorted(signs) for end in ends if not end[own:].lstrip().startswith(sign)]
 
     def _list_bodies(self, node: Node, close: str) -> list[Rule]:
         """Return what follows a name where arguments written as fields stand as one JSON object, or a tag closes itself."""

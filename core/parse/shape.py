@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from ..recover import Envelope, FoundCall, read_calls
+from ..recover import Envelope, FoundCall, read_calls, repair
 from ..schema import ToolSet
 from .constants import MORE, NO
 from .landing import Landing
-from .lexer import BROKEN, JsonLexer
+from .lexer import BROKEN, HOLD, ODD, JsonLexer
 from .names import SHORT
 from .rules import Spot
 
@@ -57,13 +57,13 @@ class Shape:
                     return NO
                 self.ahead = self._seen = place - at
                 self._lexer = JsonLexer(careful=True)
-            start = at + self.ahead
-            end = self._lexer.scan(buffer, at + self._seen)
-            self._seen = (size if end < 0 else end) - at
-            if end < 0 and end != BROKEN and not final:
-                hopeless = self.whole and size - start > SHORT and not self.calls and not _names_tool(buffer, start, tools)
-                return NO if hopeless else MORE
-            calls = read_calls(buffer[start:end], tools, envelope) if end >= 0 else None
+            start, end = at + self.ahead, self._scan(buffer, at, final)
+            held = self.whole or self._lexer.mends
+            if end < 0 and not final:
+                return NO if held and size - start > SHORT and not self.calls and not _names_tool(buffer, start, tools) else MORE
+            text = buffer[start:end] if end >= 0 else None
+            text = repair(text) if text and self._lexer.mends else text
+            calls = read_calls(text, tools, envelope) if text else None
             if not calls:
                 return NO
             self.calls += calls
@@ -72,8 +72,22 @@ class Shape:
             if buffer.count("{", start, end) == 1 and all(call.arguments == "{}" for call in calls):
                 return NO  # a name in brackets is no call yet
 
+    def _scan(self, buffer: str, at: int, final: bool) -> int:
+        """Read on to the end of the value; from its beginning in other notation where it turns out to be no JSON."""
+        end = self._lexer.scan(buffer, at + self._seen)
+        if end == BROKEN:
+            self._lexer = JsonLexer(mends=True)
+            end = self._lexer.scan(buffer, at + self.ahead)
+        while end == ODD or (end == HOLD and final):
+            self._seen = self._lexer.skip(buffer) - at
+            if self._lexer.ended:
+                return at + self._seen
+            end = self._lexer.scan(buffer, at + self._seen)
+        self._seen = (end if end >= 0 else self._lexer.place if end == HOLD else len(buffer)) - at
+        return end
+
 
 def _names_tool(buffer: str, at: int, tools: ToolSet | None) -> bool:
     """Whether a tool of the request is named at the beginning of a value."""
     head = buffer[at : at + SHORT]
-    return any(f'"{name}"' in head for name in (tools.tools if tools else ()))
+    return any(f'"{name}"' in head or f"'{name}'" in head for name in (tools.tools if tools else ()))

@@ -14,6 +14,7 @@ from .landing import WAIT, Frame, Landing
 from .lexer import HOLD, ODD, OUT, JsonLexer
 from .names import SHORT, SIGNS
 from .plan import Plan
+from .relaxed import TRAILING
 from .rules import Spot
 from .texts import TextReader
 from .units import Units, get_units, match_scalar, read_word
@@ -260,8 +261,9 @@ class ValueReader(TextReader):
         if self.lexer and self.lexer.state != OUT:
             return None
         found = self._find_landing(self.spot, place, final)
-        if isinstance(found, Landing) and not (found.rule.closes or found.steps or found.spot.kind == "end"):
-            return None
+        if isinstance(found, Landing):
+            ends = found.rule.closes or found.steps or found.spot.kind == "end"
+            return found if ends and found.rule.recovery != TRAILING else None
         return found
 
     def _leave_json(self, landing: Landing) -> None:
