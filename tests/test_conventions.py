@@ -182,12 +182,12 @@ def test_the_rest_of_what_ends_a_call_may_come_late() -> None:
     assert read(TAGGED, f"{text} The end is </act>.")[1].split() == ["And", "so", "on.", "The", "end", "is", "</act>."]
 
 
-def test_null_of_json_is_null_where_that_may_be() -> None:
+def test_null_of_json_is_a_text_where_the_format_has_another_word_for_null() -> None:
     source = TAGGED.replace("v | tojson", "v | string")
-    text = CALL.replace("place", "note").replace("Oslo", "null")
-    assert read_call(source, text) == {"note": None}
-    assert read_call(source, text, "strict") == {"note": "null"}
-    assert read_call(source, text.replace("note", "place")) == {"place": "null"}
+    text = CALL.replace("place", "note")
+    for policy in ("strict", "lenient"):
+        assert read_call(source, text.replace("Oslo", "null"), policy) == {"note": "null"}
+        assert read_call(source, text.replace("Oslo", "None"), policy) == {"note": None}
 
 
 def test_a_list_may_be_escaped_twice() -> None:

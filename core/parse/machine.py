@@ -116,6 +116,8 @@ class Machine(ValueReader):
         if spot.nodes[0] is MUTE:
             return None
         if spot.kind == "content" or spot.kind == "reasoning":
+            if self.fence.run:
+                return None
             self._quick_kind, self._quick_index = spot.kind, None
             return spot.quick.search
         if call is None or not call.sent:

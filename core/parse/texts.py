@@ -9,6 +9,8 @@ from ..format.cut import find_common_start
 from ..recover import Policy
 from ..schema import UNKNOWN, ToolSet
 from .constants import MORE, is_firm, skip_blank
+from .fence import HELD as FENCED
+from .fence import Fence, find_closing
 from .landing import WAIT, Landing, Step
 from .landmarks import TURN
 from .look import Lookahead
@@ -32,6 +34,7 @@ class TextReader(Lookahead):
         self.mute = 0  # where in the buffer the prompt ends, as long as what it has written is held back
         self.holding = False  # whether a value waits for its end to tell its type
         self.doubt = -1  # the first place at which a value may have ended if what ends it never comes
+        self.fence = Fence()
         self.wanted = UNKNOWN  # what the tool's schema says of the value
 
     def _apply(self, landing: Landing, start: int) -> None:
@@ -60,7 +63,11 @@ class TextReader(Lookahead):
                 self.scan = at
                 return False
             landing = None if escape > at else self._find_shown(at, final)
-            if landing is WAIT:
+            quoted = self._find_quote_end(landing, at, final) if isinstance(landing, Landing) else at
+            if quoted > at:
+                self.scan = quoted
+                continue
+            if landing is WAIT or quoted == MORE:
                 self._emit_text(self._find_blank(at))
                 self.scan = at
                 self._await()
@@ -106,6 +113,19 @@ class TextReader(Lookahead):
         if self.spot.kind != "reasoning" or self.policy.interrupts == "call":
             return False
         return any(self.buffer.startswith(mark, at) for mark in self.plan.opening_marks)
+
+    def _find_quote_end(self, landing: Landing, at: int, final: bool) -> int:
+        """Return where the code ends in which a call is an example; the place itself if it is none, or that more is needed."""
+        calls = landing.rule.opens or landing.rule.guard in ("shape", "whole")
+        if not (calls and self.spot.kind == "content" and self.policy.recover):
+            return at
+        if not self.fence.is_open_behind(self.buffer[self.at : at]):
+            return at
+        end = find_closing(self.buffer, at)
+        if end < 0:
+            return MORE if not final and len(self.buffer) - at < FENCED else at
+        follows = self._structure_follows(end, final, True)
+        return MORE if follows is WAIT else at if follows else end
 
     def _leave_text(self, landing: Landing, at: int) -> None:
         """End the text at a place, and go where a rule leads from there."""
@@ -203,6 +223,7 @@ class TextReader(Lookahead):
         elif kind == "value":
             self.writer.arguments(escape_json(text))
         elif self.spot.nodes[0] is not MUTE:
+            self.fence.read(text)
             self.writer.text("content", text)
 
     def _convert(self, end: int) -> str:
