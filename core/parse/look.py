@@ -92,8 +92,8 @@ class Lookahead:
                 rest.append(rule.constant.find_rest(self.buffer, at) if landing is HALF else self._open_short or "")
             elif landing is not None:
                 if not rest:
-                    told = odd is not None and isinstance(landing, Landing) and landing.rule.closes
-                    return odd if told and odd and self._is_new(odd.find("key") or "") else landing
+                    ends = isinstance(landing, Landing) and landing.rule.closes
+                    return odd if odd and ends and self._is_new(odd.find("key") or "") else landing
                 rest.append("")
                 break
         self._rest = rest
