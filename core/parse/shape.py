@@ -12,6 +12,8 @@ from .lexer import BROKEN, HOLD, ODD, JsonLexer
 from .names import SHORT
 from .rules import Spot
 
+_LONGEST_ODD = 4096  # characters that a value in other notation than JSON's may have
+
 _MARK = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>|\[/?[A-Z_]{2,40}\]|```\w*"
 _START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|[\s;,])*")
 """What stands around such calls: tags, fences, and what separates."""
@@ -58,9 +60,10 @@ class Shape:
                 self.ahead = self._seen = place - at
                 self._lexer = JsonLexer(careful=True)
             start, end = at + self.ahead, self._scan(buffer, at, final)
-            held = self.whole or self._lexer.mends
+            odd = self._lexer.mends
             if end < 0 and not final:
-                return NO if held and size - start > SHORT and not self.calls and not _names_tool(buffer, start, tools) else MORE
+                named = bool(self.calls) or size - start <= SHORT or _names_tool(buffer, start, tools)
+                return NO if (odd and size - start > _LONGEST_ODD) or ((odd or self.whole) and not named) else MORE
             text = buffer[start:end] if end >= 0 else None
             text = repair(text) if text and self._lexer.mends else text
             calls = read_calls(text, tools, envelope) if text else None
