@@ -292,7 +292,7 @@ def test_how_long_a_request_s_template_may_take_is_the_environment_s(monkeypatch
     for number, named in enumerate(("", "7.5", " 20 ")):
         monkeypatch.setenv("CHAT_AUTOPARSER_TEMPLATE_SECONDS", named)
         formats.submit(f"{CHATML}{number}").result()
-    assert given == [1.5, 7.5, 20.0]
+    assert given == [3.0, 7.5, 20.0]
     for named in ("long", "0", "-1", "nan", "inf", "61"):
         monkeypatch.setenv("CHAT_AUTOPARSER_TEMPLATE_SECONDS", named)
         with pytest.raises(AutoparserError, match="CHAT_AUTOPARSER_TEMPLATE_SECONDS is"):

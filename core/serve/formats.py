@@ -38,7 +38,7 @@ OWN_BUDGET = Budget(seconds=120, render_seconds=30)
 VARIABLE = "CHAT_AUTOPARSER_TEMPLATE_SECONDS"
 """The environment variable that says how much time on the processor the analysis of a request's template may take."""
 
-SECONDS = 1.5
+SECONDS = 3.0
 """How much that is without it."""
 
 PATIENCE = 4.0
