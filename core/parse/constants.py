@@ -32,6 +32,8 @@ class Atom(NamedTuple):
 
 def skip_blank(text: str, at: int) -> int:
     """Return the place behind the white space at a place."""
+    if not text[at : at + 1].isspace():
+        return at
     found = _BLANK.match(text, at)
     return found.end() if found else at
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 
 from ..format import Insides, Json, Node, Text
 from ..recover import Policy
@@ -65,6 +64,7 @@ class Lookahead:
         self.ended_reasoning = False
         self.owed = False  # whether a part of what ends a call was left out, and may still come
         self.tries = TRIES
+        self.followed: dict[tuple[object, ...], object] = {}  # what was found to follow a place, as long as nothing is taken
         self._guards = 0  # recoveries that wait for what is being looked at now
         self._rest: list[str | Spot] = []  # what the rules wait for that were tried last: a text, or the end of a short field
         self._open_short: Spot | None = None
@@ -219,8 +219,7 @@ class Lookahead:
             return None
         spot = self.plan.behind(rule, graph, self.may_call)
         first = found.rule if found else rule
-        if rule.recovery and not first.recovery:
-            first = replace(first, recovery=rule.recovery)
+        first = first.name_recovery(rule.recovery) if rule.recovery else first
         here = Landing(end, spot, first, trail, steps)
         kind = rule.kind
         if kind in ("name", "id", "key"):
@@ -291,9 +290,17 @@ class Lookahead:
             return ending if final else WAIT
         if self._guards >= GUARDS:
             return False
-        self._guards += 1
+        key = at, final, self._guards, len(self.frames), self.at
+        if key not in self.followed:
+            self._guards += 1
+            self.followed[key] = self._begins_structure(at, final)
+            self._guards -= 1
+        return self.followed[key]
+
+    def _begins_structure(self, at: int, final: bool) -> object:
+        """Whether a call or the end of the turn begins at a place, or more may be needed to tell."""
         landing = self._find_landing(self.plan.spot(TURN, (GAP,), self.may_call), at, final)
-        self._guards -= 1
+        self._open_short = None  # what ends the field there decides nothing here
         if not isinstance(landing, Landing):
             return landing is WAIT and WAIT
         if landing.spot.kind == "end":  # half of it may as well be the beginning of something else
@@ -314,7 +321,7 @@ class Lookahead:
             return None
         landing = self._find_landing(here.spot, at, final) if self.policy.recover else None
         if isinstance(landing, Landing) and landing.rule.closes:
-            return landing._replace(steps=here.steps + landing.steps, rule=replace(here.rule, recovery="no arguments"))
+            return landing._replace(steps=here.steps + landing.steps, rule=here.rule.name_recovery("no arguments"))
         return WAIT if landing is WAIT else None
 
     def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | object | None:
@@ -369,7 +376,7 @@ class Lookahead:
         begin, end = find_quoted(self.buffer, start, self.plan.quote, final)
         if end < 0:
             return WAIT if end == MORE else None
-        here = here._replace(rule=replace(here.rule, recovery=here.rule.recovery or "key in quotes"))
+        here = here._replace(rule=here.rule.name_recovery("key in quotes"))
         return self._leave_short(here, "key", self.buffer[begin:end], end + len(self.plan.quote), final)
 
     def _land_again(self, here: Landing, node: Node, kind: str, final: bool) -> Landing | object | None:

@@ -186,6 +186,7 @@ class Machine(ValueReader):
 
     def _step(self, final: bool) -> bool:
         """Go on as far as one decision leads; returns whether there may be another one."""
+        self.followed.clear()
         if self.shape is not None:
             return self._step_shape(final)
         if self.trail and not self._take_trail(final):

@@ -28,9 +28,9 @@ TRAILING = "separator at the end"
 MUTE = Node("behind the beginning of a call that is none", "content")
 
 
-def _list_ends(texts: Iterable[str]) -> set[str]:
-    """Return the ends of texts, cut where they may be cut; also the whole."""
-    return {text[place:].strip() for text in texts for place in find_boundaries(text)}
+def _is_even(text: str) -> bool:
+    """Whether no bracket of data and no quote is open in a text, nor closed that was opened before it."""
+    return all(text.count(opens) == text.count(closes) for opens, closes in ("[]", "{}", "()")) and text.count('"') % 2 == 0
 
 
 def squeeze(text: str) -> str:
@@ -185,17 +185,16 @@ class Relaxations(Landmarks):
 
     def _list_close_ends(self, guard: Guard) -> list[Rule]:
         """Return the ends of what closes a call, for calls that have closed their brackets themselves, or closed them twice."""
-        closes = {close for close in self.closes.values() if close} | {self.section_close}
         name = "end of a call doubled" if guard == "fresh" else SHORT_END
-        firm = [t for t in sorted(_list_ends(closes)) if is_firm(t) and not any(t in text for text, _ in self.openers)]
+        firm = [t for t in sorted(self._closings) if is_firm(t) and not any(t in text for text, _ in self.openers)]
         return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in firm]
 
     def _list_empty_sections(self, target: Node) -> list[Rule]:
         """Return what opens calls with what closes them behind it, and nothing between."""
-        closing = _list_ends([close.strip() for close in (*self.closes.values(), self.section_close) if close])
-        opening = {text.strip() for text in self._list_openings()}
+        closing = {text for text in self._closings if _is_even(text)}
+        opening = {start for text in self._list_openings() if _is_even(start := text.strip().rstrip(" [{("))}
         pairs = [(start, end) for start in sorted(opening) for end in sorted(closing) if is_marked(start) and is_marked(end)]
-        texts = {f"{start.rstrip(' [{(')}{inner}{end}" for start, end in pairs for inner in ("", "[]") if end[0] not in "]})"}
+        texts = {f"{start}{inner}{end}" for start, end in pairs for inner in ("", "[]") if end[0] not in "]})"}
         guards: tuple[Guard, Guard] = ("fresh", "ending")
         firm = [read_parts(text) for text in sorted(texts)[:64]]
         return [Rule(parts, (target,), recovery="no call between marks", guard=guard) for parts in firm for guard in guards]
@@ -234,9 +233,15 @@ class Relaxations(Landmarks):
         begins = [Rule(read_parts(text), (MUTE,), recovery=name) for text in self.opening_marks]
         kinds = [(self.nodes[TURN, edge.source].kind, self.nodes[TURN, edge.target].kind, edge) for edge in self.graph.turn.edges]
         inner = {edge.text.strip() for source, target, edge in kinds if {source, target} <= {*SHORT_FIELDS, "arguments"}}
-        closing = _list_ends([close for close in (*self.closes.values(), self.section_close) if close])
-        ends = sorted(text for text in closing | inner if is_marked(text) and not any(text in opener for opener, _ in self.openers))
+        texts = sorted(text for text in self._closings | inner if is_marked(text))
+        ends = [text for text in texts if not any(text in opener for opener, _ in self.openers)]
         return begins + [Rule(read_parts(text), (node,), recovery=name) for text in ends]
+
+    @cached_property
+    def _closings(self) -> set[str]:
+        """The ends of what ends calls, one or all."""
+        texts = [close for close in (*self.closes.values(), self.section_close) if close]
+        return {text[place:].strip() for text in texts for place in find_boundaries(text)}
 
     @cached_property
     def opening_marks(self) -> list[str]:

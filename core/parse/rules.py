@@ -51,12 +51,21 @@ class Rule:
     kind: Kind = field(init=False, compare=False, repr=False)  # that of the fields behind it
     constant: Constant = field(init=False, compare=False, repr=False)
     spots: dict[tuple[str, bool], Spot] = field(init=False, compare=False, repr=False, default_factory=dict)
+    _named: dict[str, Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         constant = Constant(self.parts)
         object.__setattr__(self, "kind", self.targets[0].kind)
         object.__setattr__(self, "constant", constant)
         object.__setattr__(self, "marked", self.marked or constant.marked)
+
+    def name_recovery(self, recovery: str) -> Rule:
+        """Return the same rule where it is a recovery of that name, if it is none yet; made once, as a place may ask often."""
+        if self.recovery:
+            return self
+        if recovery not in self._named:
+            self._named[recovery] = replace(self, recovery=recovery)
+        return self._named[recovery]
 
     @property
     def head(self) -> str:

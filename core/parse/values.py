@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from json.encoder import encode_basestring
 
 from ..format import Insides, Json, Node, Text
@@ -184,7 +183,7 @@ class ValueReader(TextReader):
             graph = self.plan.graphs[self.spot.graph]
             strings = tuple(n for n in graph.nodes if n.kind == "value" and n.type == "string" and n not in self.spot.nodes)
             quoted = self.plan.spot(self.spot.graph, strings).rules if strings else ()
-            rules += tuple(replace(rule, recovery=rule.recovery or "quotes on one side") for rule in quoted if rule not in rules)
+            rules += tuple(rule.name_recovery("quotes on one side") for rule in quoted if rule not in rules)
         return Spot(self.spot.graph, (node, *self.spot.nodes), rules)
 
     def _read_again(self) -> bool:
