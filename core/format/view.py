@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from .cut import cut_common_end, cut_common_start, find_boundaries
+from .cut import COUNTER, cut_common_end, cut_common_start, find_boundaries
 from .model import Edge, Graph, Kind, Start, TurnGraph
 
 
@@ -95,12 +95,17 @@ def _find_common_prompt(graph: TurnGraph) -> str:
     return cut_common_start(alike) if alike else ""
 
 
+def find_turn_end(graph: TurnGraph) -> str:
+    """Return what all turns end with, with :data:`.cut.COUNTER` for each counter."""
+    texts = [COUNTER.join(edge.parts) for edge in graph.turn.edges if kind_of(graph, edge.target) == "end"]
+    return cut_common_end(texts) if texts else ""
+
+
 def find_ends(graph: TurnGraph) -> tuple[str, ...]:
     """Return what ends a turn: the stop strings, or what all turns end with, or else what stands behind plain content."""
     if any(graph.stops):
         return tuple(stop for stop in graph.stops if stop)
-    texts = [edge.text for edge in graph.turn.edges if kind_of(graph, edge.target) == "end"]
-    common = cut_common_end(texts).strip() if texts else ""
+    common = find_turn_end(graph).replace(COUNTER, "0").strip()
     plain = [edge.text.strip() for edge in _list_edges(graph, ("content",), ("end",))]
     return tuple(dict.fromkeys(text for text in ([common] if common else plain) if text))
 

@@ -3,41 +3,32 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
-HELD = 4096
-"""So much of a text waits for the end of a fence in which a call stands; then it is a call."""
+from .constants import MORE, NO
 
+_HELD = 4096  # so much of a text waits for the end of a fence in which a call stands; then it is a call
 _TICKS = re.compile("`+")
 _CLOSING = re.compile(r"\n[ \t]*`{3,}[ \t]*(?=\n|\Z)")
 
 
-class Fence:
+class Fence(NamedTuple):
     """Whether a fence is open at the end of a text that comes in pieces; a run of three backquotes or more opens and closes."""
 
-    __slots__ = ("_open", "run")
+    opened: bool = False
+    run: int = 0  # backquotes at the end of what came
 
-    def __init__(self) -> None:
-        self._open = False
-        self.run = 0  # backquotes at the end of what came
-
-    def read(self, text: str) -> None:
-        """Read the next piece."""
+    def read(self, text: str) -> Fence:
+        """Return what is so behind the next piece."""
+        opened, run = self
         for found in _TICKS.finditer(text):
-            before = self.run if found.start() == 0 else 0
-            self.run = before + len(found[0])
-            self._open ^= before < 3 <= self.run
-        if text and not text.endswith("`"):
-            self.run = 0
-
-    def is_open_behind(self, text: str) -> bool:
-        """Whether it is open if a piece follows."""
-        other = Fence()
-        other._open, other.run = self._open, self.run
-        other.read(text)
-        return other._open
+            before = run if found.start() == 0 else 0
+            run = before + len(found[0])
+            opened ^= before < 3 <= run
+        return Fence(opened, 0 if text and not text.endswith("`") else run)
 
 
-def find_closing(text: str, at: int) -> int:
-    """Return the place behind the next fence that ends code, -1 where there is none."""
+def find_closing(text: str, at: int, final: bool) -> int:
+    """Return the place behind the next fence that ends code; that there is none, or that more is needed."""
     found = _CLOSING.search(text, at)
-    return found.end() if found else -1
+    return found.end() if found else MORE if not final and len(text) - at < _HELD else NO

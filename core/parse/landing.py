@@ -15,6 +15,11 @@ class Step(NamedTuple):
     text: str = ""
 
 
+def list_id(text: str | None) -> tuple[Step, ...]:
+    """Return the step that reads an id; none where there is none."""
+    return () if text is None else (Step("id", text),)
+
+
 class Landing(NamedTuple):
     """Where a rule leads: the place behind it, and what was read on the way: calls that end and begin, names, ids and keys."""
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from ..format import Edge, Graph, Json, Kind, Node, Text, TurnGraph
-from ..format.cut import COUNTER, cut_common_end, cut_common_start
-from ..format.view import find_reasoning
+from ..format.cut import COUNTER, cut_common_start
+from ..format.view import find_reasoning, find_turn_end
 from ..recover import Envelope
 from .constants import is_firm
 
@@ -57,7 +57,7 @@ class Landmarks:
         self.reasoning_start = found.start.text if found else ""
         self.reasoning_end = found.end.text if found else ""
         self.blank_end = self.reasoning_end if graph.blank else ""
-        self.turn_end = self._find_turn_end()
+        self.turn_end = find_turn_end(graph)
         self.calls = any(node.kind in ("name", "id") for node in graph.turn.nodes)
         self._edges: dict[str, dict[str, list[Edge]]] = {}
         for name, inner in self.graphs.items():
@@ -84,11 +84,6 @@ class Landmarks:
     def is_leaving(self, edge: Edge) -> bool:
         """Whether an edge leaves a call."""
         return edge.opens_call or self.nodes[TURN, edge.target].kind in ("content", "reasoning", "end")
-
-    def _find_turn_end(self) -> str:
-        """Return what all turns end with."""
-        texts = [write_parts(edge) for edge in self.graph.turn.edges if self.nodes[TURN, edge.target].kind == "end"]
-        return cut_common_end(texts) if texts else ""
 
     def strip_stop(self, text: str) -> str:
         """Return what of a text at the end of a turn the model writes before the end of turn."""

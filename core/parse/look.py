@@ -8,33 +8,23 @@ that is to be done.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-from ..format import Insides, Json, Node, Text
+from ..format import Insides, Json, Text
 from ..recover import Policy
 from ..schema import ToolSet
 from .constants import MORE, NO, skip_blank
 from .headers import LONGEST
-from .landing import HALF, WAIT, Frame, Landing, Step
+from .landing import HALF, WAIT, Frame, Landing, Step, list_id
 from .landmarks import TURN
 from .names import (
-    ID,
-    KEY,
-    NAME,
-    SHORT,
-    SIGNS,
     find_count,
     find_counted_id,
-    find_name_in_id,
-    find_numbered_id,
-    find_quoted,
-    is_within,
 )
 from .plan import Plan
 from .relaxed import GAP
 from .rules import Rule, Spot
 from .shape import find_start
-from .units import fits, get_units, match_scalar
+from .units import match_scalar
 from .writer import Call, Writer
 
 TRIES = 8  # so often may a JSON value be looked at that is no call
@@ -214,7 +204,7 @@ class Lookahead:
         if rule.closes or rule.opens:
             steps += (Step("close"),)
         if rule.opens:
-            steps += (Step("open", find_count(rule, self.buffer, end)), *_make_id(find_counted_id(rule, self.buffer, end)))
+            steps += (Step("open", find_count(rule, self.buffer, end)), *list_id(find_counted_id(rule, self.buffer, end)))
         elif rule.targets[0].counted and self._counts_on(rule, end, steps):
             return None
         spot = self.plan.behind(rule, graph, self.may_call)
@@ -324,71 +314,16 @@ class Lookahead:
             return landing._replace(steps=here.steps + landing.steps, rule=here.rule.name_recovery("no arguments"))
         return WAIT if landing is WAIT else None
 
+    def _is_new(self, key: str) -> bool:
+        """Whether a key is declared for the call that is open, and was not given yet."""
+        call = self.writer.call
+        if call is None or call.name is None or self.tools is None or call.name not in self.tools or self.frames:
+            return False
+        return key not in call.given and key in self.tools.get_parameters(call.name).list_properties()
+
     def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | object | None:
         """Read a name, an id or a key, and what is behind it."""
-        buffer, start = self.buffer, here.end
-        if here.trail:
-            start = skip_blank(buffer, start) if not here.trail.strip() else start
-            here = here._replace(end=start, trail="")
-        node = here.spot.nodes[0]
-        if node.again:
-            return self._land_again(here, node, kind, final)
-        if kind == "name":
-            return self._land_name(here, final)
-        bare = skip_blank(buffer, start)
-        if kind == "key" and start < bare and not here.spot.codec.escapes and not here.rule.constant.firm and self.policy.recover:
-            start = bare  # layout between two entries
-        return self._read_short(here, kind, start, final)
-
-    def _read_short(self, here: Landing, kind: str, start: int, final: bool) -> Landing | object | None:
-        """Read an id or a key from a place on."""
-        buffer = self.buffer
-        limit = min(len(buffer), start + SHORT)
-        at = start
-        units = get_units(here.spot.codec)
-        if kind == "key" and self.policy.recover and not units.first:
-            quoted = self._read_quoted(here, start, final)
-            if quoted is not None:
-                return quoted
-        while at <= limit:
-            if at < limit and buffer[at] in units.first:
-                end, _ = units.read(buffer, at, final)
-                if end == MORE:
-                    return WAIT
-                if end > at:
-                    at = end
-                    continue
-            sign = buffer[at : at + 1]
-            if not sign or sign.isspace() or here.spot.list_short(sign):
-                landing = self._leave_short(here, kind, buffer[start:at], at, final)
-                if landing is not None:
-                    return landing
-            if kind == "key" and (sign == "\n" or (sign and not units.first and SIGNS.match(sign))):
-                return None  # no key goes on like this
-            at += 1
-        if limit < len(buffer) or final:
-            return None
-        self._open_short = here.spot
-        return WAIT
-
-    def _read_quoted(self, here: Landing, start: int, final: bool) -> Landing | object | None:
-        """Read a key that stands in the quotes of strings, where the format writes none around keys."""
-        begin, end = find_quoted(self.buffer, start, self.plan.quote, final)
-        if end < 0:
-            return WAIT if end == MORE else None
-        here = here._replace(rule=here.rule.name_recovery("key in quotes"))
-        return self._leave_short(here, "key", self.buffer[begin:end], end + len(self.plan.quote), final)
-
-    def _land_again(self, here: Landing, node: Node, kind: str, final: bool) -> Landing | object | None:
-        call = self._get_call(here)
-        first = here.find(kind)
-        if first is None and call is not None:
-            first = {"name": call.name, "id": call.id, "key": self._key if self._key is not None else call.key}[kind]
-        if not first:
-            return None
-        if not self.buffer.startswith(first, here.end):
-            return WAIT if not final and first.startswith(self.buffer[here.end :]) else None
-        return self._leave_short(here, "", "", here.end + len(first), final)
+        raise NotImplementedError
 
     def _get_call(self, here: Landing) -> Call | None:
         """Return the call that was open before, if it still is where something leads."""
@@ -399,129 +334,7 @@ class Lookahead:
         call = self._get_call(here)
         return here.find("name") or (call.name if call is not None else None)
 
-    def _land_name(self, here: Landing, final: bool) -> Landing | object | None:
-        buffer, start = self.buffer, here.end
-        more = False
-        for name in self.names:
-            if buffer.startswith(name, start):
-                landing = self._leave_short(here, "name", name, start + len(name), final)
-                if landing is not None:
-                    return landing
-            elif not final and name.startswith(buffer[start:]):
-                more = True
-        if (self.known_only or here.rule.guard in ("tool", "known") or not here.rule.marked) and self.tools is not None:
-            return WAIT if more else None
-        found = NAME.match(buffer, start)
-        if found is None:
-            return WAIT if start >= len(buffer) and not final else None
-        for at in range(start + 1, found.end() + 1):
-            landing = self._leave_short(here, "name", buffer[start:at], at, final)
-            if landing is WAIT:
-                more = True
-            elif landing is not None:
-                return WAIT if more else landing
-        return WAIT if more or (found.end() == len(buffer) and not final) else None
-
-    def _leave_short(self, here: Landing, kind: str, text: str, at: int, final: bool) -> Landing | object | None:
-        """Leave a short field with what ends it, to the letter or with other layout."""
-        if kind == "key":
-            text = get_units(here.spot.codec).decode(text)
-            if not text or not self._takes_key(here, text) or (here.rule.guard == "entry" and not self._is_new(text)):
-                return None
-            laid = here.rule.constant.text
-            other = not self.buffer.startswith(laid, here.end - len(laid))  # layout than the template's
-            if other and is_within(self.plan.opening_marks, self.buffer, here.end, at):
-                return None
-            here = here._replace(steps=(*here.steps, Step("key", text)))
-        elif kind == "name":
-            numbered = find_numbered_id(here.spot.rules, self.buffer, text, at)
-            here = here._replace(steps=(*here.steps, Step("name", text), *_make_id(numbered)))
-        elif kind == "id":
-            if not ID.fullmatch(text):
-                return None
-            named = (Step("name", find_name_in_id(text, self.names)),) if here.spot.nodes[0].carries_name else ()
-            here = here._replace(steps=(*here.steps, Step("id", text), *named))
-        more, ends, half = False, False, None
-        sign = self.buffer[at : at + 1]
-        rules = here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign)
-        for rule in self._prefer_fitting(rules, here, text) if kind == "key" else rules:
-            constant, trail = rule.constant, ""
-            if rule.kind == "end" and here.spot.graph == TURN:
-                if kind == "name" and not constant.text and self.tools is not None and text not in self.tools:
-                    continue  # nothing tells that it is not half a name
-                landing = self._try_end(rule, skip_blank(self.buffer, at) if constant.core else at, final, here)
-                if landing is WAIT:
-                    ends = True
-                elif landing is not None:
-                    return WAIT if more else landing
-                continue
-            end = constant.match_exactly(self.buffer, at, final)
-            if end == NO and constant.core:
-                end, trail = constant.match_loosely(self.buffer, at, final), constant.trail
-            if end == NO and final and rule.targets == (GAP,) and sign and constant.match_exactly(self.buffer, at, False) == MORE:
-                # The output ends inside of what ends the call.
-                half = half or Landing(len(self.buffer), self.plan.behind(rule, TURN, True), here.rule, steps=here.steps)
-            if end == MORE:
-                more = True
-            if end < 0:
-                continue
-            if rule.kind != "end":
-                found = here
-                if kind == "id" and rule.guard == "tool":  # what stands where the id does is the name
-                    found = here._replace(steps=(*here.steps[:-1], Step("name", text)))
-                landing = self._land(rule, end, trail, final, here.spot.graph, found)
-            else:
-                landing = self._try_pop(rule, end, final)
-                if isinstance(landing, Landing):
-                    landing = landing._replace(rule=here.rule, steps=here.steps + landing.steps)
-            if landing is WAIT:
-                more = True
-            elif isinstance(landing, Landing) and landing.rule.recovery and not here.rule.recovery:
-                half = half or landing  # what the template writes comes first
-            elif landing is not None:  # what ends the call stands before what ends the turn
-                return WAIT if more or (ends and not rule.closes) else landing
-        return WAIT if more or ends else half
-
-    def _prefer_fitting(self, rules: tuple[Rule, ...], here: Landing, key: str) -> Iterable[Rule]:
-        """Put what leads to values that the tool's schema does not allow for a key behind the rest."""
-        if self.frames or self.tools is None or sum(rule.kind == "value" for rule in rules) < 2:
-            return rules
-        name = self._find_name(here)
-        types = (self.tools.get_parameters(name).get_property(key) if name else self.tools.find_property(key)).get_types()
-        return sorted(rules, key=lambda rule: rule.kind == "value" and not any(fits(node.type, types) for node in rule.targets))
-
-    def _takes_key(self, here: Landing, key: str) -> bool:
-        """Whether a text may be the key of an entry here."""
-        if "\n" in key or (not here.spot.codec.escapes and SIGNS.search(key)):
-            return False
-        if self.frames or not self._is_raw():
-            return True
-        name = self._find_name(here)
-        if self.tools is None or name is None or name not in self.tools:
-            return True
-        properties = self._properties.get(name)
-        if properties is None:
-            properties = self._properties[name] = self.tools.get_parameters(name).list_properties()
-        return not properties or key in properties or (here.rule.constant.firm and KEY.fullmatch(key) is not None)
-
-    def _is_new(self, key: str) -> bool:
-        """Whether a key is declared for the call that is open, and was not given yet."""
-        call = self.writer.call
-        if call is None or call.name is None or self.tools is None or call.name not in self.tools or self.frames:
-            return False
-        return key not in call.given and key in self.tools.get_parameters(call.name).list_properties()
-
-    def _is_raw(self) -> bool:
-        """Whether a value is being read that nothing but what follows it ends."""
-        if self.spot.kind != "value" or self.behind:
-            return False
-        return any(isinstance(node.codec, Text) and not node.codec.quoted for node in self.spot.nodes)
-
 
 def _rank(landing: Landing) -> tuple[bool, int]:
     shown = not landing.rule.recovery and bool(landing.rule.constant.core or landing.steps)  # that text begins, nothing shows
     return shown, landing.end
-
-
-def _make_id(text: str | None) -> Iterable[Step]:
-    return () if text is None else (Step("id", text),)

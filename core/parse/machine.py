@@ -5,7 +5,8 @@ for the next place at which a rule of the spot may begin. There a rule matches, 
 text from that place on is held back. Where it matches, what is behind it must be what the rule leads to. Only then is it taken,
 and never taken back. Everything else is text.
 
-The parser is made of layers, each a class on the one before: what stands at a place (``look``), texts (``texts``), values
+The parser is made of layers, each a class on the one before: what stands at a place (``look``), names and keys (``short``), texts
+(``texts``), values
 (``values``), and here the way from spot to spot. What is written as JSON lives in the writer, what the format says in the plan.
 """
 

@@ -9,21 +9,20 @@ from ..format.cut import find_common_start
 from ..recover import Policy
 from ..schema import UNKNOWN, ToolSet
 from .constants import MORE, is_firm, skip_blank
-from .fence import HELD as FENCED
 from .fence import Fence, find_closing
 from .landing import WAIT, Landing, Step
 from .landmarks import TURN
-from .look import Lookahead
 from .plan import Plan
 from .relaxed import AFTER, MUTE
 from .rules import LATE, Rule, Spot
+from .short import ShortFields
 from .units import convert, escape_json, get_units
 
 INTERRUPTED = Rule(("",), (AFTER,))
 HELD = 1 << 14  # so much of an output may wait for what tells the type of a value
 
 
-class TextReader(Lookahead):
+class TextReader(ShortFields):
     """Emits text as early as it cannot be structure any more."""
 
     def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
@@ -119,11 +118,11 @@ class TextReader(Lookahead):
         calls = landing.rule.opens or landing.rule.guard in ("shape", "whole")
         if not (calls and self.spot.kind == "content" and self.policy.recover):
             return at
-        if not self.fence.is_open_behind(self.buffer[self.at : at]):
+        if not self.fence.read(self.buffer[self.at : at]).opened:
             return at
-        end = find_closing(self.buffer, at)
+        end = find_closing(self.buffer, at, final)
         if end < 0:
-            return MORE if not final and len(self.buffer) - at < FENCED else at
+            return MORE if end == MORE else at
         follows = self._structure_follows(end, final, True)
         return MORE if follows is WAIT else at if follows else end
 
@@ -223,7 +222,7 @@ class TextReader(Lookahead):
         elif kind == "value":
             self.writer.arguments(escape_json(text))
         elif self.spot.nodes[0] is not MUTE:
-            self.fence.read(text)
+            self.fence = self.fence.read(text)
             self.writer.text("content", text)
 
     def _convert(self, end: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from ..ask.pieces import list_tokens
 from ..ask.question import Question
 from ..format import TurnGraph
-from ..format.cut import cut_common_end
+from ..format.view import find_turn_end
 
 
 def list_cuts(text: str, graph: TurnGraph, question: Question) -> tuple[str, ...]:
@@ -31,9 +31,8 @@ def list_cuts(text: str, graph: TurnGraph, question: Question) -> tuple[str, ...
 
 def _find_shared_end(graph: TurnGraph) -> str:
     """Return what all turns end with, empty where it begins with a mark that also stands inside of turns."""
-    ends = [edge.text for edge in graph.turn.edges if graph.turn.node(edge.target).kind == "end"]
     inner = [edge.text for edge in graph.turn.edges if graph.turn.node(edge.target).kind != "end"]
-    shared = cut_common_end(ends) if ends else ""
+    shared = find_turn_end(graph)
     first = next(iter(list_tokens(shared.strip())), "")
     return "" if not first or any(first in text for text in inner) else shared
 
