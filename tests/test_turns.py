@@ -440,7 +440,14 @@ def test_the_totals_count_readable_turns_and_templates_without_a_miss() -> None:
     assert totals["turns with calls"] == {"count": 4, "right": 3, "percent": 75.0}
     assert totals["turns with the end left on"] == {"count": 1, "right": 1, "percent": 100.0}
     assert totals["unreadable"] == {"why": 1}
-    assert (totals["proven"], totals["false proofs"], totals["right but not proven"]) == (3, ["t"], [])
+    assert (totals["proven"], totals["false proofs"]) == (3, ["t"])
+
+
+def test_the_totals_tell_what_nothing_could_prove_from_what_the_proof_doubts() -> None:
+    rows = [{"proven": False, "doubted": False}, {"proven": False, "doubted": True}, {"proven": True, "doubted": False}]
+    totals = coverage.summarise([make_report(make_row()) | row for row in rows])
+    assert totals["right, not proven as no render shows a part"] == 1
+    assert totals["right, but the proof found a counterexample"] == ["t"]
 
 
 # Renaming

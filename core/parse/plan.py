@@ -197,10 +197,10 @@ class Plan(Relaxations):
                             rules.append(replace(rule, recovery="layout between calls", guard="fresh", loose=True))
             if self.section_close.strip():
                 rules.append(Rule(read_parts(self.section_close), (AFTER,)))
-                trailing = [sign + self.section_close for sign in ",;"]
+                trailing = [sign + self.section_close for sign in self._strays]
                 rules += [Rule(read_parts(text), (AFTER,), recovery=TRAILING, guard="fresh", loose=True) for text in trailing]
                 rules += self._list_short_sections()
-        rules += self._list_loose_openers("") + self._list_separated()
+        rules += self._list_loose_openers("") + self._list_separated() + self._list_late_ends()
         rules += self._list_shape_rules() + self._list_empty_sections(AFTER)
         rules += [replace(rule, guard="fresh") for text in self._list_end_texts() for rule in self._list_cut_ends(text, True)]
         return rules + self._list_end_rules() + self._list_loose_headers()

@@ -66,6 +66,14 @@ class Relaxations(Landmarks):
         ends = [text for text in self.reasoning_ends if any(map(str.isalnum, text))]
         return [Rule(read_parts(text), nodes, recovery="end of reasoning doubled", guard="fresh") for text in ends]
 
+    def _list_late_ends(self) -> list[Rule]:
+        """Return the last marks of what ends a turn behind a call, where what is before them was left out."""
+        ends = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.target].kind == "end"]
+        texts = [write_parts(edge).removeprefix(close) for edge in ends if (close := self.closes.get(edge.source))]
+        texts = [text.lstrip().removeprefix(self.section_close.strip()) for text in texts]
+        rests = {text[place:].strip() for text in texts for place in find_boundaries(text)}
+        return [Rule(read_parts(text), (END,), recovery=SHORT_END, cut=True) for text in sorted(rests) if is_marked(text)]
+
     def _list_stray_ends(self) -> list[Rule]:
         """Return marks of reasoning without any, which models leave behind an answer."""
         ends = [text for text in self.reasoning_ends if is_marked(text)]
@@ -259,9 +267,15 @@ class Relaxations(Landmarks):
         texts = [(squeeze(text), self.nodes[TURN, edge.target]) for edge in edges if is_firm(text := write_parts(edge))]
         return [Rule(read_parts(text), (target,), recovery=SQUEEZED) for text, target in texts if text]
 
+    @property
+    def _strays(self) -> list[str]:
+        """Signs that models put behind a call without need: what separates, and a bracket that closes the call once more."""
+        ends = {close.strip()[:1] for close in self.closes.values() if close}
+        return [",", ";", *sorted(ends & {")", "]", "}"})]
+
     def _list_separated(self) -> list[Rule]:
-        """Return what begins a call behind another one, with a sign between them that separates."""
-        pairs = [(sign + text.strip(), nodes) for text, nodes in self.openers for sign in ",;"]
+        """Return what begins a call behind another one, with a sign between them that is not needed."""
+        pairs = [(sign + text.strip(), nodes) for text, nodes in self.openers for sign in self._strays]
         name = "layout between calls"
         return [Rule(read_parts(text), nodes, True, recovery=name, guard="fresh", loose=True) for text, nodes in pairs]
 

@@ -216,8 +216,8 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = T
     types = schema.get_types()
     for kind in sorted(types, key=lambda kind: kind != "null") or [""]:
         found = encode_basestring(text) if kind == "string" else _convert_typed(raw, nodes, kind)
-        if kind == "null" and "string" in types and any(node.type == "null" for node in nodes):
-            # The format has a word for it: then any other is a text, which the template writes so.
+        if kind == "null" and "string" in types and any(node.type == "string" for node in nodes):
+            # Any word but the format's own for it, if it has one, is a text, which the template writes so.
             found = "null" if match_scalar(nodes, raw, 0, True) == (len(raw), "null") else None
         if found is None and lenient and kind in ("array", "object") and raw.lstrip()[:1] in ("[", "{", "("):
             mended = repair(raw.strip()) or _unescape(raw.strip())
