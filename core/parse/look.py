@@ -68,26 +68,20 @@ class Lookahead:
         if short and not final and at + len(window) == len(self.buffer):
             self._rest = [rule.constant.first[len(window) :] if rule.constant.firm else "" for rule in rules]
             return WAIT
-        rest: list[str | Spot] = []
         odd: Landing | None = None
         for rule in rules:
             self._open_short = None
             landing = self._try_rule(rule, at, final, spot)
             begins = self._match_value(landing, final) if isinstance(landing, Landing) else 0
-            if begins == MORE:
-                rest.append("")
-            elif isinstance(landing, Landing) and begins == NO:
+            if landing is WAIT or landing is HALF or begins == MORE:  # whatever the others are, this one comes before them
+                self._rest = [rule.constant.find_rest(self.buffer, at) if landing is HALF else self._open_short or ""]
+                return WAIT
+            if isinstance(landing, Landing) and begins == NO:
                 odd = odd or landing
-            elif landing is WAIT or landing is HALF:
-                rest.append(rule.constant.find_rest(self.buffer, at) if landing is HALF else self._open_short or "")
             elif landing is not None:
-                if not rest:
-                    ends = isinstance(landing, Landing) and landing.rule.closes
-                    return odd if odd and ends and self._is_new(odd.find("key") or "") else landing
-                rest.append("")
-                break
-        self._rest = rest
-        return WAIT if rest else odd
+                ends = isinstance(landing, Landing) and landing.rule.closes
+                return odd if odd and ends and self._is_new(odd.find("key") or "") else landing
+        return odd
 
     def _match_value(self, landing: Landing, final: bool) -> int:
         """Match the beginning of the value to which a rule leads.
