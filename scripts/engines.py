@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,10 @@ class Engine(ABC):
         """The case as an endpoint can be asked it, or None where its requests cannot set the template's switches."""
         return case
 
+    def find_lack(self) -> str:
+        """Why the engine that is installed can run no model for real; empty where it can."""
+        return ""
+
     @abstractmethod
     def script(self, text: str, burst: int = 1, *, bound: bool = True) -> JsonObject:
         """The fields of a request's body that make the server generate a text, so many tokens a step if it can do that.
@@ -79,6 +84,12 @@ class Vllm(Engine):
         tools, _, reasoning = parsers.partition(",")
         flags = ["--enable-auto-tool-choice", "--tool-call-parser", tools, "--reasoning-parser", reasoning or tools]
         return ["serve", str(model), "--served-model-name", MODEL, "--max-model-len", str(LENGTH), *flags]
+
+    def find_lack(self) -> str:
+        found = find_spec("vllm")
+        folders = map(Path, found.submodule_search_locations or ()) if found else ()
+        compiled = any(path for folder in folders for path in folder.glob("_C*.so"))
+        return "" if compiled else f"vLLM {version('vllm')} is here without its compiled parts: see scripts/overlay_vllm.sh"
 
     def list_command(self, model: Path, parsers: str = "auto") -> list[str]:
         small = ["--load-format", "dummy", "--enforce-eager", "--max-num-seqs", "4"]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from cases import TEMPLATES, Case, Subject, load_subject
 from clients import ENDPOINTS, Reply, ask_chat, ask_choices
 from engines import Engine
@@ -73,6 +74,12 @@ class Served:
         return len(self.tokenizer.encode(text, add_special_tokens=False).ids)
 
 
+def need_engine(engine: Engine) -> None:
+    """Skip the test where the engine's server is there, and what runs models is not."""
+    if lack := engine.find_lack():
+        pytest.skip(lack)
+
+
 @contextmanager
 def serve_subject(
     engine: Engine,
@@ -92,6 +99,8 @@ def serve_subject(
     subject = load_subject(TEMPLATES[shape])
     model = make_model(subject.source, folder / "model", markers=markers, eos=subject.eos)
     prepare(model)
+    if real:
+        need_engine(engine)
     start = engine.serve_real if real else engine.serve
     with start(model, folder / "log", parsers=parsers, options=options) as server:
         try:

@@ -25,6 +25,7 @@ from clients import Reply, ask_chat
 from corpus import read_template
 from engines import MODEL
 from real_model import RealModelError, make_real_model, serve_real_model
+from served import need_engine
 from serving import Server
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ class Real:
 
 @pytest.fixture(scope="module", params=TEMPLATES)
 def real(request: pytest.FixtureRequest, engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
+    need_engine(engine)
     folder = tmp_path_factory.mktemp("real-model")
     try:
         model = make_real_model(read_template(request.param), folder / "model")
