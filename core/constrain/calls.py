@@ -89,7 +89,9 @@ def write_reasoning(format: ChatFormat, state: Reasoned) -> Tree:
     if state == "ended" or reasoning is None or not closing:
         return NOTHING
     thought = join(Until((closing,)), Text(closing))
-    return thought if state == "open" else maybe(join(Text(reasoning.start.text), thought))
+    start = reasoning.start
+    opening = join(maybe(Text(start.before)), Text(start.text)) if start.before else Text(start.text)
+    return thought if state == "open" else maybe(join(opening, thought))
 
 
 class _Builder:
