@@ -74,9 +74,17 @@ def test_call_in_unclosed_reasoning(shape: str) -> None:
     assert (reading.reasoning, reading.content, load(reading.calls)) == (REASONING, None, [("find_okapi", FIND)])
     if not SAMPLES[shape].headed:
         # The end marker that was still missing is structure when it comes, once.
-        reading = read_turn(shape, f"{text}Well,{end}hello, {end} again.")
-        assert (reading.reasoning, reading.content) == (REASONING, f"Well,hello, {end} again.")
+        reading = read_turn(shape, f"{text}\nWell,{end}hello, {end} again.")
+        assert (reading.reasoning, (reading.content or "").lstrip()) == (REASONING, f"Well,hello, {end} again.")
         assert load(reading.calls) == [("find_okapi", FIND)]
+
+
+@pytest.mark.parametrize("shape", sorted({*THINKING} & {*CLOSED}))
+def test_call_within_a_sentence_of_reasoning_is_reasoning(shape: str) -> None:
+    lead, _ = write_lead(shape)
+    thought = f"{REASONING} Should I write {write_calls(shape, ('find_okapi', FIND)).strip()} now? No."
+    reading = read_turn(shape, lead.replace(REASONING, thought) + "Hello.")
+    assert (reading.reasoning, reading.content, reading.calls) == (thought, "Hello.", [])
 
 
 @pytest.mark.parametrize("shape", THINKING)
@@ -286,3 +294,33 @@ def test_output_that_ends_in_the_beginning_of_another_entry(shape: str) -> None:
         assert name == "find_okapi"
         if cut < len(opened.strip()) // 2:
             assert opened.strip()[:8] not in arguments
+
+
+def test_other_quotes_around_names() -> None:
+    written = write_calls("invoke tags", ("find_okapi", FIND))
+    assert read_behind_lead("invoke tags", written.replace('"', "'")) == (None, [("find_okapi", FIND)])
+
+
+@pytest.mark.parametrize("shape", ["JSON in tags", "name in markup", "JSON behind two markers", "name between markers"])
+def test_arguments_in_a_fence(shape: str) -> None:
+    written, plain = write_calls(shape, ("find_okapi", FIND)), json.dumps(FIND)
+    assert written.count(plain) == 1
+    for word in ("json", ""):
+        fenced = written.replace(plain, f"\n```{word}\n{plain}\n```\n")
+        assert read_behind_lead(shape, fenced) == (None, [("find_okapi", FIND)])
+
+
+@pytest.mark.parametrize("shape", FREE)
+def test_a_sign_too_many_between_calls(shape: str) -> None:
+    """A separator or a closing bracket behind a call is no text, where another call follows."""
+    first, second = write_calls(shape, ("find_okapi", FIND)), write_calls(shape, ("send_card", SEND))
+    for sign in ",;":
+        assert read_behind_lead(shape, f"{first}{sign}\n{second}") == (None, [("find_okapi", FIND), ("send_card", SEND)])
+
+
+def test_bare_json_amid_prose_is_a_call_if_it_is_one() -> None:
+    call = write_calls("bare JSON", ("find_okapi", FIND))
+    content, calls = read_behind_lead("bare JSON", f"I ask: {call} and wait.")
+    assert ((content or "").split(), calls) == (["I", "ask:", "and", "wait."], [("find_okapi", FIND)])
+    example = 'Write {"name": "find_okapi", "parameters": {"habitat": ...}} then.'
+    assert read_behind_lead("bare JSON", example) == (example, [])

@@ -38,6 +38,13 @@ def skip_blank(text: str, at: int) -> int:
     return found.end() if found else at
 
 
+def skip_spaces(text: str, at: int) -> int:
+    """Return the place behind the white space at a place that is no end of a line."""
+    while text[at : at + 1] in (" ", "\t"):
+        at += 1
+    return at
+
+
 def is_firm(text: str) -> bool:
     """Whether a text holds something that nobody writes by chance.
 

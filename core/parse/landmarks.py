@@ -20,7 +20,12 @@ TURN = ""
 _KEY = re.compile(r"[\"']([^\"'\\]+)[\"']\s*:\s*[\"']?$")
 BODY = Node("arguments as JSON", "arguments", Json())
 """Stands for arguments that a model writes as one JSON object where the template writes fields."""
+UNQUOTED = Node("arguments without quotes", "arguments", Json())
+"""Stands for arguments that a model writes as they are where the template writes them in a string."""
+FENCED = Node("arguments in a fence", "arguments", Json())
+"""Stands for arguments that a model writes in a fence of code."""
 
+QUOTES = ("'", '"')
 SHORT_FIELDS = ("name", "id")
 FIELDS = ("name", "id", "key", "value", "arguments")
 
@@ -70,6 +75,12 @@ class Landmarks:
         for name in [name for name in names if (self.closes[name] or "").startswith(self.ends[name].rstrip())]:
             self.closes[BODY.name] = (self.closes[name] or "")[len(self.ends[name].rstrip()) :]
             self.ends[BODY.name] = ""
+        for node in self.list_nodes("arguments"):
+            close, text = self.closes[node.name], isinstance(node.codec, Json) and node.codec.within is not None
+            if close is not None and (not text or close.startswith(QUOTES)):
+                other = UNQUOTED if text else FENCED
+                self.closes.setdefault(other.name, close[1:] if text else f"\n```{close}")
+                self.ends[other.name] = ""
         self.section_close = self._find_section_close()
         self.openers = self._list_openers()
         self.envelope = Envelope(*(self._find_key(kind) for kind in ("name", "arguments", "id")))

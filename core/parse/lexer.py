@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+from ..recover.repair import COMMENT
+
 _OUTSIDE = re.compile(r'["{}\[\]]|[^\s\w,:.+-]')
 _MENDED = re.compile(r'["{}\[\]]|,\s*(?:[}\]]|\Z)|(?<![\w.])[^\W\d]\w*|[^\s\w,:.+-]')
 _BETWEEN = re.compile(r"[\s,:\w.+-]*")
+_COMMENT_BEGUN = re.compile(r"/(?:/[^\n]{0,1024}|\*(?:[^*]|\*(?!/)){0,1024})?\Z")
 _WORDS = frozenset(("true", "false", "null"))
 JSON_SIGNS = re.compile(r'["\\]')
 """What matters inside a string."""
@@ -77,7 +80,8 @@ class JsonLexer:
                 if sign in _WORDS:
                     at = found.end()
                     continue
-                return HOLD if sign[0] == "," and sign[-1] not in "}]" else ODD
+                begun = sign == "/" and _COMMENT_BEGUN.match(text, self.place) is not None
+                return HOLD if (sign[0] == "," and sign[-1] not in "}]") or begun else ODD
             if self.state == STRING and sign < " ":
                 self.place = found.start()
                 return ODD
@@ -96,11 +100,14 @@ class JsonLexer:
     def skip(self, text: str) -> int:
         """Go on behind the odd sign at the place; returns the place behind it, or the end of the value as :meth:`scan` does.
 
-        A single quote where a value may begin opens a string, a parenthesis is a bracket like the others.
+        A single quote where a value may begin opens a string, a parenthesis is a bracket like the others, a comment is passed.
         """
         sign = text[self.place]
         self.place += 1
-        if self.state == STRING or sign not in "'()":
+        comment = COMMENT.match(text, self.place - 1) if sign == "/" and self.state == OUT else None
+        if comment:
+            self.place = comment.end()
+        elif self.state == STRING or sign not in "'()":
             word = re.compile(r"\w*").match(text, self.place) if sign.isalpha() else None
             self.place = word.end() if word else self.place
         elif sign == "'":

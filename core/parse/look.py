@@ -262,7 +262,8 @@ class Lookahead:
 
     def _look_for_json(self, rule: Rule, end: int, final: bool) -> Landing | object | None:
         """Whether an object or a list follows, which is then read as a whole."""
-        at = skip_blank(self.buffer, end)
+        constant = rule.constant  # a mark, or JSON itself as far as calls begin alike
+        at = skip_blank(self.buffer, end) if constant.marked else self.buffer.rindex(constant.core[0], 0, end)
         if at >= len(self.buffer) or not self.tries:
             return None if final or not self.tries else WAIT
         return Landing(at, self.plan.spot(TURN, rule.targets), rule) if self.buffer[at] in "{[" else None
@@ -305,6 +306,9 @@ class Lookahead:
             return None
         landing = self._find_landing(here.spot, at, final) if self.policy.recover else None
         if isinstance(landing, Landing) and landing.rule.closes:
+            follows = landing.end > at or self._structure_follows(at, final, True)
+            if follows is not True:
+                return WAIT if follows is WAIT else None
             return landing._replace(steps=here.steps + landing.steps, rule=here.rule.name_recovery("no arguments"))
         return WAIT if landing is WAIT else None
 

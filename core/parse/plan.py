@@ -154,8 +154,8 @@ class Plan(Relaxations):
                     rules += self._list_cut_ends(text, True)
                 else:
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
-        rules += self._list_skips(node) + self._list_signs(node)
-        rules += self._list_squeezed(edge for edge in edges if not self.is_leaving(edge))
+        rules += self._list_skips(node) + self._list_signs(node) + self._list_dressings(edges)
+        rules += self._list_rewritten(node, (edge for edge in edges if not self.is_leaving(edge)))
         if close is None:
             return rules + (self._list_skipping_closes(node) if certain else [])
         rules.append(Rule(read_parts(close), (GAP,), closes=True))
@@ -197,7 +197,8 @@ class Plan(Relaxations):
                             rules.append(replace(rule, recovery="layout between calls", guard="fresh", loose=True))
             if self.section_close.strip():
                 rules.append(Rule(read_parts(self.section_close), (AFTER,)))
-                trailing = [sign + self.section_close for sign in self._strays]
+                ends = [self.section_close, *(text for text in self._closings if is_firm(text))]
+                trailing = [f"{sign}\n{text.lstrip()}" for sign in self._strays for text in sorted(set(ends))]
                 rules += [Rule(read_parts(text), (AFTER,), recovery=TRAILING, guard="fresh", loose=True) for text in trailing]
                 rules += self._list_short_sections()
         rules += self._list_loose_openers("") + self._list_separated() + self._list_late_ends()

@@ -10,11 +10,25 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
+from typing import NamedTuple
 
 from ..format import Edge, Json, Node, Text
 from ..format.cut import cut_common_start, find_boundaries
-from .constants import is_firm, is_marked
-from .landmarks import BODY, FIELDS, SHORT_FIELDS, TURN, Landmarks, is_delimited, is_quoted, read_parts, write_parts
+from .constants import DATA, is_firm, is_marked
+from .landmarks import (
+    BODY,
+    FENCED,
+    FIELDS,
+    QUOTES,
+    SHORT_FIELDS,
+    TURN,
+    UNQUOTED,
+    Landmarks,
+    is_delimited,
+    is_quoted,
+    read_parts,
+    write_parts,
+)
 from .rules import Guard, Rule
 
 GAP = Node("behind a call", "content")
@@ -22,6 +36,7 @@ AFTER = Node("behind all calls", "content")
 END = Node("end", "end")
 SHAPE = Node("behind calls by their shape", "content")
 SQUEEZED = "white space in a mark missing"
+REQUOTED = "other quotes in a mark"
 _IN_TAG = re.compile(r"(?<=\w) +(?=\w+=)")
 SHORT_END = "end of a call missing"
 TRAILING = "separator at the end"
@@ -37,6 +52,20 @@ def squeeze(text: str) -> str:
     """Return a text without the white space between two words of a tag; empty where there is none."""
     squeezed = _IN_TAG.sub("", text)
     return "" if squeezed == text else squeezed
+
+
+def requote(text: str) -> str:
+    """Return the text of a tag with its quotes in the other kind; empty where it has none, or both."""
+    other = text.translate({34: "'", 39: '"'})
+    signs = any(not (sign.isalnum() or sign in DATA) for sign in text)
+    return other if signs and ('"' in text) != ("'" in text) else ""
+
+
+class Marks(NamedTuple):
+    """Texts, and what finds one or several of them."""
+
+    texts: tuple[str, ...]
+    pattern: re.Pattern[str]
 
 
 class Relaxations(Landmarks):
@@ -116,11 +145,14 @@ class Relaxations(Landmarks):
         free = is_delimited(node) or is_quoted(node) or node.kind in SHORT_FIELDS or node.again
         own = self.ends[node.name].rstrip()
         guards: tuple[Guard, Guard] = ("", "") if certain else ("ending", "structure")
-        return [
+        rules = [
             Rule(read_parts(text), (GAP,), closes=True, recovery=SHORT_END, guard=guards[len(text) <= len(own)])
             for text in dict.fromkeys(texts)
             if text.strip() and text != close.rstrip() and (free or is_firm(text))
         ]
+        if is_delimited(node) and not own and close.strip():
+            rules.append(Rule(("",), (GAP,), closes=True, recovery=SHORT_END, guard="structure"))
+        return rules
 
     def _list_signs(self, node: Node) -> list[Rule]:
         """Return the other sign that people put between a key and its value, where one of both is all that stands there."""
@@ -218,22 +250,29 @@ class Relaxations(Landmarks):
         """Return what may begin a call in any text: each opener, and its inner part where the outer one was left out."""
         rules: list[Rule] = []
         for text, nodes in self.openers:
-            if is_firm(squeezed := squeeze(text)):
-                rules.append(Rule(read_parts(squeezed), nodes, True, recovery=recovery or SQUEEZED, guard="tool"))
-            if is_firm(text):
-                rules.append(Rule(read_parts(text), nodes, True, recovery=recovery, guard="tool" if recovery else ""))
+            for other, name in ((squeeze(text), SQUEEZED), (requote(text), REQUOTED)):
+                if is_firm(other):
+                    rules.append(Rule(read_parts(other), nodes, True, recovery=recovery or name, guard="tool"))
+            if is_firm(text):  # data alone amid prose has to be looked at to its end
+                guard: Guard = "tool" if recovery else "" if is_marked(text) or self._follows_text(text) else "fresh"
+                rules.append(Rule(read_parts(text), nodes, True, recovery=recovery, guard=guard))
             for place in sorted(find_boundaries(text)):
                 inner = text[place:]
                 if any(text.count(quote, 0, place) % 2 for quote in "\"'"):
                     continue  # amid a text in quotes
                 missing = recovery or "beginning of a call missing"
-                guard: Guard = "known" if recovery else "tool"  # two recoveries at once
+                guard = "known" if recovery else "tool" if is_marked(text) else "fresh"  # two recoveries at once
                 if place > 0 and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
                     rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard=guard))
                 behind = next((end for end in sorted(find_boundaries(text)) if end > place), 0)
                 if is_marked(text[:place]) and not inner[:1].isspace() and text[behind:].strip():
                     rules.append(Rule(read_parts(text[:place] + text[behind:]), nodes, True, recovery=missing, guard=guard))
         return rules
+
+    def _follows_text(self, opener: str) -> bool:
+        """Whether the template writes an opener behind content."""
+        edges = [edge for edge in self.graph.turn.edges if edge.opens_call and write_parts(edge) == opener]
+        return any(self.nodes[TURN, edge.source].kind == "content" for edge in edges)
 
     def _list_dropped(self, node: Node) -> list[Rule]:
         """Return the marks of calls that begin or end none, for those who want them dropped."""
@@ -252,6 +291,17 @@ class Relaxations(Landmarks):
         return {text[place:].strip() for text in texts for place in find_boundaries(text)}
 
     @cached_property
+    def call_ends(self) -> Marks | None:
+        """The marks that end a call, one or several; None where nothing does that nobody writes by chance."""
+        fields = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS]
+        inner = [edge for edge in fields if not self.is_leaving(edge)]
+        others = [*map(write_parts, inner), *(text for text, _ in self.openers)]
+        told = (text for text in self._closings if is_firm(text) and not any(text in other for other in others))
+        texts = sorted(told, key=lambda text: (-len(text), text))
+        one = "|".join(map(re.escape, texts))
+        return Marks(tuple(texts), re.compile(rf"(?:{one})(?:\s*(?:{one}))*")) if texts else None
+
+    @cached_property
     def opening_marks(self) -> list[str]:
         """The marks that begin calls, and nothing else."""
         thoughts = tuple(filter(None, (self.reasoning_start.strip(), *self.reasoning_ends)))
@@ -262,10 +312,30 @@ class Relaxations(Landmarks):
         marks = sorted(mark for mark in found if not any(mark in (text or "") for text in others))
         return [mark for mark in marks if not any(other != mark and mark.startswith(other) for other in marks)]
 
-    def _list_squeezed(self, edges: Iterable[Edge]) -> list[Rule]:
-        """Return what leads on within a call where the white space between the words of a tag was left out."""
-        texts = [(squeeze(text), self.nodes[TURN, edge.target]) for edge in edges if is_firm(text := write_parts(edge))]
-        return [Rule(read_parts(text), (target,), recovery=SQUEEZED) for text, target in texts if text]
+    def _list_dressings(self, edges: Iterable[Edge]) -> list[Rule]:
+        """Return what leads to JSON that stands in a fence of code, or without the quotes that the template puts around it."""
+        found = [(write_parts(edge), edge) for edge in edges if self.nodes[TURN, edge.target].kind == "arguments"]
+        texts, rules = {text for text, _ in found}, []
+        for text in sorted(texts):
+            if text.endswith(QUOTES) and UNQUOTED.name in self.closes and text[:-1] not in texts:
+                rules.append(Rule(read_parts(text[:-1]), (UNQUOTED,), recovery="arguments without quotes"))
+            if FENCED.name in self.closes and is_marked(text) and not text.endswith(QUOTES):
+                opened = (f"{text.rstrip()}\n```{word}\n" for word in ("json", ""))
+                rules += [Rule(read_parts(each), (FENCED,), recovery="arguments in a fence") for each in opened]
+        return rules
+
+    def _list_rewritten(self, source: Node, edges: Iterable[Edge]) -> list[Rule]:
+        """Return what leads on within a call where the white space between the words of a tag was left out, or other quotes stand
+        around names."""
+        rules: list[Rule] = []
+        for edge in edges:
+            text, target = write_parts(edge), self.nodes[TURN, edge.target]
+            if is_firm(text) and (squeezed := squeeze(text)):
+                rules.append(Rule(read_parts(squeezed), (target,), recovery=SQUEEZED))
+            outer = not text.startswith(QUOTES) or source.kind in (*SHORT_FIELDS, "key")
+            if outer and (target.kind in (*SHORT_FIELDS, "key") or not text.endswith(QUOTES)) and (other := requote(text)):
+                rules.append(Rule(read_parts(other), (target,), recovery=REQUOTED))
+        return rules
 
     @property
     def _strays(self) -> list[str]:
@@ -274,8 +344,11 @@ class Relaxations(Landmarks):
         return [",", ";", *sorted(ends & {")", "]", "}"})]
 
     def _list_separated(self) -> list[Rule]:
-        """Return what begins a call behind another one, with a sign between them that is not needed."""
-        pairs = [(sign + text.strip(), nodes) for text, nodes in self.openers for sign in self._strays]
+        """Return what begins a call behind another one, with a sign between them that is not needed, or in the place of layout."""
+        pairs = [(f"{sign}\n{text.strip()}", nodes) for text, nodes in self.openers for sign in self._strays]
+        leaving = [(edge, write_parts(edge)) for edge in self.graph.turn.edges if edge.opens_call]
+        blank = [edge for edge, text in leaving if (close := self.closes.get(edge.source)) and text[len(close) :].isspace()]
+        pairs += [(sign + " ", (self.nodes[TURN, edge.target],)) for edge in blank for sign in ",;"]
         name = "layout between calls"
         return [Rule(read_parts(text), nodes, True, recovery=name, guard="fresh", loose=True) for text, nodes in pairs]
 
@@ -287,4 +360,6 @@ class Relaxations(Landmarks):
         """Return the marks that begin calls, for calls that are told by their shape behind them."""
         firm = [text for text in sorted(self._list_openings()) if is_marked(text) and text[-1] not in "[{\"'"]
         rules = [Rule(read_parts(text), (SHAPE,), recovery="call by its shape", guard="shape") for text in firm]
+        bare = [text for text, _ in self.openers if is_firm(text) and not is_marked(text) and text.strip()[0] in "[{"]
+        rules += [Rule(read_parts(text.strip()), (SHAPE,), recovery="call by its shape", guard="shape") for text in bare]
         return rules + [Rule((sign,), (SHAPE,), recovery="call by its shape", guard="whole") for sign in "<[{`"]

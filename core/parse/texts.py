@@ -8,11 +8,11 @@ from json.encoder import encode_basestring
 from ..format.cut import find_common_start
 from ..recover import Policy
 from ..schema import UNKNOWN, ToolSet
-from .constants import MORE, is_firm, skip_blank
+from .constants import MORE, is_firm, skip_blank, skip_spaces
 from .fence import Fence, find_closing
 from .landing import WAIT, Landing, Step
 from .landmarks import TURN
-from .plan import Plan
+from .plan import OPEN_REASONING, Plan
 from .relaxed import AFTER, MUTE
 from .rules import LATE, Rule, Spot
 from .short import ShortFields
@@ -20,6 +20,7 @@ from .units import convert, escape_json, get_units
 
 INTERRUPTED = Rule(("",), (AFTER,))
 HELD = 1 << 14  # so much of an output may wait for what tells the type of a value
+HELD_CALL = 4096  # and so much for what follows a call in reasoning
 
 
 class TextReader(ShortFields):
@@ -69,7 +70,8 @@ class TextReader(ShortFields):
             if landing is WAIT or quoted == MORE:
                 self._emit_text(self._find_blank(at))
                 self.scan = at
-                self._await()
+                if landing is WAIT:
+                    self._await()
                 return False
             if isinstance(landing, Landing) and landing.rule.guard in LATE:
                 self.doubt = at if self.doubt < 0 else self.doubt
@@ -114,7 +116,10 @@ class TextReader(ShortFields):
         return any(self.buffer.startswith(mark, at) for mark in self.plan.opening_marks)
 
     def _find_quote_end(self, landing: Landing, at: int, final: bool) -> int:
-        """Return where the code ends in which a call is an example; the place itself if it is none, or that more is needed."""
+        """Return where the code ends, or the call in a thought, that is an example; the place itself if none is, or that more is
+        needed."""
+        if landing.rule.recovery == OPEN_REASONING:
+            return self._find_thought_end(landing, at, final)
         calls = landing.rule.opens or landing.rule.guard in ("shape", "whole")
         if not (calls and self.spot.kind == "content" and self.policy.recover):
             return at
@@ -125,6 +130,18 @@ class TextReader(ShortFields):
             return MORE if end == MORE else at
         follows = self._structure_follows(end, final, True)
         return MORE if follows is WAIT else at if follows else end
+
+    def _find_thought_end(self, landing: Landing, at: int, final: bool) -> int:
+        """Return where a call ends behind which the sentence goes on: it is thought of, not made."""
+        marks, size = self.plan.call_ends, len(self.buffer)
+        found = marks.pattern.search(self.buffer, landing.end) if marks else None
+        end = found.end() if found else size
+        rest = self.buffer[skip_blank(self.buffer, end) :]
+        if marks and not final and size - at < HELD_CALL and any(mark.startswith(rest) for mark in marks.texts):
+            return MORE
+        end = skip_spaces(self.buffer, end)
+        goes_on = end < size and (self.buffer[end].isalnum() or self.buffer[end] in ".,;:!?")
+        return end if found and goes_on else at
 
     def _leave_text(self, landing: Landing, at: int) -> None:
         """End the text at a place, and go where a rule leads from there."""
@@ -231,7 +248,7 @@ class TextReader(ShortFields):
         if self.policy.untyped == "text" and not self.wanted.get_types():
             return encode_basestring(get_units(self.spot.codec).decode(raw))
         read = convert(raw, self.spot.nodes, self.wanted, self.policy.recover)
-        if self.policy.recover and read[0] in "[{n" and read != convert(raw, self.spot.nodes, self.wanted, False):
+        if self.policy.recover and read[0] in "[{ntf" and read != convert(raw, self.spot.nodes, self.wanted, False):
             self._note("value in other notation", self.at)
         return read
 

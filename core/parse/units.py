@@ -208,7 +208,7 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = T
 
     ``nodes`` are what it may be in the format. It is the first of what the schema's types, in their order, make of it that the
     schema accepts, null before all others; if it accepts none, the first one. Without types it is JSON if it is valid JSON,
-    else text. If ``lenient``, a list or an object that is almost JSON is one where the schema says so.
+    else text. If ``lenient``, a list or an object that is almost JSON, and a word of Python, is one where the schema says so.
     """
     codec = next((node.codec for node in nodes if node.type == "string" and isinstance(node.codec, Text)), Text())
     text = get_units(codec).decode(raw)
@@ -219,6 +219,9 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = T
         if kind == "null" and "string" in types and any(node.type == "string" for node in nodes):
             # Any word but the format's own for it, if it has one, is a text, which the template writes so.
             found = "null" if match_scalar(nodes, raw, 0, True) == (len(raw), "null") else None
+        if found is None and lenient and kind == "boolean":
+            end, word = read_word(raw.strip(), 0, True)
+            found = word if end == len(raw.strip()) and _literal_type(word) == "boolean" else None
         if found is None and lenient and kind in ("array", "object") and raw.lstrip()[:1] in ("[", "{", "("):
             mended = repair(raw.strip()) or _unescape(raw.strip())
             found = mended if mended and mended[0] == ("[" if kind == "array" else "{") else None

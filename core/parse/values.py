@@ -153,6 +153,9 @@ class ValueReader(TextReader):
             return False
         if end > at and self.policy.recover and self.buffer[end : end + 1].isdigit():
             end, literal = read_literal(self.buffer, at) or (end, literal)
+            types = self.wanted.get_types()
+            if types and not {"integer", "number"} & {*types}:
+                literal = encode_basestring(self.buffer[at:end])  # as a number it would lose its zeros
             self._note("value in other notation", at)
         if end <= at and self.policy.recover:
             if sign and sign in "\"'([{":
@@ -262,7 +265,7 @@ class ValueReader(TextReader):
         found = self._find_landing(self.spot, place, final)
         if isinstance(found, Landing):
             ends = found.rule.closes or found.steps or found.spot.kind == "end"
-            return found if ends and found.rule.recovery != TRAILING else None
+            return found if ends and found.end > place and found.rule.recovery != TRAILING else None
         return found
 
     def _leave_json(self, landing: Landing) -> None:

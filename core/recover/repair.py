@@ -1,8 +1,9 @@
 """Values that are almost JSON, made valid: what people write in Python or by hand.
 
 Read are strings in either quotes, also with raw line breaks and with escapes that JSON does not have, the words of Python,
-tuples and sets as lists, keys without quotes, commas too many, and numbers with a plus or a dot at one end. What is valid stays as
-it is written, white space included. Nothing is guessed: a bracket or a quote that is missing makes the whole no value.
+tuples and sets as lists, keys without quotes, commas too many, numbers with a plus or a dot at one end, and comments, which
+are dropped. What is valid stays as it is written, white space included. Nothing is guessed: a bracket or a quote that is missing
+makes the whole no value.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from json.encoder import encode_basestring
 
 DEPTH = 128  # brackets within each other
 
-_BLANK = re.compile(r"\s*")
+COMMENT = re.compile(r"//[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/")
+_BLANK = re.compile(rf"(?:\s+|{COMMENT.pattern})*")
 _PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
 _LOOSE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -77,7 +79,7 @@ class _Reader:
         """Pass white space on."""
         found = _BLANK.match(self.text, self.at)
         if found and found.end() > self.at:
-            self.out.append(re.sub(r"[^ \t\r\n]", " ", found[0]))
+            self.out.append(re.sub(r"[^ \t\r\n]", " ", COMMENT.sub("", found[0])))
             self.at = found.end()
 
     def read(self, depth: int) -> None:
