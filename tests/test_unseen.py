@@ -29,12 +29,13 @@ SAMPLE = {
     "tamarind": "a call in the turn that the prompt has written",
     "indigo": "characters by their number in three widths",
     "marrow": "arguments as JSON within a string of another notation",
+    "sorrel": "a whole turn as a document in lines",
     "argon": "headers with lengths that are no part of a text",
 }
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 108
+    assert len(load_corpus(folder=FOLDER)) == 122
 
 
 @pytest.mark.parametrize("name", SAMPLE)
@@ -55,6 +56,10 @@ OUTPUTS = {
     "nousresearch-49": "a call as Python writes it",
     "wren-14": "separators too many, in a list of calls and in an object",
     "bastion-8": "a word of another language for true",
+    "malachite-68": "keys without quotes, and no id",
+    "merlin-77": "arguments that are no string, behind reasoning that is not closed",
+    "samphire-81": "colons for equals signs, and a call that is not closed before the next",
+    "axolotl-70": "a semicolon between calls",
     "mole-9": "a call in a fence of code amid prose is an example",
     "unsloth-34": "the same, with all of its marks",
 }

@@ -95,10 +95,16 @@ def _match(gap: Gap | None, first: str, last: str, inside: str) -> tuple[Surroun
 
 
 def make_text(images: dict[str, str]) -> Text:
-    """Return the codec of a text in which characters become the given images; what becomes a plain letter is not told from it."""
+    """Return the codec of a text in which characters become the given images; what becomes a plain letter is not told from it.
+
+    Where several become the same, it stands for the first of them.
+    """
     changed = {char: image for char, image in images.items() if image and image != char and not image.isalnum()}
-    escapes = tuple((image, char) for char, image in changed.items() if char not in _NUMBERED)
-    return Text(escapes, _find_numerals(changed))
+    escapes: dict[str, str] = {}
+    for char, image in changed.items():
+        if char not in _NUMBERED:
+            escapes.setdefault(image, char)
+    return Text(tuple(escapes.items()), _find_numerals(changed))
 
 
 def _find_numerals(changed: dict[str, str]) -> tuple[Numeral, ...]:
