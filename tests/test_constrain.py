@@ -199,6 +199,15 @@ def test_reasoning_may_be_part_of_it() -> None:
     assert accepts(format, call, plain, reasoning="possible")
 
 
+def test_optional_reasoning_begins_as_the_template_writes_it() -> None:
+    """With the line break before it, and without, as it is behind a prompt that has written that."""
+    format, turns = study("GLM-4.6")
+    turn = next(turn for turn, _ in turns if turn.expected["reasoning_content"] and not turn.prompt.endswith("think>"))
+    assert turn.text.startswith("\n<think>")
+    for text, right in ((turn.text, True), (turn.text[1:], True), ("\n" + turn.text, False)):
+        assert accepts(format, text, turn.tools or [], reasoning="possible") == right
+
+
 def test_a_layout_survives_being_stored() -> None:
     for name in SHAPES[:8]:
         format, _ = study(name)
