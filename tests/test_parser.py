@@ -337,7 +337,7 @@ def test_work_is_linear(shape: str) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_piece_of_a_call_costs_little(shape: str) -> None:
-    """In what it calls, Python or C: about a third of a microsecond each."""
+    """Counted in what it calls, Python or C."""
     form, text = get_format(shape), write_calls(shape, ("find_okapi", {"habitat": "pen twelve", "limit": 3}))
     count_work(form, prompt := write_prompt(shape), open_calls(shape) + text, 4)  # so that what is made once does not count
     counts = count_work(form, prompt, open_calls(shape) + text, 4)

@@ -6,8 +6,8 @@ import re
 from typing import NamedTuple
 
 from .constants import MORE, NO
+from .landing import HELD_CALL
 
-_HELD = 4096  # so much of a text waits for the end of a fence in which a call stands; then it is a call
 _TICKS = re.compile("`+")
 _CLOSING = re.compile(r"\n[ \t]*`{3,}[ \t]*(?=\n|\Z)")
 
@@ -31,4 +31,4 @@ class Fence(NamedTuple):
 def find_closing(text: str, at: int, final: bool) -> int:
     """Return the place behind the next fence that ends code; that there is none, or that more is needed."""
     found = _CLOSING.search(text, at)
-    return found.end() if found else MORE if not final and len(text) - at < _HELD else NO
+    return found.end() if found else MORE if not final and len(text) - at < HELD_CALL else NO

@@ -48,6 +48,9 @@ class Frame(NamedTuple):
     key: str = ""  # whose value it is
 
 
+HELD_CALL = 4096
+"""So many characters, from where a call may begin, wait for what tells whether it is one."""
+
 WAIT = object()
 """What looking ahead answers where more of the output is needed."""
 

@@ -16,10 +16,7 @@ from .constants import MORE, NO, skip_blank
 from .headers import LONGEST
 from .landing import HALF, WAIT, Frame, Landing, Step, list_id
 from .landmarks import TURN
-from .names import (
-    find_count,
-    find_counted_id,
-)
+from .names import find_count, find_counted_id
 from .plan import Plan
 from .relaxed import GAP
 from .rules import Rule, Spot

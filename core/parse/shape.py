@@ -7,12 +7,10 @@ import re
 from ..recover import Envelope, FoundCall, read_calls, repair
 from ..schema import ToolSet
 from .constants import MORE, NO
-from .landing import Landing
+from .landing import HELD_CALL, Landing
 from .lexer import BROKEN, HOLD, ODD, JsonLexer
 from .names import SHORT
 from .rules import Spot
-
-_LONGEST_ODD = 4096  # characters that a value in other notation than JSON's may have
 
 _MARK = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>|\[/?[A-Z_]{2,40}\]|```\w*"
 _START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|[\s;,])*")
@@ -63,7 +61,7 @@ class Shape:
             odd = self._lexer.mends
             if end < 0 and not final:
                 named = bool(self.calls) or size - start <= SHORT or _names_tool(buffer, start, tools)
-                return NO if (odd and size - start > _LONGEST_ODD) or ((odd or self.whole) and not named) else MORE
+                return NO if (odd and size - start > HELD_CALL) or ((odd or self.whole) and not named) else MORE
             text = buffer[start:end] if end >= 0 else None
             text = repair(text) if text and self._lexer.mends else text
             calls = read_calls(text, tools, envelope) if text else None

@@ -10,7 +10,7 @@ from ..recover import Policy
 from ..schema import UNKNOWN, ToolSet
 from .constants import MORE, is_firm, skip_blank, skip_spaces
 from .fence import Fence, find_closing
-from .landing import WAIT, Landing, Step
+from .landing import HELD_CALL, WAIT, Landing, Step
 from .landmarks import TURN
 from .plan import OPEN_REASONING, Plan
 from .relaxed import AFTER, MUTE
@@ -20,7 +20,6 @@ from .units import convert, escape_json, get_units
 
 INTERRUPTED = Rule(("",), (AFTER,))
 HELD = 1 << 14  # so much of an output may wait for what tells the type of a value
-HELD_CALL = 4096  # and so much for what follows a call in reasoning
 
 
 class TextReader(ShortFields):

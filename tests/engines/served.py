@@ -96,11 +96,11 @@ def serve_subject(
 
     It is started with the engine's `options` as well, and the model's folder is first `prepare`d.
     """
+    if real:
+        need_engine(engine)
     subject = load_subject(TEMPLATES[shape])
     model = make_model(subject.source, folder / "model", markers=markers, eos=subject.eos)
     prepare(model)
-    if real:
-        need_engine(engine)
     start = engine.serve_real if real else engine.serve
     with start(model, folder / "log", parsers=parsers, options=options) as server:
         try:
