@@ -24,6 +24,7 @@ from chat_autoparser.serve import (
     OutputReader,
     SpecialTokens,
     ToolChoice,
+    cut_at_special,
     describe_tools,
     list_special_tokens,
     publish_counters,
@@ -157,6 +158,22 @@ def test_a_special_token_is_dropped_by_its_id_and_never_inside_a_call(chatml: Ch
         assert (message["content"], text) == ("A generated goes.", "<s> stays")
     else:
         assert (message["content"], text) == ("A spelled <s> stays, a generated one goes.", "an <s> and a <s> stay")
+
+
+@pytest.mark.parametrize(
+    ("text", "ids", "pieces"),
+    [
+        ("One <s>two<s>.", [2, 1, 3], [("One <s>two", [2]), ("<s>", [1]), (".", [3])]),
+        ("One <s>two<s>.", [2, 1, 3, 9], [("One <s>two", [2]), ("<s>", [1]), (".", [3, 9])]),  # the last one has stopped it
+        ("One <s>two<s>", [2, 1, 9], [("One <s>two", [2]), ("<s>", [1]), ("", [9])]),
+        ("One <s>two", [2, 1, 3], [("One <s>two", [2]), ("", [1]), ("", [3])]),  # its text comes later
+        ("One <s>", [3, 1], [("One <s>", [3, 1])]),  # not the text of these tokens
+        ("One <s>two<s>.!", [2, 1, 3], [("One <s>two<s>.!", [2, 1, 3])]),
+    ],
+)
+def test_special_tokens_are_told_from_texts_that_are_spelled_alike(text: str, ids: list[int], pieces: list[object]) -> None:
+    words = {1: "<s>", 2: "One <s>two", 3: ".", 9: "</s>"}
+    assert cut_at_special(text, ids, {1: "<s>"}, lambda tokens: "".join(words[token] for token in tokens)) == pieces
 
 
 def test_the_text_of_a_special_token_may_come_late_and_in_pieces(chatml: ChatFormat) -> None:

@@ -37,17 +37,22 @@ def cut_at_special(
     """Cut the text of several tokens where ``special`` ones stand; returns pieces of the text, each with its tokens.
 
     Which of several equal texts was such a token, and which the model has spelled, only the texts of the other tokens tell:
-    these are asked of ``decode``. Where they do not add up to the text it stays whole.
+    these are asked of ``decode``. The text may end before its tokens do: engines take off what stopped the output. Where the
+    tokens do not begin with the text it stays whole.
     """
     if len(ids) < 2 or special.keys().isdisjoint(ids):
         return [(text, ids)]
     pieces: list[tuple[str, Collection[int]]] = []
+    rest = text
     for known, group in groupby(ids, special.__contains__):
         stretch = list(group)
-        pieces += [(special[token], (token,)) for token in stretch] if known else [(decode(stretch), stretch)]
-    while pieces and not text.endswith(pieces[-1][0]):
-        pieces.pop()  # the token that ended the output has no text
-    return pieces if "".join(piece for piece, _ in pieces) == text else [(text, ids)]
+        for tokens in ([token] for token in stretch) if known else [stretch]:
+            piece = (special[tokens[0]] if known else decode(tokens))[: len(rest)]
+            if not rest.startswith(piece):
+                return [(text, ids)]
+            pieces.append((piece, tokens))
+            rest = rest[len(piece) :]
+    return [(text, ids)] if rest else pieces
 
 
 class SpecialTokens:
