@@ -27,8 +27,8 @@ FORMATS = 40
 SEED = "first"
 # What is read of the turns of these formats, in percent, and how many of the formats are called proven and are not. The
 # one may only rise, the other only fall.
-BAR = 98.5
-FALSE_PROOFS = 2
+BAR = 99.5
+FALSE_PROOFS = 0
 
 seeds = st.integers(0, 10**9)
 
@@ -47,6 +47,23 @@ def test_turns_of_unseen_formats_are_read(reports: list[Report]) -> None:
 def test_proofs_hold(reports: list[Report]) -> None:
     false = [report["name"] for report in reports if is_false(report)]
     assert len(false) <= FALSE_PROOFS, f"python scripts/generality.py --only {false[0]}"
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(376, id="brackets of the template's own before empty arguments"),
+        pytest.param(244, id="a number is the last of a turn whose end is cut off"),
+        pytest.param(253, id="white space is the last of a turn whose end is cut off"),
+        pytest.param(669, id="what ends a call could be a key"),
+        pytest.param(761, id="a mark behind what ends all calls"),
+        pytest.param(573, id="all texts of the assistant have an end of their own before that of the turn"),
+    ],
+)
+def test_formats_that_were_misread_once(number: int) -> None:
+    report = measure_drawn(number, "november22")
+    assert report["proven"]
+    assert [turn for turn in list_readable(report) if turn["faults"]] == []
 
 
 def test_misses_are_ranked_by_axis(reports: list[Report]) -> None:

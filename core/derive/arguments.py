@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..ask.oracle import Oracle
 from ..ask.pieces import Field, Needle, Span
@@ -18,7 +18,14 @@ from .types import find_json
 _HARD_KEY = make_word("h")
 
 
-def find_json_arguments(oracle: Oracle, shape: Shape, call: Call) -> Json | None:
+class Written(NamedTuple):
+    """How arguments are written that are JSON, and whether they stand before the name."""
+
+    json: Json
+    leads: bool
+
+
+def find_json_arguments(oracle: Oracle, shape: Shape, call: Call) -> Written | None:
     """Return how arguments are written if it is as JSON, whatever is in them; None where it is in another way."""
     hard = {
         _HARD_KEY: "q\"\\'\n<&>/é☃",
@@ -32,12 +39,12 @@ def find_json_arguments(oracle: Oracle, shape: Shape, call: Call) -> Json | None
         text = _render(oracle, shape, call, hard)
     if text is None:
         return None
-    if find_json(text, hard):
-        return Json()
-    within = _find_encoding(oracle, shape, call)
-    if within is not None and find_encoded(text, hard, within):
-        return Json(within)
-    return None
+    within = None
+    place = find_json(text, hard)
+    if place is None:
+        within = _find_encoding(oracle, shape, call)
+        place = find_encoded(text, hard, within) if within is not None else None
+    return None if place is None else Written(Json(within), place[0] < text.find(call.name))
 
 
 def _render(oracle: Oracle, shape: Shape, call: Call, arguments: dict[str, Any]) -> str | None:
@@ -105,16 +112,30 @@ def _decode(text: str, at: int, within: Text) -> tuple[str, list[int]]:
     return "".join(chars), places
 
 
-def find_spans(text: str, calls: Sequence[Call], json: Json, field: Field) -> list[Span] | None:
-    """Return where the arguments of calls stand, None where those of one are not found."""
+def find_spans(text: str, calls: Sequence[Call], written: Written, field: Field) -> list[Span] | None:
+    """Return where the arguments of calls stand, None where those of one are not found.
+
+    Brackets with nothing in them may be the template's own: a call's stand on the same side of its name as others' arguments.
+    """
     spans: list[Span] = []
     at = 0
     for number, call in enumerate(calls):
-        arguments = call.object
-        place = find_encoded(text, arguments, json.within, at) if json.within else find_json(text, arguments, at)
-        if place is None and arguments:
+        name = text.find(call.name, at)
+        places = _list_places(text, call.object, written.json, at if written.leads or call.object else max(name, at))
+        if not places and call.object:
             return None
-        if place is not None:
+        if places:
+            before = [place for place in places if place[1] <= name] if written.leads and not call.object else []
+            place = before[-1] if before else places[0]
             spans.append(Span(*place, Needle(field, number)))
             at = place[1]
     return spans
+
+
+def _list_places(text: str, value: dict[str, Any], json: Json, at: int) -> list[tuple[int, int]]:
+    """Return where an object is written, from a place on."""
+    places: list[tuple[int, int]] = []
+    while place := find_encoded(text, value, json.within, at) if json.within else find_json(text, value, at):
+        places.append(place)
+        at = place[1]
+    return places

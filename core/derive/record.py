@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..ask.oracle import Oracle
@@ -26,7 +27,11 @@ def make_format(oracle: Oracle, derivation: Derivation) -> ChatFormat:
     graph = replace(derivation.graph, blank=_find_blank(oracle, derivation))
     end = next((role.end for role in conversation.roles if role.name == ASSISTANT), "")
     if graph.stops:
-        graph = replace(graph, stops=tuple(dict.fromkeys(_cut_last(stop, end.strip()) for stop in graph.stops)))
+        inner = [edge.text for edge in graph.turn.edges if graph.turn.node(edge.target).kind != "end"]
+        others = [role.end.strip() for role in conversation.roles if role.name != ASSISTANT and not role.within]
+        shared = [end for end in others if end and not any(end in text for text in inner)]
+        stops = (_cut_first(_cut_last(stop, end.strip()), shared) for stop in graph.stops)
+        graph = replace(graph, stops=tuple(dict.fromkeys(stops)))
     elif not end.strip():
         graph = replace(graph, stops=_find_following_stops(conversation, end))
     return ChatFormat(graph, asking, find_capabilities(oracle, derivation, asking), conversation)
@@ -54,6 +59,11 @@ def _find_blank(oracle: Oracle, derivation: Derivation) -> str:
 def _cut_last(stop: str, end: str) -> str:
     """Return a stop without what a template prints only behind the last message."""
     return end if is_marker(end) and stop.startswith(end) else stop
+
+
+def _cut_first(stop: str, ends: Sequence[str]) -> str:
+    """Return what of a stop ends the messages of other roles, too; what is before that ends a field."""
+    return max((end for end in ends if stop.endswith(end)), key=len, default=stop)
 
 
 def _find_following_stops(conversation: Conversation, end: str) -> tuple[str, ...]:

@@ -33,6 +33,16 @@ def find_stops(draft: Draft) -> list[str]:
     return list(stops)
 
 
+_PREFIX = re.compile(r"(?:([^\w\s)\]}>\"'])\1*|>{2,}) ?\Z")
+"""Signs before the word of a mark."""
+
+
+def _leave_mark(text: str, place: int) -> int:
+    """Return a place in a text, or where the mark begins if it is between the signs and the word of one."""
+    found = _PREFIX.search(text, 0, place) if text[place : place + 1].isalnum() else None
+    return found.start() if found else place
+
+
 def _share(sources: Iterable[Links], inner: Iterable[str]) -> str:
     """Return what all turns end with that end behind some fields, if it ends nothing but turns."""
     texts = [link.text for links in sources for link in links if link.target == END]
@@ -42,7 +52,8 @@ def _share(sources: Iterable[Links], inner: Iterable[str]) -> str:
     first = next(iter(list_tokens(shared)), "")
     while first and is_marker(first) and not first.isalnum() and any(first in text for text in inner):
         rest = shared[len(first) :].lstrip()
-        if not is_marker(rest) or any(rest in text for text in inner):
+        place = len(shared) - len(rest)
+        if not is_marker(rest) or any(rest in text for text in inner) or _leave_mark(shared, place) < place:
             break
         shared, first = rest, next(iter(list_tokens(rest)), "")
     shared = _drop_closers(shared, sources)
@@ -67,7 +78,7 @@ def _cut_closers(links: Links) -> Iterable[str]:
     for link in links:
         if link.target == END:
             closer = max((find_shared_header(link.text, other) for other in others), key=len, default="")
-            yield link.text[len(closer) :].strip()
+            yield link.text[_leave_mark(link.text, len(closer)) :].strip()
 
 
 def is_marker(text: str) -> bool:
@@ -85,5 +96,6 @@ def _take_last(text: str, known: Iterable[str], inner: Sequence[str]) -> str:
             return match[0]
     tokens = list_tokens(text)
     ends = ("".join(tokens[place:]) for place in range(len(tokens) - 1, 0, -1))
-    found = (end for end in ends if len(end) > 2 and not end.isalnum() and not any(end in each for each in inner))
+    whole = (text[_leave_mark(text, len(text) - len(end)) :] for end in ends if len(end) > 2 and not end.isalnum())
+    found = (end for end in whole if not any(end in each for each in inner))
     return next(found, text).strip()

@@ -10,8 +10,8 @@ from ..ask.oracle import Oracle, Turn
 from ..ask.pieces import Field, Needle, Row, cut_row
 from ..ask.question import Call, Question, Shape, Switches
 from ..ask.words import make_id, make_named_id, make_word
-from ..format import Json, Text
-from .arguments import find_json_arguments, find_spans
+from ..format import Text
+from .arguments import Written, find_json_arguments, find_spans
 from .draft import TURN, Draft
 from .strings import make_marks, make_text, read_images, write_marked
 from .values import learn_insides, learn_object, make_inner_build
@@ -47,7 +47,7 @@ class Caller:
     def __init__(self, draft: Draft, oracle: Oracle, shape: Shape, family: str) -> None:
         self.draft, self.oracle, self.family = draft, oracle, family
         self.shape = replace(shape, reasoning=oracle.shape.reasoning)
-        self.json = find_json_arguments(oracle, self.shape, self.make_calls((1,))[0])
+        self.written = find_json_arguments(oracle, self.shape, self.make_calls((1,))[0])
 
     def make_calls(self, counts: Sequence[int]) -> tuple[Call, ...]:
         """Return calls of words, with the given numbers of arguments."""
@@ -62,13 +62,13 @@ class Caller:
     def learn(self, settings: Sequence[Switches]) -> bool:
         """Learn turns with calls, and how values are written; False where no call is printed whole."""
         seen = self._learn_turns(settings)
-        if self.json is not None and not seen:
-            self.json = None  # not in all turns
+        if self.written is not None and not seen:
+            self.written = None  # not in all turns
             seen = self._learn_turns(settings)
         if seen:
             for switches in settings:
                 self._learn_resumed(switches)
-        if seen and self.json is None:
+        if seen and self.written is None:
             self._learn_values()
         if seen:
             self._learn_order()
@@ -86,14 +86,14 @@ class Caller:
         for reasoning, content in ((None, None), (REASONING, None), (None, CONTENT)):
             question = Question(reasoning, content, self.make_calls((2,)), switches, resumed=True)
             needles = _make_needles(question, self.family, self.shape.named_ids)
-            _add(self.draft, self.oracle, question, self.shape, needles, self.json, self.family)
+            _add(self.draft, self.oracle, question, self.shape, needles, self.written, self.family)
 
     def _learn_turns(self, settings: Sequence[Switches]) -> bool:
         seen = False
         for switches in settings:
             for question in self._list_questions(switches):
                 needles = _make_needles(question, self.family, self.shape.named_ids)
-                seen |= _add(self.draft, self.oracle, question, self.shape, needles, self.json, self.family)
+                seen |= _add(self.draft, self.oracle, question, self.shape, needles, self.written, self.family)
         return seen
 
     def _list_questions(self, switches: Switches) -> Iterator[Question]:
@@ -141,28 +141,28 @@ def _add(
     question: Question,
     shape: Shape,
     needles: dict[str, Needle],
-    json: Json | None = None,
+    written: Written | None = None,
     family: str = "",
 ) -> bool:
     """Add the edges of a turn, if all of its calls are printed whole."""
     turn = oracle.ask_turn(question, shape)
     if turn is None:
         return False
-    row = cut_turn(turn, question, needles, json, family)
+    row = cut_turn(turn, question, needles, written, family)
     if row is None or not all(call.name in turn.text for call in question.calls):
         return False
     draft.add_turn(turn, row, question.switches)
     for piece in row.pieces:
-        if piece.field.kind == "arguments" and json is not None:
-            draft.codecs[TURN, piece.field] = json
+        if piece.field.kind == "arguments" and written is not None:
+            draft.codecs[TURN, piece.field] = written.json
     return True
 
 
-def cut_turn(turn: Turn, question: Question, needles: dict[str, Needle], json: Json | None, family: str) -> Row | None:
+def cut_turn(turn: Turn, question: Question, needles: dict[str, Needle], written: Written | None, family: str) -> Row | None:
     """Return the fields of a turn; None where its arguments are not written as was thought."""
-    if json is None:
+    if written is None:
         return cut_row(turn.text, needles)
-    spans = find_spans(turn.text, question.calls, json, Field("arguments", "", 0, family))
+    spans = find_spans(turn.text, question.calls, written, Field("arguments", "", 0, family))
     return None if spans is None else cut_row(turn.text, needles, spans)
 
 

@@ -97,8 +97,8 @@ class Lookahead:
     def _find_best(self, places: tuple[int, ...], final: bool, spot: Spot | None = None) -> Landing | object | None:
         """Return where the best rule leads from one of some places; None, or that more is needed.
 
-        The best is one that a template renders, and of those the one that reaches furthest. It is a rule of the spot in which the
-        parser stands, unless another one is given.
+        The best is one that a template renders, of those one with a mark, and then the one that reaches furthest. It is a rule
+        of the spot in which the parser stands, unless another one is given.
         """
         best: Landing | None = None
         more = False
@@ -119,6 +119,8 @@ class Lookahead:
             return None
         if rule.guard == "owed" and not self.owed:
             return None
+        if not constant.text and spot is self.spot and at < len(self.buffer) and self._is_raw():
+            return None  # that ends another value, which may stand here; layout that nothing follows belongs to this one
         if rule.guard == "whole":
             return self._try_whole(rule, at, final)
         if rule.kind == "end" and spot.graph == TURN:
@@ -148,15 +150,17 @@ class Lookahead:
     def _try_end(self, rule: Rule, at: int, final: bool, found: Landing | None = None) -> Landing | object | None:
         """Match the end of the turn, which is one only where nothing follows."""
         constant = rule.constant
-        place = at if constant.firm else skip_blank(self.buffer, at)
-        end = constant.match_core(self.buffer, place, final and not rule.cut)
+        exact = not constant.core and self._is_raw()  # else layout that belongs to the value were lost
+        place = at if constant.firm or exact else skip_blank(self.buffer, at)
+        match = constant.match_exactly if exact else constant.match_core
+        end = match(self.buffer, place, final and not rule.cut)
         if end == NO and constant.lead:
             end = constant.match_exactly(self.buffer, at, final)
         if end == MORE and final and at < len(self.buffer) and (self.fresh or self.spot.kind != "content"):
             end = len(self.buffer)
         if end < 0:
             return WAIT if end == MORE and not final else None
-        if skip_blank(self.buffer, end) < len(self.buffer):
+        if (end if exact else skip_blank(self.buffer, end)) < len(self.buffer):
             return None
         if not final:
             return WAIT
@@ -316,6 +320,12 @@ class Lookahead:
             return False
         return key not in call.given and key in self.tools.get_parameters(call.name).list_properties()
 
+    def _is_raw(self) -> bool:
+        """Whether a value is being read that nothing but what follows it ends."""
+        if self.spot.kind != "value" or self.behind:
+            return False
+        return any(isinstance(node.codec, Text) and not node.codec.quoted for node in self.spot.nodes)
+
     def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | object | None:
         """Read a name, an id or a key, and what is behind it."""
         raise NotImplementedError
@@ -330,6 +340,7 @@ class Lookahead:
         return here.find("name") or (call.name if call is not None else None)
 
 
-def _rank(landing: Landing) -> tuple[bool, int]:
-    shown = not landing.rule.recovery and bool(landing.rule.constant.core or landing.steps)  # that text begins, nothing shows
-    return shown, landing.end
+def _rank(landing: Landing) -> tuple[bool, bool, int]:
+    constant = landing.rule.constant
+    shown = not landing.rule.recovery and bool(constant.core or landing.steps)  # that text begins, nothing shows
+    return shown, constant.firm, landing.end  # a mark that stands there is no beginning of a key, however long that were

@@ -225,7 +225,7 @@ class Plan(Relaxations):
         With ``anywhere`` a beginning need not be a mark: behind a call nothing else is expected.
         """
         shared = len(self.turn_end) if self.turn_end and text.endswith(self.turn_end) else len(text)
-        places = [place for place in find_boundaries(text) if len(text) - shared <= place < len(text) and _is_cut_at(text, place)]
+        places = [place for place in find_boundaries(text) if place < len(text) and _is_cut_at(text, place, len(text) - shared)]
         cut = [beginning for place in places if is_firm(beginning := text[:place].rstrip()) or anywhere]
         cut += [text.rstrip() for text in self._list_cuts(text)]
         return [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
@@ -234,9 +234,9 @@ class Plan(Relaxations):
         return self.nodes[TURN, edge.target].kind == "end" and self.nodes[TURN, edge.source].kind == "content"
 
 
-def _is_cut_at(text: str, place: int) -> bool:
-    """Whether what stands at a place may be what a server stops at and cuts off: a mark or a line, but no word amid a sentence."""
-    return text[place - 1 : place] == "\n" or not text[place:].lstrip()[:1].isalnum()
+def _is_cut_at(text: str, place: int, shared: int) -> bool:
+    """Whether what stands at a place may be what a server stops at and cuts off: a line, or a mark of what all turns end with."""
+    return text[place - 1 : place] == "\n" or (place >= shared and not text[place:].lstrip()[:1].isalnum())
 
 
 @lru_cache(maxsize=64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..format import Node, Text
+from ..format import Node
 from .constants import MORE, NO, skip_blank
 from .landing import WAIT, Landing, Step, list_id
 from .landmarks import TURN
@@ -188,9 +188,3 @@ class ShortFields(Lookahead):
         if properties is None:
             properties = self._properties[name] = self.tools.get_parameters(name).list_properties()
         return not properties or key in properties or (here.rule.constant.firm and KEY.fullmatch(key) is not None)
-
-    def _is_raw(self) -> bool:
-        """Whether a value is being read that nothing but what follows it ends."""
-        if self.spot.kind != "value" or self.behind:
-            return False
-        return any(isinstance(node.codec, Text) and not node.codec.quoted for node in self.spot.nodes)

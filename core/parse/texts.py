@@ -93,15 +93,18 @@ class TextReader(ShortFields):
             self._take_escape(at, escape)
 
     def _find_shown(self, at: int, final: bool) -> Landing | object | None:
-        """Return where the best rule leads; what a template writes behind layout comes before what no render shows."""
+        """Return where the best rule leads; a mark that a template writes behind layout comes before what has none, and before
+        what no render shows."""
         landing = self._find_landing(self.spot, at, final)
         bare = skip_blank(self.buffer, at)
-        if bare == at or not (isinstance(landing, Landing) and landing.rule.recovery):
+        if bare == at or not isinstance(landing, Landing) or (landing.rule.constant.firm and not landing.rule.recovery):
             return landing
         behind = self._find_landing(self.spot, bare, final)
         if behind is WAIT:
             return WAIT
-        return None if isinstance(behind, Landing) and not behind.rule.recovery else landing
+        if not isinstance(behind, Landing) or behind.rule.recovery:
+            return landing
+        return None if landing.rule.recovery or behind.rule.constant.firm else landing
 
     def _is_half_mark(self, at: int) -> bool:
         """Whether the output ends within a mark that begins calls."""

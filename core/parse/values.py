@@ -8,13 +8,13 @@ from ..format import Insides, Json, Node, Text
 from ..format.cut import cut_common_start
 from ..recover import Policy, read_literal, repair
 from ..schema import UNKNOWN, Schema, ToolSet
-from .constants import MORE, NO, skip_blank
+from .constants import MORE, skip_blank
 from .landing import WAIT, Frame, Landing
 from .lexer import HOLD, ODD, OUT, JsonLexer
 from .names import SHORT, SIGNS
 from .plan import Plan
 from .relaxed import TRAILING
-from .rules import Spot
+from .rules import Rule, Spot
 from .texts import TextReader
 from .units import Units, get_units, match_scalar, read_word
 
@@ -351,6 +351,8 @@ class ValueReader(TextReader):
             return False
         bare = [text for node in self.spot.nodes for text in self.plan.list_bare_ends(node)] if not self.frames else []
         over = not all(text.strip() for text in bare) and not whole
+        if over and self.buffer[end:].isspace():
+            end = len(self.buffer)  # layout that nothing follows is the value's
         if self.holding:
             if whole or over:
                 self.writer.arguments(self._convert(end))
@@ -363,13 +365,23 @@ class ValueReader(TextReader):
     def _find_half_end(self) -> tuple[int, bool]:
         """Return where the value ends before a beginning of structure, and whether what ends all values is there."""
         size = len(self.buffer)
-        rules = [rule.constant for rule in self.spot.rules if not rule.recovery]
-        shared = cut_common_start([constant.text for constant in rules] or [""])
+        rules = [rule for rule in self.spot.rules if not rule.recovery and rule.constant.text]
+        shared = cut_common_start([rule.constant.text for rule in rules] or [""])
         own, lead = shared.strip(), shared[: len(shared) - len(shared.lstrip())]
         for at in range(max(self.at, size - SHORT), size):
-            for constant in rules:
-                if constant.match_core(self.buffer, at, False) != NO and self._find_landing(self.spot, at, False) is not None:
-                    end = constant.take_lead(self.buffer, self.at, at)
+            for rule in rules:
+                if self._may_begin(rule, at):
+                    end = rule.constant.take_lead(self.buffer, self.at, at)
                     return end, bool(own) and self.buffer.startswith(own, at)
         half = next((count for count in range(len(lead), 0, -1) if self.buffer.endswith(lead[:count], self.at)), 0)
         return size - half, False
+
+    def _may_begin(self, rule: Rule, at: int) -> bool:
+        """Whether the output ends in the beginning of a rule; where layout alone tells of a key, in that of one that may come."""
+        if self._try_rule(rule, at, False, self.spot) is None:
+            return False
+        if rule.kind != "key" or rule.constant.firm or self.frames:
+            return True
+        call, begun = self.writer.call, self.buffer[at:].removeprefix(rule.constant.text)
+        given = call.given if call else ()
+        return any(key.startswith(begun) for key in self._get_parameters().list_properties().difference(given))

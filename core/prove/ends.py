@@ -21,8 +21,7 @@ def list_cuts(text: str, graph: TurnGraph, question: Question) -> tuple[str, ...
         default=(len(text), len(text)),
     )
     cuts = [text[:begin], text[:end]]
-    if question.calls:
-        cuts.append(text[: _find_last_mark(text, begin)])
+    cuts.append(text[: _find_last_mark(text, begin)])
     shared = _find_shared_end(graph)
     if shared and all(cut + shared != text for cut in cuts):
         cuts.append(text.removesuffix(shared))
