@@ -341,7 +341,7 @@ def test_a_piece_of_a_call_costs_little(shape: str) -> None:
     form, text = get_format(shape), write_calls(shape, ("find_okapi", {"habitat": "pen twelve", "limit": 3}))
     count_work(form, prompt := write_prompt(shape), open_calls(shape) + text, 4)  # so that what is made once does not count
     counts = count_work(form, prompt, open_calls(shape) + text, 4)
-    assert counts[-1] <= 220 * len(counts)
+    assert counts[-1] <= 240 * len(counts)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from ..format import Insides, Json, Text
-from ..recover import Policy
+from ..recover import Policy, find_name
 from ..schema import ToolSet
 from .constants import MORE, NO, skip_blank
 from .headers import LONGEST
@@ -19,7 +19,7 @@ from .landmarks import TURN
 from .names import find_count, find_counted_id
 from .plan import Plan
 from .relaxed import GAP
-from .rules import Rule, Spot
+from .rules import SHAPES, Rule, Spot
 from .shape import find_start
 from .units import match_scalar
 from .writer import Call, Writer
@@ -51,6 +51,7 @@ class Lookahead:
         self.ended_reasoning = False
         self.owed = False  # whether a part of what ends a call was left out, and may still come
         self.tries = TRIES
+        self.refused = -1  # the place behind a mark that no calls follow which are told by their parameters
         self.followed: dict[tuple[object, ...], object] = {}  # what was found to follow a place, as long as nothing is taken
         self._guards = 0  # recoveries that wait for what is being looked at now
         self._rest: list[str | Spot] = []  # what the rules wait for that were tried last: a text, or the end of a short field
@@ -75,9 +76,9 @@ class Lookahead:
                 return WAIT
             if isinstance(landing, Landing) and begins == NO:
                 odd = odd or landing
-            elif landing is not None:
-                ends = isinstance(landing, Landing) and landing.rule.closes
-                return odd if odd and ends and self._is_new(odd.find("key") or "") else landing
+            elif isinstance(landing, Landing):
+                guessed = landing.rule.guard in SHAPES or (landing.rule.closes and odd and self._is_new(odd.find("key") or ""))
+                return odd if odd and guessed else landing
         return odd
 
     def _match_value(self, landing: Landing, final: bool) -> int:
@@ -117,7 +118,7 @@ class Lookahead:
         constant = rule.constant
         if (rule.guard == "fresh" and not self._is_fresh(at)) or (rule.guard == "thought" and not self.ended_reasoning):
             return None
-        if rule.guard == "owed" and not self.owed:
+        if (rule.guard == "owed" and not self.owed) or (rule.guard == "named" and spot is not self.spot):
             return None
         if not constant.text and spot is self.spot and at < len(self.buffer) and self._is_raw():
             return None  # that ends another value, which may stand here; layout that nothing follows belongs to this one
@@ -191,6 +192,8 @@ class Lookahead:
         """Read the short fields behind a rule, down to one that is streamed."""
         if rule.guard == "shape":
             return self._look_for_json(rule, end, final)
+        if rule.guard == "named":
+            return self._look_for_name(rule, end, final)
         if rule.guard == "header":
             return self._read_header(rule, end, final)
         if rule.opens and not self.may_call:
@@ -268,6 +271,15 @@ class Lookahead:
         if at >= len(self.buffer) or not self.tries:
             return None if final or not self.tries else WAIT
         return Landing(at, self.plan.spot(TURN, rule.targets), rule) if self.buffer[at] in "{[" else None
+
+    def _look_for_name(self, rule: Rule, end: int, final: bool) -> Landing | object | None:
+        """Whether a tool of the request is named behind a mark, and nothing before it but signs and words of the format."""
+        if not self.tools or not self.tries or end == self.refused:
+            return None
+        named = find_name(self.buffer, end, self.tools, self.plan.notation, final)
+        if named is None:
+            return WAIT
+        return Landing(end, self.plan.spot(TURN, rule.targets), rule) if named else None
 
     def _structure_follows(self, at: int, final: bool, ending: bool) -> object:
         """Whether a call or the end of the turn follows, or with ``ending`` nothing at all; that, or more may be needed to tell."""

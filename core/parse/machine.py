@@ -26,8 +26,8 @@ from .lexer import HOLD, ODD, JsonLexer
 from .names import SHORT
 from .plan import LATE_END, OPEN_REASONING, Plan
 from .relaxed import AFTER, GAP, MUTE, SHAPE, SHORT_END
-from .rules import Spot
-from .shape import Shape
+from .rules import SHAPES, Spot
+from .shape import Fields, Shape
 from .values import ValueReader
 
 TRIM = 8192  # so much of the buffer may be behind the parser
@@ -52,7 +52,7 @@ class Machine(ValueReader):
         self.trail = ""  # layout that may follow the last rule
         self.anchor = -1  # where a call without a name so far began
         self.unclosed = False  # whether a call stood in reasoning that was not closed
-        self.shape: Shape | None = None  # what may be calls by their shape
+        self.shape: Shape | Fields | None = None  # what may be calls by their shape
 
     def _note(self, name: str, place: int) -> None:
         self.recoveries.append((name, self.gone + place))
@@ -145,7 +145,7 @@ class Machine(ValueReader):
         self.gone += cut
         self.mute = max(self.mute - cut, 0)
         self.at, self.scan, self.began = 0, max(self.scan - cut, 0), self.began - cut
-        self.doubt = max(self.doubt - cut, -1)
+        self.doubt, self.refused = max(self.doubt - cut, -1), self.refused - cut
 
     def settle(self) -> None:
         """Take what has come of the beginning of a turn for all of it: the prompt has written that, and the model goes on."""
@@ -282,7 +282,7 @@ class Machine(ValueReader):
 
     def _apply(self, landing: Landing, start: int) -> None:
         """Go where a rule leads; ``start`` is where the text before it ended."""
-        if landing.rule.guard in ("shape", "whole"):
+        if landing.rule.guard in SHAPES:
             self._begin_shape(landing, start)
             return
         writer = self.writer
@@ -341,8 +341,11 @@ class Machine(ValueReader):
     # Calls by their shape -------------------------------------------------------------------------------------------------
 
     def _begin_shape(self, landing: Landing, start: int) -> None:
-        """Look at JSON that may be calls, from where the text before it ended."""
-        self.shape = Shape(landing, start, self.spot)
+        """Look at what may be calls, from where the text before it ended."""
+        if landing.rule.guard != "named":
+            self.shape = Shape(landing, start, self.spot)
+        else:
+            self.shape = Fields(landing, start, self.spot, self.plan.notation, self.plan.call_ends)
         self.at, self.scan, self.spot = start, landing.end, landing.spot
 
     def _step_shape(self, final: bool) -> bool:
@@ -355,7 +358,10 @@ class Machine(ValueReader):
         self.shape, self.spot = None, shape.left
         if end == NO:
             self.tries -= 1
-            self.scan = place + (1 if shape.whole else max(shape.ahead, 1))
+            if isinstance(shape, Fields):
+                self.refused, self.scan = place + shape.ahead, place
+            else:
+                self.scan = place + (1 if shape.whole else max(shape.ahead, 1))
             return True
         self._close_call()
         for call in shape.calls:
@@ -366,7 +372,7 @@ class Machine(ValueReader):
             self.writer.arguments(call.arguments)
             self.writer.close_call()
         self.fresh = True
-        self._note("call by its shape", place)
+        self._note(shape.recovery, place)
         self.at = self.scan = end
         self.spot = self.plan.spot(TURN, (SHAPE,), self.may_call)
         return True

@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ..format import Edge, Json, Node, Text
-from ..format.cut import cut_common_start, find_boundaries
+from ..format.cut import COUNTER, cut_common_start, find_boundaries
+from ..recover import Notation, list_words
 from .constants import DATA, is_firm, is_marked
 from .landmarks import (
     BODY,
@@ -30,6 +31,7 @@ from .landmarks import (
     write_parts,
 )
 from .rules import Guard, Rule
+from .units import get_units
 
 GAP = Node("behind a call", "content")
 AFTER = Node("behind all calls", "content")
@@ -62,10 +64,11 @@ def requote(text: str) -> str:
 
 
 class Marks(NamedTuple):
-    """Texts, and what finds one or several of them."""
+    """Texts, what finds one or several of them, and what finds as little of one as is one."""
 
     texts: tuple[str, ...]
     pattern: re.Pattern[str]
+    first: re.Pattern[str]
 
 
 class Relaxations(Landmarks):
@@ -299,7 +302,18 @@ class Relaxations(Landmarks):
         told = (text for text in self._closings if is_firm(text) and not any(text in other for other in others))
         texts = sorted(told, key=lambda text: (-len(text), text))
         one = "|".join(map(re.escape, texts))
-        return Marks(tuple(texts), re.compile(rf"(?:{one})(?:\s*(?:{one}))*")) if texts else None
+        first = "|".join(map(re.escape, reversed(texts)))
+        return Marks(tuple(texts), re.compile(rf"(?:{one})(?:\s*(?:{one}))*"), re.compile(first)) if texts else None
+
+    @cached_property
+    def notation(self) -> Notation:
+        """What the format has around the values of calls."""
+        fields = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS or edge.opens_call]
+        inner = [edge for graph in self.graphs.values() if graph is not self.graph.turn for edge in graph.edges]
+        words = list_words([*(part for edge in (*fields, *inner) for part in edge.parts), *(text for text, _ in self.openers)])
+        codecs = {node.codec for node in self.list_nodes("value") if node.type == "string" and isinstance(node.codec, Text)}
+        decode = get_units(codecs.pop()).decode if len(codecs) == 1 else str
+        return Notation(words, self.quote, decode)
 
     @cached_property
     def opening_marks(self) -> list[str]:
@@ -362,4 +376,19 @@ class Relaxations(Landmarks):
         rules = [Rule(read_parts(text), (SHAPE,), recovery="call by its shape", guard="shape") for text in firm]
         bare = [text for text, _ in self.openers if is_firm(text) and not is_marked(text) and text.strip()[0] in "[{"]
         rules += [Rule(read_parts(text.strip()), (SHAPE,), recovery="call by its shape", guard="shape") for text in bare]
+        rules += [Rule((text,), (SHAPE,), recovery="call by its parameters", guard="named") for text in self._list_named_marks()]
         return rules + [Rule((sign,), (SHAPE,), recovery="call by its shape", guard="whole") for sign in "<[{`"]
+
+    def _list_named_marks(self) -> list[str]:
+        """Return the marks with which a call begins, or a line or a word within what opens one, for each of several calls."""
+        fields = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS and not edge.opens_call]
+        others = [*map(write_parts, fields), *self.reasoning_ends]
+        found: set[str] = set()
+        for text, _ in self.openers:
+            starts = (place for place in find_boundaries(text) if 0 < place < len(text))
+            places = {0, *(place for place in starts if text[place - 1].isspace() or text[place - 1 : place + 1] in ("><", "]["))}
+            for rest in (text[place:].strip() for place in places):
+                ends = [match.start() for match in re.finditer(r"\s|(?<=[>\])])(?=.)|\Z", rest)]
+                marks = (mark for end in ends if is_marked(mark := rest[:end].rstrip("[{(\"'")))
+                found.update(next(([mark] for mark in marks if not any(mark in other for other in others)), []))
+        return sorted(mark for mark in found if COUNTER not in mark and not mark.startswith(tuple(self.reasoning_ends)))

@@ -12,15 +12,18 @@ from .constants import DATA, Constant
 from .units import get_units
 
 Guard = Literal[
-    "", "tool", "known", "structure", "ending", "entry", "late", "last", "fresh", "shape", "whole", "header", "thought", "owed"
+    "", "tool", "known", "structure", "ending", "entry", "late", "last", "fresh", "shape", "named", "whole", "header", "thought",
+    "owed",
 ]
 """What must hold for a rule that no render shows: a tool is named that the request has (``known``), or as far as its tools are
 known (``tool``), structure follows (``structure``), structure or the end of the output does (``ending``), nothing visible came
-before (``fresh``), JSON with the shape of calls follows (``shape``), and nothing else (``whole``), the mark that ends a header does
+before (``fresh``), JSON with the shape of calls follows (``shape``), and nothing else (``whole``), or a tool and its parameters
+(``named``), the mark that ends a header does
 (``header``), reasoning stood in this turn (``thought``), or of the end of the call before it a part was left out (``owed``). Three
 hold only where the text that they end would not end otherwise: an argument of this tool begins that was not given yet (``entry``),
 structure or the end of the output follows (``late``), or nothing more (``last``)."""
 
+SHAPES: frozenset[Guard] = frozenset(("shape", "named", "whole"))
 LATE: frozenset[Guard] = frozenset(("entry", "late", "last"))
 
 _WIDTH = 16  # characters by which rules are told apart before they are tried
@@ -172,6 +175,6 @@ def sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
 
     def rank(rule: Rule) -> tuple[object, ...]:
         plain = not rule.constant.core and rule.kind in ("content", "reasoning")  # text begins where nothing else does
-        return plain, bool(rule.recovery), rule.guard in ("shape", "whole"), -rule.constant.size, _ORDER[rule.kind]
+        return plain, bool(rule.recovery), rule.guard in SHAPES, -rule.constant.size, _ORDER[rule.kind]
 
     return tuple(sorted(kept, key=rank))

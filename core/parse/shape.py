@@ -1,21 +1,23 @@
-"""Calls by their shape: where such JSON may begin, and the looking at it until it has ended."""
+"""Calls by their shape, JSON or other: where such may begin, and the looking at it until it has ended."""
 
 from __future__ import annotations
 
 import re
 
-from ..recover import Envelope, FoundCall, read_calls, repair
+from ..recover import Envelope, FoundCall, Notation, read_calls, read_fields, repair
 from ..schema import ToolSet
 from .constants import MORE, NO
 from .landing import HELD_CALL, Landing
 from .lexer import BROKEN, HOLD, ODD, JsonLexer
 from .names import SHORT
+from .relaxed import Marks
 from .rules import Spot
 
 _MARK = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>|\[/?[A-Z_]{2,40}\]|```\w*"
 _START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|[\s;,])*")
 """What stands around such calls: tags, fences, and what separates."""
 
+_TRIES = 4  # so many marks may end such calls
 _HALF_MARK = re.compile(r"<(?:[^\s<>\"'=/][^\s<>\"'=]{0,39})?|\[/?[A-Z_]{0,40}|`{1,2}")
 
 
@@ -35,6 +37,8 @@ class Shape:
     Where they began as a ``whole``, nothing but such values may follow. Places are counted from the one that ``read`` is given, so
     that what is behind it may leave the buffer.
     """
+
+    recovery = "call by its shape"
 
     def __init__(self, landing: Landing, start: int, left: Spot) -> None:
         self.left = left  # the spot in which they were met
@@ -86,6 +90,38 @@ class Shape:
             end = self._lexer.scan(buffer, at + self._seen)
         self._seen = (end if end >= 0 else self._lexer.place if end == HOLD else len(buffer)) - at
         return end
+
+
+class Fields:
+    """Looks at calls that are told by the tools and parameters which they name, from a mark up to what ends calls, likewise."""
+
+    recovery = "call by its parameters"
+    whole = False
+
+    def __init__(self, landing: Landing, start: int, left: Spot, notation: Notation, ends: Marks | None) -> None:
+        self.left = left
+        self.calls: list[FoundCall] = []
+        self.ahead = self._seen = landing.end - start
+        self._notation = notation
+        self._ends = ends
+        self._tries = _TRIES
+
+    def read(self, buffer: str, at: int, final: bool, tools: ToolSet | None, envelope: Envelope) -> int:
+        """Return where the calls end that stand at a place; that there are none, or that more is needed."""
+        begin, size = at + self.ahead, len(buffer)
+        while tools and self._ends and self._tries:
+            found = self._ends.first.search(buffer, at + self._seen)
+            if found is None:
+                self._seen = max(size - at - max(map(len, self._ends.texts)), self._seen)
+                return MORE if not final and size - begin <= HELD_CALL else NO
+            end = found.end()
+            calls = read_fields(buffer[begin:end], tools, self._notation) if end - begin <= HELD_CALL else None
+            if calls:
+                self.calls = calls
+                return end
+            self._seen = end - at
+            self._tries -= 1
+        return NO
 
 
 def _names_tool(buffer: str, at: int, tools: ToolSet | None) -> bool:

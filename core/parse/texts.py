@@ -14,7 +14,7 @@ from .landing import HELD_CALL, WAIT, Landing, Step
 from .landmarks import TURN
 from .plan import OPEN_REASONING, Plan
 from .relaxed import AFTER, MUTE
-from .rules import LATE, Rule, Spot
+from .rules import LATE, SHAPES, Rule, Spot
 from .short import ShortFields
 from .units import convert, escape_json, get_units
 
@@ -122,7 +122,7 @@ class TextReader(ShortFields):
         needed."""
         if landing.rule.recovery == OPEN_REASONING:
             return self._find_thought_end(landing, at, final)
-        calls = landing.rule.opens or landing.rule.guard in ("shape", "whole")
+        calls = landing.rule.opens or landing.rule.guard in SHAPES
         if not (calls and self.spot.kind == "content" and self.policy.recover):
             return at
         if not self.fence.read(self.buffer[self.at : at]).opened:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .fields import Notation, find_name, list_words, read_fields
 from .habits import Habits
 from .policy import LENIENT, REPAIR, STRICT, Policy, PolicyName, get_policy
 from .repair import read_literal, repair
@@ -14,10 +15,14 @@ __all__ = [
     "Envelope",
     "FoundCall",
     "Habits",
+    "Notation",
     "Policy",
     "PolicyName",
+    "find_name",
     "get_policy",
+    "list_words",
     "read_calls",
+    "read_fields",
     "read_literal",
     "repair",
 ]

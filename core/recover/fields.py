@@ -1,0 +1,257 @@
+"""Calls told by their fields: the name of a tool, then names of its parameters with values, whatever stands between them.
+
+What stands between may be signs, the words of the format itself and tags that close; nothing else. Guards: each parameter comes
+once, the tool's schema accepts the values, and none that it requires is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple
+
+from ..schema import TYPES, Schema, ToolSet
+from .repair import read_literal, repair, unquote
+from .shape import FoundCall
+
+_QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "«": "»", "‹": "›", "「": "」"}
+_WORD = re.compile(r"\w+")
+_CLOSING = re.compile(r"</[^\s<>]{1,60}>")
+_ASSIGNED = re.compile(r"[\"'`]?\s*[=:>|<,\]\[]")
+_FLAG = re.compile(r"\s")
+_ENDS = re.compile(r"[^\w]")
+_BARRED = frozenset("=:>|,;)]}<\"'`")
+_BEGUN = re.compile(r"[\w.-]*|</[^\s<>]*")
+_MOST = 64  # quotes that may end a text, and ends of one that stands in none
+_LONGEST = 256  # characters between two fields
+
+
+class Notation(NamedTuple):
+    """What a format has around values: the words between fields, the mark that opens and ends texts, and what reads a text
+    without any."""
+
+    words: frozenset[str]
+    quote: str = ""
+    decode: Callable[[str], str] = str
+
+
+def find_name(text: str, at: int, tools: ToolSet, notation: Notation, final: bool) -> bool | None:
+    """Whether a tool of the request is named at a place, behind signs and words of the format; None where more may tell."""
+    reader = _Reader(text, tools, notation)
+    end = reader.skip(at, numbers=True, limit=at + _LONGEST)
+    if reader.find_tool(end):
+        return True
+    begun = not final and end - at < _LONGEST and _BEGUN.fullmatch(text, end)  # what is there of a word may become another one
+    return None if begun else False
+
+
+def read_fields(text: str, tools: ToolSet, notation: Notation) -> list[FoundCall] | None:
+    """Return the calls that a text is, None where any part of it is none.
+
+    A mark must stand behind the text, for else its last value might go on. Costs a bounded number of looks at each character;
+    raises nothing.
+    """
+    reader, at = _Reader(text, tools, notation), 0
+    found: list[FoundCall] = []
+    while True:
+        at = reader.skip(at, numbers=True)
+        name = reader.find_tool(at)
+        if not name:
+            return found if at >= len(text) and found else None
+        read = reader.read_arguments(name, at + len(name))
+        if read is None:
+            return None
+        at, arguments = read
+        found.append(FoundCall(name, arguments))
+
+
+class _Reader:
+    """Reads one text."""
+
+    def __init__(self, text: str, tools: ToolSet, notation: Notation) -> None:
+        self._text = text
+        self._tools = tools
+        self._notation = notation
+        self._words = notation.words
+        self._names = _compile(frozenset(tools.tools))
+        self._keys = self._names
+        self._schema = Schema({})
+        self._left: set[str] = set()
+
+    def skip(self, at: int, numbers: bool = False, limit: int | None = None) -> int:
+        """Return the place behind all that is no field at a place; ``numbers`` may count calls."""
+        limit = len(self._text) if limit is None else min(limit, len(self._text))
+        while at < limit and (end := self._pass_one(at, numbers)) > at and not self.find_tool(at):
+            at = end
+        return at
+
+    def _pass_one(self, at: int, numbers: bool = False) -> int:
+        """Return the place behind a sign, a word of the format or a tag that closes; the place itself where none is there."""
+        text = self._text
+        closing = _CLOSING.match(text, at)
+        word = _WORD.match(text, at)
+        if word is None:
+            return closing.end() if closing else at + 1
+        return word.end() if self._is_free(word[0]) or (numbers and word[0].isdigit()) else at
+
+    def _is_free(self, word: str) -> bool:
+        """Whether a word is one of the format's, which may be counted."""
+        return word in self._words or (not word.isdigit() and word.rstrip("0123456789") in self._words)
+
+    def find_tool(self, at: int) -> str:
+        """Return the tool that is named at a place."""
+        found = self._names.match(self._text, at)
+        return found[0] if found else ""
+
+    def _find_key(self, at: int) -> str:
+        """Return the parameter that is named at a place, of those that have not come, and that a value follows."""
+        found = self._keys.match(self._text, at)
+        return found[0] if found and found[0] in self._left and self._names_parameter(at) else ""
+
+    def _names_parameter(self, at: int) -> bool:
+        """Whether a parameter is named at a place, and a value follows."""
+        found = self._keys.match(self._text, at)
+        if found is None:
+            return False
+        flag = self._text[at - 1 : at] == "-" and _FLAG.match(self._text, found.end())
+        quoted = self._text[at - 1 : at] in _QUOTES and self._text.startswith(_QUOTES[self._text[at - 1]], found.end())
+        return bool(flag or quoted or _ASSIGNED.match(self._text, found.end()))
+
+    def read_arguments(self, name: str, at: int) -> tuple[int, str] | None:
+        """Return the place behind the arguments of a tool, and these; None where they are not all there, or something else is."""
+        self._schema = self._tools.get_parameters(name)
+        self._left = set(self._schema.list_properties())
+        self._keys = _compile(frozenset(self._left))
+        if self._left & self._words:
+            return None  # what is a parameter, and what the format's own word?
+        pairs: list[str] = []
+        values: dict[str, object] = {}
+        while True:
+            at = self._skip_to_field(at)
+            key = self._find_key(at)
+            if not key:
+                break
+            read = self._read_value(key, at + len(key))
+            if read is None:
+                return None
+            self._left.discard(key)
+            at, written = read
+            values[key] = json.loads(written, strict=False)
+            pairs.append(f"{json.dumps(key, ensure_ascii=False)}: {written}")
+        ends = at >= len(self._text) or bool(self.find_tool(at))
+        return (at, "{" + ", ".join(pairs) + "}") if ends and self._schema.accepts(values) else None
+
+    def _skip_to_field(self, at: int) -> int:
+        """Return the next place at which a parameter is named, or what is no sign and no word of the format begins."""
+        while at < len(self._text) and not self._find_key(at) and not self.find_tool(at) and (end := self._pass_one(at)) > at:
+            at = end
+        return at
+
+    def _is_end(self, at: int) -> bool:
+        """Whether a value may end at a place: another field follows, or nothing."""
+        at = self._skip_to_field(at)
+        return at >= len(self._text) or bool(self._find_key(at) or self.find_tool(at))
+
+    def _read_value(self, key: str, at: int) -> tuple[int, str] | None:
+        """Return the place behind the value of a parameter, and its JSON."""
+        schema, first = self._schema.get_property(key), at
+        quote = _QUOTES.get(self._text[at - len(key) - 1 : at - len(key)])
+        at += bool(quote) and self._text.startswith(quote or "", at)
+        self._left.discard(key)
+        tried: list[int] = []  # places at which a word of the format stands that may be the value all the same
+        while at < len(self._text) and at - first <= _LONGEST and not (self._find_key(at) or self.find_tool(at)):
+            end = self._pass_quoted_word(at) or self._pass_word(at)
+            if end > at:
+                tried.append(at)
+            elif found := self._find_value(at, schema):
+                return found
+            elif self._text[at] in _QUOTES:
+                break  # nothing in quotes is a value without them
+            else:
+                end = self._pass_one(at)
+                if end == at:
+                    break
+            at = end
+        return next((found for place in reversed(tried) if (found := self._find_value(place, schema))), None)
+
+    def _pass_word(self, at: int) -> int:
+        word = _WORD.match(self._text, at)
+        return word.end() if word and self._is_free(word[0]) else at
+
+    def _pass_quoted_word(self, at: int) -> int:
+        """Return the place behind a word of the format in quotes; 0 where none is."""
+        quote = _QUOTES.get(self._text[at], "")
+        end = self._pass_word(at + 1) if quote else at
+        return end + 1 if end > at + 1 and self._text.startswith(quote, end) else 0
+
+    def _find_value(self, at: int, schema: Schema) -> tuple[int, str] | None:
+        """Return the place behind a value that begins at a place, and its JSON: the first behind which another field follows."""
+        return next((found for found in self._list_values(at, schema) if self._is_end(found[0])), None)
+
+    def _list_values(self, at: int, schema: Schema) -> Iterator[tuple[int, str]]:
+        """List what may be the value at a place, with the place behind each."""
+        text, sign, quote = self._text, self._text[at], self._notation.quote
+        if quote and text.startswith(quote, at):
+            begin = at + len(quote)
+            for end in self._list_quote_ends(begin, quote):
+                written = _fit_text(self._notation.decode(text[begin:end]), schema)
+                if written:
+                    yield end + len(quote), written
+        elif sign in _QUOTES:
+            for end in self._list_quote_ends(at + 1, _QUOTES[sign]):
+                written = _fit_text(unquote(text[at + 1 : end]), schema)
+                if written:
+                    yield end + 1, written
+                if self._names_parameter(self._skip_to_field(end + 1)):
+                    return  # what has come already comes again
+        elif sign in "[{(":
+            literal = read_literal(text, at)
+            if literal and literal[1][0] in "[{"[sign == "{" :] and schema.accepts(json.loads(literal[1], strict=False)):
+                yield literal  # braces around a single value are no object
+        elif not sign.isspace() and sign not in _BARRED:
+            line = text.find("\n", at)
+            line = line if line >= 0 else len(text)
+            places = [found.start() for found in islice(_ENDS.finditer(text, at + 1, line), _MOST)]
+            for end in [*places, line]:
+                bare = text[at:end].rstrip()
+                written = _fit_bare(self._notation.decode(bare), schema) if bare.count('"') % 2 == 0 else None
+                if written:
+                    yield end, written
+
+    def _list_quote_ends(self, at: int, quote: str) -> Iterator[int]:
+        """List the places at which a text in quotes may end."""
+        found = re.compile(rf"\\.|{re.escape(quote)}", re.DOTALL).finditer(self._text, at)
+        return islice((match.start() for match in found if match[0] == quote), _MOST)
+
+
+def _fit_text(text: str, schema: Schema) -> str | None:
+    """Return the JSON of a text in quotes: a text if the schema accepts one, else what it holds."""
+    if schema.accepts(text):
+        return json.dumps(text, ensure_ascii=False)
+    mended = repair(text.strip())
+    return mended if mended is not None and schema.accepts(json.loads(mended, strict=False)) else None
+
+
+def _fit_bare(text: str, schema: Schema) -> str | None:
+    """Return the JSON of a value without quotes: what it holds, but text where the schema wants that first."""
+    if "string" in schema.get_types()[:1]:
+        return _fit_text(text, schema)
+    mended = repair(text)
+    if mended is not None and schema.accepts(json.loads(mended, strict=False)):
+        return mended
+    return json.dumps(text, ensure_ascii=False) if schema.accepts(text) else None
+
+
+def list_words(texts: Iterable[str]) -> frozenset[str]:
+    """Return the words in the texts of a format, and those of JSON Schema for types, which models put beside values."""
+    return frozenset(TYPES) | {word for text in texts for word in _WORD.findall(text)}
+
+
+@lru_cache(maxsize=64)
+def _compile(names: frozenset[str]) -> re.Pattern[str]:
+    """Return what finds one of some names at a place, as a whole word."""
+    found = sorted(names, key=lambda name: (-len(name), name))
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, found))})(?![\w]|[.-]\w)") if found else re.compile(r"(?!)")

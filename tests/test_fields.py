@@ -1,0 +1,100 @@
+"""Calls told by the tools and parameters that they name, where nothing else of what the template writes is there."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from streams import read_all_ways
+
+import chat_autoparser as ca
+
+TEMPLATE = """\
+{%- for m in messages -%}
+<{{ m.role }}>{{ m.content or '' }}
+{%- if m.tool_calls -%}<jobs>
+{%- for c in m.tool_calls %}
+<job use="{{ c.function.name }}">
+{%- for key, value in c.function.arguments.items() %}
+  <with field="{{ key }}">{{ value if value is string else value | tojson }}</with>
+{%- endfor %}
+</job>
+{%- endfor %}
+</jobs>
+{%- endif -%}
+</{{ m.role }}>
+{%- endfor -%}
+{%- if add_generation_prompt -%}<assistant>{%- endif -%}
+"""
+
+PROPERTIES = {
+    "note": {"type": "string"},
+    "count": {"type": "integer"},
+    "tags": {"type": "array"},
+    "loud": {"type": "boolean"},
+}
+TOOLS: list[dict[str, Any]] = [
+    {"type": "function", "function": {"name": "pin", "parameters": {"type": "object", "properties": PROPERTIES, "required": ["note"]}}},
+    {"type": "function", "function": {"name": "ring-bell", "parameters": {"type": "object", "properties": {}}}},
+]
+
+
+@pytest.fixture(scope="module")
+def form() -> ca.ChatFormat:
+    return ca.analyze(TEMPLATE)
+
+
+def read(form: ca.ChatFormat, text: str) -> tuple[str, list[tuple[str, Any]]]:
+    found = read_all_ways(form, text, TOOLS, "<assistant>")
+    return found.content or "", [(name, json.loads(arguments)) for name, arguments in found.calls]
+
+
+@pytest.mark.parametrize(
+    ("inner", "arguments"),
+    [
+        pytest.param("pin note='a b' count=3", {"note": "a b", "count": 3}, id="attributes"),
+        pytest.param('pin --note "a b" --count 3', {"note": "a b", "count": 3}, id="flags"),
+        pytest.param("| pin | note | a b |\n| pin | count | 3 |", None, id="a table that names the tool twice"),
+        pytest.param("pin\nnote: a b\ncount: 3\nloud: true", {"note": "a b", "count": 3, "loud": True}, id="lines"),
+        pytest.param("pin({note: 'it\\'s', tags: ['x', 'y'],})", {"note": "it's", "tags": ["x", "y"]}, id="call syntax"),
+        pytest.param("<pin note={`a`} loud={True} />", {"note": "a", "loud": True}, id="a tag that is the tool"),
+        pytest.param("pin field='note'>a = b, c</with><with field='count'>3", {"note": "a = b, c", "count": 3}, id="raw text"),
+        pytest.param("pin note=He said \"so\" count='3'", {"note": 'He said "so"', "count": 3}, id="quotes within a text"),
+        pytest.param("pin note = “count: 3”", {"note": "count: 3"}, id="a parameter within quotes"),
+        pytest.param("pin use='string' note='x'", {"note": "x"}, id="words of the format and of schemas"),
+        pytest.param("pin count=3", None, id="a parameter missing that is required"),
+        pytest.param("pin note=x note=y", {"note": "x note=y"}, id="a parameter twice is a text"),
+        pytest.param("pin note='x' note='y'", None, id="a parameter twice"),
+        pytest.param("pin note='x' count=many", None, id="a value of another type"),
+        pytest.param("pin note='x' please", None, id="a word that is nothing's"),
+        pytest.param("please pin note='x'", None, id="a word before the tool"),
+        pytest.param("pins note='x'", None, id="another tool"),
+        pytest.param("pin a note, where count is small", None, id="prose"),
+    ],
+)
+def test_fields_are_found_whatever_stands_between_them(form: ca.ChatFormat, inner: str, arguments: Any) -> None:
+    text = f"Here.<jobs>\n<job {inner}\n</job>\n</jobs>"
+    content, calls = read(form, text)
+    if arguments is None:
+        assert (content.strip(), calls) == (text, [])
+    else:
+        assert (content.strip(), calls) == ("Here.", [("pin", arguments)])
+
+
+def test_several_calls(form: ca.ChatFormat) -> None:
+    text = "<jobs>\n<job pin note='x'></job>\n<job ring-bell></job>\n<job use=\"pin\">\n  <with field=\"note\">y</with>\n</job>\n</jobs>"
+    assert read(form, text) == ("", [("pin", {"note": "x"}), ("ring-bell", {}), ("pin", {"note": "y"})])
+
+
+def test_what_is_cut_off_is_text(form: ca.ChatFormat) -> None:
+    """Nothing tells whether the last value was to go on."""
+    text = "<jobs>\n<job pin note='x' count=1"
+    for end in range(1, len(text)):
+        assert read(form, text[:end])[1] == []
+
+
+def test_strict_reads_none(form: ca.ChatFormat) -> None:
+    text = "<jobs>\n<job pin note='x'></job>\n</jobs>"
+    message = form.parse(text, tools=TOOLS, prompt="<assistant>", policy="strict")
+    assert message["content"] == text
