@@ -9,6 +9,8 @@ import pytest
 from streams import read_all_ways
 
 import chat_autoparser as ca
+from chat_autoparser.recover import fields
+from chat_autoparser.schema import ToolSet
 
 TEMPLATE = """\
 {%- for m in messages -%}
@@ -92,6 +94,22 @@ def test_what_is_cut_off_is_text(form: ca.ChatFormat) -> None:
     text = "<jobs>\n<job pin note='x' count=1"
     for end in range(1, len(text)):
         assert read(form, text[:end])[1] == []
+
+
+@pytest.mark.parametrize("body", ["$a ", "use ", "' ", "[1,", '"a" ', "\\\\", "9"])
+def test_work_is_bounded(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However a text is made, few looks are taken at each of its characters."""
+    steps: list[int] = []
+    look = fields._Reader._pass_one
+
+    def count(reader: Any, at: int, *more: Any) -> int:
+        steps.append(at)
+        return look(reader, at, *more)
+
+    monkeypatch.setattr(fields._Reader, "_pass_one", count)
+    text = f"pin note={body * 1200} count={body * 1200}"
+    fields.read_fields(text, ToolSet(TOOLS), fields.Notation(frozenset({"use", "job"})))
+    assert len(steps) <= 2 * len(text) + 1000
 
 
 def test_strict_reads_none(form: ca.ChatFormat) -> None:

@@ -26,6 +26,7 @@ _ENDS = re.compile(r"[^\w]")
 _BARRED = frozenset("=:>|,;)]}<\"'`")
 _BEGUN = re.compile(r"[\w.-]*|</[^\s<>]*")
 _MOST = 64  # quotes that may end a text, and ends of one that stands in none
+_STEPS = 2  # for each character
 _LONGEST = 256  # characters between two fields
 
 
@@ -54,18 +55,14 @@ def read_fields(text: str, tools: ToolSet, notation: Notation) -> list[FoundCall
     A mark must stand behind the text, for else its last value might go on. Costs a bounded number of looks at each character;
     raises nothing.
     """
-    reader, at = _Reader(text, tools, notation), 0
-    found: list[FoundCall] = []
-    while True:
-        at = reader.skip(at, numbers=True)
-        name = reader.find_tool(at)
-        if not name:
-            return found if at >= len(text) and found else None
-        read = reader.read_arguments(name, at + len(name))
-        if read is None:
-            return None
-        at, arguments = read
-        found.append(FoundCall(name, arguments))
+    try:
+        return _Reader(text, tools, notation).read_calls()
+    except (_TooLongError, ValueError, RecursionError):
+        return None
+
+
+class _TooLongError(Exception):
+    """A text takes too many steps."""
 
 
 class _Reader:
@@ -80,6 +77,23 @@ class _Reader:
         self._keys = self._names
         self._schema = Schema({})
         self._left: set[str] = set()
+        self._next: dict[int, int] = {}  # the field behind a place, or what is none
+        self._steps = _STEPS * (len(text) + _LONGEST)
+
+    def read_calls(self) -> list[FoundCall] | None:
+        """Return all calls, None where something else is there. Raises where that takes too many steps, or a number is too long."""
+        found: list[FoundCall] = []
+        at = 0
+        while True:
+            at = self.skip(at, numbers=True)
+            name = self.find_tool(at)
+            if not name:
+                return found if at >= len(self._text) and found else None
+            read = self._read_arguments(name, at + len(name))
+            if read is None:
+                return None
+            at, arguments = read
+            found.append(FoundCall(name, arguments))
 
     def skip(self, at: int, numbers: bool = False, limit: int | None = None) -> int:
         """Return the place behind all that is no field at a place; ``numbers`` may count calls."""
@@ -90,6 +104,9 @@ class _Reader:
 
     def _pass_one(self, at: int, numbers: bool = False) -> int:
         """Return the place behind a sign, a word of the format or a tag that closes; the place itself where none is there."""
+        self._steps -= 1
+        if self._steps < 0:
+            raise _TooLongError
         text = self._text
         closing = _CLOSING.match(text, at)
         word = _WORD.match(text, at)
@@ -120,11 +137,12 @@ class _Reader:
         quoted = self._text[at - 1 : at] in _QUOTES and self._text.startswith(_QUOTES[self._text[at - 1]], found.end())
         return bool(flag or quoted or _ASSIGNED.match(self._text, found.end()))
 
-    def read_arguments(self, name: str, at: int) -> tuple[int, str] | None:
+    def _read_arguments(self, name: str, at: int) -> tuple[int, str] | None:
         """Return the place behind the arguments of a tool, and these; None where they are not all there, or something else is."""
         self._schema = self._tools.get_parameters(name)
         self._left = set(self._schema.list_properties())
         self._keys = _compile(frozenset(self._left))
+        self._next.clear()
         if self._left & self._words:
             return None  # what is a parameter, and what the format's own word?
         pairs: list[str] = []
@@ -137,7 +155,6 @@ class _Reader:
             read = self._read_value(key, at + len(key))
             if read is None:
                 return None
-            self._left.discard(key)
             at, written = read
             values[key] = json.loads(written, strict=False)
             pairs.append(f"{json.dumps(key, ensure_ascii=False)}: {written}")
@@ -146,9 +163,16 @@ class _Reader:
 
     def _skip_to_field(self, at: int) -> int:
         """Return the next place at which a parameter is named, or what is no sign and no word of the format begins."""
-        while at < len(self._text) and not self._find_key(at) and not self.find_tool(at) and (end := self._pass_one(at)) > at:
+        passed: list[int] = []
+        while at not in self._next:
+            passed.append(at)
+            end = at if at >= len(self._text) or self._find_key(at) or self.find_tool(at) else self._pass_one(at)
+            if end == at:
+                break
             at = end
-        return at
+        end = self._next.get(at, at)
+        self._next.update(dict.fromkeys(passed, end))
+        return end
 
     def _is_end(self, at: int) -> bool:
         """Whether a value may end at a place: another field follows, or nothing."""
@@ -161,6 +185,7 @@ class _Reader:
         quote = _QUOTES.get(self._text[at - len(key) - 1 : at - len(key)])
         at += bool(quote) and self._text.startswith(quote or "", at)
         self._left.discard(key)
+        self._next.clear()
         tried: list[int] = []  # places at which a word of the format stands that may be the value all the same
         while at < len(self._text) and at - first <= _LONGEST and not (self._find_key(at) or self.find_tool(at)):
             end = self._pass_quoted_word(at) or self._pass_word(at)
@@ -189,42 +214,40 @@ class _Reader:
 
     def _find_value(self, at: int, schema: Schema) -> tuple[int, str] | None:
         """Return the place behind a value that begins at a place, and its JSON: the first behind which another field follows."""
-        return next((found for found in self._list_values(at, schema) if self._is_end(found[0])), None)
+        return next(self._list_values(at, schema), None)
 
     def _list_values(self, at: int, schema: Schema) -> Iterator[tuple[int, str]]:
-        """List what may be the value at a place, with the place behind each."""
+        """List what may be the value at a place, with the place behind each, where another field follows, or nothing."""
         text, sign, quote = self._text, self._text[at], self._notation.quote
         if quote and text.startswith(quote, at):
-            begin = at + len(quote)
-            for end in self._list_quote_ends(begin, quote):
-                written = _fit_text(self._notation.decode(text[begin:end]), schema)
-                if written:
-                    yield end + len(quote), written
+            yield from self._list_quoted(at + len(quote), quote, self._notation.decode, schema)
         elif sign in _QUOTES:
-            for end in self._list_quote_ends(at + 1, _QUOTES[sign]):
-                written = _fit_text(unquote(text[at + 1 : end]), schema)
-                if written:
-                    yield end + 1, written
-                if self._names_parameter(self._skip_to_field(end + 1)):
-                    return  # what has come already comes again
+            yield from self._list_quoted(at + 1, _QUOTES[sign], unquote, schema)
         elif sign in "[{(":
             literal = read_literal(text, at)
-            if literal and literal[1][0] in "[{"[sign == "{" :] and schema.accepts(json.loads(literal[1], strict=False)):
-                yield literal  # braces around a single value are no object
+            whole = literal and literal[1][0] in "[{"[sign == "{" :] and self._is_end(literal[0])  # {5} is none
+            if literal and whole and schema.accepts(json.loads(literal[1], strict=False)):
+                yield literal
         elif not sign.isspace() and sign not in _BARRED:
             line = text.find("\n", at)
             line = line if line >= 0 else len(text)
             places = [found.start() for found in islice(_ENDS.finditer(text, at + 1, line), _MOST)]
-            for end in [*places, line]:
+            for end in filter(self._is_end, [*places, line]):
                 bare = text[at:end].rstrip()
                 written = _fit_bare(self._notation.decode(bare), schema) if bare.count('"') % 2 == 0 else None
                 if written:
                     yield end, written
 
-    def _list_quote_ends(self, at: int, quote: str) -> Iterator[int]:
-        """List the places at which a text in quotes may end."""
+    def _list_quoted(self, at: int, quote: str, decode: Callable[[str], str], schema: Schema) -> Iterator[tuple[int, str]]:
+        """List what may be the text that begins at a place and that a quote ends."""
         found = re.compile(rf"\\.|{re.escape(quote)}", re.DOTALL).finditer(self._text, at)
-        return islice((match.start() for match in found if match[0] == quote), _MOST)
+        for end in islice((match.start() for match in found if match[0] == quote), _MOST):
+            behind = end + len(quote)
+            written = _fit_text(decode(self._text[at:end]), schema) if self._is_end(behind) else None
+            if written:
+                yield behind, written
+            if self._names_parameter(self._skip_to_field(behind)):
+                return  # what has come already comes again
 
 
 def _fit_text(text: str, schema: Schema) -> str | None:
