@@ -67,8 +67,9 @@ def _drop_closers(stop: str, sources: Iterable[Links]) -> str:
         for link in links:
             closer = max((find_common_start(link.text, other) for other in others), default=0)
             rest = stop[max(closer - link.text.rfind(stop), 0) :] if link.target == END and stop in link.text else stop
-            if is_marker(rest) and not rest[0].isalnum() and not rest[0].isspace():
-                stop = rest if len(stop) - len(rest) in find_boundaries(stop) else stop
+            place = len(stop) - len(rest)
+            if is_marker(rest) and not (rest[0].isalnum() or rest[0].isspace() or stop[place - 1 : place] == rest[0]):
+                stop = rest if place in find_boundaries(stop) else stop
     return stop
 
 
