@@ -102,6 +102,24 @@ def test_texts_in_pieces_are_proven_too() -> None:
     assert "by character" in verdict.counterexample.aspect
 
 
+def test_a_last_answer_that_is_to_be_gone_on_with_does_not_close_reasoning() -> None:
+    """A template may put the last answer behind what its prompt opens: a model that begins there thinks all the same."""
+    form = analyze(
+        "{%- for m in messages -%}"
+        "{%- if m.role == 'assistant' -%}[me]{{ '[plan]' if loop.last and not m.tool_calls }}"
+        "{{ (m.content or '').split('[/plan]')[-1] }}"
+        "{%- for c in m.tool_calls or [] -%}[do {{ c.function.name }}]{{ c.function.arguments | tojson }}[done]{%- endfor -%}"
+        "{%- else -%}[{{ m.role }}]{{ m.content }}{%- endif -%}[end]{%- endfor -%}"
+        "{%- if add_generation_prompt -%}[me]{{ '[plan]' if plan is not defined or plan else '[plan][/plan]' }}{%- endif -%}"
+    )
+    assert form.parse("Look first.[/plan]Done.", prompt="[me][plan]") == {
+        "role": "assistant", "content": "Done.", "reasoning_content": "Look first.",
+    }  # fmt: skip
+    assert form.parse("Done.", prompt="[me][plan][/plan]")["content"] == "Done."
+    assert dict(form.verdict.parts)["reasoning"] == "not established"
+    assert dict(form.verdict.parts)["content"] == "proven"
+
+
 def test_hidden_reasoning_is_never_called_proven() -> None:
     verdict = check(write("", "", "[think]"))
     assert verdict.of("reasoning") == "not established"

@@ -36,7 +36,7 @@ def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches]) -> 
     draft.starts.clear()
     for prompt, switches in prompts.items():
         draft.switches[prompt] = switches
-        if prompt in shown:
+        if prompt in shown and not _is_left_open(prompt, shown, hidden):
             draft.starts[prompt] = dict(shown[prompt])
         else:
             draft.starts[prompt] = _guess(draft, prompt, shown, hidden)
@@ -46,6 +46,15 @@ def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches]) -> 
     if hidden is not None:
         _open_hidden(draft, hidden)
     _open_closed(draft)
+
+
+def _is_left_open(prompt: str, shown: dict[str, Links], hidden: Hidden | None) -> bool:
+    """Whether a prompt ends with what opens reasoning, and only an answer is shown behind it that earlier turns have without that:
+    a last message which the template lets the model go on with, reasoning included."""
+    opening = hidden.opening.strip() if hidden else ""
+    shorter = any(prompt != header and prompt.startswith(header) for header in shown if header.strip())
+    answers = all(link.target.kind == "content" for link in shown[prompt])
+    return bool(opening) and prompt.rstrip().endswith(opening) and answers and shorter
 
 
 def _open_closed(draft: Draft) -> None:

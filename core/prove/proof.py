@@ -87,8 +87,8 @@ def examine(case: Case, oracle: Oracle, graph: TurnGraph, reads: Mapping[str, Re
 def _render(oracle: Oracle, graph: TurnGraph, case: Case) -> Iterator[tuple[Turn, str]]:
     """Render a case; return the turn, cut wherever a server may end it, with each prompt behind which a model may write it."""
     turn = oracle.ask_turn(case.question, case.shape)
-    if turn is None:
-        return
+    if turn is None or (_is_open(turn.prompt, graph) and find_expected(case.question, turn.text)["reasoning_content"] is None):
+        return  # an answer behind what opens reasoning is the beginning of a turn, given for the model to go on with
     texts = list_cuts(turn.text, graph, case.question)
     asked = oracle.ask_prompt(case.question, case.shape)
     before = asked.before if asked else ""
@@ -131,6 +131,12 @@ def _find_behind(
     if before.strip() and whole.endswith(squash(before)):
         return turn._replace(text=text[len(before) :]), asked.whole, False
     return None
+
+
+def _is_open(prompt: str, graph: TurnGraph) -> bool:
+    """Whether a prompt that no turn shows leaves reasoning open."""
+    start = next((start for start in graph.starts if start.prompt == prompt and not start.shown), None)
+    return start is not None and {graph.turn.node(edge.target).kind for edge in start.edges} == {"reasoning"}
 
 
 def _is_closed(start: Start, graph: TurnGraph) -> bool:
