@@ -121,21 +121,20 @@ def find_spans(text: str, calls: Sequence[Call], written: Written, field: Field)
     at = 0
     for number, call in enumerate(calls):
         name = text.find(call.name, at)
-        places = _list_places(text, call.object, written.json, at if written.leads or call.object else max(name, at))
-        if not places and call.object:
+        place = _find_object(text, call.object, written.json, at if written.leads or call.object else max(name, at))
+        if place is None and call.object:
             return None
-        if places:
-            before = [place for place in places if place[1] <= name] if written.leads and not call.object else []
-            place = before[-1] if before else places[0]
+        while place and written.leads and not call.object:
+            nearer = _find_object(text, call.object, written.json, place[1])
+            if nearer is None or nearer[1] > name:
+                break
+            place = nearer
+        if place:
             spans.append(Span(*place, Needle(field, number)))
             at = place[1]
     return spans
 
 
-def _list_places(text: str, value: dict[str, Any], json: Json, at: int) -> list[tuple[int, int]]:
-    """Return where an object is written, from a place on."""
-    places: list[tuple[int, int]] = []
-    while place := find_encoded(text, value, json.within, at) if json.within else find_json(text, value, at):
-        places.append(place)
-        at = place[1]
-    return places
+def _find_object(text: str, value: dict[str, Any], json: Json, at: int) -> tuple[int, int] | None:
+    """Return where an object is written first, from a place on."""
+    return find_encoded(text, value, json.within, at) if json.within else find_json(text, value, at)

@@ -11,7 +11,7 @@ from ..ask.shapes import make_test_call
 from ..ask.words import SYSTEM, make_word
 from ..format import Asking, Capabilities, ChatFormat
 from ..format.conversation import ASSISTANT, NAME, TOOL, USER, Conversation
-from ..format.view import find_reasoning, find_tools
+from ..format.view import find_reasoning, find_tools, list_inner_texts
 from .driver import Derivation
 from .roles import find_conversation
 from .stops import is_marker
@@ -27,7 +27,7 @@ def make_format(oracle: Oracle, derivation: Derivation) -> ChatFormat:
     graph = replace(derivation.graph, blank=_find_blank(oracle, derivation))
     end = next((role.end for role in conversation.roles if role.name == ASSISTANT), "")
     if graph.stops:
-        inner = [edge.text for edge in graph.turn.edges if graph.turn.node(edge.target).kind != "end"]
+        inner = list_inner_texts(graph)
         others = [role.end.strip() for role in conversation.roles if role.name != ASSISTANT and not role.within]
         shared = [end for end in others if end and not any(end in text for text in inner)]
         stops = (_cut_first(_cut_last(stop, end.strip()), shared) for stop in graph.stops)

@@ -101,6 +101,11 @@ def find_turn_end(graph: TurnGraph) -> str:
     return cut_common_end(texts) if texts else ""
 
 
+def list_inner_texts(graph: TurnGraph) -> list[str]:
+    """Return the texts inside of turns: those that lead on to another field."""
+    return [edge.text for edge in graph.turn.edges if kind_of(graph, edge.target) != "end"]
+
+
 def find_ends(graph: TurnGraph) -> tuple[str, ...]:
     """Return what ends a turn: the stop strings, or what all turns end with, or else what stands behind plain content."""
     if any(graph.stops):

@@ -9,19 +9,18 @@ from typing import Any
 from ..ask.pieces import list_tokens
 from ..ask.question import Question
 from ..format import TurnGraph
-from ..format.view import find_turn_end
+from ..format.view import find_turn_end, list_inner_texts
 
 
 def list_cuts(text: str, graph: TurnGraph, question: Question) -> tuple[str, ...]:
-    """Return a turn without what ends it, and then as it may come otherwise: with that and nothing behind it, where calls are
-    printed up to its last mark or line, and without what all turns of the format end with."""
+    """Return a turn without what ends it, and then as it may come otherwise: with that and nothing behind it, up to its
+    last mark or line, and without what all turns of the format end with."""
     at = _find_last_field(text, question)
     begin, end = min(
         ((place, place + len(stop)) for stop in graph.stops if (place := text.find(stop, at)) >= 0),
         default=(len(text), len(text)),
     )
-    cuts = [text[:begin], text[:end]]
-    cuts.append(text[: _find_last_mark(text, begin)])
+    cuts = [text[:begin], text[:end], text[: _find_last_mark(text, begin)]]
     shared = _find_shared_end(graph)
     if shared and all(cut + shared != text for cut in cuts):
         cuts.append(text.removesuffix(shared))
@@ -30,7 +29,7 @@ def list_cuts(text: str, graph: TurnGraph, question: Question) -> tuple[str, ...
 
 def _find_shared_end(graph: TurnGraph) -> str:
     """Return what all turns end with, empty where it begins with a mark that also stands inside of turns."""
-    inner = [edge.text for edge in graph.turn.edges if graph.turn.node(edge.target).kind != "end"]
+    inner = list_inner_texts(graph)
     shared = find_turn_end(graph)
     first = next(iter(list_tokens(shared.strip())), "")
     return "" if not first or any(first in text for text in inner) else shared

@@ -94,7 +94,7 @@ def _render(oracle: Oracle, graph: TurnGraph, case: Case) -> Iterator[tuple[Turn
     before = asked.before if asked else ""
     for text in texts:
         yield turn._replace(text=text), before + turn.prompt
-    start = asked and next((start for start in graph.starts if start.prompt == asked.added), None)
+    start = asked and _find_start(asked.added, graph)
     if asked and start and not start.shown and not turn.exact and case.question.reasoning is None and _is_closed(start, graph):
         yield turn._replace(text=texts[0]), asked.whole
 
@@ -133,10 +133,14 @@ def _find_behind(
     return None
 
 
+def _find_start(prompt: str, graph: TurnGraph) -> Start | None:
+    return next((start for start in graph.starts if start.prompt == prompt), None)
+
+
 def _is_open(prompt: str, graph: TurnGraph) -> bool:
     """Whether a prompt that no turn shows leaves reasoning open."""
-    start = next((start for start in graph.starts if start.prompt == prompt and not start.shown), None)
-    return start is not None and {graph.turn.node(edge.target).kind for edge in start.edges} == {"reasoning"}
+    start = _find_start(prompt, graph)
+    return start is not None and not start.shown and {graph.turn.node(edge.target).kind for edge in start.edges} == {"reasoning"}
 
 
 def _is_closed(start: Start, graph: TurnGraph) -> bool:
@@ -171,7 +175,7 @@ def _check(
 def _check_inferred(case: Case, oracle: Oracle, graph: TurnGraph, reads: Mapping[str, Read], tally: Tally) -> None:
     """Check what may follow a prompt that no turn shows."""
     asked = oracle.ask_prompt(case.question, case.shape)
-    start = asked and next((start for start in graph.starts if start.prompt == asked.added), None)
+    start = asked and _find_start(asked.added, graph)
     if start is None or start.shown:
         return
     found = _render_behind(oracle, graph, case)

@@ -72,7 +72,6 @@ class _Reader:
         self._text = text
         self._tools = tools
         self._notation = notation
-        self._words = notation.words
         self._names = _compile(frozenset(tools.tools))
         self._keys = self._names
         self._schema = Schema({})
@@ -107,16 +106,18 @@ class _Reader:
         self._steps -= 1
         if self._steps < 0:
             raise _TooLongError
-        text = self._text
-        closing = _CLOSING.match(text, at)
-        word = _WORD.match(text, at)
+        word = _WORD.match(self._text, at)
         if word is None:
+            closing = _CLOSING.match(self._text, at)
             return closing.end() if closing else at + 1
-        return word.end() if self._is_free(word[0]) or (numbers and word[0].isdigit()) else at
+        return word.end() if numbers and word[0].isdigit() else self._pass_word(at)
 
-    def _is_free(self, word: str) -> bool:
-        """Whether a word is one of the format's, which may be counted."""
-        return word in self._words or (not word.isdigit() and word.rstrip("0123456789") in self._words)
+    def _pass_word(self, at: int) -> int:
+        """Return the place behind a word of the format, which may be counted; the place itself where none is there."""
+        found = _WORD.match(self._text, at)
+        word, words = found[0] if found else "", self._notation.words
+        free = word in words or (not word.isdigit() and word.rstrip("0123456789") in words)
+        return at + len(word) if free else at
 
     def find_tool(self, at: int) -> str:
         """Return the tool that is named at a place."""
@@ -125,17 +126,17 @@ class _Reader:
 
     def _find_key(self, at: int) -> str:
         """Return the parameter that is named at a place, of those that have not come, and that a value follows."""
-        found = self._keys.match(self._text, at)
-        return found[0] if found and found[0] in self._left and self._names_parameter(at) else ""
+        key = self._find_parameter(at)
+        return key if key in self._left else ""
 
-    def _names_parameter(self, at: int) -> bool:
-        """Whether a parameter is named at a place, and a value follows."""
+    def _find_parameter(self, at: int) -> str:
+        """Return the parameter that is named at a place, if a value follows."""
         found = self._keys.match(self._text, at)
         if found is None:
-            return False
+            return ""
         flag = self._text[at - 1 : at] == "-" and _FLAG.match(self._text, found.end())
         quoted = self._text[at - 1 : at] in _QUOTES and self._text.startswith(_QUOTES[self._text[at - 1]], found.end())
-        return bool(flag or quoted or _ASSIGNED.match(self._text, found.end()))
+        return found[0] if flag or quoted or _ASSIGNED.match(self._text, found.end()) else ""
 
     def _read_arguments(self, name: str, at: int) -> tuple[int, str] | None:
         """Return the place behind the arguments of a tool, and these; None where they are not all there, or something else is."""
@@ -143,7 +144,7 @@ class _Reader:
         self._left = set(self._schema.list_properties())
         self._keys = _compile(frozenset(self._left))
         self._next.clear()
-        if self._left & self._words:
+        if self._left & self._notation.words:
             return None  # what is a parameter, and what the format's own word?
         pairs: list[str] = []
         values: dict[str, object] = {}
@@ -202,10 +203,6 @@ class _Reader:
             at = end
         return next((found for place in reversed(tried) if (found := self._find_value(place, schema))), None)
 
-    def _pass_word(self, at: int) -> int:
-        word = _WORD.match(self._text, at)
-        return word.end() if word and self._is_free(word[0]) else at
-
     def _pass_quoted_word(self, at: int) -> int:
         """Return the place behind a word of the format in quotes; 0 where none is."""
         quote = _QUOTES.get(self._text[at], "")
@@ -246,7 +243,7 @@ class _Reader:
             written = _fit_text(decode(self._text[at:end]), schema) if self._is_end(behind) else None
             if written:
                 yield behind, written
-            if self._names_parameter(self._skip_to_field(behind)):
+            if self._find_parameter(self._skip_to_field(behind)):
                 return  # what has come already comes again
 
 
