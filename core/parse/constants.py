@@ -139,6 +139,8 @@ class Constant:
 
     def find_rest(self, text: str, at: int) -> str:
         """Return what of its letters is missing where the text ends within it; empty where that cannot be said."""
+        if self._simple and self.text.startswith(text[at:]):
+            return self.text[len(text) - at :]
         for kind, solid in self._atoms if self.firm else (Atom("solid", self.text),):
             if kind == "counter":
                 return ""

@@ -50,9 +50,3 @@ class Frame(NamedTuple):
 
 HELD_CALL = 4096
 """So many characters, from where a call may begin, wait for what tells whether it is one."""
-
-WAIT = object()
-"""What looking ahead answers where more of the output is needed."""
-
-HALF = object()
-"""The same of a rule of whose text a part has come."""

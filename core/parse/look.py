@@ -14,12 +14,12 @@ from ..recover import Policy, find_name
 from ..schema import ToolSet
 from .constants import MORE, NO, skip_blank
 from .headers import LONGEST
-from .landing import HALF, WAIT, Frame, Landing, Step, list_id
+from .landing import Frame, Landing, Step, list_id
 from .landmarks import TURN
 from .names import find_count, find_counted_id
 from .plan import Plan
 from .relaxed import GAP
-from .rules import SHAPES, Rule, Spot
+from .rules import SHAPES, WAIT, Rule, Spot, Wait
 from .shape import find_start
 from .units import match_scalar
 from .writer import Call, Writer
@@ -52,31 +52,28 @@ class Lookahead:
         self.owed = False  # whether a part of what ends a call was left out, and may still come
         self.tries = TRIES
         self.refused = -1  # the place behind a mark that no calls follow which are told by their parameters
-        self.followed: dict[tuple[object, ...], object] = {}  # what was found to follow a place, as long as nothing is taken
+        self.followed: dict[tuple[object, ...], bool | Wait] = {}  # what was found to follow a place, as long as nothing is taken
         self._guards = 0  # recoveries that wait for what is being looked at now
-        self._rest: list[str | Spot] = []  # what the rules wait for that were tried last: a text, or the end of a short field
-        self._open_short: Spot | None = None
         self._key: str | None = None  # that of the list or object behind whose end is looked
         self._properties: dict[str, frozenset[str]] = {}
 
-    def _find_landing(self, spot: Spot, at: int, final: bool) -> Landing | object | None:
+    def _find_landing(self, spot: Spot, at: int, final: bool) -> Landing | Wait | None:
         """Return where the best rule of a spot that matches at a place leads, None where none does, or that more is needed."""
         window = self.buffer[at : at + spot.width]
-        rules, short = spot.narrow(window)
-        if short and not final and at + len(window) == len(self.buffer):
-            self._rest = [rule.constant.first[len(window) :] if rule.constant.firm else "" for rule in rules]
-            return WAIT
+        rules, wait = spot.narrow(window)
+        if wait and not final and at + len(window) == len(self.buffer):
+            return wait
         odd: Landing | None = None
         for rule in rules:
-            self._open_short = None
             landing = self._try_rule(rule, at, final, spot)
-            begins = self._match_value(landing, final) if isinstance(landing, Landing) else 0
-            if landing is WAIT or landing is HALF or begins == MORE:  # whatever the others are, this one comes before them
-                self._rest = [rule.constant.find_rest(self.buffer, at) if landing is HALF else self._open_short or ""]
+            if isinstance(landing, Wait):  # whatever the others are, this one comes before them
+                return landing
+            begins = self._match_value(landing, final) if landing else 0
+            if begins == MORE:
                 return WAIT
-            if isinstance(landing, Landing) and begins == NO:
+            if landing and begins == NO:
                 odd = odd or landing
-            elif isinstance(landing, Landing):
+            elif landing:
                 guessed = landing.rule.guard in SHAPES or (landing.rule.closes and odd and self._is_new(odd.find("key") or ""))
                 return odd if odd and guessed else landing
         return odd
@@ -95,26 +92,26 @@ class Lookahead:
             return 0 if final else MORE
         return match_scalar(nodes, self.buffer, at, final)[0]
 
-    def _find_best(self, places: tuple[int, ...], final: bool, spot: Spot | None = None) -> Landing | object | None:
+    def _find_best(self, places: tuple[int, ...], final: bool, spot: Spot | None = None) -> Landing | Wait | None:
         """Return where the best rule leads from one of some places; None, or that more is needed.
 
         The best is one that a template renders, of those one with a mark, and then the one that reaches furthest. It is a rule
         of the spot in which the parser stands, unless another one is given.
         """
         best: Landing | None = None
-        more = False
         for at in dict.fromkeys(places):
             landing = self._find_landing(spot or self.spot, at, final)
-            more = more or landing is WAIT
-            if isinstance(landing, Landing) and (best is None or _rank(landing) > _rank(best)):
+            if isinstance(landing, Wait):
+                return landing
+            if landing and (best is None or _rank(landing) > _rank(best)):
                 best = landing
-        return WAIT if more else best
+        return best
 
     def _is_fresh(self, at: int) -> bool:
         """Whether nothing visible stands between the beginning of this text and a place."""
         return self.fresh and skip_blank(self.buffer, self.at) >= at
 
-    def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | object | None:
+    def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
         constant = rule.constant
         if (rule.guard == "fresh" and not self._is_fresh(at)) or (rule.guard == "thought" and not self.ended_reasoning):
             return None
@@ -135,20 +132,20 @@ class Lookahead:
             if end == NO and constant.core and self.policy.recover and (self.behind or spot.graph != TURN):
                 end, trail = constant.match_core(self.buffer, skip_blank(self.buffer, at), final), constant.trail
         if end == MORE:
-            return HALF
+            return Wait(constant.find_rest(self.buffer, at))
         if end == NO:
             return None
         if spot.kind == "value" and constant.is_run and not self.behind:
             # A text may end with the sign of which what ends it is a run: the last of them end it.
             if end == len(self.buffer) and not final:
-                return HALF
+                return WAIT
             if self.buffer.startswith(constant.core[0], end):
                 return None
         if rule.kind == "end":
             return self._try_pop(rule, end, final)
         return self._land(rule, end, trail, final, spot.graph)
 
-    def _try_end(self, rule: Rule, at: int, final: bool, found: Landing | None = None) -> Landing | object | None:
+    def _try_end(self, rule: Rule, at: int, final: bool, found: Landing | None = None) -> Landing | Wait | None:
         """Match the end of the turn, which is one only where nothing follows."""
         constant = rule.constant
         exact = not constant.core and self._is_raw()  # else layout that belongs to the value were lost
@@ -160,7 +157,7 @@ class Lookahead:
         if end == MORE and final and at < len(self.buffer) and (self.fresh or self.spot.kind != "content"):
             end = len(self.buffer)
         if end < 0:
-            return WAIT if end == MORE and not final else None
+            return Wait(constant.find_rest(self.buffer, place)) if end == MORE and not final else None
         if (end if exact else skip_blank(self.buffer, end)) < len(self.buffer):
             return None
         if not final:
@@ -168,7 +165,7 @@ class Lookahead:
         steps = (*(found.steps if found else ()), Step("close"))
         return Landing(len(self.buffer), Spot(TURN, rule.targets, ()), found.rule if found else rule, steps=steps)
 
-    def _try_pop(self, rule: Rule, end: int, final: bool) -> Landing | object | None:
+    def _try_pop(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Leave a list or an object: what is behind it must follow."""
         if not self.frames or len(self.frames) > DEPTH:
             return None
@@ -182,13 +179,11 @@ class Lookahead:
         finally:
             self.frames.append(frame)
             self._key = key
-        if isinstance(landing, Landing):
-            return landing._replace(pops=landing.pops + 1)
-        return landing
+        return landing._replace(pops=landing.pops + 1) if isinstance(landing, Landing) else landing
 
     def _land(
         self, rule: Rule, end: int, trail: str, final: bool, graph: str, found: Landing | None = None
-    ) -> Landing | object | None:
+    ) -> Landing | Wait | None:
         """Read the short fields behind a rule, down to one that is streamed."""
         if rule.guard == "shape":
             return self._look_for_json(rule, end, final)
@@ -215,7 +210,7 @@ class Lookahead:
         if rule.guard in ("structure", "ending") or (rule.guard == "late" and final):
             follows = self._structure_follows(end, final, rule.guard != "structure")
             if follows is not True:
-                return WAIT if follows is WAIT else None
+                return follows or None
         if here.rule.guard in ("tool", "known") or rule.guard == "tool":
             name = self._find_name(here)
             if name is None or (here.rule.guard == "known" if self.tools is None else name not in self.tools):
@@ -229,7 +224,7 @@ class Lookahead:
         begun = [step.text for step in steps if step.kind == "open"] or [self.writer.call.count if self.writer.call else ""]
         return begun[-1] != find_count(rule, self.buffer, end)
 
-    def _try_whole(self, rule: Rule, at: int, final: bool) -> Landing | object | None:
+    def _try_whole(self, rule: Rule, at: int, final: bool) -> Landing | Wait | None:
         """Whether JSON begins at a place: the first of a text, or behind a mark of whatever dialect."""
         if not self.names or not self.tries:
             return None
@@ -238,7 +233,7 @@ class Lookahead:
             return WAIT if end == MORE else None
         return Landing(end, self.plan.spot(TURN, rule.targets), rule)
 
-    def _read_header(self, rule: Rule, end: int, final: bool) -> Landing | object | None:
+    def _read_header(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Read the rest of a header in whatever order it is, and what follows it."""
         headers = self.plan.headers
         assert headers
@@ -248,7 +243,7 @@ class Lookahead:
         header = rule.constant.text + self.buffer[end:place]
         at, named = place + len(headers.mark), headers.name.search(header)
         steps: tuple[Step, ...] = (Step("close"), Step("open"), Step("name", named[1] if named else ""))
-        landing: Landing | object | None = None
+        landing: Landing | Wait | None = None
         if named and self._may_name(named[1]):
             landing = self._find_landing(headers.spots["name"], at, final)
         elif named:  # a call that is none is text with its name
@@ -264,7 +259,7 @@ class Lookahead:
         """Whether markup alone makes a call of a tool."""
         return self.may_call and (self.tools is None or not self.known_only or name in self.tools)
 
-    def _look_for_json(self, rule: Rule, end: int, final: bool) -> Landing | object | None:
+    def _look_for_json(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Whether an object or a list follows, which is then read as a whole."""
         constant = rule.constant  # a mark, or JSON itself as far as calls begin alike
         at = skip_blank(self.buffer, end) if constant.marked else self.buffer.rindex(constant.core[0], 0, end)
@@ -272,7 +267,7 @@ class Lookahead:
             return None if final or not self.tries else WAIT
         return Landing(at, self.plan.spot(TURN, rule.targets), rule) if self.buffer[at] in "{[" else None
 
-    def _look_for_name(self, rule: Rule, end: int, final: bool) -> Landing | object | None:
+    def _look_for_name(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Whether a tool of the request is named behind a mark, and nothing before it but signs and words of the format."""
         if not self.tools or not self.tries or end == self.refused:
             return None
@@ -281,7 +276,7 @@ class Lookahead:
             return WAIT
         return Landing(end, self.plan.spot(TURN, rule.targets), rule) if named else None
 
-    def _structure_follows(self, at: int, final: bool, ending: bool) -> object:
+    def _structure_follows(self, at: int, final: bool, ending: bool) -> bool | Wait:
         """Whether a call or the end of the turn follows, or with ``ending`` nothing at all; that, or more may be needed to tell."""
         at = skip_blank(self.buffer, at)
         if at >= len(self.buffer):
@@ -295,19 +290,18 @@ class Lookahead:
             self._guards -= 1
         return self.followed[key]
 
-    def _begins_structure(self, at: int, final: bool) -> object:
+    def _begins_structure(self, at: int, final: bool) -> bool | Wait:
         """Whether a call or the end of the turn begins at a place, or more may be needed to tell."""
         landing = self._find_landing(self.plan.spot(TURN, (GAP,), self.may_call), at, final)
-        self._open_short = None  # what ends the field there decides nothing here
-        if not isinstance(landing, Landing):
-            return landing is WAIT and WAIT
+        if landing is None or isinstance(landing, Wait):
+            return landing or False
         if landing.spot.kind == "end":  # half of it may as well be the beginning of something else
             constant = landing.rule.constant
             whole = constant.match_core(self.buffer, at, True) != NO
             return whole or self.buffer[at:].strip() == self.plan.strip_stop(constant.text).strip()
         return bool(landing.steps)
 
-    def _check_arguments(self, here: Landing, final: bool, braced: bool) -> Landing | object | None:
+    def _check_arguments(self, here: Landing, final: bool, braced: bool) -> Landing | Wait | None:
         """Whether an object follows, or nothing at all if it need not, for no arguments: then what ends the call."""
         at = skip_blank(self.buffer, here.end)
         if at >= len(self.buffer):
@@ -321,9 +315,9 @@ class Lookahead:
         if isinstance(landing, Landing) and landing.rule.closes:
             follows = landing.end > at or self._structure_follows(at, final, True)
             if follows is not True:
-                return WAIT if follows is WAIT else None
+                return follows or None
             return landing._replace(steps=here.steps + landing.steps, rule=here.rule.name_recovery("no arguments"))
-        return WAIT if landing is WAIT else None
+        return landing if isinstance(landing, Wait) else None
 
     def _is_new(self, key: str) -> bool:
         """Whether a key is declared for the call that is open, and was not given yet."""
@@ -338,7 +332,7 @@ class Lookahead:
             return False
         return any(isinstance(node.codec, Text) and not node.codec.quoted for node in self.spot.nodes)
 
-    def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | object | None:
+    def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | Wait | None:
         """Read a name, an id or a key, and what is behind it."""
         raise NotImplementedError
 

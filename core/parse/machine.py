@@ -20,13 +20,13 @@ from ..errors import AutoparserError
 from ..recover import Policy
 from ..schema import ToolSet
 from .constants import MORE, NO, skip_blank
-from .landing import WAIT, Landing, Step
+from .landing import Landing, Step
 from .landmarks import TURN
 from .lexer import HOLD, ODD, JsonLexer
 from .names import SHORT
 from .plan import LATE_END, OPEN_REASONING, Plan
 from .relaxed import AFTER, GAP, MUTE, SHAPE, SHORT_END
-from .rules import SHAPES, Spot
+from .rules import SHAPES, Spot, Wait
 from .shape import Fields, Shape
 from .values import ValueReader
 
@@ -228,9 +228,10 @@ class Machine(ValueReader):
         if at >= len(self.buffer) and not final:
             return False
         best = self._find_best((self.at, at), final)
-        if best is WAIT:
+        if isinstance(best, Wait):
+            self._await(best)
             return False
-        if isinstance(best, Landing) and (best.rule.constant.core or best.steps):
+        if best and (best.rule.constant.core or best.steps):
             self._apply(best, self.at)
             return True
         self._fall_back()
@@ -253,9 +254,10 @@ class Machine(ValueReader):
     def _step_behind(self, final: bool) -> bool:
         """Find what follows a field that has ended."""
         best = self._find_best((self.at, skip_blank(self.buffer, self.at)), final)
-        if best is WAIT:
+        if isinstance(best, Wait):
+            self._await(best)
             return False
-        if isinstance(best, Landing):
+        if best:
             self._apply(best, self.at)
             return True
         if self.at >= len(self.buffer) and not final:
@@ -269,7 +271,7 @@ class Machine(ValueReader):
         if final and self.at >= len(self.buffer):
             self.behind = False
             return
-        if final and self._find_best((self.at, skip_blank(self.buffer, self.at)), False) is WAIT:
+        if final and isinstance(self._find_best((self.at, skip_blank(self.buffer, self.at)), False), Wait):
             self.at = self.scan = len(self.buffer)  # half of the structure that would have followed
             return
         if self._read_again():

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ..format import Kind, Node, Text
+from ..format.cut import find_common_start
 from .constants import DATA, Constant
 from .units import get_units
 
@@ -28,6 +29,17 @@ LATE: frozenset[Guard] = frozenset(("entry", "late", "last"))
 
 _WIDTH = 16  # characters by which rules are told apart before they are tried
 _WINDOWS = 512  # so many beginnings are remembered in a spot
+
+class Wait(NamedTuple):
+    """What looking ahead answers where more of the output is needed: nothing is decided as long as what comes is ``text``, or
+    before what may end a ``short`` field is there."""
+
+    text: str = ""
+    short: Spot | None = None
+
+
+WAIT = Wait()
+"""The same where anything may decide."""
 
 _KINDS: tuple[Kind, ...] = ("name", "id", "key", "end", "arguments", "value", "reasoning", "content", "start")
 _ORDER: dict[Kind, int] = {kind: number for number, kind in enumerate(_KINDS)}
@@ -92,7 +104,7 @@ class Spot:
         self.pattern, self.quick = _compile_search(self.kind, rules, self.codec)
         self._firsts = [(rule, rule.constant.first[:_WIDTH]) for rule in rules]
         self.width = max((len(text) for _, text in self._firsts), default=0)
-        self._narrowed: dict[str, tuple[tuple[Rule, ...], bool]] = {}
+        self._narrowed: dict[str, tuple[tuple[Rule, ...], Wait | None]] = {}
         self._short_end: re.Pattern[str] | None = None
         self._short: dict[str, tuple[Rule, ...]] = {}
 
@@ -118,8 +130,8 @@ class Spot:
             self._short_end = re.compile(r"[\s\d" + "".join(sorted(map(re.escape, signs))) + "]")
         return self._short_end
 
-    def narrow(self, window: str) -> tuple[tuple[Rule, ...], bool]:
-        """Return the rules that may match at a place, in their order, and whether all need more than there is.
+    def narrow(self, window: str) -> tuple[tuple[Rule, ...], Wait | None]:
+        """Return the rules that may match at a place, in their order, and what they wait for if all need more than there is.
 
         ``window`` are the first :attr:`width` characters there, fewer where the output ends. Few windows are ever asked for.
         """
@@ -130,7 +142,9 @@ class Spot:
             begun = {rule for rule, text in self._firsts if window.startswith(text) or text.startswith(window)}
             kept = [(rule, text) for rule, text in self._firsts if rule in begun or (bare and rule.constant.core.startswith(bare))]
             short = bool(kept) and all(rule in begun and len(text) > len(window) for rule, text in kept)
-            found = tuple(rule for rule, _ in kept), short
+            rests = [rule.constant.first[len(window) :] if rule.constant.firm else "" for rule, _ in kept]
+            wait = Wait(rests[0][: find_common_start(*rests)]) if short else None
+            found = tuple(rule for rule, _ in kept), wait
             if len(self._narrowed) >= _WINDOWS:
                 self._narrowed.clear()
             self._narrowed[window] = found

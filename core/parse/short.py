@@ -6,19 +6,19 @@ from collections.abc import Iterable
 
 from ..format import Node
 from .constants import MORE, NO, skip_blank
-from .landing import WAIT, Landing, Step, list_id
+from .landing import Landing, Step, list_id
 from .landmarks import TURN
 from .look import Lookahead
 from .names import ID, KEY, NAME, SHORT, SIGNS, find_name_in_id, find_numbered_id, find_quoted, is_within
 from .relaxed import GAP
-from .rules import Rule
+from .rules import WAIT, Rule, Wait
 from .units import fits, get_units
 
 
 class ShortFields(Lookahead):
     """Reads what is short enough to be looked at whole before anything of it is taken."""
 
-    def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | object | None:
+    def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | Wait | None:
         """Read a name, an id or a key, and what is behind it."""
         buffer, start = self.buffer, here.end
         if here.trail:
@@ -34,7 +34,7 @@ class ShortFields(Lookahead):
             start = bare  # layout between two entries
         return self._read_short(here, kind, start, final)
 
-    def _read_short(self, here: Landing, kind: str, start: int, final: bool) -> Landing | object | None:
+    def _read_short(self, here: Landing, kind: str, start: int, final: bool) -> Landing | Wait | None:
         """Read an id or a key from a place on."""
         buffer = self.buffer
         limit = min(len(buffer), start + SHORT)
@@ -56,16 +56,15 @@ class ShortFields(Lookahead):
             if not sign or sign.isspace() or here.spot.list_short(sign):
                 landing = self._leave_short(here, kind, buffer[start:at], at, final)
                 if landing is not None:
-                    return landing
+                    return Wait(short=here.spot) if isinstance(landing, Wait) and not sign else landing
             if kind == "key" and (sign == "\n" or (sign and not units.first and SIGNS.match(sign))):
                 return None  # no key goes on like this
             at += 1
         if limit < len(buffer) or final:
             return None
-        self._open_short = here.spot
-        return WAIT
+        return Wait(short=here.spot)
 
-    def _read_quoted(self, here: Landing, start: int, final: bool) -> Landing | object | None:
+    def _read_quoted(self, here: Landing, start: int, final: bool) -> Landing | Wait | None:
         """Read a key that stands in the quotes of strings, where the format writes none around keys."""
         begin, end = find_quoted(self.buffer, start, self.plan.quote, final)
         if end < 0:
@@ -73,7 +72,7 @@ class ShortFields(Lookahead):
         here = here._replace(rule=here.rule.name_recovery("key in quotes"))
         return self._leave_short(here, "key", self.buffer[begin:end], end + len(self.plan.quote), final)
 
-    def _land_again(self, here: Landing, node: Node, kind: str, final: bool) -> Landing | object | None:
+    def _land_again(self, here: Landing, node: Node, kind: str, final: bool) -> Landing | Wait | None:
         call = self._get_call(here)
         first = here.find(kind)
         if first is None and call is not None:
@@ -81,33 +80,33 @@ class ShortFields(Lookahead):
         if not first:
             return None
         if not self.buffer.startswith(first, here.end):
-            return WAIT if not final and first.startswith(self.buffer[here.end :]) else None
+            begun = self.buffer[here.end :]
+            return Wait(first[len(begun) :]) if not final and first.startswith(begun) else None
         return self._leave_short(here, "", "", here.end + len(first), final)
 
-    def _land_name(self, here: Landing, final: bool) -> Landing | object | None:
+    def _land_name(self, here: Landing, final: bool) -> Landing | Wait | None:
         buffer, start = self.buffer, here.end
-        more = False
+        begun, wait = buffer[start:], None
         for name in self.names:
-            if buffer.startswith(name, start):
+            if begun.startswith(name):
                 landing = self._leave_short(here, "name", name, start + len(name), final)
                 if landing is not None:
                     return landing
-            elif not final and name.startswith(buffer[start:]):
-                more = True
+            elif not final and name.startswith(begun):
+                wait = WAIT if wait else Wait(name[len(begun) :])
         if (self.known_only or here.rule.guard in ("tool", "known") or not here.rule.marked) and self.tools is not None:
-            return WAIT if more else None
+            return wait
         found = NAME.match(buffer, start)
         if found is None:
-            return WAIT if start >= len(buffer) and not final else None
-        for at in range(start + 1, found.end() + 1):
+            return WAIT if not begun and not final else None
+        open_end = found.end() == len(buffer) and not final
+        for at in range(start + 1, found.end() + (not open_end)):
             landing = self._leave_short(here, "name", buffer[start:at], at, final)
-            if landing is WAIT:
-                more = True
-            elif landing is not None:
-                return WAIT if more else landing
-        return WAIT if more or (found.end() == len(buffer) and not final) else None
+            if landing is not None:
+                return landing
+        return Wait(short=here.spot) if open_end else wait
 
-    def _leave_short(self, here: Landing, kind: str, text: str, at: int, final: bool) -> Landing | object | None:
+    def _leave_short(self, here: Landing, kind: str, text: str, at: int, final: bool) -> Landing | Wait | None:
         """Leave a short field with what ends it, to the letter or with other layout."""
         if kind == "key":
             text = get_units(here.spot.codec).decode(text)
@@ -126,7 +125,8 @@ class ShortFields(Lookahead):
                 return None
             named = (Step("name", find_name_in_id(text, self.names)),) if here.spot.nodes[0].carries_name else ()
             here = here._replace(steps=(*here.steps, Step("id", text), *named))
-        more, ends, half = False, False, None
+        ends: Wait | None = None
+        half: Landing | None = None
         sign = self.buffer[at : at + 1]
         rules = here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign)
         for rule in self._prefer_fitting(rules, here, text) if kind == "key" else rules:
@@ -135,10 +135,9 @@ class ShortFields(Lookahead):
                 if kind == "name" and not constant.text and self.tools is not None and text not in self.tools:
                     continue  # nothing tells that it is not half a name
                 landing = self._try_end(rule, skip_blank(self.buffer, at) if constant.core else at, final, here)
-                if landing is WAIT:
-                    ends = True
-                elif landing is not None:
-                    return WAIT if more else landing
+                if isinstance(landing, Landing):
+                    return landing
+                ends = ends or landing
                 continue
             end = constant.match_exactly(self.buffer, at, final)
             if end == NO and constant.core:
@@ -147,8 +146,8 @@ class ShortFields(Lookahead):
                 # The output ends inside of what ends the call.
                 half = half or Landing(len(self.buffer), self.plan.behind(rule, TURN, True), here.rule, steps=here.steps)
             if end == MORE:
-                more = True
-            if end < 0:
+                return Wait(constant.find_rest(self.buffer, at))
+            if end == NO:
                 continue
             if rule.kind != "end":
                 found = here
@@ -159,13 +158,13 @@ class ShortFields(Lookahead):
                 landing = self._try_pop(rule, end, final)
                 if isinstance(landing, Landing):
                     landing = landing._replace(rule=here.rule, steps=here.steps + landing.steps)
-            if landing is WAIT:
-                more = True
-            elif isinstance(landing, Landing) and landing.rule.recovery and not here.rule.recovery:
+            if isinstance(landing, Wait):
+                return landing
+            if landing and landing.rule.recovery and not here.rule.recovery:
                 half = half or landing  # what the template writes comes first
-            elif landing is not None:  # what ends the call stands before what ends the turn
-                return WAIT if more or (ends and not rule.closes) else landing
-        return WAIT if more or ends else half
+            elif landing:  # what ends the call stands before what ends the turn
+                return ends if ends and not rule.closes else landing
+        return ends or half
 
     def _prefer_fitting(self, rules: tuple[Rule, ...], here: Landing, key: str) -> Iterable[Rule]:
         """Put what leads to values that the tool's schema does not allow for a key behind the rest."""

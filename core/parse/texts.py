@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from json.encoder import encode_basestring
 
-from ..format.cut import find_common_start
 from ..recover import Policy
 from ..schema import UNKNOWN, ToolSet
 from .constants import MORE, is_firm, skip_blank, skip_spaces
 from .fence import Fence, find_closing
-from .landing import HELD_CALL, WAIT, Landing, Step
+from .landing import HELD_CALL, Landing, Step
 from .landmarks import TURN
 from .plan import OPEN_REASONING, Plan
 from .relaxed import AFTER, MUTE
-from .rules import LATE, SHAPES, Rule, Spot
+from .rules import LATE, SHAPES, Rule, Spot, Wait
 from .short import ShortFields
 from .units import convert, escape_json, get_units
 
@@ -66,11 +65,11 @@ class TextReader(ShortFields):
             if quoted > at:
                 self.scan = quoted
                 continue
-            if landing is WAIT or quoted == MORE:
+            if isinstance(landing, Wait) or quoted == MORE:
                 self._emit_text(self._find_blank(at))
                 self.scan = at
-                if landing is WAIT:
-                    self._await()
+                if isinstance(landing, Wait):
+                    self._await(landing)
                 return False
             if isinstance(landing, Landing) and landing.rule.guard in LATE:
                 self.doubt = at if self.doubt < 0 else self.doubt
@@ -86,13 +85,13 @@ class TextReader(ShortFields):
                 self._emit_text(at)
                 self.at = self.scan = size
                 return False
-            half = final and spot.kind == "value" and self._find_landing(spot, at, False) is WAIT
+            half = final and spot.kind == "value" and isinstance(self._find_landing(spot, at, False), Wait)
             if half and not self._lands_behind(at):
                 self.scan = at  # half of what ends the value
                 return False
             self._take_escape(at, escape)
 
-    def _find_shown(self, at: int, final: bool) -> Landing | object | None:
+    def _find_shown(self, at: int, final: bool) -> Landing | Wait | None:
         """Return where the best rule leads; a mark that a template writes behind layout comes before what has none, and before
         what no render shows."""
         landing = self._find_landing(self.spot, at, final)
@@ -100,9 +99,9 @@ class TextReader(ShortFields):
         if bare == at or not isinstance(landing, Landing) or (landing.rule.constant.firm and not landing.rule.recovery):
             return landing
         behind = self._find_landing(self.spot, bare, final)
-        if behind is WAIT:
-            return WAIT
-        if not isinstance(behind, Landing) or behind.rule.recovery:
+        if isinstance(behind, Wait):
+            return behind
+        if behind is None or behind.rule.recovery:
             return landing
         return None if landing.rule.recovery or behind.rule.constant.firm else landing
 
@@ -131,7 +130,7 @@ class TextReader(ShortFields):
         if end < 0:
             return MORE if end == MORE else at
         follows = self._structure_follows(end, final, True)
-        return MORE if follows is WAIT else at if follows else end
+        return MORE if isinstance(follows, Wait) else at if follows else end
 
     def _find_thought_end(self, landing: Landing, at: int, final: bool) -> int:
         """Return where a call ends behind which the sentence goes on: it is thought of, not made."""
@@ -183,13 +182,10 @@ class TextReader(ShortFields):
                 return True
         return False
 
-    def _await(self) -> None:
+    def _await(self, wait: Wait) -> None:
         """Note what may come next without anything being decided by it."""
-        texts = [rest for rest in self._rest if isinstance(rest, str)]
-        if len(texts) == len(self._rest):
-            self.awaited = texts[0][: find_common_start(*texts)][:-1]
-        elif len(self._rest) == 1 and isinstance(self._rest[0], Spot):
-            self.until = self._rest[0].short_end
+        self.awaited = wait.text[:-1]
+        self.until = wait.short.short_end if wait.short else None
 
     def _find_escape(self, at: int, final: bool) -> int:
         """Return where an escape ends that stands at a place: there if none does, or that more is needed to tell."""

@@ -9,12 +9,12 @@ from ..format.cut import cut_common_start
 from ..recover import Policy, read_literal, repair
 from ..schema import UNKNOWN, Schema, ToolSet
 from .constants import MORE, skip_blank
-from .landing import WAIT, Frame, Landing
+from .landing import Frame, Landing
 from .lexer import HOLD, ODD, OUT, JsonLexer
 from .names import SHORT, SIGNS
 from .plan import Plan
 from .relaxed import TRAILING
-from .rules import Rule, Spot
+from .rules import Rule, Spot, Wait
 from .texts import TextReader
 from .units import Units, get_units, match_scalar, read_word
 
@@ -83,9 +83,9 @@ class ValueReader(TextReader):
             self.frames.append(self._make_frame(node))
             landing = self._find_best((self.at, skip_blank(self.buffer, self.at)), final, self._get_inside(node))
             self.frames.pop()
-            if landing is WAIT:
+            if isinstance(landing, Wait):
                 return False
-            if isinstance(landing, Landing) and not (self._begins_item(node) or SIGNS.search(landing.find("key") or "")):
+            if landing and not (self._begins_item(node) or SIGNS.search(landing.find("key") or "")):
                 break
         self._enter(node)
         return True
@@ -242,9 +242,9 @@ class ValueReader(TextReader):
             self._pass_json(end if end >= 0 else lexer.place if end in (ODD, HOLD) else len(self.buffer))
             if odd and self.policy.recover:
                 landing = self._find_end_of_call(lexer.place, final)
-                if landing is WAIT:
+                if isinstance(landing, Wait):
                     return False
-                if isinstance(landing, Landing):
+                if landing:
                     self._leave_json(landing)
                     return True
             if not odd:
@@ -258,7 +258,7 @@ class ValueReader(TextReader):
         self._end_json()
         return True
 
-    def _find_end_of_call(self, place: int, final: bool) -> Landing | object | None:
+    def _find_end_of_call(self, place: int, final: bool) -> Landing | Wait | None:
         """Return the structure that stands where JSON cannot go on."""
         if self.lexer and self.lexer.state != OUT:
             return None
