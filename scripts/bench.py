@@ -8,6 +8,8 @@
 Below the table stands for each format what is held against the bars (`BARS`): the mean of its ratios, the worst of them,
 and the worst growth. Exit status 1 if one of them is missed.
 
+The column *to strict* says what recoveries cost: the time divided by that of the policy `strict`, which knows none.
+
 Every output is fed in tokens of four characters. The floor is a parser whose ``feed`` returns one Delta with the text. It
 and ours are fed in turn, a hundred tokens at a time, so both meet the same processor: one that changes its speed, or is
 shared, does so within milliseconds. What is counted is the time of this thread on the processor; a ratio is the median of
@@ -191,25 +193,25 @@ def time_feeding(feeds: Sequence[Callable[[str], Any]], tokens: list[str]) -> li
 
 
 class Figures:
-    """What the rounds of one output gave, in microseconds a token: ours, the floor, and ours divided by it."""
+    """What the rounds of one output gave, in microseconds a token: ours, ours without recoveries, and the floor."""
 
     def __init__(self, format: ca.ChatFormat, output: tuple[str, list[dict[str, Any]]], tokens: int) -> None:
         text, self._tools = output
         self._format, self._tokens = format, split_tokens(text)[:tokens]
-        self._ours: list[float] = []
-        self._floor: list[float] = []
+        self._rounds: list[list[float]] = []
 
     def run_rounds(self, number: int) -> None:
         """Measure so many rounds more."""
         for _ in range(number):
-            ours, floor = time_feeding((self._format.parser(tools=self._tools).feed, NoParser().feed), self._tokens)
-            self._ours.append(ours)
-            self._floor.append(floor)
+            ours = self._format.parser(tools=self._tools)
+            bare = self._format.parser(tools=self._tools, policy="strict")
+            self._rounds.append(time_feeding((ours.feed, bare.feed, NoParser().feed), self._tokens))
 
-    def sum_up(self) -> tuple[float, float, float]:
-        """Return the best of the rounds for ours and the floor, and the median of their ratios."""
-        ratio = statistics.median(own / least for own, least in zip(self._ours, self._floor, strict=True))
-        return min(self._ours), min(self._floor), ratio
+    def sum_up(self) -> tuple[float, float, float, float]:
+        """Return the best of the rounds for ours and the floor, the median of their ratios, and that of ours to ours without
+        recoveries."""
+        ratio, recoveries = (statistics.median(each[0] / each[number] for each in self._rounds) for number in (2, 1))
+        return min(each[0] for each in self._rounds), min(each[2] for each in self._rounds), ratio, recoveries
 
 
 def measure_shapes(short: int, long: int, repeats: int, only: str = "") -> Iterator[dict[str, Any]]:
@@ -228,13 +230,14 @@ def measure_shapes(short: int, long: int, repeats: int, only: str = "") -> Itera
             for _ in range(repeats):
                 near.run_rounds(8)
                 far.run_rounds(1)
-            us, floor, ratio = near.sum_up()
+            us, floor, ratio, recoveries = near.sum_up()
             yield {
                 "shape": shape,
                 "load": load.name,
                 "us": round(us, 2),
                 "floor_us": round(floor, 2),
                 "ratio": round(ratio, 2),
+                "recoveries": round(recoveries, 2),
                 "growth": round(far.sum_up()[2] / ratio, 2),
             }
 
@@ -283,11 +286,11 @@ def main() -> int:
     options.add_argument("--json", metavar="FILE", help="write the figures to a file")
     chosen = options.parse_args()
     repeats, long = (3, 8000) if chosen.quick else (9, 32000)
-    print(f"{'shape':18} {'load':16} {'µs/token':>9} {'floor':>6} {'ratio':>6} {f'x at {long}':>10}")
+    print(f"{'shape':18} {'load':16} {'µs/token':>9} {'floor':>6} {'ratio':>6} {'to strict':>10} {f'x at {long}':>10}")
     rows = []
     for row in measure_shapes(2000, long, repeats, chosen.only):
         rows.append(row)
-        columns = f"{row['us']:9} {row['floor_us']:6} {row['ratio']:6} {row['growth']:10}"
+        columns = f"{row['us']:9} {row['floor_us']:6} {row['ratio']:6} {row['recoveries']:10} {row['growth']:10}"
         print(f"{row['shape']:18} {row['load']:16} {columns}", flush=True)
     formats = sum_up_formats(rows)
     print(f"\n{'shape':18}" + "".join(f" {f'{name} ≤ {bar}':>14}" for name, bar in BARS.items()))

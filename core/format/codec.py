@@ -5,15 +5,22 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
+from functools import cache
 from typing import Any, Literal
 
 from ..errors import FormatError
 
 
+@cache
+def _list_hints(kind: type) -> dict[str, Any]:
+    """Return the annotations of a class, which cost more to find than all else here."""
+    return typing.get_type_hints(kind)
+
+
 def dump(value: Any) -> Any:
     """Return dataclasses as dicts, with the class's name under ``"is"`` where a field may hold several."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        hints = typing.get_type_hints(type(value))
+        hints = _list_hints(type(value))
         return {field.name: _dump_field(getattr(value, field.name), hints[field.name]) for field in dataclasses.fields(value)}
     if isinstance(value, tuple):
         return [dump(item) for item in value]
@@ -86,7 +93,7 @@ def _load_union(hint: Any, args: tuple[Any, ...], data: Any, where: str) -> Any:
 def _load_dataclass(kind: type, data: Any, where: str) -> Any:
     if not isinstance(data, dict):
         raise FormatError(f"reading {where}: found {type(data).__name__}, expected an object")
-    hints = typing.get_type_hints(kind)
+    hints = _list_hints(kind)
     unknown = sorted(set(data) - set(hints))
     if unknown:
         raise FormatError(f"reading {where}: unknown key {unknown[0]!r}; was it written by another release?")

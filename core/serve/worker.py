@@ -20,7 +20,7 @@ from chat_autoparser.ask.budget import Budget
 _MEMORY = 1 << 30
 _WAITS = 8  # how much longer it may take where the machine is busy
 _POLL = 0.002
-_PATIENT = 10
+_PATIENT = 19
 
 
 def main() -> None:
