@@ -31,11 +31,12 @@ SAMPLE = {
     "marrow": "arguments as JSON within a string of another notation",
     "sorrel": "a whole turn as a document in lines",
     "argon": "headers with lengths that are no part of a text",
+    "dunlin": "what stands before a key tells whether it is true",
 }
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 122
+    assert len(load_corpus(folder=FOLDER)) == 138
 
 
 @pytest.mark.parametrize("name", SAMPLE)
@@ -60,6 +61,12 @@ OUTPUTS = {
     "merlin-77": "arguments that are no string, behind reasoning that is not closed",
     "samphire-81": "colons for equals signs, and a call that is not closed before the next",
     "axolotl-70": "a semicolon between calls",
+    "poppy-3": "arguments as JSON right behind the name, where fields have marks",
+    "tern-2": "a call in a sentence of thought, of a format whose calls end with two signs",
+    "eft-4": "three signs between names and values, behind a header that counts",
+    "rowan-2": "other quotes, no id, and reasoning without marks before it",
+    "hobby-4": "an end of calls behind an answer without any",
+    "dunlin-4": "another dialect before an end of turn that is no tag",
     "mole-9": "a call in a fence of code amid prose is an example",
     "unsloth-34": "the same, with all of its marks",
 }

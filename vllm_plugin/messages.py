@@ -65,8 +65,9 @@ def make_message(deltas: list[Delta]) -> Any:
     """Return one message with all of the deltas, or None where there are none. Fields without a value stay unset."""
     if not deltas:
         return None
-    if len(deltas) == 1 and deltas[0].kind != "tool_call":
-        return DeltaMessage(**{deltas[0].kind: deltas[0].text})
+    if len(deltas) == 1:
+        (delta,) = deltas
+        return DeltaMessage(**delta.to_openai() if delta.kind == "tool_call" else {delta.kind: delta.text})
     fields: dict[str, Any] = {}
     for kind in ("reasoning", "content"):
         texts = [delta.text for delta in deltas if delta.kind == kind]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..ask.words import make_word
 from ..format import Choice, Codec, Insides, Json, Number, Text
@@ -31,26 +31,30 @@ class Writing(NamedTuple):
     behind: str
 
 
-def ask_types(ask: AskGaps, family: str, texts: Sequence[Text], lists: bool = True) -> dict[str, Writing]:
+Types = dict[tuple[str, int], Writing]
+"""How values are written, by their types; a word that has a way of its own is another form of its type."""
+
+
+def ask_types(ask: AskGaps, family: str, texts: Sequence[Text], lists: bool = True) -> Types:
     """Return how values of each type but strings are written; ``texts`` is how those are."""
     values = [*_SCALARS, *(LISTS if lists else ()), *OBJECTS]
     gaps = ask(values)
-    found: dict[str, Writing] = {}
+    found: Types = {}
     for type_, value, gap in zip(("integer", "number"), _SCALARS, gaps, strict=False):
         if gap is not None and str(value) in gap.around:
             mid, _, behind = gap.around.partition(str(value))
-            found[type_] = Writing(strip_digits(gap.before), strip_digits(mid), Number(), strip_digits(behind))
+            found[type_, 0] = Writing(strip_digits(gap.before), strip_digits(mid), Number(), strip_digits(behind))
     found |= _read_words(gaps[2], gaps[3], gaps[4], [gap for gap in (gaps[0], *ask([PLAIN])) if gap])
     rest = iter(gaps[len(_SCALARS) :])
     for type_, samples, name in (("array", LISTS if lists else (), "list"), ("object", OBJECTS, "object")):
         pairs = [(value, gap) for value in samples if (gap := next(rest)) is not None]
         if pairs:
-            found[type_] = _read_compound(pairs, name + family, texts)
+            found[type_, 0] = _read_compound(pairs, name + family, texts)
     return found
 
 
-def _read_words(yes: Gap | None, no: Gap | None, null: Gap | None, others: list[Gap]) -> dict[str, Writing]:
-    found: dict[str, Writing] = {}
+def _read_words(yes: Gap | None, no: Gap | None, null: Gap | None, others: list[Gap]) -> Types:
+    found: Types = {}
     if yes and no and strip_digits(yes.around) != strip_digits(no.around):
         yes, no, null = (gap and Gap(*map(strip_digits, gap)) for gap in (yes, no, null))
         others = [Gap(*map(strip_digits, gap)) for gap in others]
@@ -59,16 +63,25 @@ def _read_words(yes: Gap | None, no: Gap | None, null: Gap | None, others: list[
         words = [gap.around[start : len(gap.around) - end] for gap in (yes, no)]
         if all(words):
             choice = Choice(((words[0], "true"), (words[1], "false")))
-            found["boolean"] = Writing(yes.before, yes.around[:start], choice, yes.around[len(yes.around) - end :])
-    others += [gap for gap in (yes, no) if gap]
+            found["boolean", 0] = Writing(yes.before, yes.around[:start], choice, yes.around[len(yes.around) - end :])
+    if yes and no and yes.around == no.around and yes.before != no.before:  # what stands before the key tells which it is
+        found["boolean", 0], found["boolean", 1] = _read_word(yes, "true", others), _read_word(no, "false", others)
+    else:
+        others += [gap for gap in (yes, no) if gap]
     if null and others:
-        bounds = [_find_word([null.around, other.around]) for other in others]
-        start = max(start for start, _ in bounds)
-        end = min(max(end for _, end in bounds), len(null.around) - start)
-        word = null.around[start : len(null.around) - end]
-        behind = null.around[start + len(word) :]
-        found["null"] = Writing(null.before, null.around[:start], Choice(((word, "null"),)), behind)
+        found["null", 0] = _read_word(null, "null", others)
     return found
+
+
+def _read_word(gap: Gap, literal: Literal["true", "false", "null"], others: Sequence[Gap]) -> Writing:
+    """Return how a word is written that may be nothing, from what stands around it and around other values."""
+    bounds = [_find_word([gap.around, other.around]) for other in others]
+    start = max((start for start, _ in bounds), default=0)
+    end = min(max((end for _, end in bounds), default=0), len(gap.around) - start)
+    word = gap.around[start : len(gap.around) - end]
+    if not word:  # what might stand before it as well as behind it is what separates it from the next one
+        start = len(gap.around) - max((find_common_end(gap.around, other.around) for other in others), default=0)
+    return Writing(gap.before, gap.around[:start], Choice(((word, literal),)), gap.around[start + len(word) :])
 
 
 def _find_word(texts: Sequence[str]) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from ..format import Insides, Text
 from .draft import TURN, Draft, Link
 from .places import BuildList, BuildObject, ask_apart, ask_beside_keys, ask_values_apart
 from .strings import SPECIAL, AskGaps, Surroundings, ask_strings, make_text, strip_digits
-from .types import PLAIN, Writing, ask_types, splice_before, splice_behind
+from .types import PLAIN, Types, Writing, ask_types, splice_before, splice_behind
 
 Build = Callable[[Any], "str | None"]
 """Renders a value and returns what stands between its bounds."""
@@ -45,7 +45,7 @@ class Place(NamedTuple):
         return Field(kind, type_, form, self.family)
 
 
-def learn_object(draft: Draft, graph: str, family: str, build: BuildObject, outer: Sequence[str] = ()) -> dict[str, Writing]:
+def learn_object(draft: Draft, graph: str, family: str, build: BuildObject, outer: Sequence[str] = ()) -> Types:
     """Learn the entries of an object: keys beside their values, or keys and values in rows of their own."""
     plain = build([(make_word("ka"), make_word("sl")), (make_word("kb"), PLAIN)])
     if plain is None:
@@ -87,7 +87,7 @@ def _ask_keys(build: BuildObject) -> Text | None:
     return make_text(images) if images else None
 
 
-def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True) -> dict[str, Writing]:
+def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True) -> Types:
     """Learn how values of each type are written at a place, and add the edges that go with each type."""
     plain = ask([PLAIN])[0]
     if plain is None or PLAIN not in plain.around:
@@ -97,7 +97,7 @@ def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True) -
     base = Surroundings(*map(strip_digits, (plain.before, mid, behind)))
     forms = ask_strings(ask)
     types = ask_types(ask, place.family, list(forms.values()), lists)
-    variants = [_Variant(name, 0, writing, base) for name, writing in types.items()]
+    variants = [_Variant(name, form, writing, base) for (name, form), writing in types.items()]
     variants += _learn_strings(draft, place, forms, base, types)
     for variant in variants:
         _add_variant(draft, place, variant)
@@ -106,10 +106,10 @@ def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True) -
 
 
 def _learn_strings(
-    draft: Draft, place: Place, forms: dict[Surroundings, Text], base: Surroundings, types: dict[str, Writing]
+    draft: Draft, place: Place, forms: dict[Surroundings, Text], base: Surroundings, types: Types
 ) -> list[_Variant]:
     """Note how plain strings are written, and return the other forms."""
-    scalars = [writing for name, writing in types.items() if name in ("integer", "number", "boolean")]
+    scalars = [writing for (name, _), writing in types.items() if name in ("integer", "number", "boolean")]
     others = [Surroundings(each.before, each.mid, each.behind) for each in scalars]
     quoted = bool(others) and base not in others
     draft.codecs[place.graph, place.field("value")] = _quote(next(iter(forms.values()), Text()), quoted)
@@ -169,18 +169,18 @@ def _splice_link(
         draft.edges[place.graph][source._replace(type=leaving.type, form=leaving.form)][found] = None
 
 
-def learn_insides(draft: Draft, family: str, build: Build, types: dict[str, Writing]) -> None:
+def learn_insides(draft: Draft, family: str, build: Build, types: Types) -> None:
     """Learn the graphs of lists and objects that are not JSON."""
-    if "array" in types and isinstance(types["array"].codec, Insides):
+    if ("array", 0) in types and isinstance(types["array", 0].codec, Insides):
         inner = _learn_list(draft, family, build)
         if _is_inside(inner, "object") and not _is_inside(types, "object"):
-            _learn_inner_object(draft, family, _build_in_list(build, inner["object"]))
-    if "object" in types and isinstance(types["object"].codec, Insides):
+            _learn_inner_object(draft, family, _build_in_list(build, inner["object", 0]))
+    if ("object", 0) in types and isinstance(types["object", 0].codec, Insides):
         _learn_inner_object(draft, family, build)
 
 
-def _is_inside(types: dict[str, Writing], name: str) -> bool:
-    return name in types and isinstance(types[name].codec, Insides)
+def _is_inside(types: Types, name: str) -> bool:
+    return (name, 0) in types and isinstance(types[name, 0].codec, Insides)
 
 
 def _build_in_list(build: BuildList, writing: Writing) -> Build:
@@ -197,7 +197,7 @@ def _build_in_list(build: BuildList, writing: Writing) -> Build:
     return build_inner
 
 
-def _learn_list(draft: Draft, family: str, build: BuildList) -> dict[str, Writing]:
+def _learn_list(draft: Draft, family: str, build: BuildList) -> Types:
     graph, value = "list" + family, Field("value", "string", 0, family)
     for count in range(3):
         words = [make_word("v", number) for number in range(count)]
@@ -223,7 +223,7 @@ def _add_inner_row(draft: Draft, graph: str, text: str | None, needles: dict[str
         draft.add_row(graph, row)
 
 
-def make_inner_build(build: BuildObject, types: dict[str, Writing], others: Sequence[str]) -> Build:
+def make_inner_build(build: BuildObject, types: Types, others: Sequence[str]) -> Build:
     """Return what renders a value among arguments and returns what stands between its bounds."""
     words = [make_word(kind, number) for kind, number in (("kw", 0), ("kw", 1), ("kw", 2), ("sw", 0), ("sw", 2))]
     first, key, last, before, behind = words
@@ -235,7 +235,7 @@ def make_inner_build(build: BuildObject, types: dict[str, Writing], others: Sequ
         rest = text.partition(key)[2]
         places = [place for word in (key, last, behind, *others) if (place := rest.find(word)) >= 0]
         gap = rest[: min(places, default=len(rest))]
-        writing = types["array" if isinstance(value, list) else "object"]
+        writing = types["array" if isinstance(value, list) else "object", 0]
         return _cut_around(gap, writing)
 
     return build_inner

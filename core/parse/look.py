@@ -49,6 +49,8 @@ class Lookahead:
         self.fresh = True  # whether nothing visible of this text has come
         self.behind = False  # whether a field has ended and a rule must follow here
         self.ended_reasoning = False
+        self.before = ""  # what was handed on last
+        self.begun = False  # whether a mark that begins calls stands in the content
         self.owed = False  # whether a part of what ends a call was left out, and may still come
         self.tries = TRIES
         self.refused = -1  # the place behind a mark that no calls follow which are told by their parameters
@@ -111,11 +113,18 @@ class Lookahead:
         """Whether nothing visible stands between the beginning of this text and a place."""
         return self.fresh and skip_blank(self.buffer, self.at) >= at
 
+    def _ends_text(self, at: int) -> bool:
+        """Whether a text may end with the sign before a place, or a line has begun there."""
+        sign = self.buffer[at - 1] if at > self.at else self.before[-1:]
+        return sign.isalnum() or sign in "\n.!?…。！？"
+
     def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
         constant = rule.constant
         if (rule.guard == "fresh" and not self._is_fresh(at)) or (rule.guard == "thought" and not self.ended_reasoning):
             return None
         if (rule.guard == "owed" and not self.owed) or (rule.guard == "named" and spot is not self.spot):
+            return None
+        if rule.guard == "orphan" and (self.begun or not self.may_call or not self._ends_text(at)):
             return None
         if not constant.text and spot is self.spot and at < len(self.buffer) and self._is_raw():
             return None  # that ends another value, which may stand here; layout that nothing follows belongs to this one

@@ -63,6 +63,7 @@ class Machine(ValueReader):
         """Read a piece of the output."""
         if self._quick is not None and text and self._quick(text) is None:
             self.gone += len(text)
+            self.before = text
             return [Delta(self._quick_kind, text, self._quick_index)]
         if self.awaited and self.awaited.startswith(text):
             self.buffer += text
@@ -345,7 +346,7 @@ class Machine(ValueReader):
     def _begin_shape(self, landing: Landing, start: int) -> None:
         """Look at what may be calls, from where the text before it ended."""
         if landing.rule.guard != "named":
-            self.shape = Shape(landing, start, self.spot)
+            self.shape = Shape(landing, start, self.spot, (*self.plan.stops, self.plan.turn_end))
         else:
             self.shape = Fields(landing, start, self.spot, self.plan.notation, self.plan.call_ends)
         self.at, self.scan, self.spot = start, landing.end, landing.spot
@@ -360,6 +361,7 @@ class Machine(ValueReader):
         self.shape, self.spot = None, shape.left
         if end == NO:
             self.tries -= 1
+            self.begun = self.begun or not shape.whole
             if isinstance(shape, Fields):
                 self.refused, self.scan = place + shape.ahead, place
             else:

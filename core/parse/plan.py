@@ -133,7 +133,7 @@ class Plan(Relaxations):
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING)
             rules += self._list_loose_headers()
         if node.kind == "reasoning":
-            rules += self._list_reasoning_ends() + self._list_opened_reasoning(True)
+            rules += self._list_reasoning_ends() + self._list_opened_reasoning(True) + self._list_named_rules(OPEN_REASONING)
         if node.kind == "content":
             rules += self._list_shape_rules() + self._list_orphan_ends() + self._list_empty_sections(node) + self._list_stray_ends()
             rules += self._list_dropped(node) if self._drops else []
@@ -156,12 +156,13 @@ class Plan(Relaxations):
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
         rules += self._list_skips(node) + self._list_signs(node) + self._list_dressings(edges)
         rules += self._list_rewritten(node, (edge for edge in edges if not self.is_leaving(edge)))
+        rules += self._list_bodies(node, close or "")
         if close is None:
             return rules + (self._list_skipping_closes(node) if certain else [])
         rules.append(Rule(read_parts(close), (GAP,), closes=True))
         trailing = self._list_trailing([write_parts(edge) for edge in edges if not self.is_leaving(edge)], [close])
         rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=TRAILING) for text in trailing if node.kind == "value"]
-        rules += self._list_short_closes(node, close, certain) + self._list_bodies(node, close)
+        rules += self._list_short_closes(node, close, certain)
         return rules + self._list_value_ends(node)
 
     def list_bare_ends(self, node: Node) -> list[str]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..format import Edge, Json, Node, Text
 from ..format.cut import COUNTER, cut_common_start, find_boundaries
-from ..recover import Notation, list_words
+from ..recover import Notation, list_counted, list_words
 from .constants import DATA, is_firm, is_marked
 from .landmarks import (
     BODY,
@@ -50,6 +50,11 @@ def _is_even(text: str) -> bool:
     return all(text.count(opens) == text.count(closes) for opens, closes in ("[]", "{}", "()")) and text.count('"') % 2 == 0
 
 
+def _is_plain(sign: str) -> bool:
+    """Whether a sign is a letter, a digit, or one of data."""
+    return sign.isalnum() or sign in DATA
+
+
 def squeeze(text: str) -> str:
     """Return a text without the white space between two words of a tag; empty where there is none."""
     squeezed = _IN_TAG.sub("", text)
@@ -59,8 +64,7 @@ def squeeze(text: str) -> str:
 def requote(text: str) -> str:
     """Return the text of a tag with its quotes in the other kind; empty where it has none, or both."""
     other = text.translate({34: "'", 39: '"'})
-    signs = any(not (sign.isalnum() or sign in DATA) for sign in text)
-    return other if signs and ('"' in text) != ("'" in text) else ""
+    return other if not all(map(_is_plain, text)) and ('"' in text) != ("'" in text) else ""
 
 
 class Marks(NamedTuple):
@@ -88,8 +92,9 @@ class Relaxations(Landmarks):
 
     def _list_repeated_headers(self, prompt: str, rules: Iterable[Rule]) -> list[Rule]:
         """Return what a turn begins with behind what the prompt has written already, for models that write it again."""
-        ends = [text for place in find_boundaries(prompt) if is_marked(text := prompt[place:].lstrip()) and text[0] in "<[{"]
-        pairs = [(end, rule) for end in sorted(set(ends)) for rule in rules if rule.targets and not rule.recovery]
+        ends = {text for place in find_boundaries(prompt) if is_marked(text := prompt[place:].lstrip()) and text[0] in "<[{"}
+        ends |= {line for line in prompt.splitlines(keepends=True)[-1:] if is_marked(line)}
+        pairs = [(end, rule) for end in sorted(ends) for rule in rules if rule.targets and not rule.recovery]
         return [replace(rule, parts=(end + rule.parts[0], *rule.parts[1:]), recovery="header doubled") for end, rule in pairs]
 
     def _list_orphan_ends(self) -> list[Rule]:
@@ -107,11 +112,14 @@ class Relaxations(Landmarks):
         return [Rule(read_parts(text), (END,), recovery=SHORT_END, cut=True) for text in sorted(rests) if is_marked(text)]
 
     def _list_stray_ends(self) -> list[Rule]:
-        """Return marks of reasoning without any, which models leave behind an answer."""
+        """Return marks of reasoning and of calls without any, which models leave behind an answer."""
         ends = [text for text in self.reasoning_ends if is_marked(text)]
         empty = [f"{self.reasoning_start}\n{text}" for text in ends if self.reasoning_start]
         texts = [*ends, *empty, *(f"{one}\n{two}" for one in empty for two in ends)]
-        return [Rule(read_parts(text), (END,), recovery="stray end of reasoning", guard="thought") for text in texts]
+        rules = [Rule(read_parts(text), (END,), recovery="stray end of reasoning", guard="thought") for text in texts]
+        calls = sorted(text for text in self._closings if is_marked(text) and not any(text in opener for opener, _ in self.openers))
+        texts = [f"{text}\n{end}" for text in calls for end in ("", *self.stops)]
+        return rules + [Rule(read_parts(text), (END,), recovery="stray end of a call", guard="orphan") for text in texts]
 
     def _list_reasoning_ends(self) -> list[Rule]:
         """Return what ends reasoning, alone and with what begins a turn without any."""
@@ -175,6 +183,8 @@ class Relaxations(Landmarks):
             target, text = self.nodes[TURN, edge.target], write_parts(edge)
             if target.kind == "arguments" and is_marked(text) and not self.envelope.arguments:
                 rules.append(Rule(("",), (target,), recovery=missing))
+            if target.kind == "arguments" and not text.strip() and (close := self.closes[target.name] or "").strip():
+                rules.append(Rule(read_parts(close), (GAP,), closes=True, recovery="no arguments", guard="structure"))
             for behind in self._edges[TURN].get(target.name, ()) if target.kind == "id" else ():
                 field = self.nodes[TURN, behind.target]
                 if is_marked(write_parts(behind)) and not self.is_leaving(behind):
@@ -194,7 +204,7 @@ class Relaxations(Landmarks):
     def _list_bodies(self, node: Node, close: str) -> list[Rule]:
         """Return what follows a name where arguments written as fields stand as one JSON object, or a tag closes itself."""
         own = self.ends[node.name].rstrip()
-        if node.kind != "name" or self.list_nodes("arguments") or not own or not close.startswith(own):
+        if node.kind != "name" or self.list_nodes("arguments") or not close.startswith(own):
             return []
         rules = [Rule(read_parts(own), (BODY,), recovery="arguments as JSON")]
         if own.endswith(">"):
@@ -297,9 +307,9 @@ class Relaxations(Landmarks):
     def call_ends(self) -> Marks | None:
         """The marks that end a call, one or several; None where nothing does that nobody writes by chance."""
         fields = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS]
-        inner = [edge for edge in fields if not self.is_leaving(edge)]
-        others = [*map(write_parts, inner), *(text for text, _ in self.openers)]
-        told = (text for text in self._closings if is_firm(text) and not any(text in other for other in others))
+        inner = [write_parts(edge) for edge in fields if not self.is_leaving(edge)]
+        signs = (text for text in self._closings if is_firm(text) or (len(text) > 1 and not any(map(_is_plain, text))))
+        told = (text for text in signs if not any(text in other for other in inner))
         texts = sorted(told, key=lambda text: (-len(text), text))
         one = "|".join(map(re.escape, texts))
         first = "|".join(map(re.escape, reversed(texts)))
@@ -311,9 +321,10 @@ class Relaxations(Landmarks):
         fields = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS or edge.opens_call]
         inner = [edge for graph in self.graphs.values() if graph is not self.graph.turn for edge in graph.edges]
         words = list_words([*(part for edge in (*fields, *inner) for part in edge.parts), *(text for text, _ in self.openers)])
+        counted = [part for edge in fields for part in edge.parts[: None if self.nodes[TURN, edge.target].kind == "id" else -1]]
         codecs = {node.codec for node in self.list_nodes("value") if node.type == "string" and isinstance(node.codec, Text)}
         decode = get_units(codecs.pop()).decode if len(codecs) == 1 else str
-        return Notation(words, self.quote, decode)
+        return Notation(words, list_counted(counted), self.quote, decode)
 
     @cached_property
     def opening_marks(self) -> list[str]:
@@ -376,8 +387,12 @@ class Relaxations(Landmarks):
         rules = [Rule(read_parts(text), (SHAPE,), recovery="call by its shape", guard="shape") for text in firm]
         bare = [text for text, _ in self.openers if is_firm(text) and not is_marked(text) and text.strip()[0] in "[{"]
         rules += [Rule(read_parts(text.strip()), (SHAPE,), recovery="call by its shape", guard="shape") for text in bare]
-        rules += [Rule((text,), (SHAPE,), recovery="call by its parameters", guard="named") for text in self._list_named_marks()]
+        rules += self._list_named_rules("call by its parameters")
         return rules + [Rule((sign,), (SHAPE,), recovery="call by its shape", guard="whole") for sign in "<[{`"]
+
+    def _list_named_rules(self, recovery: str) -> list[Rule]:
+        """Return the marks that begin calls, for calls that are told by their parameters behind them."""
+        return [Rule((text,), (SHAPE,), recovery=recovery, guard="named") for text in self._list_named_marks()]
 
     def _list_named_marks(self) -> list[str]:
         """Return the marks with which a call begins, or a line or a word within what opens one, for each of several calls."""
@@ -391,4 +406,4 @@ class Relaxations(Landmarks):
                 ends = [match.start() for match in re.finditer(r"\s|(?<=[>\])])(?=.)|\Z", rest)]
                 marks = (mark for end in ends if is_marked(mark := rest[:end].rstrip("[{(\"'")))
                 found.update(next(([mark] for mark in marks if not any(mark in other for other in others)), []))
-        return sorted(mark for mark in found if COUNTER not in mark and not mark.startswith(tuple(self.reasoning_ends)))
+        return sorted(mark for mark in found if COUNTER not in mark)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from ..recover import Envelope, FoundCall, Notation, read_calls, read_fields, repair
 from ..schema import ToolSet
@@ -14,11 +15,11 @@ from .relaxed import Marks
 from .rules import Spot
 
 _MARK = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>|\[/?[A-Z_]{2,40}\]|```\w*"
-_START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|[\s;,])*")
+_START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|</[^\s<>\"'=/]{{1,40}}>|[\s;,])*")
 """What stands around such calls: tags, fences, and what separates."""
 
 _TRIES = 4  # so many marks may end such calls
-_HALF_MARK = re.compile(r"<(?:[^\s<>\"'=/][^\s<>\"'=]{0,39})?|\[/?[A-Z_]{0,40}|`{1,2}")
+_HALF_MARK = re.compile(r"</?(?:[^\s<>\"'=/][^\s<>\"'=]{0,39})?|\[/?[A-Z_]{0,40}|`{1,2}")
 
 
 def find_start(buffer: str, at: int, fresh: bool, final: bool) -> int:
@@ -34,14 +35,15 @@ def find_start(buffer: str, at: int, fresh: bool, final: bool) -> int:
 class Shape:
     """Looks at JSON values that may be calls; until they have ended nothing of them is taken.
 
-    Where they began as a ``whole``, nothing but such values may follow. Places are counted from the one that ``read`` is given, so
-    that what is behind it may leave the buffer.
+    Where they began as a ``whole``, nothing but such values may follow, and what ``ends`` a turn. Places are counted from the one
+    that ``read`` is given, so that what is behind it may leave the buffer.
     """
 
     recovery = "call by its shape"
 
-    def __init__(self, landing: Landing, start: int, left: Spot) -> None:
+    def __init__(self, landing: Landing, start: int, left: Spot, ends: Iterable[str] = ()) -> None:
         self.left = left  # the spot in which they were met
+        self._ends = tuple(filter(None, map(str.strip, ends)))
         self.whole = landing.rule.guard == "whole"
         self.calls: list[FoundCall] = []
         self.ahead = landing.end - start  # where the value begins that is being looked at
@@ -57,6 +59,10 @@ class Shape:
                 place = found.end() if found else at + self._seen
                 if place >= size or _HALF_MARK.fullmatch(buffer, place):
                     return MORE if not final else size if place >= size else NO
+                if buffer.startswith(self._ends, place):
+                    return place
+                if not final and any(end.startswith(buffer[place:]) for end in self._ends):
+                    return MORE
                 if buffer[place] not in "{[":
                     return NO
                 self.ahead = self._seen = place - at

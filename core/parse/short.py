@@ -12,7 +12,7 @@ from .look import Lookahead
 from .names import ID, KEY, NAME, SHORT, SIGNS, find_name_in_id, find_numbered_id, find_quoted, is_within
 from .relaxed import GAP
 from .rules import WAIT, Rule, Wait
-from .units import fits, get_units
+from .units import fits, get_units, read_empty
 
 
 class ShortFields(Lookahead):
@@ -118,6 +118,8 @@ class ShortFields(Lookahead):
                 return None
             here = here._replace(steps=(*here.steps, Step("key", text)))
         elif kind == "name":
+            if any(mark in text for mark in self.plan.opening_marks):
+                return None  # another call has begun
             numbered = find_numbered_id(here.spot.rules, self.buffer, text, at)
             here = here._replace(steps=(*here.steps, Step("name", text), *list_id(numbered)))
         elif kind == "id":
@@ -154,6 +156,9 @@ class ShortFields(Lookahead):
                 if kind == "id" and rule.guard == "tool":  # what stands where the id does is the name
                     found = here._replace(steps=(*here.steps[:-1], Step("name", text)))
                 landing = self._land(rule, end, trail, final, here.spot.graph, found)
+                if not constant.text and landing and read_empty(rule.targets):  # then what follows the value ends the key
+                    follows = self._find_landing(landing.spot, end, final) if isinstance(landing, Landing) else landing
+                    landing = landing if isinstance(follows, Landing) else follows
             else:
                 landing = self._try_pop(rule, end, final)
                 if isinstance(landing, Landing):

@@ -89,6 +89,7 @@ class TextReader(ShortFields):
             if half and not self._lands_behind(at):
                 self.scan = at  # half of what ends the value
                 return False
+            self.begun = self.begun or (spot.kind == "content" and self._is_mark(at))
             self._take_escape(at, escape)
 
     def _find_shown(self, at: int, final: bool) -> Landing | Wait | None:
@@ -114,6 +115,10 @@ class TextReader(ShortFields):
         """Whether a mark that begins calls ends reasoning here, though no call follows."""
         if self.spot.kind != "reasoning" or self.policy.interrupts == "call":
             return False
+        return self._is_mark(at)
+
+    def _is_mark(self, at: int) -> bool:
+        """Whether a mark that begins calls stands at a place."""
         return any(self.buffer.startswith(mark, at) for mark in self.plan.opening_marks)
 
     def _find_quote_end(self, landing: Landing, at: int, final: bool) -> int:
@@ -237,7 +242,7 @@ class TextReader(ShortFields):
         elif kind == "value":
             self.writer.arguments(escape_json(text))
         elif self.spot.nodes[0] is not MUTE:
-            self.fence = self.fence.read(text)
+            self.fence, self.before = self.fence.read(text), text
             self.writer.text("content", text)
 
     def _convert(self, end: int) -> str:

@@ -16,7 +16,7 @@ from .plan import Plan
 from .relaxed import TRAILING
 from .rules import Rule, Spot, Wait
 from .texts import TextReader
-from .units import Units, get_units, match_scalar, read_word
+from .units import Units, get_units, match_scalar, read_empty, read_word
 
 
 class ValueReader(TextReader):
@@ -151,6 +151,10 @@ class ValueReader(TextReader):
         end, literal = match_scalar(nodes, self.buffer, at, final)
         if end == MORE:
             return False
+        if end < 0 and (literal := read_empty(nodes)):
+            self.writer.arguments(literal)
+            self.behind = True
+            return True
         if end > at and self.policy.recover and self.buffer[end : end + 1].isdigit():
             end, literal = read_literal(self.buffer, at) or (end, literal)
             types = self.wanted.get_types()

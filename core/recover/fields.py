@@ -25,16 +25,18 @@ _FLAG = re.compile(r"\s")
 _ENDS = re.compile(r"[^\w]")
 _BARRED = frozenset("=:>|,;)]}<\"'`")
 _BEGUN = re.compile(r"[\w.-]*|</[^\s<>]*")
+_COUNTER = re.compile(r"[^\w\s]? ?[^\w\s]?([\w:.-]+)")
 _MOST = 64  # quotes that may end a text, and ends of one that stands in none
 _STEPS = 2  # for each character
 _LONGEST = 256  # characters between two fields
 
 
 class Notation(NamedTuple):
-    """What a format has around values: the words between fields, the mark that opens and ends texts, and what reads a text
-    without any."""
+    """What a format has around values: the words between fields, those of them behind which a number or an id stands, the mark
+    that opens and ends texts, and what reads a text without any."""
 
     words: frozenset[str]
+    counted: frozenset[str] = frozenset()
     quote: str = ""
     decode: Callable[[str], str] = str
 
@@ -113,11 +115,15 @@ class _Reader:
         return word.end() if numbers and word[0].isdigit() else self._pass_word(at)
 
     def _pass_word(self, at: int) -> int:
-        """Return the place behind a word of the format, which may be counted; the place itself where none is there."""
+        """Return the place behind a word of the format, and what counts there or is an id; the place itself where none is."""
         found = _WORD.match(self._text, at)
         word, words = found[0] if found else "", self._notation.words
-        free = word in words or (not word.isdigit() and word.rstrip("0123456789") in words)
-        return at + len(word) if free else at
+        if word not in words and (word.isdigit() or word.rstrip("0123456789") not in words):
+            return at
+        end = at + len(word)
+        counter = _COUNTER.match(self._text, end) if word in self._notation.counted else None
+        named = counter and (self._names.match(self._text, counter.start(1)) or self._keys.match(self._text, counter.start(1)))
+        return counter.end() if counter and not named else end
 
     def find_tool(self, at: int) -> str:
         """Return the tool that is named at a place."""
@@ -219,7 +225,9 @@ class _Reader:
         if quote and text.startswith(quote, at):
             yield from self._list_quoted(at + len(quote), quote, self._notation.decode, schema)
         elif sign in _QUOTES:
-            yield from self._list_quoted(at + 1, _QUOTES[sign], unquote, schema)
+            size = 3 if text.startswith(3 * _QUOTES[sign], at) else 1
+            at += size + (size == 3 and text.startswith("\n", at + 3))
+            yield from self._list_quoted(at, size * _QUOTES[sign], unquote, schema)
         elif sign in "[{(":
             literal = read_literal(text, at)
             whole = literal and literal[1][0] in "[{"[sign == "{" :] and self._is_end(literal[0])  # {5} is none
@@ -263,6 +271,11 @@ def _fit_bare(text: str, schema: Schema) -> str | None:
     if mended is not None and schema.accepts(json.loads(mended, strict=False)):
         return mended
     return json.dumps(text, ensure_ascii=False) if schema.accepts(text) else None
+
+
+def list_counted(texts: Iterable[str]) -> frozenset[str]:
+    """Return the last words of texts behind which a number or an id stands."""
+    return frozenset(found[-1] for text in texts if (found := _WORD.findall(text)))
 
 
 def list_words(texts: Iterable[str]) -> frozenset[str]:

@@ -1,0 +1,151 @@
+"""Small things that models leave out or add where nothing of the template says so: each read alike in all splits."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from streams import read_all_ways
+
+import chat_autoparser as ca
+
+LETTERS = """\
+{%- for m in messages -%}
+From: {{ m.role }}
+{% if m.role == 'assistant' -%}
+{%- if m.content -%}
+To: user
+
+{{ m.content }}
+*** sent ***
+{% endif -%}
+{%- for c in m.tool_calls or [] -%}
+{%- if m.content or not loop.first -%}From: assistant
+{% endif -%}
+To: desk/{{ c.function.name }}
+Number: {{ loop.index }}
+
+{{ c.function.arguments | tojson }}
+*** sent ***
+{% endfor -%}
+*** over ***
+{% else -%}
+{{ m.content }}
+*** sent ***
+{% endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}From: assistant
+{% endif -%}
+"""
+
+FLAGS = """\
+{%- macro option(k, v) -%}
+{%- if v is none %} ?{{ k }}
+{%- elif v is boolean %} {{ '+' if v else '-' }}{{ k }}
+{%- elif v is string %} --{{ k }} '{{ v.replace("'", "'\\\\''") }}'
+{%- else %} --{{ k }}:='{{ v | tojson | replace("'", "'\\\\''") }}'
+{%- endif -%}
+{%- endmacro -%}
+{%- for m in messages -%}
+*{{ m.role }}*
+{{ m.content or '' }}
+{%- if m.tool_calls %}
+
+(sh)
+{% for c in m.tool_calls %}$ {{ c.function.name }}{% for k, v in c.function.arguments.items() %}{{ option(k, v) }}{% endfor %}
+
+{% endfor %}(/sh)
+{%- endif %}
+
+*done*
+{% endfor -%}
+{%- if add_generation_prompt %}*assistant*
+{% endif -%}
+"""
+
+BARE = """\
+{%- for m in messages -%}
+[{{ m.role }}]{{ m.content or '' }}
+{%- for c in m.tool_calls or [] -%}
+(*run*){{ c.function.name }} {{ c.function.arguments | tojson }}(*ran*)
+{%- endfor -%}
+[/over]
+{%- endfor -%}
+{%- if add_generation_prompt -%}[assistant]{%- endif -%}
+"""
+
+FIELDS = """\
+{%- for m in messages -%}
+[{{ m.role }}]{{ m.content or '' }}
+{%- for c in m.tool_calls or [] -%}
+<|call|>{{ c.function.name }}
+{%- for k, v in c.function.arguments.items() -%}<|arg|>{{ k }}<|is|>{{ v | tojson }}{%- endfor -%}
+{%- endfor -%}
+[/over]
+{%- endfor -%}
+{%- if add_generation_prompt -%}[assistant]{%- endif -%}
+"""
+
+
+def make_tool(name: str, **properties: str) -> dict[str, Any]:
+    schema = {"type": "object", "properties": {key: {"type": kind} for key, kind in properties.items()}}
+    return {"type": "function", "function": {"name": name, "parameters": schema}}
+
+
+TOOLS = [make_tool("pin", note="string", count="integer", loud="boolean"), make_tool("ring")]
+
+
+def read(template: str, text: str, tools: list[dict[str, Any]] = TOOLS) -> tuple[str, list[tuple[str, Any]]]:
+    format = ca.analyze(template)
+    prompt = ca.load_renderer(template)([{"role": "user", "content": "Go."}], tools, True)
+    found = read_all_ways(format, text, tools, prompt)
+    return found.content or "", [(name, json.loads(arguments)) for name, arguments in found.calls]
+
+
+PIN = [("pin", {"note": "a b", "count": 3})]
+
+
+@pytest.mark.parametrize(
+    ("template", "text", "content", "calls"),
+    [
+        pytest.param(LETTERS, "From: assistant\nTo: user\n\nHello.\n*** sent ***\n*** over ***\n", "Hello.", [], id="prompt again"),
+        pytest.param(
+            LETTERS,
+            "To: user\n\nI pin it.\n*** sent ***\nFrom: assistant\nTo: desk/pin\nNumber: 1\n\nnote: a b\ncount: 3\n*** sent ***\n*** over ***\n",
+            "I pin it.",
+            PIN,
+            id="lines, not JSON, behind a header that counts",
+        ),
+        pytest.param(BARE, "It is done.(*ran*)", "It is done.", [], id="stray end of a call"),
+        pytest.param(BARE, "It is done.\n(*ran*)[/over]", "It is done.", [], id="stray end of a call on a line"),
+        pytest.param(BARE, "Calls end with (*ran*)", "Calls end with (*ran*)", [], id="an end that is spoken of"),
+        pytest.param(BARE, "(*run*)dig it(*ran*)", "(*run*)dig it(*ran*)", [], id="an end whose beginning is there"),
+        pytest.param(BARE, "(*run*)ring(*ran*)[/over]", "", [("ring", {})], id="no arguments"),
+        pytest.param(
+            BARE,
+            '<tool>\n{"name": "pin", "arguments": {"note": "a b", "count": 3}}\n</tool>\n[/over]',
+            "",
+            PIN,
+            id="another dialect before the end of the turn",
+        ),
+        pytest.param(
+            FIELDS, '<|call|>pin{"note": "a b", "count": 3}[/over]', "", PIN, id="JSON, not fields, right behind the name"
+        ),
+        pytest.param(FIELDS, '<|call|>dig<|call|>pin<|arg|>note<|is|>"a"', "", [("dig", {}), ("pin", {"note": "a"})], id="no end"),
+    ],
+)
+def test_what_strays_is_read(template: str, text: str, content: str, calls: list[tuple[str, Any]]) -> None:
+    found, read_calls = read(template, text)
+    assert (found.strip(), read_calls) == (content, calls)
+
+
+def test_without_tools_an_end_of_calls_is_text() -> None:
+    assert read(BARE, "It is done.(*ran*)", []) == ("It is done.(*ran*)", [])
+
+
+def test_what_stands_before_a_key_may_be_its_value() -> None:
+    format = ca.analyze(FLAGS)
+    assert dict(format.verdict.parts)["tools"] == "proven", format.verdict
+    text = "(sh)\n$ pin --note 'it'\\''s' +loud ?count\n$ pin -loud\n$ ring\n(/sh)"
+    assert read(FLAGS, text)[1] == [("pin", {"note": "it's", "loud": True, "count": None}), ("pin", {"loud": False}), ("ring", {})]
