@@ -55,6 +55,12 @@ def _is_plain(sign: str) -> bool:
     return sign.isalnum() or sign in DATA
 
 
+def _is_word_in_signs(text: str) -> bool:
+    """Whether a text begins and ends with signs and has a word in it, as nothing does that follows a sentence."""
+    ends = {text[:1], text[-1:]}
+    return any(map(str.isalnum, text)) and not (any(map(str.isalnum, ends)) or text[0] in ".,;:!?)]}>\"'")
+
+
 def squeeze(text: str) -> str:
     """Return a text without the white space between two words of a tag; empty where there is none."""
     squeezed = _IN_TAG.sub("", text)
@@ -117,7 +123,8 @@ class Relaxations(Landmarks):
         empty = [f"{self.reasoning_start}\n{text}" for text in ends if self.reasoning_start]
         texts = [*ends, *empty, *(f"{one}\n{two}" for one in empty for two in ends)]
         rules = [Rule(read_parts(text), (END,), recovery="stray end of reasoning", guard="thought") for text in texts]
-        calls = sorted(text for text in self._closings if is_marked(text) and not any(text in opener for opener, _ in self.openers))
+        calls = sorted(text for text in self._closings if _is_word_in_signs(text))
+        calls = [text for text in calls if is_marked(text) and not any(text in opener for opener, _ in self.openers)]
         texts = [f"{text}\n{end}" for text in calls for end in ("", *self.stops)]
         return rules + [Rule(read_parts(text), (END,), recovery="stray end of a call", guard="orphan") for text in texts]
 
