@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 from chat_autoparser import AutoparserError, ChatFormat
 from chat_autoparser.errors import MissingTemplateError
+from chat_autoparser.serve.policy import check_policy
 
 from . import LOG, NAME, SWITCH, engine, formats, is_switched_off
 
@@ -37,11 +38,20 @@ def resolve_auto(original: Callable[[Any], None], server_args: Any) -> None:
         if wanted:
             LOG.info("%s=off: what `auto` means is left to SGLang", SWITCH)
         return original(server_args)
+    if wanted:
+        _check_policy()
     found = _derive(server_args) if wanted else Found(None)
     own = _ask_engine(original, server_args, [name for name in wanted if name not in named])
     if wanted:
         _decide(server_args, wanted, named, found, own)
     return None
+
+
+def _check_policy() -> None:
+    try:
+        check_policy()
+    except AutoparserError as error:
+        raise SystemExit(f"chat-autoparser: {error}") from None
 
 
 def _decide(server_args: Any, wanted: list[str], named: list[str], found: Found, own: dict[str, str | None]) -> None:

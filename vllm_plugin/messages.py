@@ -65,10 +65,11 @@ def make_message(deltas: list[Delta]) -> Any:
     """Return one message with all of the deltas, or None where there are none. Fields without a value stay unset."""
     if not deltas:
         return None
+    fields: dict[str, Any] = {}
     if len(deltas) == 1:
         (delta,) = deltas
-        return DeltaMessage(**delta.to_openai() if delta.kind == "tool_call" else {delta.kind: delta.text})
-    fields: dict[str, Any] = {}
+        fields = delta.to_openai() if delta.kind == "tool_call" else {delta.kind: delta.text}
+        return DeltaMessage(**fields)
     for kind in ("reasoning", "content"):
         texts = [delta.text for delta in deltas if delta.kind == kind]
         if texts:

@@ -437,6 +437,13 @@ def test_a_template_that_nobody_understands_is_an_error(resolve: Any) -> None:
     assert resolve(BARE, own=None) == (None, None)  # it is understood, and has neither
 
 
+def test_a_policy_that_is_none_is_an_error(resolve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the engine could read instead."""
+    monkeypatch.setenv("CHAT_AUTOPARSER_POLICY", "careless")
+    with pytest.raises(SystemExit, match="strict, lenient or repair"):
+        resolve(load(JSON_IN_TAGS).source)
+
+
 def test_a_model_without_a_template_is_the_engines(resolve: Any) -> None:
     assert resolve(BARE, {"default": ""}, own=None) == (None, None)
 
