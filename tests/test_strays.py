@@ -64,6 +64,29 @@ FLAGS = """\
 {% endif -%}
 """
 
+WORDS = """\
+{%- macro option(k, v) -%}
+{%- if v is boolean %} {{ 'with:' if v else 'without:' }}{{ k }}
+{%- elif v is none %} clear:{{ k }}
+{%- else %} {{ k }}:={{ v | tojson }}
+{%- endif -%}
+{%- endmacro -%}
+{%- for m in messages -%}
+«{{ m.role }}»{{ m.content or '' }}
+{%- for c in m.tool_calls or [] -%}
+«do»{{ c.function.name }}{% for k, v in c.function.arguments.items() %}{{ option(k, v) }}{% endfor %}«od»
+{%- endfor -%}
+«over»
+{%- endfor -%}
+{%- if add_generation_prompt -%}«assistant»{%- endif -%}
+"""
+
+NEGATED = (
+    WORDS.replace("'with:' if v else 'without:'", "'--' if v else '--no-'")
+    .replace(" clear:{{ k }}", " --{{ k }}=")
+    .replace(" {{ k }}:=", " --{{ k }}=")
+)
+
 BARE = """\
 {%- for m in messages -%}
 [{{ m.role }}]{{ m.content or '' }}
@@ -144,8 +167,19 @@ def test_without_tools_an_end_of_calls_is_text() -> None:
     assert read(BARE, "It is done.(*ran*)", []) == ("It is done.(*ran*)", [])
 
 
-def test_what_stands_before_a_key_may_be_its_value() -> None:
-    format = ca.analyze(FLAGS)
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        pytest.param(FLAGS, "(sh)\n$ pin --note 'it'\\''s' +loud ?count\n$ pin -loud\n$ ring\n(/sh)", id="signs"),
+        pytest.param(WORDS, '«do»pin note:="it\'s" with:loud clear:count«od»«do»pin without:loud«od»«do»ring«od»', id="words"),
+        pytest.param(NEGATED, '«do»pin --note="it\'s" --loud --count=«od»«do»pin --no-loud«od»«do»ring«od»', id="negation"),
+    ],
+)
+def test_what_stands_before_a_key_may_be_its_value(template: str, text: str) -> None:
+    format = ca.analyze(template)
     assert dict(format.verdict.parts)["tools"] == "proven", format.verdict
-    text = "(sh)\n$ pin --note 'it'\\''s' +loud ?count\n$ pin -loud\n$ ring\n(/sh)"
-    assert read(FLAGS, text)[1] == [("pin", {"note": "it's", "loud": True, "count": None}), ("pin", {"loud": False}), ("ring", {})]
+    assert read(template, text)[1] == [
+        ("pin", {"note": "it's", "loud": True, "count": None}),
+        ("pin", {"loud": False}),
+        ("ring", {}),
+    ]

@@ -171,11 +171,11 @@ def _splice_link(
 
 def learn_insides(draft: Draft, family: str, build: Build, types: Types) -> None:
     """Learn the graphs of lists and objects that are not JSON."""
-    if ("array", 0) in types and isinstance(types["array", 0].codec, Insides):
+    if _is_inside(types, "array"):
         inner = _learn_list(draft, family, build)
         if _is_inside(inner, "object") and not _is_inside(types, "object"):
             _learn_inner_object(draft, family, _build_in_list(build, inner["object", 0]))
-    if ("object", 0) in types and isinstance(types["object", 0].codec, Insides):
+    if _is_inside(types, "object"):
         _learn_inner_object(draft, family, build)
 
 

@@ -45,6 +45,11 @@ def skip_spaces(text: str, at: int) -> int:
     return at
 
 
+def is_plain(sign: str) -> bool:
+    """Whether a sign is a letter, a digit, or one of data."""
+    return sign.isalnum() or sign in DATA
+
+
 def is_firm(text: str) -> bool:
     """Whether a text holds something that nobody writes by chance.
 
@@ -53,7 +58,7 @@ def is_firm(text: str) -> bool:
     """
     if any(len(found[0]) >= 3 and not DATA.issuperset(found[0]) for found in _MARK.finditer(text)):
         return True
-    signs = [sign for sign in text if not (sign.isalnum() or sign in DATA)]
+    signs = [sign for sign in text if not is_plain(sign)]
     return len(signs) >= 2 and len("".join(text.split())) >= 4
 
 

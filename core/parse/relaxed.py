@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..format import Edge, Json, Node, Text
 from ..format.cut import COUNTER, cut_common_start, find_boundaries
 from ..recover import Notation, list_counted, list_words
-from .constants import DATA, is_firm, is_marked
+from .constants import is_firm, is_marked, is_plain
 from .landmarks import (
     BODY,
     FENCED,
@@ -50,11 +50,6 @@ def _is_even(text: str) -> bool:
     return all(text.count(opens) == text.count(closes) for opens, closes in ("[]", "{}", "()")) and text.count('"') % 2 == 0
 
 
-def _is_plain(sign: str) -> bool:
-    """Whether a sign is a letter, a digit, or one of data."""
-    return sign.isalnum() or sign in DATA
-
-
 def _is_word_in_signs(text: str) -> bool:
     """Whether a text begins and ends with signs and has a word in it, as nothing does that follows a sentence."""
     ends = {text[:1], text[-1:]}
@@ -70,7 +65,7 @@ def squeeze(text: str) -> str:
 def requote(text: str) -> str:
     """Return the text of a tag with its quotes in the other kind; empty where it has none, or both."""
     other = text.translate({34: "'", 39: '"'})
-    return other if not all(map(_is_plain, text)) and ('"' in text) != ("'" in text) else ""
+    return other if not all(map(is_plain, text)) and ('"' in text) != ("'" in text) else ""
 
 
 class Marks(NamedTuple):
@@ -123,8 +118,7 @@ class Relaxations(Landmarks):
         empty = [f"{self.reasoning_start}\n{text}" for text in ends if self.reasoning_start]
         texts = [*ends, *empty, *(f"{one}\n{two}" for one in empty for two in ends)]
         rules = [Rule(read_parts(text), (END,), recovery="stray end of reasoning", guard="thought") for text in texts]
-        calls = sorted(text for text in self._closings if _is_word_in_signs(text))
-        calls = [text for text in calls if is_marked(text) and not any(text in opener for opener, _ in self.openers)]
+        calls = [text for text in self._list_closings() if _is_word_in_signs(text) and is_marked(text)]
         texts = [f"{text}\n{end}" for text in calls for end in ("", *self.stops)]
         return rules + [Rule(read_parts(text), (END,), recovery="stray end of a call", guard="orphan") for text in texts]
 
@@ -246,7 +240,7 @@ class Relaxations(Landmarks):
     def _list_close_ends(self, guard: Guard) -> list[Rule]:
         """Return the ends of what closes a call, for calls that have closed their brackets themselves, or closed them twice."""
         name = "end of a call doubled" if guard == "fresh" else SHORT_END
-        firm = [t for t in sorted(self._closings) if is_firm(t) and not any(t in text for text, _ in self.openers)]
+        firm = filter(is_firm, self._list_closings())
         return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in firm]
 
     def _list_empty_sections(self, target: Node) -> list[Rule]:
@@ -300,8 +294,7 @@ class Relaxations(Landmarks):
         begins = [Rule(read_parts(text), (MUTE,), recovery=name) for text in self.opening_marks]
         kinds = [(self.nodes[TURN, edge.source].kind, self.nodes[TURN, edge.target].kind, edge) for edge in self.graph.turn.edges]
         inner = {edge.text.strip() for source, target, edge in kinds if {source, target} <= {*SHORT_FIELDS, "arguments"}}
-        texts = sorted(text for text in self._closings | inner if is_marked(text))
-        ends = [text for text in texts if not any(text in opener for opener, _ in self.openers)]
+        ends = filter(is_marked, self._list_closings(inner))
         return begins + [Rule(read_parts(text), (node,), recovery=name) for text in ends]
 
     @cached_property
@@ -310,12 +303,16 @@ class Relaxations(Landmarks):
         texts = [close for close in (*self.closes.values(), self.section_close) if close]
         return {text[place:].strip() for text in texts for place in find_boundaries(text)}
 
+    def _list_closings(self, others: Iterable[str] = ()) -> list[str]:
+        """Return the ends of what ends calls, and other texts, that stand in nothing that begins calls."""
+        return sorted(text for text in self._closings.union(others) if not any(text in opener for opener, _ in self.openers))
+
     @cached_property
     def call_ends(self) -> Marks | None:
         """The marks that end a call, one or several; None where nothing does that nobody writes by chance."""
         fields = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS]
         inner = [write_parts(edge) for edge in fields if not self.is_leaving(edge)]
-        signs = (text for text in self._closings if is_firm(text) or (len(text) > 1 and not any(map(_is_plain, text))))
+        signs = (text for text in self._closings if is_firm(text) or (len(text) > 1 and not any(map(is_plain, text))))
         told = (text for text in signs if not any(text in other for other in inner))
         texts = sorted(told, key=lambda text: (-len(text), text))
         one = "|".join(map(re.escape, texts))

@@ -156,9 +156,12 @@ class ShortFields(Lookahead):
                 if kind == "id" and rule.guard == "tool":  # what stands where the id does is the name
                     found = here._replace(steps=(*here.steps[:-1], Step("name", text)))
                 landing = self._land(rule, end, trail, final, here.spot.graph, found)
-                if not constant.text and landing and read_empty(rule.targets):  # then what follows the value ends the key
-                    follows = self._find_landing(landing.spot, end, final) if isinstance(landing, Landing) else landing
-                    landing = landing if isinstance(follows, Landing) else follows
+                if not constant.text and isinstance(landing, Landing) and read_empty(rule.targets):
+                    follows = self._find_best((end, skip_blank(self.buffer, end)), final, landing.spot)  # it ends the key
+                    if not isinstance(follows, Landing):
+                        landing = follows
+                    elif not follows.rule.constant.text and follows.spot.kind != "end":
+                        landing = None  # nothing follows everything
             else:
                 landing = self._try_pop(rule, end, final)
                 if isinstance(landing, Landing):

@@ -47,9 +47,10 @@ TYPED: tuple[dict[str, Any], ...] = (
     {"a": [1, [2.5e-07, "q"], {"z": [True, False]}], "b": {"m": {"n": 'it\'s "so"'}, "o": 3}},
     {"a": 12345678, "b": 1e-05, "c": "last"},
     {"a": {"k1": "v 1", "k2": ["w", 7], "k3": False}, "b": ["only"]},
+    {"a": True, "b": False, "c": False, "d": 5},
 )
 """Arguments of other types; the keys are exchanged for drawn ones."""
-NULLS: tuple[dict[str, Any], ...] = ({"a": None, "b": "x"}, {"a": [None, "x"], "b": {"n": None}})
+NULLS: tuple[dict[str, Any], ...] = ({"a": None, "b": "x"}, {"a": [None, "x"], "b": {"n": None}}, {"a": True, "b": None, "c": None})
 
 PLAIN_TEXTS = ("{}.", "The {} is open until noon.", "One {}\nand another {}.")
 HARD_TEXTS = (

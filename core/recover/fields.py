@@ -122,8 +122,9 @@ class _Reader:
             return at
         end = at + len(word)
         counter = _COUNTER.match(self._text, end) if word in self._notation.counted else None
-        named = counter and (self._names.match(self._text, counter.start(1)) or self._keys.match(self._text, counter.start(1)))
-        return counter.end() if counter and not named else end
+        if counter is None or self.find_tool(counter.start(1)) or self._keys.match(self._text, counter.start(1)):
+            return end
+        return counter.end()
 
     def find_tool(self, at: int) -> str:
         """Return the tool that is named at a place."""
