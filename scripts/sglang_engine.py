@@ -18,6 +18,8 @@ from sglang.srt.function_call.function_call_parser import FunctionCallParser
 from sglang.srt.parser.reasoning_parser import ReasoningParser
 from sglang_scripted import script
 
+from chat_autoparser.sglang_plugin.engine import list_parsers
+
 SCHEMA = {"type": "object", "properties": {"done": {"type": "boolean"}}, "required": ["done"], "additionalProperties": False}
 _SMALL = {
     "device": "cpu",
@@ -38,8 +40,10 @@ def ask(engine: Any, thought: str) -> dict[str, Any]:
     params = {"json_schema": json.dumps(SCHEMA), "max_new_tokens": 400, "skip_special_tokens": False}
     output = engine.generate("Think.", params, require_reasoning=True)
     tokenizer = engine.tokenizer_manager.tokenizer
-    names = engine.server_args.reasoning_parser, engine.server_args.tool_call_parser
-    reasoning, content = ReasoningParser(names[0], tokenizer=tokenizer, prefix="").parse_non_stream(output["text"])
+    parsers = list_parsers(engine.server_args)
+    names = parsers["reasoning_parser"], parsers["tool_call_parser"]
+    reader = ReasoningParser(names[0], force_reasoning=True, tokenizer=tokenizer)
+    reasoning, content = reader.parse_non_stream(output["text"])
     calls = FunctionCallParser([], names[1], tokenizer=tokenizer).detector
     return {
         "parsers": names,

@@ -54,6 +54,15 @@ class Reader:
         return (self.format.reasoning.end.text or self.format.content.start.text) if self.format.reasoning else ""
 
     @cached_property
+    def thinking_prompt(self) -> str | None:
+        """A prompt that leaves reasoning open, for who says that it is open and has no prompt; None without reasoning."""
+        reasoning = self.format.reasoning
+        if reasoning is None:
+            return None
+        opening = [text for _, text, state in self.format.states if state == "reasoning"]
+        return self.format.header + next(iter(opening), reasoning.start.written)
+
+    @cached_property
     def reasoning_default(self) -> str | None:
         """SGLang's word for how a request turns reasoning on and off, used where it has not found out by itself."""
         settings = self.format.states

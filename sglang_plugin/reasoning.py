@@ -27,7 +27,7 @@ class ReasoningDetector(ResponseTemplateReasoningDetector):  # type: ignore[misc
     """Takes the reasoning out of an output.
 
     SGLang makes one for each choice of a request, others for a look at their markers, and one in each scheduler. Where the
-    prompt is known it decides whether reasoning is open, and not what SGLang thinks (``force_reasoning``). In a request
+    prompt is known it decides whether reasoning is open, else the caller (``force_reasoning``). In a request
     whose calls nobody reads this is the only stage, and takes the markup of content off as well. What is reasoning stays
     reasoning: `force_nonempty_content`, by which a request asks for it as content, is not obeyed. Raises nothing.
     """
@@ -45,7 +45,7 @@ class ReasoningDetector(ResponseTemplateReasoningDetector):  # type: ignore[misc
     ) -> None:
         self._turn = prefix.turn if isinstance(prefix, Prompt) else None
         self._reader = reader = self._turn.reader if self._turn else get_reader(tokenizer)
-        self._prompt = prefix or None
+        self._prompt = prefix or (reader.thinking_prompt if force_reasoning else None)
         self._tools = tools
         self._reads_calls = tool_call_parser_active
         self._grammar_start = grammar_start
