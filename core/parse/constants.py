@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ..format.cut import TOKEN
+from ..format.cut import CLOSE, OPEN, TOKEN
 
 NO, MORE = -1, -2
 """What a match answers instead of the place behind it: the text is not there, or may be there when more has come."""
@@ -20,6 +20,8 @@ _QUOTED = re.compile(r"\"[^\"]*\"?|'[^']*'?")
 _BLANK = re.compile(r"\s*")
 _DIGITS = re.compile(r"\d*")
 DATA = frozenset("{}[]\",: \n\t'()")
+SIGNS = re.compile(rf"[\"{{}}\[\]<>/{OPEN}{CLOSE}]")
+"""What no key has that is written without quotes."""
 _OPENS, _CLOSES = frozenset("<[({"), frozenset(">])}")
 
 

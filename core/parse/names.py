@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ..format.cut import CLOSE, OPEN
 from .constants import MORE, NO
 from .rules import Rule
 
@@ -14,8 +13,6 @@ SHORT = 256  # characters that a name or a key may have
 NAME = re.compile(r"[^\s\"'<>{}()\[\],;]{1,128}")
 ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
 KEY = re.compile(r"[\w .:$@-]+")
-SIGNS = re.compile(rf"[\"{{}}\[\]<>/{OPEN}{CLOSE}]")
-"""What no key has that is written without quotes."""
 
 _ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
 _ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)

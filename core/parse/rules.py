@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from ..format import Kind, Node, Text
 from ..format.cut import find_common_start
-from .constants import DATA, Constant
+from .constants import DATA, SIGNS, Constant
 from .units import get_units
 
 Guard = Literal[
@@ -127,8 +127,15 @@ class Spot:
         """What a text must hold for a short field to end in it; None where that may be anything."""
         if self._short_end is None and all(rule.constant.core for rule in self.rules):
             signs = {rule.constant.core[0] for rule in self.rules} | get_units(self.codec).first
-            self._short_end = re.compile(r"[\s\d" + "".join(sorted(map(re.escape, signs))) + "]")
+            self._short_end = re.compile(rf"[\s\d{''.join(sorted(map(re.escape, signs)))}]|{SIGNS.pattern}")
         return self._short_end
+
+    def find_short_end(self, buffer: str, at: int, limit: int) -> int:
+        """Return the first place from one on at which a short field may end, the limit where there is none before that."""
+        if self.short_end is None:
+            return at
+        found = self.short_end.search(buffer, at, limit)
+        return found.start() if found else max(at, limit)
 
     def narrow(self, window: str) -> tuple[tuple[Rule, ...], Wait | None]:
         """Return the rules that may match at a place, in their order, and what they wait for if all need more than there is.

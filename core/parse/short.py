@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..format import Node
-from .constants import MORE, NO, skip_blank
+from .constants import MORE, NO, SIGNS, skip_blank
 from .landing import Landing, Step, list_id
 from .landmarks import TURN
 from .look import Lookahead
-from .names import ID, KEY, NAME, SHORT, SIGNS, find_name_in_id, find_numbered_id, find_quoted, is_within
+from .names import ID, KEY, NAME, SHORT, find_name_in_id, find_numbered_id, find_quoted, is_within
 from .relaxed import GAP
 from .rules import WAIT, Rule, Wait
 from .units import fits, get_units, read_empty
@@ -38,6 +38,9 @@ class ShortFields(Lookahead):
         """Read an id or a key from a place on."""
         buffer = self.buffer
         limit = min(len(buffer), start + SHORT)
+        if kind == "id":
+            found = ID.match(buffer, start, limit)
+            limit = found.end() if found else start
         at = start
         units = get_units(here.spot.codec)
         if kind == "key" and self.policy.recover and not units.first:
@@ -59,7 +62,7 @@ class ShortFields(Lookahead):
                     return Wait(short=here.spot) if isinstance(landing, Wait) and not sign else landing
             if kind == "key" and (sign == "\n" or (sign and not units.first and SIGNS.match(sign))):
                 return None  # no key goes on like this
-            at += 1
+            at = here.spot.find_short_end(buffer, at + 1, limit)
         if limit < len(buffer) or final:
             return None
         return Wait(short=here.spot)

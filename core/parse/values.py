@@ -8,10 +8,10 @@ from ..format import Insides, Json, Node, Text
 from ..format.cut import cut_common_start
 from ..recover import Policy, read_literal, repair
 from ..schema import UNKNOWN, Schema, ToolSet
-from .constants import MORE, skip_blank
+from .constants import MORE, SIGNS, skip_blank
 from .landing import Frame, Landing
 from .lexer import HOLD, ODD, OUT, JsonLexer
-from .names import SHORT, SIGNS
+from .names import SHORT
 from .plan import Plan
 from .relaxed import TRAILING
 from .rules import Rule, Spot, Wait
