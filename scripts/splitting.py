@@ -8,6 +8,7 @@ with the prompt, and with what stands before an answer of content alone.
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,9 @@ from rendering import DUMPED, Shape, Template, make_assistant, make_following, m
 Switches = tuple[tuple[str, Any], ...]
 
 # Where a text may be cut without cutting a marker: brackets that hold no line break and no bracket are kept whole.
-_TOKEN = re.compile(r"<[^<>\n]{1,80}>|\[[^\[\]\n]{1,80}\]|⟦[^⟦⟧\n]{1,80}⟧|«[^«»\n]{1,80}»|§[^§\n]{1,80}§|\w+|\s|.", re.DOTALL)
+_SIGNS = {kind: [chr(i) for i in range(0x80, 0x10000) if unicodedata.category(chr(i)) == kind] for kind in ("Ps", "Pe")}
+_OPENING, _CLOSING = (re.escape("".join(signs)) for signs in (["<[«", *_SIGNS["Ps"]], [">]»", *_SIGNS["Pe"]]))
+_TOKEN = re.compile(rf"[{_OPENING}][^{_OPENING}{_CLOSING}\n]{{1,80}}[{_CLOSING}]|§[^§\n]{{1,80}}§|\w+|\s|.", re.DOTALL)
 _CONTENT = "ANCHORNEEDLE"
 _FARTHEST = 80
 

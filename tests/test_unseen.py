@@ -32,11 +32,16 @@ SAMPLE = {
     "sorrel": "a whole turn as a document in lines",
     "argon": "headers with lengths that are no part of a text",
     "dunlin": "what stands before a key tells whether it is true",
+    "tyne": "lists and objects are told by their indentation",
+    "gimlet": "several lists and objects end with the same sign",
+    "awl": "a thought of none is closed by a word at once",
+    "sabrina": "arguments as JSON, escaped as in HTML",
+    "brathay": "a colon or an equals sign behind a key tells the type of its value",
 }
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 138
+    assert len(load_corpus(folder=FOLDER)) == 152
 
 
 @pytest.mark.parametrize("name", SAMPLE)
@@ -48,6 +53,12 @@ def test_what_an_unseen_template_renders_is_read_back(name: str) -> None:
     assert len(readable) >= 5
     assert len(misses) <= coverage.KNOWN.get(name, (0, ""))[0], misses
     assert not (misses and report["proven"])
+
+
+@pytest.mark.parametrize("name", ["tyne", "awl", "sabrina"])
+def test_an_unseen_template_is_proven(name: str) -> None:
+    (source,) = load_corpus(name, FOLDER)
+    assert coverage.measure(source, None, quick=True, seed=1)["proven"]
 
 
 OUTPUTS = {

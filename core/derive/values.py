@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
-from ..ask.pieces import Field, Needle, cut_row
+from ..ask.pieces import END, Field, Needle, cut_row
 from ..ask.words import make_word
 from ..format import Insides, Text
 from .draft import TURN, Draft, Link
+from .levels import indent_levels
 from .places import BuildList, BuildObject, ask_apart, ask_beside_keys, ask_values_apart
 from .strings import SPECIAL, AskGaps, Surroundings, ask_strings, make_text, strip_digits
 from .types import PLAIN, Types, Writing, ask_types, splice_before, splice_behind
@@ -177,6 +178,10 @@ def learn_insides(draft: Draft, family: str, build: Build, types: Types) -> None
             _learn_inner_object(draft, family, _build_in_list(build, inner["object", 0]))
     if _is_inside(types, "object"):
         _learn_inner_object(draft, family, build)
+    kinds = {name: graph + family for name, graph in (("array", "list"), ("object", "object")) if _is_inside(types, name)}
+    links = (link for graph in kinds.values() for links in draft.edges[graph].values() for link in links)
+    if any(link.target == END and not link.text.strip() for link in links):
+        indent_levels(draft, kinds, build)
 
 
 def _is_inside(types: Types, name: str) -> bool:

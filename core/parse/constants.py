@@ -75,16 +75,16 @@ def is_marked(text: str) -> bool:
 class Constant:
     """A text between two fields. ``parts`` as in :class:`~chat_autoparser.format.Edge`.
 
-    ``core`` is the text without the layout around it, ``lead`` and ``trail``.
+    ``core`` is the text without the layout around it, ``lead`` and ``trail``. Of one that is ``laid`` all is matched to the letter.
     """
 
     __slots__ = ("_atoms", "_simple", "core", "firm", "first", "head", "lead", "marked", "parts", "size", "text", "trail")
 
-    def __init__(self, parts: tuple[str, ...]) -> None:
+    def __init__(self, parts: tuple[str, ...], laid: bool = False) -> None:
         self.parts = parts
         self.text = text = "0".join(parts)
         self.size = len(text)
-        self.firm = is_firm(text) and parts[0].strip() != ""  # a number begins nothing that is looked for
+        self.firm = not laid and is_firm(text) and parts[0].strip() != ""  # a number begins nothing that is looked for
         self.marked = is_marked(text)
         self.core = text.strip()
         self.lead = text[: len(text) - len(text.lstrip())]

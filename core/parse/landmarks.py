@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ..format import Edge, Graph, Json, Kind, Node, Text, TurnGraph
+from ..format import Edge, Graph, Json, Kind, Node, Start, Text, TurnGraph
 from ..format.cut import COUNTER, cut_common_start
 from ..format.view import find_reasoning, find_turn_end
 from ..recover import Envelope
@@ -61,7 +61,7 @@ class Landmarks:
         found = find_reasoning(graph)
         self.reasoning_start = found.start.text if found else ""
         self.reasoning_end = found.end.text if found else ""
-        self.blank_end = self.reasoning_end if graph.blank else ""
+        self.blank_starts = frozenset(edge.text for start in graph.starts for edge in start.edges if self._is_blank(start, edge))
         self.turn_end = find_turn_end(graph)
         self.calls = any(node.kind in ("name", "id") for node in graph.turn.nodes)
         self._edges: dict[str, dict[str, list[Edge]]] = {}
@@ -69,6 +69,7 @@ class Landmarks:
             by_source = self._edges.setdefault(name, {})
             for edge in inner.edges:
                 by_source.setdefault(edge.source, []).append(edge)
+        self.laid = _find_laid(graph)
         self.closes = {node.name: self._find_close(node) for node in graph.turn.nodes if node.kind in FIELDS}
         self.ends = {node.name: self._find_end(node) for node in graph.turn.nodes if node.kind in FIELDS}
         names = [node.name for node in self.list_nodes("name")]
@@ -87,6 +88,11 @@ class Landmarks:
         self.reasoning_ends = self._list_reasoning_closes()
         self.id_behind = self._finds_id_behind()
         self.quote = self._find_quote()
+
+    def _is_blank(self, start: Start, edge: Edge) -> bool:
+        """Whether a block of reasoning with nothing in it stands before the first field of a turn."""
+        before, end, _ = edge.text.partition(self.reasoning_end) if self.reasoning_end else ("", "", "")
+        return end != "" and self.graph.blank != "" and (start.prompt + before).endswith(self.graph.blank)
 
     def list_nodes(self, kind: Kind) -> tuple[Node, ...]:
         """Return the fields of a turn that are of a kind."""
@@ -199,3 +205,11 @@ class Landmarks:
             if close and is_firm(close) and close not in found:
                 found.append(close)
         return found
+
+
+def _find_laid(graph: TurnGraph) -> frozenset[str]:
+    """Return the lists and objects of which others differ in nothing but white space."""
+    alike: dict[frozenset[tuple[str, str, str]], list[str]] = {}
+    for name, inner in graph.insides:
+        alike.setdefault(frozenset((edge.source, "".join(edge.text.split()), edge.target) for edge in inner.edges), []).append(name)
+    return frozenset(name for names in alike.values() if len(names) > 1 for name in names)

@@ -21,7 +21,7 @@ from .plan import Plan
 from .relaxed import GAP
 from .rules import SHAPES, WAIT, Rule, Spot, Wait
 from .shape import find_start
-from .units import match_scalar
+from .units import get_units, match_scalar
 from .writer import Call, Writer
 
 TRIES = 8  # so often may a JSON value be looked at that is no call
@@ -29,6 +29,7 @@ GUARDS = 2  # recoveries that lean on each other
 DEPTH = 128  # lists and objects within each other
 
 _OBJECT = re.compile(r"\{\s*(?:([\"'}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
+_BEGINNING = 160  # characters in which an object is known from its beginning
 
 
 class Lookahead:
@@ -138,13 +139,13 @@ class Lookahead:
             trail = constant.trail
         else:
             end = constant.match_exactly(self.buffer, at, final)
-            if end == NO and constant.core and self.policy.recover and (self.behind or spot.graph != TURN):
+            if end == NO and constant.core and not rule.laid and self.policy.recover and (self.behind or spot.graph != TURN):
                 end, trail = constant.match_core(self.buffer, skip_blank(self.buffer, at), final), constant.trail
         if end == MORE:
             return Wait(constant.find_rest(self.buffer, at))
         if end == NO:
             return None
-        if spot.kind == "value" and constant.is_run and not self.behind:
+        if spot is self.spot and spot.kind == "value" and constant.is_run and not self.behind:
             # A text may end with the sign of which what ends it is a run: the last of them end it.
             if end == len(self.buffer) and not final:
                 return WAIT
@@ -315,9 +316,12 @@ class Lookahead:
         at = skip_blank(self.buffer, here.end)
         if at >= len(self.buffer):
             return WAIT if not final else None if braced else here
-        if self.buffer[at] == "{":
-            begun = _OBJECT.match(self.buffer, at)
-            return None if begun is None else here if begun[1] or final else WAIT
+        begun = self._read_beginning(here, at, final)
+        if begun[:1] == "{":
+            found = _OBJECT.match(begun)
+            return None if found is None else here if found[1] or final else WAIT
+        if begun == "" and not final:
+            return WAIT
         if braced:
             return None
         landing = self._find_landing(here.spot, at, final) if self.policy.recover else None
@@ -327,6 +331,12 @@ class Lookahead:
                 return follows or None
             return landing._replace(steps=here.steps + landing.steps, rule=here.rule.name_recovery("no arguments"))
         return landing if isinstance(landing, Wait) else None
+
+    def _read_beginning(self, here: Landing, at: int, final: bool) -> str:
+        """Return what stands at a place, as far as it has come, in the letters of JSON where that is written as a text."""
+        begun = self.buffer[at : at + _BEGINNING]
+        within = next((node.codec.within for node in here.spot.nodes if isinstance(node.codec, Json) and node.codec.within), None)
+        return begun if within is None else get_units(within).decode(begun, final)
 
     def _is_new(self, key: str) -> bool:
         """Whether a key is declared for the call that is open, and was not given yet."""

@@ -239,17 +239,11 @@ class Machine(ValueReader):
         return True
 
     def _fall_back(self) -> None:
-        """Begin the turn with text: reasoning where it begins without a mark, else content."""
-        kinds = ("reasoning", "content", "name", "key")
-        plain = [rule for rule in self.spot.rules if not rule.constant.core and rule.kind in kinds]
-        for kind in ("reasoning", "content"):
-            for rule in plain:
-                if rule.kind == kind:
-                    self.spot = self.plan.spot(TURN, rule.targets, self.may_call)
-                    self.trail = rule.constant.text
-                    self.scan = self.at
-                    return
-        self.spot = self.plan.spot(TURN, self.plan.list_nodes("content") or (GAP,), self.may_call)
+        """Begin the turn with text."""
+        rule = self.spot.fallback
+        targets = rule.targets if rule else self.plan.list_nodes("content") or (GAP,)
+        self.spot = self.plan.spot(TURN, targets, self.may_call)
+        self.trail = rule.constant.text if rule and not rule.constant.core else self.trail
         self.scan = self.at
 
     def _step_behind(self, final: bool) -> bool:
@@ -322,7 +316,7 @@ class Machine(ValueReader):
         if self.spot.kind == "reasoning":
             return self.fresh and landing.spot.kind != "reasoning"
         begins = self.spot.kind == "start" and self.spot.graph == TURN
-        return begins and self.plan.blank_end != "" and self.plan.blank_end in landing.rule.constant.text
+        return begins and landing.rule.constant.text in self.plan.blank_starts
 
     def _take_step(self, step: Step, start: int) -> None:
         writer = self.writer
@@ -348,7 +342,7 @@ class Machine(ValueReader):
         if landing.rule.guard != "named":
             self.shape = Shape(landing, start, self.spot, (*self.plan.stops, self.plan.turn_end))
         else:
-            self.shape = Fields(landing, start, self.spot, self.plan.notation, self.plan.call_ends)
+            self.shape = Fields(landing, start, self.spot, self.plan.notation, self.plan.field_ends)
         self.at, self.scan, self.spot = start, landing.end, landing.spot
 
     def _step_shape(self, final: bool) -> bool:

@@ -16,7 +16,7 @@ from .constants import is_firm, is_marked
 from .headers import find_headers
 from .landmarks import FIELDS, SHORT_FIELDS, TURN, is_delimited, is_quoted, read_parts, write_parts
 from .relaxed import AFTER, END, GAP, MUTE, SHAPE, TRAILING, Relaxations
-from .rules import Rule, Spot, sort_rules
+from .rules import Guard, Rule, Spot, sort_rules
 
 BEHIND = -2
 """The number of the start behind reasoning that a server has read by itself."""
@@ -110,7 +110,7 @@ class Plan(Relaxations):
         return sort_rules(kept)
 
     def _make_rule(self, graph: str, edge: Edge) -> Rule:
-        return Rule(edge.parts, (self.nodes[graph, edge.target],), edge.opens_call)
+        return Rule(edge.parts, (self.nodes[graph, edge.target],), edge.opens_call, laid=graph in self.laid)
 
     def _list_rules(self, graph: str, node: Node, certain: bool) -> list[Rule]:
         if node in (GAP, AFTER, SHAPE, MUTE):
@@ -144,7 +144,8 @@ class Plan(Relaxations):
         close = self.closes[node.name]
         rules = [self._make_rule(TURN, edge) for edge in edges if not self.is_leaving(edge)]
         rules += [Rule(read_parts(text), (END,)) for text in self.list_bare_ends(node) if self._tells_end(node, text)]
-        if close is None or any(write_parts(edge).startswith(close) for edge in edges if not self.is_leaving(edge)):
+        shared = close is not None and any(write_parts(edge).startswith(close) for edge in edges if not self.is_leaving(edge))
+        if close is None or shared:
             # Where what goes on in the call begins as its end does, all of the end has to be there.
             for edge in edges:
                 if not self.is_leaving(edge):
@@ -159,7 +160,8 @@ class Plan(Relaxations):
         rules += self._list_bodies(node, close or "")
         if close is None:
             return rules + (self._list_skipping_closes(node) if certain else [])
-        rules.append(Rule(read_parts(close), (GAP,), closes=True))
+        guard: Guard = "ending" if shared and node.kind in SHORT_FIELDS else ""  # arguments may follow that are written otherwise
+        rules.append(Rule(read_parts(close), (GAP,), closes=True, guard=guard))
         trailing = self._list_trailing([write_parts(edge) for edge in edges if not self.is_leaving(edge)], [close])
         rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=TRAILING) for text in trailing if node.kind == "value"]
         rules += self._list_short_closes(node, close, certain)
@@ -168,7 +170,10 @@ class Plan(Relaxations):
     def list_bare_ends(self, node: Node) -> list[str]:
         """Return what is behind a field at the end of a turn that a server has cut off."""
         ends = [edge for edge in self._edges[TURN].get(node.name, ()) if self.nodes[TURN, edge.target].kind == "end"]
-        return sorted({text for edge in ends for text in self._list_cuts(write_parts(edge))})
+        texts = [write_parts(edge) for edge in ends]
+        done = node.kind in SHORT_FIELDS and all(map(self.is_leaving, self._edges[TURN].get(node.name, ())))  # a call has all fields
+        layout = {text[: len(text) - len(text.lstrip())] for text in texts if done and text[:1].isspace()}
+        return sorted(layout.union(*map(self._list_cuts, texts)))
 
     def _list_cuts(self, text: str) -> set[str]:
         """Return what a server leaves of a text at the end of a turn."""

@@ -69,11 +69,10 @@ def requote(text: str) -> str:
 
 
 class Marks(NamedTuple):
-    """Texts, what finds one or several of them, and what finds as little of one as is one."""
+    """Texts, and what finds them."""
 
     texts: tuple[str, ...]
     pattern: re.Pattern[str]
-    first: re.Pattern[str]
 
 
 class Relaxations(Landmarks):
@@ -168,9 +167,12 @@ class Relaxations(Landmarks):
 
     def _list_signs(self, node: Node) -> list[Rule]:
         """Return the other sign that people put between a key and its value, where one of both is all that stands there."""
-        edges = [edge for edge in self._edges[TURN].get(node.name, ()) if node.kind == "key" and edge.text.strip() in (":", "=")]
-        other = [("=" if edge.text.strip() == ":" else ":", self.nodes[TURN, edge.target]) for edge in edges]
-        return [Rule((sign,), (target,), recovery="value in other notation") for sign, target in other]
+        if node.kind != "key":
+            return []
+        written = {edge.text.strip() for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind == "key"}
+        others = {":": "=", "=": ":"} if not {":", "="} <= written else {}  # else each says of what type the value is
+        edges = [(others.get(edge.text.strip()), edge.target) for edge in self._edges[TURN].get(node.name, ())]
+        return [Rule((sign,), (self.nodes[TURN, target],), recovery="value in other notation") for sign, target in edges if sign]
 
     def _list_skips(self, node: Node) -> list[Rule]:
         """Return what leads on where a field was left out, or the mark before JSON: an id behind the name, or one before it."""
@@ -277,7 +279,8 @@ class Relaxations(Landmarks):
                 missing = recovery or "beginning of a call missing"
                 guard = "known" if recovery else "tool" if is_marked(text) else "fresh"  # two recoveries at once
                 if place > 0 and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
-                    rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard=guard))
+                    worded = guard == "known" or any(map(str.isalnum, inner))  # signs alone stand in tables and rules
+                    rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard=guard if worded else "fresh"))
                 behind = next((end for end in sorted(find_boundaries(text)) if end > place), 0)
                 if is_marked(text[:place]) and not inner[:1].isspace() and text[behind:].strip():
                     rules.append(Rule(read_parts(text[:place] + text[behind:]), nodes, True, recovery=missing, guard=guard))
@@ -309,15 +312,29 @@ class Relaxations(Landmarks):
 
     @cached_property
     def call_ends(self) -> Marks | None:
-        """The marks that end a call, one or several; None where nothing does that nobody writes by chance."""
+        """The marks that end a call, and what finds one or several of them; None where nothing does that nobody writes by chance."""
         fields = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS]
         inner = [write_parts(edge) for edge in fields if not self.is_leaving(edge)]
         signs = (text for text in self._closings if is_firm(text) or (len(text) > 1 and not any(map(is_plain, text))))
         told = (text for text in signs if not any(text in other for other in inner))
         texts = sorted(told, key=lambda text: (-len(text), text))
         one = "|".join(map(re.escape, texts))
-        first = "|".join(map(re.escape, reversed(texts)))
-        return Marks(tuple(texts), re.compile(rf"(?:{one})(?:\s*(?:{one}))*"), re.compile(first)) if texts else None
+        return Marks(tuple(texts), re.compile(rf"(?:{one})(?:\s*(?:{one}))*")) if texts else None
+
+    @cached_property
+    def field_ends(self) -> Marks | None:
+        """The marks behind which the last value of a call has ended: of calls, or (group 1) of turns."""
+        edges = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS]
+        inner = [write_parts(edge) for edge in edges if self.nodes[TURN, edge.target].kind != "end"]
+        ends = [write_parts(edge) for edge in edges if self.nodes[TURN, edge.target].kind == "end"]
+        found = {text[place:].strip() for text in ends for place in find_boundaries(text)}.union(self.stops)
+        others = [*inner, *(text for text, _ in self.openers), *(self.call_ends.texts if self.call_ends else ())]
+        firm = {text for text in found if is_firm(text) and not any(text in other for other in others)}
+        turns = sorted(text for text in firm if not any(other != text and other in text for other in firm))
+        calls = self.call_ends.texts[::-1] if self.call_ends else ()
+        one, other = ("|".join(map(re.escape, texts)) for texts in (calls, turns))
+        pattern = "|".join(filter(None, (one, other and f"({other})"))).replace(re.escape(COUNTER), r"\d+")
+        return Marks((*calls, *turns), re.compile(pattern)) if pattern else None
 
     @cached_property
     def notation(self) -> Notation:

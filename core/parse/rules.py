@@ -51,7 +51,8 @@ class Rule:
 
     ``closes`` is set where it ends the call; ``recovery`` names what was relaxed where no render shows the text; ``marked``
     tells that whatever it opens is a call, also of a tool that the request does not have, ``cut`` that the output may end
-    anywhere in the text. A ``loose`` one is matched by its marks whatever layout it has, though they are those of data.
+    anywhere in the text. A ``loose`` one is matched by its marks whatever layout it has, though they are those of data, one that is
+    ``laid`` with its layout to the letter, because that is what tells it from another.
     """
 
     parts: tuple[str, ...]
@@ -63,13 +64,14 @@ class Rule:
     marked: bool = False
     cut: bool = False
     loose: bool = False
+    laid: bool = False
     kind: Kind = field(init=False, compare=False, repr=False)  # that of the fields behind it
     constant: Constant = field(init=False, compare=False, repr=False)
     spots: dict[tuple[str, bool], Spot] = field(init=False, compare=False, repr=False, default_factory=dict)
     _named: dict[str, Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        constant = Constant(self.parts)
+        constant = Constant(self.parts, self.laid)
         object.__setattr__(self, "kind", self.targets[0].kind)
         object.__setattr__(self, "constant", constant)
         object.__setattr__(self, "marked", self.marked or constant.marked)
@@ -109,10 +111,16 @@ class Spot:
         self._short: dict[str, tuple[Rule, ...]] = {}
 
     @property
-    def falls_back(self) -> Kind:
-        """What a turn begins with where none of the rules of its beginning matches."""
-        plain = {rule.kind for rule in self.rules if not rule.constant.core}
-        return "reasoning" if "reasoning" in plain else "content"
+    def fallback(self) -> Rule | None:
+        """What a turn begins with where none of the rules of its beginning matches; None where that is content of its own.
+
+        It is text without a mark, reasoning before content, or reasoning wherever nothing else may begin.
+        """
+        shown = [rule for rule in self.rules if not rule.recovery and rule.kind != "end"]
+        plain = sorted((rule for rule in shown if not rule.constant.core), key=lambda rule: rule.kind != "reasoning")
+        if not plain and all(rule.kind == "reasoning" for rule in shown):
+            return next(iter(shown), None)
+        return next((rule for rule in plain if rule.kind in ("reasoning", "content")), None)
 
     def list_short(self, sign: str) -> tuple[Rule, ...]:
         """Return the rules that a character may begin, whatever white space they have before it."""
@@ -184,13 +192,13 @@ def sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
     """Merge rules that say the same, and put what render shows before recoveries, longer texts before shorter ones."""
     merged: dict[tuple[object, ...], Rule] = {}
     for rule in rules:
-        key = rule.parts, rule.kind, rule.opens, rule.closes, rule.guard
+        key = rule.parts, rule.kind, rule.opens, rule.closes, rule.guard, bool(rule.recovery)
         known = merged.get(key)
         if known is None:
             merged[key] = rule
         else:
             targets = known.targets + tuple(node for node in rule.targets if node not in known.targets)
-            merged[key] = replace(known, targets=targets, recovery=known.recovery and rule.recovery, cut=known.cut or rule.cut)
+            merged[key] = replace(known, targets=targets, cut=known.cut or rule.cut)
     shown = {(rule.parts, rule.kind, rule.opens, rule.loose) for rule in merged.values() if not rule.recovery}
     kept = [rule for rule in merged.values() if not rule.recovery or (rule.parts, rule.kind, rule.opens, rule.loose) not in shown]
 

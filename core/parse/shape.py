@@ -116,16 +116,16 @@ class Fields:
         """Return where the calls end that stand at a place; that there are none, or that more is needed."""
         begin, size = at + self.ahead, len(buffer)
         while tools and self._ends and self._tries:
-            found = self._ends.first.search(buffer, at + self._seen)
+            found = self._ends.pattern.search(buffer, at + self._seen)
             if found is None:
                 self._seen = max(size - at - max(map(len, self._ends.texts)), self._seen)
                 return MORE if not final and size - begin <= HELD_CALL else NO
-            end = found.end()
+            end = found.start() if found.lastindex else found.end()  # what ends the turn is no part of the call
             calls = read_fields(buffer[begin:end], tools, self._notation) if end - begin <= HELD_CALL else None
             if calls:
                 self.calls = calls
                 return end
-            self._seen = end - at
+            self._seen = found.end() - at
             self._tries -= 1
         return NO
 

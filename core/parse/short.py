@@ -145,7 +145,8 @@ class ShortFields(Lookahead):
                 ends = ends or landing
                 continue
             end = constant.match_exactly(self.buffer, at, final)
-            if end == NO and constant.core:
+            loosely = end == NO and bool(constant.core) and not rule.laid
+            if loosely:
                 end, trail = constant.match_loosely(self.buffer, at, final), constant.trail
             if end == NO and final and rule.targets == (GAP,) and sign and constant.match_exactly(self.buffer, at, False) == MORE:
                 # The output ends inside of what ends the call.
@@ -165,6 +166,12 @@ class ShortFields(Lookahead):
                         landing = follows
                     elif not follows.rule.constant.text and follows.spot.kind != "end":
                         landing = None  # nothing follows everything
+                if loosely and isinstance(landing, Landing):
+                    begins = self._match_value(landing, final)
+                    if begins == MORE:
+                        return WAIT
+                    if begins == NO:
+                        half, landing = half or landing, None
             else:
                 landing = self._try_pop(rule, end, final)
                 if isinstance(landing, Landing):

@@ -94,7 +94,8 @@ class StreamParser(Machine):
     def in_reasoning(self) -> bool:
         """Whether the next character is read as reasoning, if it is no structure."""
         if self.spot.kind == "start":
-            return self.spot.falls_back == "reasoning" and not self._holds_end()
+            fallback = self.spot.fallback
+            return fallback is not None and fallback.kind == "reasoning" and not self._holds_end()
         return self.spot.kind == "reasoning" and not self._holds_end()
 
     def _holds_end(self) -> bool:

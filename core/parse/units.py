@@ -46,12 +46,15 @@ class Units:
         found = [_read_numeral(numeral, pattern, text, at, final) for numeral, pattern in self._numerals]
         return max(found, key=lambda each: (each[0] == MORE, each[0]), default=(NO, ""))
 
-    def decode(self, text: str) -> str:
-        """Decode a whole text."""
-        out, at = [], 0
+    def decode(self, text: str, final: bool = True) -> str:
+        """Decode a text; what may be the beginning of an escape at its end is left out if it is not ``final``."""
+        out: list[str] = []
+        at = 0
         while found := self.signs.search(text, at):
             start = found.start()
-            end, char = self.read(text, start, True)
+            end, char = self.read(text, start, final)
+            if end == MORE:
+                return "".join(out) + text[at:start]
             out += [text[at:start], char if end > start else text[start]]
             at = max(end, start + 1)
         return "".join(out) + text[at:]

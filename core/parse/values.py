@@ -8,7 +8,7 @@ from ..format import Insides, Json, Node, Text
 from ..format.cut import cut_common_start
 from ..recover import Policy, read_literal, repair
 from ..schema import UNKNOWN, Schema, ToolSet
-from .constants import MORE, SIGNS, skip_blank
+from .constants import MORE, NO, SIGNS, skip_blank
 from .landing import Frame, Landing
 from .lexer import HOLD, ODD, OUT, JsonLexer
 from .names import SHORT
@@ -155,9 +155,14 @@ class ValueReader(TextReader):
             self.writer.arguments(literal)
             self.behind = True
             return True
+        types = self.wanted.get_types()
+        if end > at and self.policy.recover and "string" in types and not {"integer", "number", "boolean"} & {*types}:
+            follows = self._find_best((end, skip_blank(self.buffer, end)), final)
+            if isinstance(follows, Wait):
+                return False
+            end = end if follows or (final and end >= len(self.buffer)) else NO
         if end > at and self.policy.recover and self.buffer[end : end + 1].isdigit():
             end, literal = read_literal(self.buffer, at) or (end, literal)
-            types = self.wanted.get_types()
             if types and not {"integer", "number"} & {*types}:
                 literal = encode_basestring(self.buffer[at:end])  # as a number it would lose its zeros
             self._note("value in other notation", at)

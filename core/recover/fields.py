@@ -25,7 +25,9 @@ _FLAG = re.compile(r"\s")
 _ENDS = re.compile(r"[^\w]")
 _BARRED = frozenset("=:>|,;)]}<\"'`")
 _BEGUN = re.compile(r"[\w.-]*|</[^\s<>]*")
-_COUNTER = re.compile(r"[^\w\s]? ?[^\w\s]?([\w:.-]+)")
+_COUNTER = re.compile(r"[^\w\s]? ?[^\w\s]? ?[^\w\s]?([\w:.-]+)")
+_PREFIX, _ID = re.compile(r"\w{1,32}\."), re.compile(r"\w[\w-]{0,63}(?=[^\w\s.,;!?])")
+_FIELD = re.compile(r"(?<=[^\w\s])\w{1,32}(?=[^\w\s])[^\w,]*")
 _MOST = 64  # quotes that may end a text, and ends of one that stands in none
 _STEPS = 2  # for each character
 _LONGEST = 256  # characters between two fields
@@ -77,6 +79,7 @@ class _Reader:
         self._names = _compile(frozenset(tools.tools))
         self._keys = self._names
         self._schema = Schema({})
+        self._id: str | None = None  # what the call is called that is being read
         self._left: set[str] = set()
         self._next: dict[int, int] = {}  # the field behind a place, or what is none
         self._steps = _STEPS * (len(text) + _LONGEST)
@@ -86,22 +89,43 @@ class _Reader:
         found: list[FoundCall] = []
         at = 0
         while True:
+            self._id = None
             at = self.skip(at, numbers=True)
             name = self.find_tool(at)
             if not name:
                 return found if at >= len(self._text) and found else None
+            call_id = self._id
             read = self._read_arguments(name, at + len(name))
             if read is None:
                 return None
             at, arguments = read
-            found.append(FoundCall(name, arguments))
+            found.append(FoundCall(name, arguments, call_id))
 
     def skip(self, at: int, numbers: bool = False, limit: int | None = None) -> int:
         """Return the place behind all that is no field at a place; ``numbers`` may count calls."""
         limit = len(self._text) if limit is None else min(limit, len(self._text))
-        while at < limit and (end := self._pass_one(at, numbers)) > at and not self.find_tool(at):
+        may_name = numbers and bool(self._notation.counted)  # one word may be the id of a call
+        while at < limit and not self.find_tool(at):
+            end = self._pass_one(at, numbers)
+            if end == at and numbers:
+                end = self._pass_prefix(at)
+            if end == at and may_name:
+                end, may_name = self._pass_id(at), False
+            if end == at:
+                break
             at = end
         return at
+
+    def _pass_prefix(self, at: int) -> int:
+        """Return the place behind a word that a point joins to the name of a tool; the place itself where none is there."""
+        found = _PREFIX.match(self._text, at)
+        return found.end() if found and self.find_tool(found.end()) else at
+
+    def _pass_id(self, at: int) -> int:
+        """Return the place behind a word that a sign joins to what follows; the place itself where none is there."""
+        found = _ID.match(self._text, at)
+        self._id = found[0] if found else None
+        return found.end() if found else at
 
     def _pass_one(self, at: int, numbers: bool = False) -> int:
         """Return the place behind a sign, a word of the format or a tag that closes; the place itself where none is there."""
@@ -157,6 +181,8 @@ class _Reader:
         values: dict[str, object] = {}
         while True:
             at = self._skip_to_field(at)
+            if not pairs and (field := _FIELD.match(self._text, at)) and self._find_key(field.end()):
+                at = field.end()  # what the arguments are called
             key = self._find_key(at)
             if not key:
                 break
@@ -231,8 +257,8 @@ class _Reader:
             yield from self._list_quoted(at, size * _QUOTES[sign], unquote, schema)
         elif sign in "[{(":
             literal = read_literal(text, at)
-            whole = literal and literal[1][0] in "[{"[sign == "{" :] and self._is_end(literal[0])  # {5} is none
-            if literal and whole and schema.accepts(json.loads(literal[1], strict=False)):
+            braced = sign == "{" and "array" not in schema.get_types()  # then {5} is none
+            if literal and literal[1][0] in "[{"[braced:] and self._is_end(literal[0]) and schema.accepts(json.loads(literal[1], strict=False)):
                 yield literal
         elif not sign.isspace() and sign not in _BARRED:
             line = text.find("\n", at)
