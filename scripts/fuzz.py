@@ -2,6 +2,7 @@
 
     python scripts/fuzz.py                    # a minute over a sample of the corpus
     python scripts/fuzz.py --seconds 600 --seed 7
+    python scripts/fuzz.py --outputs 1000000 --short    # so many, of up to six pieces each
 
 Each round takes a template of the corpus, writes an output out of its own markers, prose and nonsense, and checks:
 
@@ -38,6 +39,7 @@ TOOLS = [
     }
 ]
 NONSENSE = ["\0", "\ud800", "\r\n", " ", "\n\n", "{", "}", "[[", "]", '"', "'", "\\", "\\u00", "<", ">", "</", "=", ":", ","]
+SHORT, SHORT_PIECE = 6, 60  # pieces, and characters of one
 PROSE = ["Hello. ", "find", "what", "limit", "3", "true", "null", "é漢🦓", '{"name": "find", "arguments": {', "x" * 300]
 
 
@@ -51,14 +53,14 @@ def list_texts(format: ca.ChatFormat) -> Iterator[str]:
     yield from (text for text in (*texts, *format.stops) if 0 < len(text) < 60)
 
 
-def write_output(source: random.Random, markers: list[str]) -> str:
-    """Write an output out of markers, whole or damaged, and anything else."""
+def write_output(source: random.Random, markers: list[str], short: bool = False) -> str:
+    """Write an output out of markers, whole or damaged, and anything else; a short one is of a few pieces that are not long."""
     pieces = []
-    for _ in range(source.randint(1, 40)):
+    for _ in range(source.randint(1, SHORT if short else 40)):
         piece = source.choice(source.choice((markers, markers, PROSE, NONSENSE)))
         if source.random() < 0.15:
             piece = piece[: source.randint(0, len(piece))]
-        pieces.append(piece * (source.randint(50, 400) if source.random() < 0.02 else 1))
+        pieces.append(piece[:SHORT_PIECE] if short else piece * (source.randint(50, 400) if source.random() < 0.02 else 1))
     return "".join(pieces)
 
 
@@ -83,10 +85,10 @@ def find_lost(text: str, kept: str) -> bool:
     return not all(char in rest for char in "".join(kept.split()))
 
 
-def check(format: ca.ChatFormat, markers: list[str], seed: int) -> str:
+def check(format: ca.ChatFormat, markers: list[str], seed: int, short: bool = False) -> str:
     """Run one round; returns what went wrong, or nothing."""
     source = random.Random(seed)
-    text = write_output(source, markers)
+    text = write_output(source, markers, short)
     tools = source.choice((TOOLS, None, []))
     prompt = source.choice((None, "", *(start.prompt for start in format.graph.starts)))
     whole = read(format, [text], tools, prompt)
@@ -102,6 +104,8 @@ def main() -> int:
     """Run for a while and report."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--seconds", type=float, default=60)
+    options.add_argument("--outputs", type=int, help="how many, instead of a time")
+    options.add_argument("--short", action="store_true", help="outputs of a few pieces, and no look at memory")
     options.add_argument("--seed", type=int, default=int(time.time()))
     options.add_argument("--templates", type=int, default=60, help="how many templates to take from the corpus")
     chosen = options.parse_args()
@@ -113,20 +117,21 @@ def main() -> int:
         except ca.AutoparserError:
             continue
     markers = {name: sorted(set(list_texts(f))) for name, f in formats}
-    tracemalloc.start()
+    if not chosen.short:
+        tracemalloc.start()
     seed, failures, end = chosen.seed, 0, time.monotonic() + chosen.seconds
-    while time.monotonic() < end and failures < 5:
+    while failures < 5 and (seed - chosen.seed < chosen.outputs if chosen.outputs else time.monotonic() < end):
         name, format = formats[seed % len(formats)]
         try:
-            found = check(format, markers[name], seed)
+            found = check(format, markers[name], seed, chosen.short)
         except Exception as error:  # whatever it is, it is what is looked for here
             found = f"{type(error).__name__}: {error}"
         if found:
             failures += 1
             print(f"seed {seed}, {name}: {found[:2000]}", file=sys.stderr)
         seed += 1
-    peak = tracemalloc.get_traced_memory()[1] / 2**20
-    print(f"{seed - chosen.seed} rounds over {len(formats)} templates: {failures} failures, {peak:.0f} MiB at most")
+    peak = "" if chosen.short else f", {tracemalloc.get_traced_memory()[1] / 2**20:.0f} MiB at most"
+    print(f"{seed - chosen.seed} rounds over {len(formats)} templates: {failures} failures{peak}")
     return 1 if failures else 0
 
 

@@ -156,6 +156,27 @@ def test_turns_that_end_where_another_role_begins() -> None:
     assert (found.ids, "another role" in found.reason) == (None, True)
 
 
+SPACED = OPEN_ENDED.replace("{{ '<' + m.role", "{{ ' ' if not loop.first }}{{ '<' + m.role").replace("{{ '<assistant>'", "{{ ' <assistant>'")
+
+
+def test_layout_before_another_role_begins_is_not_left_out() -> None:
+    tokenizer = CharacterTokenizer("<user>", "<assistant>", "<tool>")
+    found = extend("Hi.", QUESTION, SPACED, tokenizer)
+    assert (found.ids, "no token at the end" in found.reason) == (None, True)
+
+
+NUMBERED_CALLS = TEMPLATE.replace("KEEP", "true").replace(
+    "{{ m.content or '' }}",
+    "{% if m.role == 'tool' %}{% for e in messages %}{% for c in e.tool_calls or [] if c.id == m.tool_call_id %}"
+    "{{ loop.index0 ~ ': ' }}{% endfor %}{% endfor %}{% endif %}{{ m.content or '' }}",
+)
+
+
+def test_a_result_belongs_to_the_one_call_whatever_id_the_client_gave_it() -> None:
+    completion = '<do find {"a":"b"}/></s>'
+    assert read_added(extend(completion, RESULT, NUMBERED_CALLS), completion) == "\n<tool>0: 42</s>\n<assistant>"
+
+
 @pytest.mark.parametrize(
     "name",
     ["Qwen-Qwen3.6-35B-A3B", "zai-org-GLM-5.1", "moonshotai-Kimi-K2.6", "openai-gpt-oss-120b", "MiniMaxAI-MiniMax-M2.5"],

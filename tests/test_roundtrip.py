@@ -108,6 +108,17 @@ def test_arguments_handed_back_as_they_were_written_are_a_perfect_parse() -> Non
     assert faults["call"] == ""
 
 
+MARKLESS = """\
+{%- for m in messages %}{{ '<' + m.role + '>' }}{{ m.reasoning_content + '\\n' if m.reasoning_content }}{{ m.content }}{{ '</s>' }}
+{%- endfor %}{% if add_generation_prompt %}{{ '<assistant>' }}{% endif %}"""
+
+
+def test_reasoning_that_no_mark_ends_is_tried_without_a_line_more_behind_it() -> None:
+    renderer = ca.load_renderer(MARKLESS)
+    results = check_roundtrips(renderer, analyze(renderer))
+    assert {result.turn for result in results} >= {"content", "reasoning, content"}
+
+
 CALLS = """\
 {%- for m in messages %}{{ '<' + m.role + '>' }}{{ m.content or '' }}
 {%- for c in m.tool_calls or [] %}{{ LEAD }}{{ '[do ' + c.function.name + ' ' }}{{ ARGUMENTS }}{{ ']' }}{% endfor %}

@@ -183,12 +183,15 @@ class Bridger:
             named = [(str(result.get("name") or ""), str(result.get("tool_call_id") or "")) for result in results]
             turn = replace(turn, content=None, calls=_make_calls(named))
         unread = bool(results) and not all(_is_known(turn.calls, message) for message in results)
+        told = turn
+        if len(results) == len(turn.calls):  # the client's own ids, of calls that the model has given others or none
+            ids = [str(result.get("tool_call_id") or call.id) for result, call in zip(results, turn.calls, strict=True)]
+            told = replace(turn, calls=tuple(replace(call, id=id_) for call, id_ in zip(turn.calls, ids, strict=True)))
+        other = replace(turn, calls=tuple(replace(call, name=call.name + "_other") for call in turn.calls))
+        if not unread or len(told.calls) == 1:
+            other = told
         for number, history in enumerate(self._list_histories()):
-            varied = (
-                turn
-                if not unread or number % 2 == 0
-                else replace(turn, calls=tuple(replace(call, name=call.name + "_other") for call in turn.calls))
-            )
+            varied = other if number % 2 else told
             suffix = self._cut_suffix(history, varied, new, tools, faithful, kwargs)
             suffixes += [suffix] if suffix is not None else []
         if len(suffixes) < 2:
@@ -239,7 +242,7 @@ class Bridger:
         own = any(stop in closed[whole:] for stop in (*self._stops, *self._closers))
         for stops in (self._stops, self._closers):
             found = [tail.index(stop) for stop in stops if stop in tail]
-            if found:
+            if found and (own or not tail[: min(found)].isspace()):
                 return tail[min(found) :], own
         raise _NoBridge("the template prints no token at the end of the turn")
 

@@ -171,8 +171,9 @@ def _end_line(generation: Generation, format: ChatFormat) -> str | None:
 def _break_line(generation: Generation, format: ChatFormat) -> str | None:
     """Write one more line break behind the end of reasoning: what models do, and templates seldom print."""
     assert format.reasoning is not None, "the turn has reasoning"
-    head, end, tail = generation.text.partition(format.reasoning.end.text)
-    return f"{head}{end}\n{tail}" if end and REASONING in head else None
+    end = format.reasoning.end.text
+    head, mark, tail = generation.text.partition(end) if end else ("", "", "")
+    return f"{head}{mark}\n{tail}" if mark and REASONING in head else None
 
 
 def _cut_reasoning(generation: Generation, format: ChatFormat) -> str | None:

@@ -308,6 +308,7 @@ class Machine(ValueReader):
         self.trail = landing.trail
         begins = self.fresh or bool(landing.rule.constant.core or landing.steps)  # else it is the same text that goes on
         self.fresh = begins and landing.spot.kind in ("content", "reasoning")
+        self.before = "" if self.fresh else self.before
         if landing.spot.kind == "value":
             self._begin_value()
 
@@ -338,7 +339,8 @@ class Machine(ValueReader):
     # Calls by their shape -------------------------------------------------------------------------------------------------
 
     def _begin_shape(self, landing: Landing, start: int) -> None:
-        """Look at what may be calls, from where the text before it ended."""
+        """Look at what may be calls, from where the text before it ended; white space that waits for a text goes on waiting."""
+        start = self.at if self.fresh and self.buffer[self.at : start].isspace() else start
         if landing.rule.guard != "named":
             self.shape = Shape(landing, start, self.spot, (*self.plan.stops, self.plan.turn_end))
         else:

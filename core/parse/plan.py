@@ -171,7 +171,7 @@ class Plan(Relaxations):
         """Return what is behind a field at the end of a turn that a server has cut off."""
         ends = [edge for edge in self._edges[TURN].get(node.name, ()) if self.nodes[TURN, edge.target].kind == "end"]
         texts = [write_parts(edge) for edge in ends]
-        done = node.kind in SHORT_FIELDS and all(map(self.is_leaving, self._edges[TURN].get(node.name, ())))  # a call has all fields
+        done = node.kind in SHORT_FIELDS and all(map(self.is_leaving, self._edges[TURN].get(node.name, ())))  # the call is whole
         layout = {text[: len(text) - len(text.lstrip())] for text in texts if done and text[:1].isspace()}
         return sorted(layout.union(*map(self._list_cuts, texts)))
 

@@ -312,7 +312,7 @@ class Relaxations(Landmarks):
 
     @cached_property
     def call_ends(self) -> Marks | None:
-        """The marks that end a call, and what finds one or several of them; None where nothing does that nobody writes by chance."""
+        """The marks that end a call, and what finds several of them; None where nothing does that nobody writes by chance."""
         fields = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS]
         inner = [write_parts(edge) for edge in fields if not self.is_leaving(edge)]
         signs = (text for text in self._closings if is_firm(text) or (len(text) > 1 and not any(map(is_plain, text))))

@@ -342,6 +342,8 @@ class ValueReader(TextReader):
                 end = found.start() if found else size
                 text = buffer[self.at : end]
             stop = self.lexer.scan(text, 0)
+            while stop in (ODD, HOLD):
+                stop = self.lexer.scan(text, self.lexer.skip(text))
             self.writer.arguments(text if stop < 0 else text[:stop])
             self.at = self.scan = end if stop < 0 else end - len(text) + stop
             if stop >= 0:

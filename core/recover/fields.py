@@ -47,7 +47,8 @@ def find_name(text: str, at: int, tools: ToolSet, notation: Notation, final: boo
     """Whether a tool of the request is named at a place, behind signs and words of the format; None where more may tell."""
     reader = _Reader(text, tools, notation)
     end = reader.skip(at, numbers=True, limit=at + _LONGEST)
-    if reader.find_tool(end):
+    name = reader.find_tool(end)
+    if name and (final or end + len(name) < len(text)):
         return True
     begun = not final and end - at < _LONGEST and _BEGUN.fullmatch(text, end)  # what is there of a word may become another one
     return None if begun else False
@@ -258,7 +259,8 @@ class _Reader:
         elif sign in "[{(":
             literal = read_literal(text, at)
             braced = sign == "{" and "array" not in schema.get_types()  # then {5} is none
-            if literal and literal[1][0] in "[{"[braced:] and self._is_end(literal[0]) and schema.accepts(json.loads(literal[1], strict=False)):
+            whole = literal and literal[1][0] in "[{"[braced:] and self._is_end(literal[0])
+            if literal and whole and schema.accepts(json.loads(literal[1], strict=False)):
                 yield literal
         elif not sign.isspace() and sign not in _BARRED:
             line = text.find("\n", at)
