@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from ..ask.words import make_word
-from ..format import Insides
+from ..format import Codec, Insides
 from .draft import Draft, Link
 
 LEVELS = 6
@@ -38,9 +38,8 @@ def indent_levels(draft: Draft, kinds: Mapping[str, str], build: _Build) -> None
             draft.codecs[place, field] = _go_down(codec, graphs, 1)
 
 
-def _go_down(codec: Any, graphs: Collection[str], level: int) -> Any:
-    inside = isinstance(codec, Insides) and codec.graph in graphs
-    return replace(codec, graph=f"{codec.graph}/{level}") if inside else codec
+def _go_down(codec: Codec, graphs: Collection[str], level: int) -> Codec:
+    return Insides(f"{codec.graph}/{level}") if isinstance(codec, Insides) and codec.graph in graphs else codec
 
 
 def _indent(text: str, indent: str) -> str:
@@ -51,20 +50,22 @@ def _find_indent(kinds: Collection[str], build: _Build) -> str:
     """Return the white space by which lines within a list or an object of the second level are indented more than in the first."""
     one, two, outer = (make_word("ki", number) for number in range(3))
     words = [make_word("si", number) for number in range(2)]
-    entries = dict(zip((one, two), words, strict=True))
-    found: set[str] = set()
-    inners = [value for kind, value in (("object", entries), ("array", words)) if kind in kinds]
-    for inner in inners:
-        first = _find_gap(build(inner), words)
-        for nested in [value for kind, value in (("object", {outer: inner}), ("array", [inner])) if kind in kinds]:
-            second = _find_gap(build(nested), words)
-            if first and second and "\n" in first:
-                size = (len(second) - len(first)) // first.count("\n")
-                start = second.rfind("\n") + 1
-                found.add(second[start : start + size] if size > 0 else "")
-                if _indent(first, second[start : start + size]) != second:
-                    return ""
+    inner = {"object": dict(zip((one, two), words, strict=True)), "array": words}
+    outside: dict[str, Callable[[Any], Any]] = {"object": lambda value: {outer: value}, "array": lambda value: [value]}
+    found = set()
+    for kind, other in product(kinds, kinds):
+        first, second = (_find_gap(build(value), words) for value in (inner[kind], outside[other](inner[kind])))
+        if "\n" in first and second:
+            found.add(_compare(first, second))
     return found.pop() if len(found) == 1 else ""
+
+
+def _compare(first: str, second: str) -> str:
+    """Return what stands behind each line break of the second text beside what does in the first; empty where more differs."""
+    size = max(len(second) - len(first), 0) // first.count("\n")
+    start = second.rfind("\n") + 1
+    indent = second[start : start + size]
+    return indent if indent.isspace() and _indent(first, indent) == second else ""
 
 
 def _find_gap(text: str | None, words: Sequence[str]) -> str:
