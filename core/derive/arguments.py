@@ -83,7 +83,8 @@ def _find_encoding(oracle: Oracle, shape: Shape, call: Call) -> Text | None:
 
 def find_encoded(text: str, value: Any, within: Text, at: int = 0) -> tuple[int, int] | None:
     """Return where an object is written as JSON inside a string, or None."""
-    place = text.find("{", at)
+    opening = next((image for image, char in within.escapes if char == "{"), "{")
+    place = text.find(opening, at)
     while place >= 0:
         decoded, places = _decode(text, place, within)
         try:
@@ -92,7 +93,7 @@ def find_encoded(text: str, value: Any, within: Text, at: int = 0) -> tuple[int,
             found, end = None, 0
         if end and found == value:
             return place, places[end]
-        place = text.find("{", place + 1)
+        place = text.find(opening, place + 1)
     return None
 
 
@@ -100,16 +101,24 @@ def _decode(text: str, at: int, within: Text) -> tuple[str, list[int]]:
     """Decode a text until a character that would have been escaped; return it, and where each of its characters begins."""
     table = dict(within.escapes)
     barred = set(table.values())
-    units = re.compile("|".join(map(re.escape, sorted(table, key=len, reverse=True))))
-    chars, places = [], [at]
+    before = next((numeral.before for numeral in within.numerals if numeral.kind == "utf-8"), "")
+    number = f"(?:{re.escape(before)}[0-9a-fA-F]{{2}})+" if before else "(?!)"
+    units = re.compile("|".join([*map(re.escape, sorted(table, key=len, reverse=True)), number]))
+    chars: list[str] = []
+    places = [at]
     while at < len(text):
         match = units.match(text, at)
         if match is None and text[at] in barred:
             break
-        chars.append(table[match[0]] if match else text[at])
+        written = text[at] if match is None else table.get(match[0]) or _decode_bytes(match[0].split(before)[1:])
         at = match.end() if match else at + 1
-        places.append(at)
+        chars += written
+        places += [at] * len(written)
     return "".join(chars), places
+
+
+def _decode_bytes(pairs: Sequence[str]) -> str:
+    return bytes(int(pair, 16) for pair in pairs).decode("utf-8", "replace")
 
 
 def find_spans(text: str, calls: Sequence[Call], written: Written, field: Field) -> list[Span] | None:
