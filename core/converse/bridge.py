@@ -187,9 +187,9 @@ class Bridger:
         if len(results) == len(turn.calls):  # the client's own ids, of calls that the model has given others or none
             ids = [str(result.get("tool_call_id") or call.id) for result, call in zip(results, turn.calls, strict=True)]
             told = replace(turn, calls=tuple(replace(call, id=id_) for call, id_ in zip(turn.calls, ids, strict=True)))
-        other = replace(turn, calls=tuple(replace(call, name=call.name + "_other") for call in turn.calls))
-        if not unread or len(told.calls) == 1:
-            other = told
+        other = told
+        if unread and len(turn.calls) > 1:  # which call a result belongs to is not known, and must not matter
+            other = replace(turn, calls=tuple(replace(call, name=call.name + "_other") for call in turn.calls))
         for number, history in enumerate(self._list_histories()):
             varied = other if number % 2 else told
             suffix = self._cut_suffix(history, varied, new, tools, faithful, kwargs)

@@ -21,7 +21,7 @@ from .plan import Plan
 from .relaxed import GAP
 from .rules import SHAPES, WAIT, Rule, Spot, Wait
 from .shape import find_start
-from .units import get_units, match_scalar
+from .units import find_within, get_units, match_scalar
 from .writer import Call, Writer
 
 TRIES = 8  # so often may a JSON value be looked at that is no call
@@ -335,7 +335,7 @@ class Lookahead:
     def _read_beginning(self, here: Landing, at: int, final: bool) -> str:
         """Return what stands at a place, as far as it has come, in the letters of JSON where that is written as a text."""
         begun = self.buffer[at : at + _BEGINNING]
-        within = next((node.codec.within for node in here.spot.nodes if isinstance(node.codec, Json) and node.codec.within), None)
+        within = find_within(here.spot.nodes)
         return begun if within is None else get_units(within).decode(begun, final)
 
     def _is_new(self, key: str) -> bool:

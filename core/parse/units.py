@@ -112,6 +112,11 @@ def _decode_numeral(numeral: Numeral, written: str) -> str:
     return chr(code) if code < 0x110000 else "\ufffd"
 
 
+def find_within(nodes: tuple[Node, ...]) -> Text | None:
+    """Return the notation in which JSON stands as a text in one of some fields; None where it stands as it is."""
+    return next((node.codec.within for node in nodes if isinstance(node.codec, Json) and node.codec.within), None)
+
+
 @lru_cache(maxsize=256)
 def get_units(codec: Text) -> Units:
     """Return the reader of a notation's escapes."""
@@ -251,7 +256,7 @@ def _convert_typed(raw: str, nodes: tuple[Node, ...], kind: str) -> str | None:
         literal, end = read_empty(nodes), 0
     if literal and end == len(raw) and fits(_literal_type(literal), (kind,) if kind else ()):
         return literal
-    within = next((node.codec.within for node in nodes if isinstance(node.codec, Json) and node.codec.within), None)
+    within = find_within(nodes)
     found = (read_json(get_units(within).decode(raw)) if within else None) or read_json(raw)
     if found is None or not fits(found[1], (kind,) if kind else ()):
         return None

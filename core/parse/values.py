@@ -16,7 +16,7 @@ from .plan import Plan
 from .relaxed import TRAILING
 from .rules import Rule, Spot, Wait
 from .texts import TextReader
-from .units import Units, get_units, match_scalar, read_empty, read_word
+from .units import Units, find_within, get_units, match_scalar, read_empty, read_word
 
 
 class ValueReader(TextReader):
@@ -228,8 +228,7 @@ class ValueReader(TextReader):
         if at >= len(self.buffer):
             return False
         self.at = self.scan = at
-        codecs = [node.codec for node in self.spot.nodes if isinstance(node.codec, Json)]
-        self.within = next((codec.within for codec in codecs if codec.within), None)
+        self.within = find_within(self.spot.nodes)
         # What a template writes as a value of its own is mended here, whatever it is; arguments that are JSON are the client's.
         mends = self.policy.repair or foreign or (self.policy.recover and self.spot.kind == "value")
         self.lexer = JsonLexer(mends=mends and self.within is None)
