@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
+from chat_autoparser import analyze
 from chat_autoparser.ask.renderer import load_renderer
 from chat_autoparser.ask.words import holds_word
 from chat_autoparser.derive.driver import derive_graph
@@ -219,3 +223,62 @@ def test_calls_that_only_the_instructions_show() -> None:
     assert ("content+calls", '\n<act>\n{"name": "', "name") in edges
     assert ('<act>\n{"name": "', "name") in list_starts(graph)["<|assistant|>"]
     assert any("instructions" in note for note in graph.notes)
+
+
+INDENTED = """\
+{%- macro val(v, d) -%}
+{%- if v is none -%}{{ ' void' }}
+{%- elif v is boolean -%}{{ ' on' if v else ' off' }}
+{%- elif v is mapping -%}{% for k, x in v.items() %}{{ '\\n' ~ '\\t' * d }}{{ k }} ~>{{ val(x, d + 1) }}{% endfor %}
+{%- elif v is string or v is number %} {{ v | tojson }}
+{%- else -%}{% for x in v %}{{ '\\n' ~ '\\t' * d }}*{{ val(x, d + 1) }}{% endfor %}
+{%- endif -%}
+{%- endmacro -%}
+{%- for m in messages -%}
+%{{ m.role }}%{{ m.content or '' }}
+{%- for c in m.tool_calls or [] %}{{ '\\n' }}%go% {{ c.function.name }}
+{%- for k, v in c.function.arguments.items() %}{{ '\\n\\t' }}{{ k }} ~>{{ val(v, 2) }}{% endfor %}{{ '\\n' }}%og%{% endfor -%}
+%fin%{{ '\\n' }}
+{%- endfor -%}
+{%- if add_generation_prompt -%}%assistant%{%- endif -%}"""
+BRACKETS_IF_EMPTY = (
+    INDENTED.replace(" ~>", ":").replace("*{{ val", "- {{ val").replace("{% endfor %}\n{%- endif", "{% else %}[]{% endfor %}\n{%- endif")
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "written", "arguments"),
+    [
+        (INDENTED, '\n\tb ~>\n\t\tx ~> "z"', {"b": {"x": "z"}}),
+        (INDENTED, '\n\tb ~>\n\t\t*\n\t\t\t* "z"\n\t\t*\n\t\t\ty ~>\n\t\t\t\t* 7\n\tc ~> on', {"b": [["z"], {"y": [7]}], "c": True}),
+        (BRACKETS_IF_EMPTY, '\n\tb:\n\t\t- \n\t\t\t-  1\n\t\t- []\n\t\t- \n\t\t\ty: "z"\n\tc:\n\t\tx: on', {"b": [[1], [], {"y": "z"}], "c": {"x": True}}),
+    ],
+)  # fmt: skip
+def test_what_nothing_but_its_indentation_ends_may_be_the_last(source: str, written: str, arguments: dict[str, Any]) -> None:
+    format = analyze(source)
+    for end in ("\n%og%%fin%\n", "\n%og%"):
+        [call] = format.parse(f"\n%go% plan{written}{end}")["tool_calls"]
+        assert json.loads(call["function"]["arguments"]) == arguments
+    assert format.verdict.proven, format.verdict
+
+
+def test_calls_that_nothing_stands_between() -> None:
+    calls = (
+        "{%- if m.tool_calls -%}[DO]{%- for c in m.tool_calls -%}{{ c.function.name }}({%- for k, v in c.function.arguments | items -%}"
+        "{{ k }}={{ v | tojson }}{{ '' if loop.last else '; ' }}{%- endfor -%}){%- endfor -%}[/DO]{%- endif -%}"
+    )
+    format = analyze(write(calls=calls))
+    message = format.parse('[DO]ring()look(at="ox"; for=3)ring()[/DO]<|end|>')
+    assert [call["function"]["name"] for call in message["tool_calls"]] == ["ring", "look", "ring"]
+    assert [json.loads(call["function"]["arguments"]) for call in message["tool_calls"]] == [{}, {"at": "ox", "for": 3}, {}]
+    assert message["content"] is None
+
+
+def test_a_mark_that_ends_turns_begins_with_its_sign() -> None:
+    """The sign that ends the mark before it is the first of the end of turn as well."""
+    source = (
+        "{%- for m in messages -%}@{{ m.role }}{ {%- if m.reasoning_content -%}@muse{{ '{' }}{{ m.reasoning_content }}}@esum{{ '\n' if m.content }}"
+        "{%- endif -%}{%- if m.content -%}@say{{ '{' }}{{ m.content }}}@yas{%- endif -%}@over{{ '{\n' }}{%- endfor -%}{%- if add_generation_prompt -%}@assistant{ {%- endif -%}"
+    )
+    format = analyze(source)
+    assert format.parse("@muse{Hm}@esum\n@say{Yes}@yas")["content"] == "Yes"

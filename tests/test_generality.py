@@ -9,11 +9,12 @@ import json
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import pytest
 from conversations import Call, Fields, JsonObject
-from generality import Report, is_false, judge, list_readable, measure_drawn, rank_axes, summarise
+from generality import Report, is_false, judge, list_readable, measure, measure_drawn, rank_axes, summarise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from invent import AXES, Design, draw, draw_any, find_flaws, normalise, write_template
@@ -64,6 +65,17 @@ def test_formats_that_were_misread_once(number: int) -> None:
     report = measure_drawn(number, "november22")
     assert report["proven"]
     assert [turn for turn in list_readable(report) if turn["faults"]] == []
+
+
+@pytest.mark.parametrize("inside", ["marks", "indented"])
+def test_lists_and_objects_are_read_as_deep_as_they_are_written(inside: str) -> None:
+    """These are few among drawn formats; here are some of each kind."""
+    designs = filter(lambda design: design.inside == inside, map(draw, map(random.Random, range(600))))
+    for number, design in enumerate(islice(designs, 4)):
+        speaker = Speaker(design)
+        report = measure(f"{inside} {number}", speaker.source, make_turns(speaker, number), number)
+        assert report["proven"], speaker.source
+        assert [turn for turn in list_readable(report) if turn["faults"]] == []
 
 
 def test_misses_are_ranked_by_axis(reports: list[Report]) -> None:

@@ -49,6 +49,7 @@ def _share(sources: Iterable[Links], inner: Iterable[str]) -> str:
     size = find_common_end(*texts) if len(texts) > 1 else 0
     shortest = min(texts, key=len, default="")
     shared = (shortest if size == len(shortest) else cut_common_end(texts) if size else "").strip()
+    shared = _take_sign(shared, shortest[len(shortest) - size :], inner)
     first = next(iter(list_tokens(shared)), "")
     while first and is_marker(first) and not first.isalnum() and any(first in text for text in inner):
         rest = shared[len(first) :].lstrip()
@@ -58,6 +59,14 @@ def _share(sources: Iterable[Links], inner: Iterable[str]) -> str:
         shared, first = rest, next(iter(list_tokens(rest)), "")
     shared = _drop_closers(shared, sources)
     return shared if is_marker(shared) and not any(shared in text for text in inner) else ""
+
+
+def _take_sign(shared: str, common: str, inner: Iterable[str]) -> str:
+    """Return what ends all turns with the signs before its first word, if marks of the format begin with those."""
+    place = common.rfind(shared)
+    sign = common[_leave_mark(common, place) : place] if shared else ""
+    begins = re.compile(rf"(?:\A|\s){re.escape(sign)}\w")
+    return sign + shared if sign and any(map(begins.search, inner)) else shared
 
 
 def _drop_closers(stop: str, sources: Iterable[Links]) -> str:

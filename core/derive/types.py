@@ -112,8 +112,10 @@ def _read_compound(pairs: Sequence[tuple[Any, Gap]], graph: str, texts: Sequence
     if found[0] is not None and len(pairs) > 4 and all(each == found[0] for each in found):
         return Writing(before, found[0][0], codec, found[0][1])
     around = [strip_digits(gap.around) for _, gap in pairs]
-    start = find_common_start(*around)
-    end = min(find_common_end(*(each[start:] for each in around)), min(map(len, around)) - start)
+    start, end, size = find_common_start(*around), find_common_end(*around), min(map(len, around))
+    if not around[0][size - end : start].isspace():
+        end = min(find_common_end(*(each[start:] for each in around)), size - start)
+    start = min(start, size - end)  # white space that might stand before it as well as behind it separates it from the next one
     return Writing(before, around[0][:start], Insides(graph), around[0][len(around[0]) - end :])
 
 

@@ -62,39 +62,47 @@ class ValueReader(TextReader):
             schema = self.schema.get_items()
         nodes = self.spot.nodes
         self.wanted = schema
-        self.insides = self._list_insides(nodes, schema.get_types())
+        inner = self._list_insides(nodes)
+        wanted = [node for node in inner if node.type in schema.get_types()]  # what its schema, or that nothing else may be, tells
+        self.insides = wanted or (inner if len(inner) == len(nodes) else [])
         if len(self.insides) == 1:
             self._enter(self.insides[0])
         elif not self.insides:
             self._choose_reading(nodes, schema)
 
-    def _list_insides(self, nodes: tuple[Node, ...], types: tuple[str, ...]) -> list[Node]:
-        """Return the lists and objects of which a value must be one, by its schema or because nothing else stands here."""
-        inner = [node for node in nodes if isinstance(node.codec, Insides) and self.plan.has_inside(node.codec.graph)]
-        wanted = [node for node in inner if node.type in types]
-        return wanted or (inner if len(inner) == len(nodes) else [])
+    def _list_insides(self, nodes: tuple[Node, ...]) -> list[Node]:
+        """Return the lists and objects that a value may be."""
+        return [node for node in nodes if isinstance(node.codec, Insides) and self.plan.has_inside(node.codec.graph)]
 
     def _step_inside(self, final: bool) -> bool:
-        """Enter the object if the list begins as it does, and a key stands at its beginning; else the list.
+        """Enter the list or object that begins here; else the list."""
+        node = self._find_inside(self.insides, final)
+        if isinstance(node, Wait):
+            return False
+        self._enter(node or min(self.insides, key=lambda node: node.type))
+        return True
 
-        A word that the items of the list begin with is no key, though an object may have it for one.
+    def _find_inside(self, insides: list[Node], final: bool) -> Node | Wait | None:
+        """Return the object if the text begins as it does, and a key stands at its beginning; the list if it begins as that.
+
+        What the items of the list begin with is no key, though an object may have it for one.
         """
-        for node in sorted(self.insides, key=lambda node: node.type, reverse=True):
+        for node in sorted(insides, key=lambda node: node.type, reverse=True):
             self.frames.append(self._make_frame(node))
             landing = self._find_best((self.at, skip_blank(self.buffer, self.at)), final, self._get_inside(node))
             self.frames.pop()
             if isinstance(landing, Wait):
-                return False
-            if landing and not (self._begins_item(node) or SIGNS.search(landing.find("key") or "")):
-                break
-        self._enter(node)
-        return True
+                return landing
+            if landing and not (self._begins_item(node, insides, landing) or SIGNS.search(landing.find("key") or "")):
+                return node
+        return None
 
-    def _begins_item(self, node: Node) -> bool:
-        """Whether what items of another list begin with, and no value does, stands where the inside of a list or object does."""
-        lists = [self._get_inside(other) for other in self.insides if other is not node and other.type == "array"]
-        words = [rule.constant for inside in lists for rule in inside.rules if any(map(str.isalnum, rule.constant.core))]
-        return any(word.match_exactly(self.buffer, self.at, True) >= 0 for word in words)
+    def _begins_item(self, node: Node, insides: list[Node], landing: Landing) -> bool:
+        """Whether what items of another list begin with stands here, and is more than what leads to where one has landed."""
+        lists = [self._get_inside(other) for other in insides if other is not node and other.type == "array"]
+        size = len(landing.rule.constant.core)
+        starts = [rule.constant for inside in lists for rule in inside.rules if len(rule.constant.core) > size]
+        return any(start.match_exactly(self.buffer, self.at, True) >= 0 for start in starts)
 
     def _make_frame(self, node: Node) -> Frame:
         key = self.writer.call.key if self.writer.call else ""
@@ -140,6 +148,12 @@ class ValueReader(TextReader):
         at = skip_blank(self.buffer, self.at)
         if at >= len(self.buffer) and not final:
             return False
+        inside = self._find_inside(self._list_insides(nodes), final)
+        if isinstance(inside, Wait):
+            return False
+        if inside:
+            self._enter(inside)
+            return True
         sign = self.buffer[at : at + 1]
         for codec in {node.codec for node in nodes if isinstance(node.codec, Json)}:
             units = get_units(codec.within or Text())

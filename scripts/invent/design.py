@@ -92,6 +92,7 @@ AXES: dict[str, dict[str, int]] = {
     "escape": {"none": 1, "backslash": 3, "json": 3, "doubling": 1, "html": 1, "percent": 1},
     "words": {"json": 6, "python": 3, "upper": 1, "lisp": 1},
     "nested": {"json": 4, "same": 2, "python": 1},
+    "inside": {"brackets": 3, "marks": 1, "indented": 1},
     "type": {"none": 8, "before value": 1, "before key": 1, "behind value": 1, "attribute": 1, "is string": 1},
     # How the source is written.
     "source": {"expressions": 1, "data": 1},
@@ -161,6 +162,7 @@ class Design:
     escape: str
     words: str
     nested: str
+    inside: str
     type: str
     source: str
 

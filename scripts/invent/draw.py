@@ -28,8 +28,13 @@ def draw(choose: random.Random) -> Design:
 def draw_any(choose: random.Random) -> Design:
     """A design with every axis drawn for itself, whether it can be read or not."""
     manner = choose.choice(MANNERS)
-    drawn = {axis: choose.choices([*values], [*values.values()])[0] for axis, values in AXES.items()}
+    drawn = {axis: _draw_value(choose, axis) for axis in AXES if axis != "inside"}
+    drawn["inside"] = _draw_value(random.Random(repr(drawn)), "inside")  # so that a seed means the formats that it meant before
     return Design(draw_marks(choose, manner), manner, **drawn)
+
+
+def _draw_value(choose: random.Random, axis: str) -> str:
+    return choose.choices([*AXES[axis]], [*AXES[axis].values()])[0]
 
 
 def normalise(design: Design) -> Design:
@@ -161,6 +166,8 @@ def _strike_values(design: Design) -> Design:
         design = replace(design, type="none")
     if design.nested == "python" and design.words != "python":
         design = replace(design, nested="json")
+    if design.nested != "same":
+        design = design.strike("inside")
     if design.nested == "same" or design.quote == "none":
         design = design.strike("quoted")
     if design.arguments not in ("tag, attribute", "tag, equals", "tag pairs", "key as tag", "tag of type"):

@@ -67,12 +67,18 @@ POOLS: dict[str, tuple[str, ...]] = {
     "value": ("value", "val", "v", "is", "arg_value"),
     "separator": ("sep", "bar", "tab", "x", "brk"),
     "result": ("result", "observation", "tool_response", "returned"),
+    "list": ("list", "items", "array", "seq"),
+    "item": ("item", "el", "li", "entry_of"),
+    "object": ("object", "map", "record", "struct"),
+    "entry": ("entry", "pair", "member", "prop"),
 }
 PARTS = tuple(POOLS)
+# What stands inside of values.
+INNER = frozenset({"list", "item", "object", "entry"})
 # What belongs to turns and messages, and not to what is said in them.
 OUTER = frozenset({"turn", "message", "end", "call end", "middle", "channel", "result"})
 # Twice as many as there are parts.
-_SIGNS = "§¶†‡※◊○●△▲▽▼□■◇◆☆★♠♣♥♦⊢⊣⊤⊥⋄∎⌘⌂⏎⎔⟐⟡"
+_SIGNS = "§¶†‡※◊○●△▲▽▼□■◇◆☆★♠♣♥♦⊢⊣⊤⊥⋄∎⌘⌂⏎⎔⟐⟡❖❥✦✧✪✱✲✳✴✵✶✷"
 _SYLLABLES = ("ba", "ko", "mi", "ru", "ze", "ta", "lo", "fi", "ne", "su", "qua", "dri", "vol", "ast", "pel")
 
 
@@ -125,7 +131,11 @@ def draw_marks(choose: random.Random, manner: str) -> Marks:
     closing = choose.choice(("own",) * 7 + ("common", "unlike"))
     behind = choose.choice(("",) * 12 + ("<|sep|>", "|", "\t"))
     words = draw_words(choose, shape, outer, manner)
-    ends = [f"{choose.choice(('end', 'so', 'over', 'after'))}{word[::-1].replace('_', '')}" for word in words]
+    # What stands inside of values is drawn for itself, so that a seed means the formats that it meant before.
+    later = random.Random(" ".join(words))
+    sources = (later if part in INNER else choose for part in PARTS)
+    befores = [source.choice(("end", "so", "over", "after")) for source in sources]
+    ends = [before + word[::-1].replace("_", "") for before, word in zip(befores, words, strict=True)]
     if shape == "signs":
         # A sign says nothing about what it closes.
         ends = [_SIGNS[len(PARTS) + number] for number in range(len(PARTS))]
@@ -137,11 +147,12 @@ def draw_words(choose: random.Random, shape: str, outer: str, manner: str) -> tu
     """A word for each part, all different: `manner` is plain, made up, alike at the start or alike at the end."""
     words: list[str] = []
     stem = choose.choice(("tool", "fx", "agent", "m", "ctl"))
+    later = random.Random(f"{shape} {stem}")
     for number, part in enumerate(PARTS):
         own = outer if part in OUTER else shape
         word = _SIGNS[number] if own == "signs" else ""
         while not word or word in words:
-            word = _draw_word(choose, part, manner, stem)
+            word = _draw_word(later if part in INNER else choose, part, manner, stem)
             word = word.upper() if own in UPPER else word
         words.append(word)
     return tuple(words)

@@ -112,31 +112,54 @@ def write_value(design: Design, value: str) -> Row:
 
 
 def write_macro(design: Design) -> Row:
-    """A macro that writes values of any depth in the design's own manner."""
+    """A macro that writes values of any depth in the design's own manner; `d` is how deep a value stands."""
     if design.nested != "same":
         return []
-    colon, comma = (design.assign, design.comma)
+    entries = {"brackets": _write_in_brackets, "marks": _write_in_marks, "indented": _write_indented}
+    row = ["{%- macro write(v, d=1) -%}{%- if v is string -%}", *write_string(design, "v")]
+    row += [*entries[design.inside](design), "{%- else -%}", *write_scalar(design, "v")]
+    return [*row, "{%- endif -%}{%- endmacro -%}"]
+
+
+def _write_in_brackets(design: Design) -> Row:
+    comma = ["{%- if not loop.last -%}", *text(design.comma), "{%- endif -%}"]
     return [
-        "{%- macro write(v) -%}{%- if v is string -%}",
-        *write_string(design, "v"),
         "{%- elif v is mapping -%}",
         Text("{"),
-        "{%- for k, x in v | items -%}",
-        *write_key(design, "k"),
-        *text(colon),
-        "{{ write(x) }}{%- if not loop.last -%}",
-        *text(comma),
-        "{%- endif -%}{%- endfor -%}",
+        *["{%- for k, x in v | items -%}", *write_key(design, "k"), *text(design.assign)],
+        *["{{ write(x) }}", *comma, "{%- endfor -%}"],
         Text("}"),
         "{%- elif v is iterable -%}",
         Text("["),
-        "{%- for x in v -%}{{ write(x) }}{%- if not loop.last -%}",
-        *text(comma),
-        "{%- endif -%}{%- endfor -%}",
+        *["{%- for x in v -%}", "{{ write(x) }}", *comma, "{%- endfor -%}"],
         Text("]"),
-        "{%- else -%}",
-        *write_scalar(design, "v"),
-        "{%- endif -%}{%- endmacro -%}",
+    ]
+
+
+def _write_in_marks(design: Design) -> Row:
+    """Marks around a list and around an object, around each item, and around a key before its value."""
+    marks = design.marks
+    return [
+        "{%- elif v is mapping -%}",
+        *[*text(marks.open("object")), "{%- for k, x in v | items -%}", *text(marks.open("entry"))],
+        *[*write_key(design, "k"), *text(design.assign), "{{ write(x) }}", *text(marks.close("entry"))],
+        *["{%- endfor -%}", *text(marks.close("object"))],
+        "{%- elif v is iterable -%}",
+        *[*text(marks.open("list")), "{%- for x in v -%}", *text(marks.open("item")), "{{ write(x) }}"],
+        *[*text(marks.close("item")), "{%- endfor -%}", *text(marks.close("list"))],
+    ]
+
+
+def _write_indented(design: Design) -> Row:
+    """Lines that are indented more with each level; what is empty stands in brackets."""
+    line = ["{{ " + quote("\n") + " ~ " + quote(" " * 4) + " * (d + 1) }}"]
+    assign = design.assign.rstrip() if design.assign.isspace() else design.assign
+    return [
+        "{%- elif v is mapping -%}{%- for k, x in v | items -%}",
+        *[*line, *write_key(design, "k"), *text(assign), "{{ write(x, d + 1) }}"],
+        *["{%- else -%}", Text("{}"), "{%- endfor -%}"],
+        "{%- elif v is iterable -%}{%- for x in v -%}",
+        *[*line, *text("- "), "{{ write(x, d + 1) }}", "{%- else -%}", Text("[]"), "{%- endfor -%}"],
     ]
 
 
