@@ -162,7 +162,7 @@ class Plan(Relaxations):
             return rules + (self._list_skipping_closes(node) if certain else [])
         guard: Guard = "ending" if shared and node.kind in SHORT_FIELDS else ""  # arguments may follow that are written otherwise
         rules.append(Rule(read_parts(close), (GAP,), closes=True, guard=guard))
-        bare = [edge for edge in edges if edge.opens_call and write_parts(edge) == close]  # the next name tells that another one begins
+        bare = [edge for edge in edges if edge.opens_call and write_parts(edge) == close]  # a name tells that one begins
         rules += [replace(self._make_rule(TURN, edge), closes=True) for edge in bare]
         trailing = self._list_trailing([write_parts(edge) for edge in edges if not self.is_leaving(edge)], [close])
         rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=TRAILING) for text in trailing if node.kind == "value"]
