@@ -84,6 +84,21 @@ def test_fields_are_found_whatever_stands_between_them(form: ca.ChatFormat, inne
         assert (content.strip(), calls) == ("Here.", [("pin", arguments)])
 
 
+@pytest.mark.parametrize("word", ["json", "xml", ""])
+@pytest.mark.parametrize(
+    ("before", "inner", "behind"),
+    [
+        ("<jobs>\n", '<job use="pin">\n  <with field="note">x</with>\n</job>', "\n</jobs>"),
+        ('<jobs>\n<job use="pin">\n', '{"note": "x"}', "\n</job>\n</jobs>"),
+        ("<jobs>\n", '{"name": "pin", "arguments": {"note": "x"}}', "\n</jobs>"),
+    ],
+    ids=["a call", "arguments", "a call of another dialect"],
+)
+def test_fences_within_marks_are_dress(form: ca.ChatFormat, word: str, before: str, inner: str, behind: str) -> None:
+    content, calls = read(form, f"Here.{before}```{word}\n{inner}\n```{behind}")
+    assert (content.strip(), calls) == ("Here.", [("pin", {"note": "x"})])
+
+
 def test_several_calls(form: ca.ChatFormat) -> None:
     text = "<jobs>\n<job pin note='x'></job>\n<job ring-bell></job>\n<job use=\"pin\">\n  <with field=\"note\">y</with>\n</job>\n</jobs>"
     assert read(form, text) == ("", [("pin", {"note": "x"}), ("ring-bell", {}), ("pin", {"note": "y"})])

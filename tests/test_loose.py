@@ -52,6 +52,17 @@ PYTHON = """\
 {%- if add_generation_prompt -%}<assistant>{%- endif -%}
 """
 
+TYPED = """\
+{%- for m in messages -%}
+<{{ m.role }}>{{ m.content or '' }}
+{%- for c in m.tool_calls or [] -%}
+<do {{ c.function.name }}>{% for k, v in c.function.arguments | items %}@{{ k }}LEFT{{ v if v is string else v | tojson }}RIGHT{% endfor %}</do>
+{%- endfor -%}
+</{{ m.role }}>
+{%- endfor -%}
+{%- if add_generation_prompt -%}<assistant>{%- endif -%}
+"""
+
 THINKING = """\
 {%- for m in messages -%}
 <{{ m.role }}>
@@ -164,3 +175,36 @@ def test_a_number_with_an_exponent_may_come_in_pieces() -> None:
     text = "[1, -2.5, 1e-07, 2.5E+3]"
     assert read(PYTHON, f"<do look><in a>{text}</in></do>") == ["", "", [("look", {"a": json.loads(text)})]]
     assert read(COUNTED, f'[[act {{"call_id": "0", "fn": "look", "in": {{"a": {text}}}}}]]')[2] == [("look", {"a": json.loads(text)})]
+
+
+@pytest.mark.parametrize(
+    ("left", "bare", "right"), [(":{}|", "|", "||"), (' as="{}">', '">', "</in>"), ("/{}=", "=", ";;\n")], ids=["word", "attribute", "path"]
+)
+def test_the_schema_tells_the_type_that_a_model_does_not(left: str, bare: str, right: str) -> None:
+    """Each key may miss the word for its type; the value is then what the parameter's type wants."""
+    source = TYPED.replace("LEFT", left.format("{{ 'text' if v is string else 'data' }}")).replace("RIGHT", right)
+    written = {"a": ("text", "12"), "b": ("data", "12"), "c": ("data", "[1]")}
+    properties = {"a": {"type": "string"}, "b": {"type": "integer"}, "c": {"type": "array"}}
+    tools = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": properties}}}]
+    for missing in ("", "a", "b", "c", "ab", "abc"):
+        fields = (f"@{key}{bare if key in missing else left.format(word)}{text}{right}" for key, (word, text) in written.items())
+        found = read_all_ways(get_format(source), f"<do look>{''.join(fields)}</do>", tools, "<assistant>")
+        assert [(name, json.loads(arguments)) for name, arguments in found.calls] == [("look", {"a": "12", "b": 12, "c": [1]})], missing
+
+
+ANSWERED = """\
+{%- for m in messages -%}
+<{{ m.role }}>
+{%- if m.reasoning_content %}<plan>{{ m.reasoning_content }}</plan>{% endif -%}
+{%- if m.content %}<|say|>{{ m.content }}{% endif -%}
+</{{ m.role }}>
+{%- endfor -%}
+{%- if add_generation_prompt %}<assistant>{% endif -%}
+"""
+
+
+def test_the_mark_of_content_ends_reasoning_behind_a_sentence() -> None:
+    assert read(ANSWERED, "<plan>It is late.<|say|>Good night.") == ["It is late.", "Good night.", []]
+    assert read(ANSWERED, "<plan>It is late\n<|say|>Good night.") == ["It is late", "Good night.", []]
+    thought = "An answer begins with <|say|> here, or `<|say|>`."
+    assert read(ANSWERED, f"<plan>{thought}</plan><|say|>Yes.") == [thought, "Yes.", []]

@@ -41,7 +41,7 @@ SAMPLE = {
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 152
+    assert len(load_corpus(folder=FOLDER)) == 162
 
 
 @pytest.mark.parametrize("name", SAMPLE)

@@ -9,6 +9,8 @@ from .constants import MORE, NO
 from .landing import HELD_CALL
 
 _TICKS = re.compile("`+")
+_OPENING, _HALF = re.compile(r"```[ \t]*\w*[ \t]*\n\s*"), re.compile(r"`{1,2}|```[ \t]*\w*[ \t]*")
+_END = re.compile(r"\s*```(?!\w)")
 _CLOSING = re.compile(r"\n[ \t]*`{3,}[ \t]*(?=\n|\Z)")
 
 
@@ -32,3 +34,19 @@ def find_closing(text: str, at: int, final: bool) -> int:
     """Return the place behind the next fence that ends code; that there is none, or that more is needed."""
     found = _CLOSING.search(text, at)
     return found.end() if found else MORE if not final and len(text) - at < HELD_CALL else NO
+
+
+def skip_fence(text: str, at: int, final: bool) -> int:
+    """Return the place behind the line that opens a fence; the place itself where none stands there, or that more is needed."""
+    found = _OPENING.match(text, at)
+    if found is None and not final and _HALF.fullmatch(text, at):
+        return MORE
+    return found.end() if found else at
+
+
+def skip_fence_end(text: str, at: int, final: bool) -> int:
+    """Return the place behind the line that ends a fence; the place itself where none stands there, or that more is needed."""
+    found = _END.match(text, at)
+    if not final and (text[at:].strip() in ("", "`", "``") or (found and found.end() == len(text))):
+        return MORE
+    return found.end() if found else at

@@ -13,6 +13,7 @@ from ..format import Insides, Json, Text
 from ..recover import Policy, find_name
 from ..schema import ToolSet
 from .constants import MORE, NO, skip_blank
+from .fence import skip_fence
 from .headers import LONGEST
 from .landing import Frame, Landing, Step, list_id
 from .landmarks import TURN
@@ -125,7 +126,9 @@ class Lookahead:
             return None
         if (rule.guard == "owed" and not self.owed) or (rule.guard == "named" and spot is not self.spot):
             return None
-        if rule.guard == "orphan" and (self.begun or not self.may_call or not self._ends_text(at)):
+        if rule.guard in ("told", "orphan") and not self._ends_text(at):
+            return None
+        if rule.guard == "orphan" and (self.begun or not self.may_call):
             return None
         if not constant.text and spot is self.spot and at < len(self.buffer) and self._is_raw():
             return None  # that ends another value, which may stand here; layout that nothing follows belongs to this one
@@ -273,7 +276,8 @@ class Lookahead:
         """Whether an object or a list follows, which is then read as a whole."""
         constant = rule.constant  # a mark, or JSON itself as far as calls begin alike
         at = skip_blank(self.buffer, end) if constant.marked else self.buffer.rindex(constant.core[0], 0, end)
-        if at >= len(self.buffer) or not self.tries:
+        at = skip_fence(self.buffer, at, final)
+        if at == MORE or at >= len(self.buffer) or not self.tries:
             return None if final or not self.tries else WAIT
         return Landing(at, self.plan.spot(TURN, rule.targets), rule) if self.buffer[at] in "{[" else None
 

@@ -155,7 +155,7 @@ class Plan(Relaxations):
                     rules += self._list_cut_ends(text, True)
                 else:
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
-        rules += self._list_skips(node) + self._list_signs(node) + self._list_dressings(edges)
+        rules += self._list_skips(node) + self._list_signs(node) + self._list_untyped(node) + self._list_dressings(edges)
         rules += self._list_rewritten(node, (edge for edge in edges if not self.is_leaving(edge)))
         rules += self._list_bodies(node, close or "")
         if close is None:

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ..format import Edge, Json, Node, Text
-from ..format.cut import COUNTER, cut_common_start, find_boundaries
+from ..format.cut import COUNTER, cut_common_end, cut_common_start, find_boundaries
 from ..recover import Notation, list_counted, list_words
 from .constants import is_firm, is_marked, is_plain
 from .landmarks import (
@@ -132,7 +132,21 @@ class Relaxations(Landmarks):
             if target.kind not in shown and is_marked(edge.text):
                 texts = [close + write_parts(edge) for close in self.reasoning_ends]
                 rules += [Rule(read_parts(t), (target,), edge.opens_call, recovery="layout behind reasoning") for t in texts]
-        return rules
+        return rules + self._list_content_starts()
+
+    def _list_content_starts(self) -> list[Rule]:
+        """Return the marks that begin content, for models that do not end their reasoning before it."""
+        found: dict[str, list[Node]] = {}
+        sources = [(self.nodes[TURN, edge.source].kind, edge) for edge in self.graph.turn.edges]
+        for source, edge in [*sources, *(("start", edge) for start in self.graph.starts for edge in start.edges)]:
+            target, text = self.nodes[TURN, edge.target], write_parts(edge).lstrip()
+            close = (place for place in sorted(find_boundaries(text)) if is_firm(text[:place]))
+            mark = text[next(close, len(text)) :] if source == "reasoning" else text if source == "start" else ""
+            told = is_firm(mark) and (_is_word_in_signs(mark.strip()) or mark == f"\n{mark.strip()}\n")
+            if target.kind == "content" and told and target not in found.setdefault(mark.strip(), []):
+                found[mark.strip()].append(target)
+        name = "end of reasoning missing"
+        return [Rule(read_parts("\n" + mark), tuple(nodes), recovery=name, guard="told") for mark, nodes in found.items()]
 
     def _list_skipping_closes(self, node: Node) -> list[Rule]:
         """Return the ends of what ends the call behind a field that follows this one, for models that leave that field out."""
@@ -173,6 +187,16 @@ class Relaxations(Landmarks):
         others = {":": "=", "=": ":"} if not {":", "="} <= written else {}  # else each says of what type the value is
         edges = [(others.get(edge.text.strip()), edge.target) for edge in self._edges[TURN].get(node.name, ())]
         return [Rule((sign,), (self.nodes[TURN, target],), recovery="value in other notation") for sign, target in edges if sign]
+
+    def _list_untyped(self, node: Node) -> list[Rule]:
+        """Return what stands between a key and its value without the word there that tells its type; the schema may tell it."""
+        if node.kind != "key":
+            return []
+        edges = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind == "key"]
+        texts = {write_parts(edge) for edge in edges if self.nodes[TURN, edge.target].type in ("string", "integer")}
+        shared = cut_common_end([*texts]) if len(texts) > 1 else ""
+        targets = [self.nodes[TURN, edge.target] for edge in edges if edge.source == node.name and edge.text.endswith(shared)]
+        return [Rule(read_parts(shared), (target,), recovery="type missing") for target in targets if shared.strip()]
 
     def _list_skips(self, node: Node) -> list[Rule]:
         """Return what leads on where a field was left out, or the mark before JSON: an id behind the name, or one before it."""

@@ -14,13 +14,13 @@ from .units import get_units
 
 Guard = Literal[
     "", "tool", "known", "structure", "ending", "entry", "late", "last", "fresh", "shape", "named", "whole", "header", "thought",
-    "owed", "orphan",
+    "owed", "told", "orphan",
 ]
 """What must hold for a rule that no render shows: a tool is named that the request has (``known``), or as far as its tools are
 known (``tool``), structure follows (``structure``), structure or the end of the output does (``ending``), nothing visible came
 before (``fresh``), JSON with the shape of calls follows (``shape``), and nothing else (``whole``), or a tool and its
 parameters (``named``), the mark that ends a header does (``header``), reasoning stood in this turn (``thought``), of the end
-of the call before it a part was left out (``owed``), or no call has begun in the text, and a text or a line ends right before
+of the call before it a part was left out (``owed``), a text or a line ends right before (``told``), and no call has begun in it
 (``orphan``). Three hold only where the text that they end would not end otherwise: an argument of this tool begins that was
 not given yet (``entry``), structure or the end of the output follows (``late``), or nothing more (``last``)."""
 

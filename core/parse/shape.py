@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from ..recover import Envelope, FoundCall, Notation, read_calls, read_fields, repair
 from ..schema import ToolSet
 from .constants import MORE, NO
+from .fence import skip_fence_end
 from .landing import HELD_CALL, Landing
 from .lexer import BROKEN, HOLD, ODD, JsonLexer
 from .names import SHORT
@@ -54,6 +55,8 @@ class Shape:
         """Return where the calls end that stand at a place; that there are none, or that more is needed."""
         size = len(buffer)
         while True:
+            if self.calls and not self.whole:
+                return _leave_fence(buffer, at, at + self.ahead, at + self._seen, final)
             if self._lexer.ended:
                 found = _BETWEEN.match(buffer, at + self._seen)
                 place = found.end() if found else at + self._seen
@@ -78,9 +81,7 @@ class Shape:
             if not calls:
                 return NO
             self.calls += calls
-            if not self.whole:
-                return end
-            if buffer.count("{", start, end) == 1 and all(call.arguments == "{}" for call in calls):
+            if self.whole and buffer.count("{", start, end) == 1 and all(call.arguments == "{}" for call in calls):
                 return NO  # a name in brackets is no call yet
 
     def _scan(self, buffer: str, at: int, final: bool) -> int:
@@ -124,10 +125,15 @@ class Fields:
             calls = read_fields(buffer[begin:end], tools, self._notation) if end - begin <= HELD_CALL else None
             if calls:
                 self.calls = calls
-                return end
+                return _leave_fence(buffer, at, end, end, final)
             self._seen = found.end() - at
             self._tries -= 1
         return NO
+
+
+def _leave_fence(buffer: str, at: int, begun: int, end: int, final: bool) -> int:
+    """Return the end of calls with that of a fence which began between two places, or that more is needed."""
+    return skip_fence_end(buffer, end, final) if buffer.count("```", at, begun) % 2 else end
 
 
 def _names_tool(buffer: str, at: int, tools: ToolSet | None) -> bool:

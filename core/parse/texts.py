@@ -238,6 +238,7 @@ class TextReader(ShortFields):
     def _emit(self, text: str) -> None:
         kind = self.spot.kind
         if kind == "reasoning":
+            self.before = text
             self.writer.text("reasoning", text)
         elif kind == "value":
             self.writer.arguments(escape_json(text))

@@ -28,6 +28,7 @@ _BEGUN = re.compile(r"[\w.-]*|</[^\s<>]*")
 _COUNTER = re.compile(r"[^\w\s]? ?[^\w\s]? ?[^\w\s]?([\w:.-]+)")
 _PREFIX, _ID = re.compile(r"\w{1,32}\."), re.compile(r"\w[\w-]{0,63}(?=[^\w\s.,;!?])")
 _FIELD = re.compile(r"(?<=[^\w\s])\w{1,32}(?=[^\w\s])[^\w,]*")
+_FENCE = "```"
 _MOST = 64  # quotes that may end a text, and ends of one that stands in none
 _STEPS = 2  # for each character
 _LONGEST = 256  # characters between two fields
@@ -137,6 +138,8 @@ class _Reader:
         if word is None:
             closing = _CLOSING.match(self._text, at)
             return closing.end() if closing else at + 1
+        if self._text.endswith(_FENCE, 0, at):
+            return word.end()  # the language of the code
         return word.end() if numbers and word[0].isdigit() else self._pass_word(at)
 
     def _pass_word(self, at: int) -> int:
@@ -308,8 +311,9 @@ def list_counted(texts: Iterable[str]) -> frozenset[str]:
 
 
 def list_words(texts: Iterable[str]) -> frozenset[str]:
-    """Return the words in the texts of a format, and those of JSON Schema for types, which models put beside values."""
-    return frozenset(TYPES) | {word for text in texts for word in _WORD.findall(text)}
+    """Return the words in the texts of a format, and those for types, of JSON Schema and of a tool, which models put beside
+    values and names."""
+    return frozenset((*TYPES, "function")) | {word for text in texts for word in _WORD.findall(text)}
 
 
 @lru_cache(maxsize=64)
