@@ -18,6 +18,11 @@ TURN = ""
 """The name of the graph of the turn, beside those of the insides."""
 
 _KEY = re.compile(r"[\"']([^\"'\\]+)[\"']\s*:\s*[\"']?$")
+GAP = Node("behind a call", "content")
+AFTER = Node("behind all calls", "content")
+SHAPE = Node("behind calls by their shape", "content")
+MUTE = Node("behind the beginning of a call that is none", "content")
+END = Node("end", "end")
 BODY = Node("arguments as JSON", "arguments", Json())
 """Stands for arguments that a model writes as one JSON object where the template writes fields."""
 UNQUOTED = Node("arguments without quotes", "arguments", Json())

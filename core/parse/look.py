@@ -16,10 +16,9 @@ from .constants import MORE, NO, skip_blank
 from .fence import skip_fence
 from .headers import LONGEST
 from .landing import Frame, Landing, Step, list_id
-from .landmarks import TURN
+from .landmarks import GAP, TURN
 from .names import find_count, find_counted_id
 from .plan import Plan
-from .relaxed import GAP
 from .rules import SHAPES, WAIT, Rule, Spot, Wait
 from .shape import find_start
 from .units import find_within, get_units, match_scalar

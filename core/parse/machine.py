@@ -21,11 +21,11 @@ from ..recover import Policy
 from ..schema import ToolSet
 from .constants import MORE, NO, skip_blank
 from .landing import Landing, Step
-from .landmarks import TURN
+from .landmarks import AFTER, GAP, MUTE, SHAPE, TURN
 from .lexer import HOLD, ODD, JsonLexer
 from .names import SHORT
 from .plan import LATE_END, OPEN_REASONING, Plan
-from .relaxed import AFTER, GAP, MUTE, SHAPE, SHORT_END
+from .relaxed import SHORT_END
 from .rules import SHAPES, Spot, Wait
 from .shape import Fields, Shape
 from .values import ValueReader

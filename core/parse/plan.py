@@ -14,8 +14,8 @@ from ..format import Edge, Graph, Node, Start, Text, TurnGraph
 from ..format.cut import find_boundaries
 from .constants import is_firm, is_marked
 from .headers import find_headers
-from .landmarks import FIELDS, SHORT_FIELDS, TURN, is_delimited, is_quoted, read_parts, write_parts
-from .relaxed import AFTER, END, GAP, MUTE, SHAPE, TRAILING, Relaxations
+from .landmarks import AFTER, END, FIELDS, GAP, MUTE, SHAPE, SHORT_FIELDS, TURN, is_delimited, is_quoted, read_parts, write_parts
+from .relaxed import TRAILING, Relaxations
 from .rules import Guard, Rule, Spot, sort_rules
 
 BEHIND = -2

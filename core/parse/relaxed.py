@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,43 +16,37 @@ from ..format.cut import COUNTER, cut_common_end, cut_common_start, find_boundar
 from ..recover import Notation, list_counted, list_words
 from .constants import is_firm, is_marked, is_plain
 from .landmarks import (
+    AFTER,
     BODY,
+    END,
     FENCED,
     FIELDS,
+    GAP,
+    MUTE,
     QUOTES,
+    SHAPE,
     SHORT_FIELDS,
     TURN,
     UNQUOTED,
-    Landmarks,
     is_delimited,
     is_quoted,
     read_parts,
     write_parts,
 )
 from .rules import Guard, Rule
+from .thoughts import Thoughts, is_word_in_signs
 from .units import get_units
 
-GAP = Node("behind a call", "content")
-AFTER = Node("behind all calls", "content")
-END = Node("end", "end")
-SHAPE = Node("behind calls by their shape", "content")
 SQUEEZED = "white space in a mark missing"
 REQUOTED = "other quotes in a mark"
 _IN_TAG = re.compile(r"(?<=\w) +(?=\w+=)")
 SHORT_END = "end of a call missing"
 TRAILING = "separator at the end"
-MUTE = Node("behind the beginning of a call that is none", "content")
 
 
 def _is_even(text: str) -> bool:
     """Whether no bracket of data and no quote is open in a text, nor closed that was opened before it."""
     return all(text.count(opens) == text.count(closes) for opens, closes in ("[]", "{}", "()")) and text.count('"') % 2 == 0
-
-
-def _is_word_in_signs(text: str) -> bool:
-    """Whether a text begins and ends with signs and has a word in it, as nothing does that follows a sentence."""
-    ends = {text[:1], text[-1:]}
-    return any(map(str.isalnum, text)) and not (any(map(str.isalnum, ends)) or text[0] in ".,;:!?)]}>\"'")
 
 
 def squeeze(text: str) -> str:
@@ -75,33 +68,8 @@ class Marks(NamedTuple):
     pattern: re.Pattern[str]
 
 
-class Relaxations(Landmarks):
-    """Makes such rules from the landmarks of a format."""
-
-    def _list_opened_reasoning(self, opened: bool) -> list[Rule]:
-        """Return what opens reasoning, for models that open it though a prompt has opened or closed it.
-
-        Where it is open, a part of that is enough.
-        """
-        nodes = self.list_nodes("reasoning")
-        start = self.reasoning_start
-        halves = [start[:place] for place in find_boundaries(start) if is_marked(start[:place])]
-        texts = [half + start + "\n" for half in ("", *sorted(halves))] if is_firm(start) and nodes else []
-        texts += [half for half in sorted(halves) if half.strip() != start.strip()] if opened and texts else []
-        return [Rule(read_parts(text), nodes, recovery="reasoning opened again", guard="fresh") for text in texts]
-
-    def _list_repeated_headers(self, prompt: str, rules: Iterable[Rule]) -> list[Rule]:
-        """Return what a turn begins with behind what the prompt has written already, for models that write it again."""
-        ends = {text for place in find_boundaries(prompt) if is_marked(text := prompt[place:].lstrip()) and text[0] in "<[{"}
-        ends |= {line for line in prompt.splitlines(keepends=True)[-1:] if is_marked(line)}
-        pairs = [(end, rule) for end in sorted(ends) for rule in rules if rule.targets and not rule.recovery]
-        return [replace(rule, parts=(end + rule.parts[0], *rule.parts[1:]), recovery="header doubled") for end, rule in pairs]
-
-    def _list_orphan_ends(self) -> list[Rule]:
-        """Return what ends reasoning, where there was none; signs without a word stand in any text."""
-        nodes = self.list_nodes("content") or (GAP,)
-        ends = [text for text in self.reasoning_ends if any(map(str.isalnum, text))]
-        return [Rule(read_parts(text), nodes, recovery="end of reasoning doubled", guard="fresh") for text in ends]
+class Relaxations(Thoughts):
+    """Makes such rules for calls, and for what stands behind them."""
 
     def _list_late_ends(self) -> list[Rule]:
         """Return the last marks of what ends a turn behind a call, where what is before them was left out."""
@@ -117,36 +85,9 @@ class Relaxations(Landmarks):
         empty = [f"{self.reasoning_start}\n{text}" for text in ends if self.reasoning_start]
         texts = [*ends, *empty, *(f"{one}\n{two}" for one in empty for two in ends)]
         rules = [Rule(read_parts(text), (END,), recovery="stray end of reasoning", guard="thought") for text in texts]
-        calls = [text for text in self._list_closings() if _is_word_in_signs(text) and is_marked(text)]
+        calls = [text for text in self._list_closings() if is_word_in_signs(text) and is_marked(text)]
         texts = [f"{text}\n{end}" for text in calls for end in ("", *self.stops)]
         return rules + [Rule(read_parts(text), (END,), recovery="stray end of a call", guard="orphan") for text in texts]
-
-    def _list_reasoning_ends(self) -> list[Rule]:
-        """Return what ends reasoning, alone and with what begins a turn without any."""
-        content = self.list_nodes("content") or (AFTER,)
-        rules = [Rule(read_parts(close), content, recovery="layout behind reasoning") for close in self.reasoning_ends]
-        sources = [node.name for node in self.list_nodes("reasoning")]
-        shown = {"reasoning", *(self.nodes[TURN, e.target].kind for source in sources for e in self._edges[TURN].get(source, ()))}
-        for edge in dict.fromkeys(edge for start in self.graph.starts for edge in start.edges):
-            target = self.nodes[TURN, edge.target]
-            if target.kind not in shown and is_marked(edge.text):
-                texts = [close + write_parts(edge) for close in self.reasoning_ends]
-                rules += [Rule(read_parts(t), (target,), edge.opens_call, recovery="layout behind reasoning") for t in texts]
-        return rules + self._list_content_starts()
-
-    def _list_content_starts(self) -> list[Rule]:
-        """Return the marks that begin content, for models that do not end their reasoning before it."""
-        found: dict[str, list[Node]] = {}
-        sources = [(self.nodes[TURN, edge.source].kind, edge) for edge in self.graph.turn.edges]
-        for source, edge in [*sources, *(("start", edge) for start in self.graph.starts for edge in start.edges)]:
-            target, text = self.nodes[TURN, edge.target], write_parts(edge).lstrip()
-            close = (place for place in sorted(find_boundaries(text)) if is_firm(text[:place]))
-            mark = text[next(close, len(text)) :] if source == "reasoning" else text if source == "start" else ""
-            told = is_firm(mark) and (_is_word_in_signs(mark.strip()) or mark == f"\n{mark.strip()}\n")
-            if target.kind == "content" and told and target not in found.setdefault(mark.strip(), []):
-                found[mark.strip()].append(target)
-        name = "end of reasoning missing"
-        return [Rule(read_parts("\n" + mark), tuple(nodes), recovery=name, guard="told") for mark, nodes in found.items()]
 
     def _list_skipping_closes(self, node: Node) -> list[Rule]:
         """Return the ends of what ends the call behind a field that follows this one, for models that leave that field out."""

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from ..format import Node
 from .constants import MORE, NO, SIGNS, skip_blank
 from .landing import Landing, Step, list_id
-from .landmarks import TURN
+from .landmarks import GAP, TURN
 from .look import Lookahead
 from .names import ID, KEY, NAME, SHORT, find_name_in_id, find_numbered_id, find_quoted, is_within
-from .relaxed import GAP
 from .rules import WAIT, Rule, Wait
 from .units import fits, get_units, read_empty
 

@@ -10,9 +10,8 @@ from ..schema import UNKNOWN, ToolSet
 from .constants import MORE, is_firm, skip_blank, skip_spaces
 from .fence import Fence, find_closing
 from .landing import HELD_CALL, Landing, Step
-from .landmarks import TURN
+from .landmarks import AFTER, MUTE, TURN
 from .plan import OPEN_REASONING, Plan
-from .relaxed import AFTER, MUTE
 from .rules import LATE, SHAPES, Rule, Spot, Wait
 from .short import ShortFields
 from .units import convert, escape_json, get_units

@@ -1,0 +1,74 @@
+"""Rules for reasoning that a model begins, ends or leaves otherwise than the template: see :mod:`.relaxed`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ..format import Node
+from ..format.cut import find_boundaries
+from .constants import is_firm, is_marked
+from .landmarks import AFTER, GAP, TURN, Landmarks, read_parts, write_parts
+from .rules import Rule
+
+
+def is_word_in_signs(text: str) -> bool:
+    """Whether a text begins and ends with signs and has a word in it, as nothing does that follows a sentence."""
+    ends = {text[:1], text[-1:]}
+    return any(map(str.isalnum, text)) and not (any(map(str.isalnum, ends)) or text[0] in ".,;:!?)]}>\"'")
+
+
+class Thoughts(Landmarks):
+    """Makes such rules from the landmarks of a format."""
+
+    def _list_opened_reasoning(self, opened: bool) -> list[Rule]:
+        """Return what opens reasoning, for models that open it though a prompt has opened or closed it.
+
+        Where it is open, a part of that is enough.
+        """
+        nodes = self.list_nodes("reasoning")
+        start = self.reasoning_start
+        halves = [start[:place] for place in find_boundaries(start) if is_marked(start[:place])]
+        texts = [half + start + "\n" for half in ("", *sorted(halves))] if is_firm(start) and nodes else []
+        texts += [half for half in sorted(halves) if half.strip() != start.strip()] if opened and texts else []
+        return [Rule(read_parts(text), nodes, recovery="reasoning opened again", guard="fresh") for text in texts]
+
+    def _list_repeated_headers(self, prompt: str, rules: Iterable[Rule]) -> list[Rule]:
+        """Return what a turn begins with behind what the prompt has written already, for models that write it again."""
+        ends = {text for place in find_boundaries(prompt) if is_marked(text := prompt[place:].lstrip()) and text[0] in "<[{"}
+        ends |= {line for line in prompt.splitlines(keepends=True)[-1:] if is_marked(line)}
+        pairs = [(end, rule) for end in sorted(ends) for rule in rules if rule.targets and not rule.recovery]
+        return [replace(rule, parts=(end + rule.parts[0], *rule.parts[1:]), recovery="header doubled") for end, rule in pairs]
+
+    def _list_orphan_ends(self) -> list[Rule]:
+        """Return what ends reasoning, where there was none; signs without a word stand in any text."""
+        nodes = self.list_nodes("content") or (GAP,)
+        ends = [text for text in self.reasoning_ends if any(map(str.isalnum, text))]
+        return [Rule(read_parts(text), nodes, recovery="end of reasoning doubled", guard="fresh") for text in ends]
+
+    def _list_reasoning_ends(self) -> list[Rule]:
+        """Return what ends reasoning, alone and with what begins a turn without any."""
+        content = self.list_nodes("content") or (AFTER,)
+        rules = [Rule(read_parts(close), content, recovery="layout behind reasoning") for close in self.reasoning_ends]
+        sources = [node.name for node in self.list_nodes("reasoning")]
+        shown = {"reasoning", *(self.nodes[TURN, e.target].kind for source in sources for e in self._edges[TURN].get(source, ()))}
+        for edge in dict.fromkeys(edge for start in self.graph.starts for edge in start.edges):
+            target = self.nodes[TURN, edge.target]
+            if target.kind not in shown and is_marked(edge.text):
+                texts = [close + write_parts(edge) for close in self.reasoning_ends]
+                rules += [Rule(read_parts(t), (target,), edge.opens_call, recovery="layout behind reasoning") for t in texts]
+        return rules + self._list_content_starts()
+
+    def _list_content_starts(self) -> list[Rule]:
+        """Return the marks that begin content, for models that do not end their reasoning before it."""
+        found: dict[str, list[Node]] = {}
+        sources = [(self.nodes[TURN, edge.source].kind, edge) for edge in self.graph.turn.edges]
+        for source, edge in [*sources, *(("start", edge) for start in self.graph.starts for edge in start.edges)]:
+            target, text = self.nodes[TURN, edge.target], write_parts(edge).lstrip()
+            close = (place for place in sorted(find_boundaries(text)) if is_firm(text[:place]))
+            mark = text[next(close, len(text)) :] if source == "reasoning" else text if source == "start" else ""
+            told = is_firm(mark) and (is_word_in_signs(mark.strip()) or mark == f"\n{mark.strip()}\n")
+            if target.kind == "content" and told and target not in found.setdefault(mark.strip(), []):
+                found[mark.strip()].append(target)
+        name = "end of reasoning missing"
+        return [Rule(read_parts("\n" + mark), tuple(nodes), recovery=name, guard="told") for mark, nodes in found.items()]
