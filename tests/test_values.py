@@ -10,8 +10,7 @@ from streams import read_all_ways
 from templates import get_format, write_calls, write_prompt
 
 from chat_autoparser.format import Numeral, Text
-from chat_autoparser.parse.constants import MORE
-from chat_autoparser.parse.units import get_units
+from chat_autoparser.format.units import MORE, get_units
 from chat_autoparser.schema import Schema, ToolSet
 
 PLACE = "some words here"

@@ -12,6 +12,7 @@ from ..ask.pieces import Field, Needle, Span
 from ..ask.question import Call, Question, Shape
 from ..ask.words import USER, make_word
 from ..format import Json, Text
+from ..format.units import NO, get_units
 from .strings import SPECIAL, make_marks, make_text, write_marked
 from .types import find_json
 
@@ -99,26 +100,18 @@ def find_encoded(text: str, value: Any, within: Text, at: int = 0) -> tuple[int,
 
 def _decode(text: str, at: int, within: Text) -> tuple[str, list[int]]:
     """Decode a text until a character that would have been escaped; return it, and where each of its characters begins."""
-    table = dict(within.escapes)
-    barred = set(table.values())
-    before = next((numeral.before for numeral in within.numerals if numeral.kind == "utf-8"), "")
-    number = f"(?:{re.escape(before)}[0-9a-fA-F]{{2}})+" if before else "(?!)"
-    units = re.compile("|".join([*map(re.escape, sorted(table, key=len, reverse=True)), number]))
+    units = get_units(within)
+    barred = set(units.table.values())
     chars: list[str] = []
     places = [at]
     while at < len(text):
-        match = units.match(text, at)
-        if match is None and text[at] in barred:
+        end, written = units.read(text, at, True) if text[at] in units.first else (NO, "")
+        if end < 0 and text[at] in barred:
             break
-        written = text[at] if match is None else table.get(match[0]) or _decode_bytes(match[0].split(before)[1:])
-        at = match.end() if match else at + 1
+        at, written = (end, written) if end > at else (at + 1, text[at])
         chars += written
         places += [at] * len(written)
     return "".join(chars), places
-
-
-def _decode_bytes(pairs: Sequence[str]) -> str:
-    return bytes(int(pair, 16) for pair in pairs).decode("utf-8", "replace")
 
 
 def find_spans(text: str, calls: Sequence[Call], written: Written, field: Field) -> list[Span] | None:

@@ -11,9 +11,7 @@ import re
 from typing import NamedTuple
 
 from ..format.cut import CLOSE, OPEN, TOKEN
-
-NO, MORE = -1, -2
-"""What a match answers instead of the place behind it: the text is not there, or may be there when more has come."""
+from ..format.units import MORE, NO
 
 _MARK = re.compile(r"\S*[^\w\s]\S*")
 _QUOTED = re.compile(r"\"[^\"]*\"?|'[^']*'?")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from .constants import MORE, NO
+from ..format.units import MORE, NO
 from .landing import HELD_CALL
 
 _TICKS = re.compile("`+")

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 
 from ..format import Insides, Json, Text
+from ..format.units import MORE, NO, get_units
 from ..recover import Policy, find_name
 from ..schema import ToolSet
-from .constants import MORE, NO, skip_blank
+from .constants import skip_blank
 from .fence import skip_fence
 from .headers import LONGEST
 from .landing import Frame, Landing, Step, list_id
@@ -20,8 +21,8 @@ from .landmarks import GAP, TURN
 from .names import find_count, find_counted_id
 from .plan import Plan
 from .rules import SHAPES, WAIT, Rule, Spot, Wait
+from .scalars import find_within, match_scalar
 from .shape import find_start
-from .units import find_within, get_units, match_scalar
 from .writer import Call, Writer
 
 TRIES = 8  # so often may a JSON value be looked at that is no call

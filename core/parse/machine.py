@@ -17,9 +17,10 @@ from typing import Literal
 
 from ..delta import Delta
 from ..errors import AutoparserError
+from ..format.units import MORE, NO
 from ..recover import Policy
 from ..schema import ToolSet
-from .constants import MORE, NO, skip_blank
+from .constants import skip_blank
 from .landing import Landing, Step
 from .landmarks import AFTER, GAP, MUTE, SHAPE, TURN
 from .lexer import HOLD, ODD, JsonLexer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from .constants import MORE, NO
+from ..format.units import MORE, NO
 from .rules import Rule
 
 SHORT = 256  # characters that a name or a key may have

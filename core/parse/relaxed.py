@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ..format import Edge, Json, Node, Text
 from ..format.cut import COUNTER, cut_common_end, cut_common_start, find_boundaries
+from ..format.units import get_units
 from ..recover import Notation, list_counted, list_words
 from .constants import is_firm, is_marked, is_plain
 from .landmarks import (
@@ -35,7 +36,6 @@ from .landmarks import (
 )
 from .rules import Guard, Rule
 from .thoughts import Thoughts, is_word_in_signs
-from .units import get_units
 
 SQUEEZED = "white space in a mark missing"
 REQUOTED = "other quotes in a mark"

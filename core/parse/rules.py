@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 
 from ..format import Kind, Node, Text
 from ..format.cut import find_common_start
+from ..format.units import get_units
 from .constants import DATA, SIGNS, Constant
-from .units import get_units
 
 Guard = Literal[
     "", "tool", "known", "structure", "ending", "entry", "late", "last", "fresh", "shape", "named", "whole", "header", "thought",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ..format.units import MORE, NO
 from ..recover import Envelope, FoundCall, Notation, read_calls, read_fields, repair
 from ..schema import ToolSet
-from .constants import MORE, NO
 from .fence import skip_fence_end
 from .landing import HELD_CALL, Landing
 from .lexer import BROKEN, HOLD, ODD, JsonLexer

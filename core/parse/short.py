@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..format import Node
-from .constants import MORE, NO, SIGNS, skip_blank
+from ..format.units import MORE, NO, get_units
+from .constants import SIGNS, skip_blank
 from .landing import Landing, Step, list_id
 from .landmarks import GAP, TURN
 from .look import Lookahead
 from .names import ID, KEY, NAME, SHORT, find_name_in_id, find_numbered_id, find_quoted, is_within
 from .rules import WAIT, Rule, Wait
-from .units import fits, get_units, read_empty
+from .scalars import fits, read_empty
 
 
 class ShortFields(Lookahead):

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from json.encoder import encode_basestring
 
+from ..format.units import MORE, get_units
 from ..recover import Policy
 from ..schema import UNKNOWN, ToolSet
-from .constants import MORE, is_firm, skip_blank, skip_spaces
+from .constants import is_firm, skip_blank, skip_spaces
 from .fence import Fence, find_closing
 from .landing import HELD_CALL, Landing, Step
 from .landmarks import AFTER, MUTE, TURN
 from .plan import OPEN_REASONING, Plan
 from .rules import LATE, SHAPES, Rule, Spot, Wait
+from .scalars import convert, escape_json
 from .short import ShortFields
-from .units import convert, escape_json, get_units
 
 INTERRUPTED = Rule(("",), (AFTER,))
 HELD = 1 << 14  # so much of an output may wait for what tells the type of a value

@@ -6,17 +6,18 @@ from json.encoder import encode_basestring
 
 from ..format import Insides, Json, Node, Text
 from ..format.cut import cut_common_start
+from ..format.units import MORE, NO, Units, get_units
 from ..recover import Policy, read_literal, repair
 from ..schema import UNKNOWN, Schema, ToolSet
-from .constants import MORE, NO, SIGNS, skip_blank
+from .constants import SIGNS, skip_blank
 from .landing import Frame, Landing
 from .lexer import HOLD, ODD, OUT, JsonLexer
 from .names import SHORT
 from .plan import Plan
 from .relaxed import TRAILING
 from .rules import Rule, Spot, Wait
+from .scalars import find_within, match_scalar, read_empty, read_word
 from .texts import TextReader
-from .units import Units, find_within, get_units, match_scalar, read_empty, read_word
 
 
 class ValueReader(TextReader):

@@ -1,22 +1,19 @@
-"""Characters as they are written: reading escapes piece by piece, and texts, numbers and words as the JSON that they stand for."""
+"""Texts, numbers and words as they are written, and the JSON that they stand for."""
 
 from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any
 
-from ..format import Choice, Json, Node, Number, Numeral, Text
+from ..format import Choice, Json, Node, Number, Text
+from ..format.units import MORE, NO, get_units
 from ..recover import repair
 from ..schema import Schema
-from .constants import MORE, NO
 
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _NUMBER_START = re.compile(r"-?\d*(?:\.\d*)?(?:[eE][+-]?\d*)?", re.ASCII)
-_HEX = "0-9a-fA-F"
-_HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 
 
 def escape_json(text: str) -> str:
@@ -24,103 +21,9 @@ def escape_json(text: str) -> str:
     return encode_basestring(text)[1:-1]
 
 
-class Units:
-    """Reads the escapes of one notation of text."""
-
-    def __init__(self, codec: Text) -> None:
-        self.table = dict(codec.escapes)
-        self.written = sorted(self.table, key=len, reverse=True)
-        self.first = frozenset(written[:1] for written in self.written)
-        self._numerals = [(numeral, _compile_numeral(numeral)) for numeral in codec.numerals]
-        self.first |= {numeral.before[:1] for numeral in codec.numerals}
-        self.signs = re.compile("[" + "".join(map(re.escape, sorted(self.first))) + "]" if self.first else "(?!)")
-
-    def read(self, text: str, at: int, final: bool) -> tuple[int, str]:
-        """Read one escape at a place; returns the place behind it (or NO, MORE) and what it stands for."""
-        rest = len(text) - at
-        for written in self.written:
-            if text.startswith(written, at):
-                return at + len(written), self.table[written]
-            if not final and rest < len(written) and written.startswith(text[at:]):
-                return MORE, ""
-        found = [_read_numeral(numeral, pattern, text, at, final) for numeral, pattern in self._numerals]
-        return max(found, key=lambda each: (each[0] == MORE, each[0]), default=(NO, ""))
-
-    def decode(self, text: str, final: bool = True) -> str:
-        """Decode a text; what may be the beginning of an escape at its end is left out if it is not ``final``."""
-        out: list[str] = []
-        at = 0
-        while found := self.signs.search(text, at):
-            start = found.start()
-            end, char = self.read(text, start, final)
-            if end == MORE:
-                return "".join(out) + text[at:start]
-            out += [text[at:start], char if end > start else text[start]]
-            at = max(end, start + 1)
-        return "".join(out) + text[at:]
-
-
-def _read_numeral(numeral: Numeral, pattern: re.Pattern[str], text: str, at: int, final: bool) -> tuple[int, str]:
-    before = numeral.before
-    if not text.startswith(before, at):
-        return (MORE if not final and before.startswith(text[at:]) else NO), ""
-    found = pattern.match(text, at)
-    if found is None:
-        short = len(text) - at < len(before) + 10 and re.fullmatch(f"[{_HEX}]*", text[at + len(before) :])
-        return (MORE if short and not final else NO), ""
-    if not final and _is_beginning(numeral, text[found.end() :]) and _may_go_on(numeral, found[0]):
-        return MORE, ""
-    return found.end(), _decode_numeral(numeral, found[0])
-
-
-def _is_beginning(numeral: Numeral, rest: str) -> bool:
-    """Whether the text ends within another unit, or before it."""
-    if len(rest) >= len(numeral.before) + numeral.digits:
-        return False
-    return numeral.before.startswith(rest) or (
-        rest.startswith(numeral.before) and set(rest[len(numeral.before) :]) <= _HEX_DIGITS
-    )
-
-
-def _may_go_on(numeral: Numeral, written: str) -> bool:
-    """Whether a second half may follow that belongs to the same character."""
-    if numeral.kind == "utf-16":
-        return written[-4:-2].lower() in ("d8", "d9", "da", "db")
-    return numeral.kind == "utf-8" and "\ufffd" in _decode_numeral(numeral, written)
-
-
-def _compile_numeral(numeral: Numeral) -> re.Pattern[str]:
-    before, after = re.escape(numeral.before), re.escape(numeral.after)
-    if numeral.kind == "utf-16":
-        high, low = "[dD][89abAB]", "[dD][c-fC-F]"
-        pair = f"{before}{high}[{_HEX}]{{2}}{before}{low}[{_HEX}]{{2}}"
-        return re.compile(f"{pair}|{before}[{_HEX}]{{4}}")
-    if numeral.kind == "utf-8":
-        return re.compile(f"{before}[0-7][{_HEX}]|{before}[89a-fA-F][{_HEX}](?:{before}[89abAB][{_HEX}]){{0,3}}")
-    digits = f"[{_HEX}]{{{numeral.digits or '1,6'}}}"
-    return re.compile(before + (r"\d{1,7}" if numeral.kind == "decimal" else digits) + after)
-
-
-def _decode_numeral(numeral: Numeral, written: str) -> str:
-    digits = written.split(numeral.before)[1:]
-    if numeral.kind == "utf-16":
-        return b"".join(int(unit, 16).to_bytes(2, "big") for unit in digits).decode("utf-16-be", "surrogatepass")
-    if numeral.kind == "utf-8":
-        return bytes(int(unit, 16) for unit in digits).decode("utf-8", "replace")
-    body = digits[0].removesuffix(numeral.after) if numeral.after else digits[0]
-    code = int(body, 10 if numeral.kind == "decimal" else 16)
-    return chr(code) if code < 0x110000 else "\ufffd"
-
-
 def find_within(nodes: tuple[Node, ...]) -> Text | None:
     """Return the notation in which JSON stands as a text in one of some fields; None where it stands as it is."""
     return next((node.codec.within for node in nodes if isinstance(node.codec, Json) and node.codec.within), None)
-
-
-@lru_cache(maxsize=256)
-def get_units(codec: Text) -> Units:
-    """Return the reader of a notation's escapes."""
-    return Units(codec)
 
 
 # Scalars -----------------------------------------------------------------------------------------------------------------
