@@ -65,6 +65,8 @@ def read(form: ca.ChatFormat, text: str) -> tuple[str, list[tuple[str, Any]]]:
         pytest.param("pin note=He said \"so\" count='3'", {"note": 'He said "so"', "count": 3}, id="quotes within a text"),
         pytest.param("pin note = “count: 3”", {"note": "count: 3"}, id="a parameter within quotes"),
         pytest.param("pin use='string' note='x'", {"note": "x"}, id="words of the format and of schemas"),
+        pytest.param('<tool name="pin"><arg name="note">x</arg><arg name="count">3</arg>', {"note": "x", "count": 3}, id="attributes that name"),
+        pytest.param("pin\n<k>note</k>\n<v>x</v><k>count</k>\n<v>3</v>", {"note": "x", "count": 3}, id="keys and values in tags"),
         pytest.param("pin count=3", None, id="a parameter missing that is required"),
         pytest.param("pin note=x note=y", {"note": "x note=y"}, id="a parameter twice is a text"),
         pytest.param("pin note='x' note='y'", None, id="a parameter twice"),
@@ -102,6 +104,40 @@ def test_fences_within_marks_are_dress(form: ca.ChatFormat, word: str, before: s
 def test_several_calls(form: ca.ChatFormat) -> None:
     text = "<jobs>\n<job pin note='x'></job>\n<job ring-bell></job>\n<job use=\"pin\">\n  <with field=\"note\">y</with>\n</job>\n</jobs>"
     assert read(form, text) == ("", [("pin", {"note": "x"}), ("ring-bell", {}), ("pin", {"note": "y"})])
+
+
+OPENED = """\
+{%- for m in messages -%}
+<{{ m.role }}>{{ m.content or '' }}
+{%- if m.tool_calls -%}[JOBS][{% for c in m.tool_calls -%}
+{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}{{ '' if loop.last else ', ' }}
+{%- endfor %}]{% endif -%}
+</s>
+{%- endfor -%}
+{%- if add_generation_prompt -%}<assistant>{%- endif -%}
+"""
+
+
+def test_brackets_end_a_call_where_no_mark_does() -> None:
+    opened = ca.analyze(OPENED)
+    for inner in ('pin{"note": "x"}', 'pin[ARGS]{"note": "x"}', "pin(note='x')"):
+        assert read(opened, f"[JOBS]{inner}") == ("", [("pin", {"note": "x"})])
+        for end in range(1, len(inner)):
+            assert read(opened, f"[JOBS]{inner[:end]}")[1] == []
+        assert read(opened, f"[JOBS]{inner} is what I would do.")[1] == []
+
+
+def test_a_name_may_have_a_prefix(form: ca.ChatFormat) -> None:
+    body = '\n  <with field="note">x</with>\n</job>\n</jobs>'
+    for name in ("pin", "functions.pin", "tools:pin", "api/pin"):
+        assert read(form, f'<jobs>\n<job use="{name}">{body}') == ("", [("pin", {"note": "x"})])
+    assert read(form, f'<jobs>\n<job use="functions.pins">{body}') == ("", [("functions.pins", {"note": "x"})])
+
+
+def test_what_ends_a_call_may_miss_its_middle(form: ca.ChatFormat) -> None:
+    for name in ("pin", "ring-bell"):
+        written = f'<jobs>\n<job use="{name}">\n  <with field="note">x</with>\n</jobs>'
+        assert read(form, written) == ("", [(name, {"note": "x"})])
 
 
 def test_what_is_cut_off_is_text(form: ca.ChatFormat) -> None:

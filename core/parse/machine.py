@@ -12,6 +12,7 @@ The parser is made of layers, each a class on the one before: what stands at a p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Literal
 
@@ -31,6 +32,7 @@ from .rules import SHAPES, Spot, Wait
 from .shape import Fields, Shape
 from .values import ValueReader
 
+_PREFIXED = re.compile(r"\w{1,32}[.:/]([\w.-]+)")
 TRIM = 8192  # so much of the buffer may be behind the parser
 
 
@@ -334,8 +336,17 @@ class Machine(ValueReader):
         elif step.kind == "id" and writer.call.id is None:
             writer.call.id = step.text
         elif step.kind == "name" and writer.call.name is None:
-            writer.call.name = step.text
+            writer.call.name = bare = self._strip_prefix(step.text)
             self.anchor = -1
+            if bare != step.text:
+                self._note("prefix of a name", start)
+
+    def _strip_prefix(self, name: str) -> str:
+        """Return the tool of the request that a name is with a word in front of it that its own name does not have."""
+        if self.tools is None or name in self.tools or not self.policy.recover:
+            return name
+        found = _PREFIXED.fullmatch(name)
+        return found[1] if found and found[1] in self.tools else name
 
     # Calls by their shape -------------------------------------------------------------------------------------------------
 

@@ -192,7 +192,8 @@ class Relaxations(Thoughts):
         ways = [(write_parts(edge)[len(own) :].lstrip(), self.nodes[TURN, edge.target]) for edge in edges]
         rest = (close or "")[len(own) :].lstrip()
         cuts = [rest[:place].rstrip() for place in sorted({*find_boundaries(rest), len(rest)})]
-        rules: list[Rule] = []
+        tails = [tail for place in sorted(find_boundaries(rest)) if place and is_firm(tail := rest[place:].strip())]
+        rules = [Rule(read_parts(f"{own}\n{tail}"), (GAP,), closes=True, recovery=SHORT_END) for tail in tails]
         for text, target in [*ways, *((cut, GAP) for cut in cuts)]:
             if is_firm(text):
                 ends, once, twice = target is GAP, read_parts(lead + text), read_parts(own + own.lstrip() + text)

@@ -101,6 +101,7 @@ def fits(kind: str, types: tuple[str, ...]) -> bool:
 
 
 _WORD = re.compile(r"[^\W\d]+")
+_QUOTED = re.compile(r"[\"']([^\"']+)[\"']")
 _WORDS = {"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
 
 
@@ -133,6 +134,8 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = T
         if found is None and lenient and kind == "boolean":
             end, word = read_word(raw.strip(), 0, True)
             found = word if end == len(raw.strip()) and _literal_type(word) == "boolean" else None
+        if found is None and lenient and kind in ("integer", "number", "boolean") and (quoted := _QUOTED.fullmatch(raw.strip())):
+            found = _convert_typed(quoted[1], nodes, kind)
         if found is None and lenient and kind in ("array", "object") and raw.lstrip()[:1] in ("[", "{", "("):
             mended = repair(raw.strip()) or _unescape(raw.strip())
             found = mended if mended and mended[0] == ("[" if kind == "array" else "{") else None

@@ -116,19 +116,25 @@ class Fields:
     def read(self, buffer: str, at: int, final: bool, tools: ToolSet | None, envelope: Envelope) -> int:
         """Return where the calls end that stand at a place; that there are none, or that more is needed."""
         begin, size = at + self.ahead, len(buffer)
-        while tools and self._ends and self._tries:
-            found = self._ends.pattern.search(buffer, at + self._seen)
-            if found is None:
-                self._seen = max(size - at - max(map(len, self._ends.texts)), self._seen)
+        while tools and self._tries:
+            found = self._ends.pattern.search(buffer, at + self._seen) if self._ends else None
+            if found is None and not (final and _is_closed(buffer[begin:])):
+                longest = max(map(len, self._ends.texts)) if self._ends else 0
+                self._seen = max(size - at - longest, self._seen)
                 return MORE if not final and size - begin <= HELD_CALL else NO
-            end = found.start() if found.lastindex else found.end()  # what ends the turn is no part of the call
+            seen = found.end() if found else size
+            end = found.start() if found and found.lastindex else seen  # what ends the turn is no part of the call
             calls = read_fields(buffer[begin:end], tools, self._notation) if end - begin <= HELD_CALL else None
-            if calls:
+            if calls and (found or all(call.arguments != "{}" for call in calls)):
                 self.calls = calls
                 return _leave_fence(buffer, at, end, end, final)
-            self._seen = found.end() - at
-            self._tries -= 1
+            self._seen, self._tries = seen - at, self._tries - 1
         return NO
+
+
+def _is_closed(text: str) -> bool:
+    """Whether a text ends with the bracket that closes all that it has opened."""
+    return text.rstrip()[-1:] in ("}", ")") and all(text.count(one) == text.count(two) for one, two in ("{}", "[]", "()"))
 
 
 def _leave_fence(buffer: str, at: int, begun: int, end: int, final: bool) -> int:

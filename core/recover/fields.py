@@ -20,11 +20,15 @@ from .shape import FoundCall
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "«": "»", "‹": "›", "「": "」"}
 _WORD = re.compile(r"\w+")
 _CLOSING = re.compile(r"</[^\s<>]{1,60}>")
+_OPENING = re.compile(r"\s*<[^\s<>/][^<>]{0,60}>")
+_NAMING = re.compile(r"<[\w:.-]{1,32}(?:\s+\w{1,32}=[\"']|>\s*)")
+_ATTRIBUTE = re.compile(r"\w{1,32}=[\"']")
 _ASSIGNED = re.compile(r"[\"'`]?\s*[=:>|<,\]\[]")
 _FLAG = re.compile(r"\s")
 _ENDS = re.compile(r"[^\w]")
 _BARRED = frozenset("=:>|,;)]}<\"'`")
-_BEGUN = re.compile(r"[\w.-]*|</[^\s<>]*")
+_NAMED = r"(?:=[\"']?[\w.-]*)"
+_BEGUN = re.compile(rf"[\w.-]*|</[^\s<>]*|\w{{1,32}}{_NAMED}|<[\w:.-]{{0,32}}(?:\s+\w{{0,32}}{_NAMED}?|>\s*[\w.-]*)?")
 _COUNTER = re.compile(r"[^\w\s]? ?[^\w\s]? ?[^\w\s]?([\w:.-]+)")
 _PREFIX, _ID = re.compile(r"\w{1,32}\."), re.compile(r"\w[\w-]{0,63}(?=[^\w\s.,;!?])")
 _FIELD = re.compile(r"(?<=[^\w\s])\w{1,32}(?=[^\w\s])[^\w,]*")
@@ -51,7 +55,8 @@ def find_name(text: str, at: int, tools: ToolSet, notation: Notation, final: boo
     name = reader.find_tool(end)
     if name and (final or end + len(name) < len(text)):
         return True
-    begun = not final and end - at < _LONGEST and _BEGUN.fullmatch(text, end)  # what is there of a word may become another one
+    start = end - (text[end - 1 : end] == "<")
+    begun = not final and end - at < _LONGEST and _BEGUN.fullmatch(text, start)  # of a word or a tag, more may come
     return None if begun else False
 
 
@@ -136,11 +141,22 @@ class _Reader:
             raise _TooLongError
         word = _WORD.match(self._text, at)
         if word is None:
-            closing = _CLOSING.match(self._text, at)
-            return closing.end() if closing else at + 1
+            return self._pass_tag(at) or at + 1
         if self._text.endswith(_FENCE, 0, at):
             return word.end()  # the language of the code
-        return word.end() if numbers and word[0].isdigit() else self._pass_word(at)
+        if numbers and word[0].isdigit():
+            return word.end()
+        named = _ATTRIBUTE.match(self._text, at)
+        if named and (self.find_tool(named.end()) or self._find_parameter(named.end())):
+            return named.end()  # what an attribute is called whose value is a name
+        return self._pass_word(at)
+
+    def _pass_tag(self, at: int) -> int:
+        """Return the place behind a tag that closes, or in one that opens where a tool or a parameter is named; 0 at any other."""
+        closing, opening = _CLOSING.match(self._text, at), _NAMING.match(self._text, at)
+        if opening and (self.find_tool(opening.end()) or self._find_parameter(opening.end())):
+            return opening.end()
+        return closing.end() if closing else 0
 
     def _pass_word(self, at: int) -> int:
         """Return the place behind a word of the format, and what counts there or is an id; the place itself where none is."""
@@ -222,6 +238,9 @@ class _Reader:
         schema, first = self._schema.get_property(key), at
         quote = _QUOTES.get(self._text[at - len(key) - 1 : at - len(key)])
         at += bool(quote) and self._text.startswith(quote or "", at)
+        closing = _CLOSING.match(self._text, at)
+        opening = _OPENING.match(self._text, closing.end()) if closing else None
+        at = opening.end() if opening else at  # the key stands in a tag, and so does the value
         self._left.discard(key)
         self._next.clear()
         tried: list[int] = []  # places at which a word of the format stands that may be the value all the same
