@@ -282,3 +282,16 @@ def test_a_mark_that_ends_turns_begins_with_its_sign() -> None:
     )
     format = analyze(source)
     assert format.parse("@muse{Hm}@esum\n@say{Yes}@yas")["content"] == "Yes"
+
+
+def test_what_also_stands_before_further_fields_does_not_end_the_turn() -> None:
+    """One closer for everything, then another end behind content than behind calls."""
+    source = (
+        "{%- for m in messages -%}◁{{ m.role }}▷{%- if m.content -%}◁say▷{{ m.content }}◁/x▷{%- endif -%}"
+        "{%- for c in m.tool_calls or [] -%}◁do▷{{ c.function.name }}◁in▷{{ c.function.arguments | tojson }}◁/x▷◁/x▷{%- endfor -%}"
+        "{{ '◁wait▷' if m.tool_calls else '◁done▷' }}{%- endfor -%}{%- if add_generation_prompt -%}◁assistant▷{%- endif -%}"
+    )
+    format = analyze(source)
+    assert set(format.graph.stops) == {"◁done▷", "◁wait▷"}
+    assert format.parse("◁say▷Ok◁/x▷")["content"] == "Ok"
+    assert format.parse("◁do▷look◁in▷{}◁/x▷◁/x▷")["tool_calls"][0]["function"] == {"name": "look", "arguments": "{}"}

@@ -25,6 +25,7 @@ def find_stops(draft: Draft) -> list[str]:
             return [shared]
     content = [_share([links for links, _ in plain], inner)] if len(plain) > 1 else []
     content = content if any(content) else [end for links, field in plain if field.kind == "content" for end in _cut_closers(links)]
+    content = [_drop_first(end, inner) for end in content]
     stops = dict.fromkeys(end for end in content if is_marker(end))
     behind = _share([links for links, _ in others], inner)
     for end in [behind] if behind else sorted((end for links, _ in others for end in _cut_closers(links)), key=len):
@@ -43,20 +44,14 @@ def _leave_mark(text: str, place: int) -> int:
     return found.start() if found else place
 
 
-def _share(sources: Iterable[Links], inner: Iterable[str]) -> str:
+def _share(sources: Iterable[Links], inner: Sequence[str]) -> str:
     """Return what all turns end with that end behind some fields, if it ends nothing but turns."""
     texts = [link.text for links in sources for link in links if link.target == END]
     size = find_common_end(*texts) if len(texts) > 1 else 0
     shortest = min(texts, key=len, default="")
     shared = (shortest if size == len(shortest) else cut_common_end(texts) if size else "").strip()
     shared = _take_sign(shared, shortest[len(shortest) - size :], inner)
-    first = next(iter(list_tokens(shared)), "")
-    while first and is_marker(first) and not first.isalnum() and any(first in text for text in inner):
-        rest = shared[len(first) :].lstrip()
-        place = len(shared) - len(rest)
-        if not is_marker(rest) or any(rest in text for text in inner) or _leave_mark(shared, place) < place:
-            break
-        shared, first = rest, next(iter(list_tokens(rest)), "")
+    shared = _drop_first(shared, inner)
     shared = _drop_closers(shared, sources)
     return shared if is_marker(shared) and not any(shared in text for text in inner) else ""
 
@@ -67,6 +62,19 @@ def _take_sign(shared: str, common: str, inner: Iterable[str]) -> str:
     sign = common[_leave_mark(common, place) : place] if shared else ""
     begins = re.compile(rf"(?:\A|\s){re.escape(sign)}\w")
     return sign + shared if sign and any(map(begins.search, inner)) else shared
+
+
+def _drop_first(shared: str, inner: Sequence[str]) -> str:
+    """Return what ends turns without the marks at its beginning that also stand before further fields: they end other things."""
+    for place in sorted(find_boundaries(shared), reverse=True):
+        first, rest = shared[:place], shared[place:].lstrip()
+        last, following = first.rstrip()[-1:], rest[:1]
+        cut = not (last.isalnum() or following.isalnum() or last in tuple("([{<") or first[-1:] == following)
+        told = cut and is_marker(first) and is_marker(rest)
+        whole = told and _leave_mark(shared, len(shared) - len(rest)) == len(shared) - len(rest)
+        if whole and any(first in text for text in inner) and not any(rest in text for text in inner):
+            return _drop_first(rest, inner)
+    return shared
 
 
 def _drop_closers(stop: str, sources: Iterable[Links]) -> str:
