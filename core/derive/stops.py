@@ -24,8 +24,9 @@ def find_stops(draft: Draft) -> list[str]:
         if shared:
             return [shared]
     content = [_share([links for links, _ in plain], inner)] if len(plain) > 1 else []
-    content = content if any(content) else [end for links, field in plain if field.kind == "content" for end in _cut_closers(links)]
-    content = [_drop_first(end, inner) for end in content]
+    if not any(content):
+        ends = (end for links, field in plain if field.kind == "content" for end in _cut_closers(links))
+        content = [_drop_first(end, inner) for end in ends]
     stops = dict.fromkeys(end for end in content if is_marker(end))
     behind = _share([links for links, _ in others], inner)
     for end in [behind] if behind else sorted((end for links, _ in others for end in _cut_closers(links)), key=len):
@@ -68,13 +69,19 @@ def _drop_first(shared: str, inner: Sequence[str]) -> str:
     """Return what ends turns without the marks at its beginning that also stand before further fields: they end other things."""
     for place in sorted(find_boundaries(shared), reverse=True):
         first, rest = shared[:place], shared[place:].lstrip()
-        last, following = first.rstrip()[-1:], rest[:1]
-        cut = not (last.isalnum() or following.isalnum() or last in tuple("([{<") or first[-1:] == following)
-        told = cut and is_marker(first) and is_marker(rest)
-        whole = told and _leave_mark(shared, len(shared) - len(rest)) == len(shared) - len(rest)
-        if whole and any(first in text for text in inner) and not any(rest in text for text in inner):
+        begin = len(shared) - len(rest)
+        if not _parts_marks(first, rest) or _leave_mark(shared, begin) < begin:
+            continue
+        if any(first in text for text in inner) and not any(rest in text for text in inner):
             return _drop_first(rest, inner)
     return shared
+
+
+def _parts_marks(first: str, rest: str) -> bool:
+    """Whether one mark ends and another one begins between two halves of a text: no word, bracket or run of a sign is cut."""
+    last, following = first.rstrip()[-1:], rest[:1]
+    cuts = last.isalnum() or following.isalnum() or last in tuple("([{<") or first[-1:] == following
+    return not cuts and is_marker(first) and is_marker(rest)
 
 
 def _drop_closers(stop: str, sources: Iterable[Links]) -> str:

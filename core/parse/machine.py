@@ -12,7 +12,6 @@ The parser is made of layers, each a class on the one before: what stands at a p
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Literal
 
@@ -25,14 +24,13 @@ from .constants import skip_blank
 from .landing import Landing, Step
 from .landmarks import AFTER, GAP, MUTE, SHAPE, TURN
 from .lexer import HOLD, ODD, JsonLexer
-from .names import SHORT
+from .names import SHORT, strip_prefix
 from .plan import LATE_END, OPEN_REASONING, Plan
 from .relaxed import SHORT_END
 from .rules import SHAPES, Spot, Wait
 from .shape import Fields, Shape
 from .values import ValueReader
 
-_PREFIXED = re.compile(r"\w{1,32}[.:/]([\w.-]+)")
 TRIM = 8192  # so much of the buffer may be behind the parser
 
 
@@ -336,17 +334,10 @@ class Machine(ValueReader):
         elif step.kind == "id" and writer.call.id is None:
             writer.call.id = step.text
         elif step.kind == "name" and writer.call.name is None:
-            writer.call.name = bare = self._strip_prefix(step.text)
+            writer.call.name = strip_prefix(step.text, self.tools) if self.policy.recover else step.text
             self.anchor = -1
-            if bare != step.text:
+            if writer.call.name != step.text:
                 self._note("prefix of a name", start)
-
-    def _strip_prefix(self, name: str) -> str:
-        """Return the tool of the request that a name is with a word in front of it that its own name does not have."""
-        if self.tools is None or name in self.tools or not self.policy.recover:
-            return name
-        found = _PREFIXED.fullmatch(name)
-        return found[1] if found and found[1] in self.tools else name
 
     # Calls by their shape -------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from ..format.units import MORE, NO
+from ..schema import ToolSet
 from .rules import Rule
 
 SHORT = 256  # characters that a name or a key may have
@@ -16,6 +17,7 @@ KEY = re.compile(r"[\w .:$@-]+")
 
 _ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
 _ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)
+_PREFIXED = re.compile(r"\w{1,32}[.:/]([\w.-]+)")
 _JOINT, _NUMBERED = re.compile(r"[:#@.-]"), re.compile(r"((?:\w+\.)*[\w-]+)[:#@.-]\d+(?!\w)")
 
 
@@ -48,6 +50,12 @@ def find_name_in_id(text: str, names: Iterable[str]) -> str:
     """Return the name that an id carries: that of a tool, else what stands before its number and behind its last point."""
     known = (name for name in names if re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", text))
     return next(known, None) or re.sub(r"[^\w]\d+$", "", text).rpartition(".")[2] or text
+
+
+def strip_prefix(name: str, tools: ToolSet | None) -> str:
+    """Return the tool of a request that a name is with a word in front of it; the name where it is one itself, or none is."""
+    found = None if tools is None or name in tools else _PREFIXED.fullmatch(name)
+    return found[1] if found and tools is not None and found[1] in tools else name
 
 
 def find_quoted(buffer: str, start: int, quote: str, final: bool) -> tuple[int, int]:

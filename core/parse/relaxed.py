@@ -133,11 +133,11 @@ class Relaxations(Thoughts):
         """Return what stands between a key and its value without the word there that tells its type; the schema may tell it."""
         if node.kind != "key":
             return []
-        edges = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind == "key"]
-        texts = {write_parts(edge) for edge in edges if self.nodes[TURN, edge.target].type in ("string", "integer")}
+        keys = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind == "key"]
+        texts = {write_parts(edge) for edge in keys if self.nodes[TURN, edge.target].type in ("string", "integer")}
         shared = cut_common_end([*texts]) if len(texts) > 1 else ""
-        targets = [self.nodes[TURN, edge.target] for edge in edges if edge.source == node.name and edge.text.endswith(shared)]
-        return [Rule(read_parts(shared), (target,), recovery="type missing") for target in targets if shared.strip()]
+        edges = (edge for edge in self._edges[TURN].get(node.name, ()) if shared.strip() and edge.text.endswith(shared))
+        return [Rule(read_parts(shared), (self.nodes[TURN, edge.target],), recovery="type missing") for edge in edges]
 
     def _list_skips(self, node: Node) -> list[Rule]:
         """Return what leads on where a field was left out, or the mark before JSON: an id behind the name, or one before it."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ..format.units import MORE, NO
 from ..recover import Envelope, FoundCall, Notation, read_calls, read_fields, repair
 from ..schema import ToolSet
-from .fence import skip_fence_end
+from .fence import Fence, skip_fence_end
 from .landing import HELD_CALL, Landing
 from .lexer import BROKEN, HOLD, ODD, JsonLexer
 from .names import SHORT
@@ -139,7 +139,7 @@ def _is_closed(text: str) -> bool:
 
 def _leave_fence(buffer: str, at: int, begun: int, end: int, final: bool) -> int:
     """Return the end of calls with that of a fence which began between two places, or that more is needed."""
-    return skip_fence_end(buffer, end, final) if buffer.count("```", at, begun) % 2 else end
+    return skip_fence_end(buffer, end, final) if Fence().read(buffer[at:begun]).opened else end
 
 
 def _names_tool(buffer: str, at: int, tools: ToolSet | None) -> bool:

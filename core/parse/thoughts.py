@@ -18,6 +18,11 @@ def is_word_in_signs(text: str) -> bool:
     return any(map(str.isalnum, text)) and not (any(map(str.isalnum, ends)) or text[0] in ".,;:!?)]}>\"'")
 
 
+def _cut_close(text: str) -> str:
+    """Return what is left of a text behind the first mark in it, which ends reasoning."""
+    return text[next((place for place in sorted(find_boundaries(text)) if is_firm(text[:place])), len(text)) :]
+
+
 class Thoughts(Landmarks):
     """Makes such rules from the landmarks of a format."""
 
@@ -62,13 +67,13 @@ class Thoughts(Landmarks):
     def _list_content_starts(self) -> list[Rule]:
         """Return the marks that begin content, for models that do not end their reasoning before it."""
         found: dict[str, list[Node]] = {}
-        sources = [(self.nodes[TURN, edge.source].kind, edge) for edge in self.graph.turn.edges]
-        for source, edge in [*sources, *(("start", edge) for start in self.graph.starts for edge in start.edges)]:
-            target, text = self.nodes[TURN, edge.target], write_parts(edge).lstrip()
-            close = (place for place in sorted(find_boundaries(text)) if is_firm(text[:place]))
-            mark = text[next(close, len(text)) :] if source == "reasoning" else text if source == "start" else ""
-            told = is_firm(mark) and (is_word_in_signs(mark.strip()) or mark == f"\n{mark.strip()}\n")
-            if target.kind == "content" and told and target not in found.setdefault(mark.strip(), []):
-                found[mark.strip()].append(target)
-        name = "end of reasoning missing"
-        return [Rule(read_parts("\n" + mark), tuple(nodes), recovery=name, guard="told") for mark, nodes in found.items()]
+        behind = [edge for node in self.list_nodes("reasoning") for edge in self._edges[TURN].get(node.name, ())]
+        marks = [(_cut_close(write_parts(edge).lstrip()), edge.target) for edge in behind]
+        marks += [(write_parts(edge).lstrip(), edge.target) for start in self.graph.starts for edge in start.edges]
+        for mark, name in marks:
+            target, text = self.nodes[TURN, name], mark.strip()
+            told = is_firm(mark) and (is_word_in_signs(text) or mark == f"\n{text}\n")
+            if target.kind == "content" and told and target not in found.setdefault(text, []):
+                found[text].append(target)
+        missing = "end of reasoning missing"
+        return [Rule(read_parts("\n" + text), tuple(nodes), recovery=missing, guard="told") for text, nodes in found.items()]

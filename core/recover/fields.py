@@ -135,7 +135,10 @@ class _Reader:
         return found.end() if found else at
 
     def _pass_one(self, at: int, numbers: bool = False) -> int:
-        """Return the place behind a sign, a word of the format or a tag that closes; the place itself where none is there."""
+        """Return the place behind what stands around fields, the place itself where nothing of it does.
+
+        That is a sign, a word of the format, a tag that closes, what leads to a name in a tag, and the language of a fence.
+        """
         self._steps -= 1
         if self._steps < 0:
             raise _TooLongError
@@ -146,17 +149,17 @@ class _Reader:
             return word.end()  # the language of the code
         if numbers and word[0].isdigit():
             return word.end()
-        named = _ATTRIBUTE.match(self._text, at)
-        if named and (self.find_tool(named.end()) or self._find_parameter(named.end())):
-            return named.end()  # what an attribute is called whose value is a name
-        return self._pass_word(at)
+        return self._pass_to_name(_ATTRIBUTE, at) or self._pass_word(at)
 
     def _pass_tag(self, at: int) -> int:
-        """Return the place behind a tag that closes, or in one that opens where a tool or a parameter is named; 0 at any other."""
-        closing, opening = _CLOSING.match(self._text, at), _NAMING.match(self._text, at)
-        if opening and (self.find_tool(opening.end()) or self._find_parameter(opening.end())):
-            return opening.end()
-        return closing.end() if closing else 0
+        """Return the place behind a tag that closes, or where a tag that opens leads to a name; 0 where neither is there."""
+        closing = _CLOSING.match(self._text, at)
+        return closing.end() if closing else self._pass_to_name(_NAMING, at)
+
+    def _pass_to_name(self, lead: re.Pattern[str], at: int) -> int:
+        """Return the place at which a tool or a parameter is named behind what leads to it; 0 where none is."""
+        found = lead.match(self._text, at)
+        return found.end() if found and (self.find_tool(found.end()) or self._find_parameter(found.end())) else 0
 
     def _pass_word(self, at: int) -> int:
         """Return the place behind a word of the format, and what counts there or is an id; the place itself where none is."""

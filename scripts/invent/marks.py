@@ -147,7 +147,7 @@ def draw_words(choose: random.Random, shape: str, outer: str, manner: str) -> tu
     """A word for each part, all different: `manner` is plain, made up, alike at the start or alike at the end."""
     words: list[str] = []
     stem = choose.choice(("tool", "fx", "agent", "m", "ctl"))
-    later = random.Random(f"{shape} {stem}")
+    later = random.Random(f"{shape} {stem}")  # for what stands inside of values, as in `draw_marks`
     for number, part in enumerate(PARTS):
         own = outer if part in OUTER else shape
         word = _SIGNS[number] if own == "signs" else ""

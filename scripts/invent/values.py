@@ -153,10 +153,9 @@ def _write_in_marks(design: Design) -> Row:
 def _write_indented(design: Design) -> Row:
     """Lines that are indented more with each level; what is empty stands in brackets."""
     line = ["{{ " + quote("\n") + " ~ " + quote(" " * 4) + " * (d + 1) }}"]
-    assign = design.assign.rstrip() if design.assign.isspace() else design.assign
     return [
         "{%- elif v is mapping -%}{%- for k, x in v | items -%}",
-        *[*line, *write_key(design, "k"), *text(assign), "{{ write(x, d + 1) }}"],
+        *[*line, *write_key(design, "k"), *text(design.assign), "{{ write(x, d + 1) }}"],
         *["{%- else -%}", Text("{}"), "{%- endfor -%}"],
         "{%- elif v is iterable -%}{%- for x in v -%}",
         *[*line, *text("- "), "{{ write(x, d + 1) }}", "{%- else -%}", Text("[]"), "{%- endfor -%}"],
