@@ -17,6 +17,13 @@ from .strings import SPECIAL, make_marks, make_text, write_marked
 from .types import find_json
 
 _HARD_KEY = make_word("h")
+_HARD: dict[str, Any] = {
+    _HARD_KEY: "q\"\\'\n<&>/é☃",
+    _HARD_KEY + "b": [1, -2.5, True, None, {"n": ["q\"\\'\n", {}]}],
+    _HARD_KEY + "c": False,
+    _HARD_KEY + "d": {},
+}
+"""Arguments that are read alike only if they are written as JSON."""
 
 
 class Written(NamedTuple):
@@ -28,17 +35,12 @@ class Written(NamedTuple):
 
 def find_json_arguments(oracle: Oracle, shape: Shape, call: Call) -> Written | None:
     """Return how arguments are written if it is as JSON, whatever is in them; None where it is in another way."""
-    hard = {
-        _HARD_KEY: "q\"\\'\n<&>/é☃",
-        _HARD_KEY + "b": [1, -2.5, True, None, {"n": ["q\"\\'\n", {}]}],
-        _HARD_KEY + "c": False,
-        _HARD_KEY + "d": {},
-    }
-    text = _render(oracle, shape, call, hard)
-    if text is None:
-        hard.pop(_HARD_KEY + "b")
+    for refused in ("", "b", "d", "bd"):  # lists, empty objects, or both
+        hard = {key: value for key, value in _HARD.items() if key[-1] not in refused}
         text = _render(oracle, shape, call, hard)
-    if text is None:
+        if text is not None:
+            break
+    else:
         return None
     within = None
     place = find_json(text, hard)

@@ -167,7 +167,7 @@ class Lookahead:
         end = match(self.buffer, place, final and not rule.cut)
         if end == NO and constant.lead:
             end = constant.match_exactly(self.buffer, at, final)
-        if end == MORE and final and at < len(self.buffer) and (self.fresh or self.spot.kind != "content"):
+        if end == MORE and final and at < len(self.buffer) and rule.guard != "last" and (self.fresh or self.spot.kind != "content"):
             end = len(self.buffer)
         if end < 0:
             return Wait(constant.find_rest(self.buffer, place)) if end == MORE and not final else None
@@ -224,6 +224,8 @@ class Lookahead:
             follows = self._structure_follows(end, final, rule.guard != "structure")
             if follows is not True:
                 return follows or None
+        if rule.guard == "fitting" and (follows := self._fits_behind(end, final)) is not True:
+            return follows or None
         if here.rule.guard in ("tool", "known") or rule.guard == "tool":
             name = self._find_name(here)
             if name is None or (here.rule.guard == "known" if self.tools is None else name not in self.tools):
@@ -255,9 +257,11 @@ class Lookahead:
             return None if final or len(self.buffer) - end >= LONGEST else WAIT
         header = rule.constant.text + self.buffer[end:place]
         at, named = place + len(headers.mark), headers.name.search(header)
-        steps: tuple[Step, ...] = (Step("close"), Step("open"), Step("name", named[1] if named else ""))
+        rest = header[named.start(1) :] if named else ""  # a tool may be called what no name is
+        name = next((tool for tool in self.names if re.match(rf"{re.escape(tool)}(?!\w)", rest)), named[1] if named else "")
+        steps: tuple[Step, ...] = (Step("close"), Step("open"), Step("name", name))
         landing: Landing | Wait | None = None
-        if named and self._may_name(named[1]):
+        if named and self._may_name(name):
             landing = self._find_landing(headers.spots["name"], at, final)
         elif named:  # a call that is none is text with its name
             start = skip_blank(self.buffer, at)
@@ -275,7 +279,7 @@ class Lookahead:
     def _look_for_json(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Whether an object or a list follows, which is then read as a whole."""
         constant = rule.constant  # a mark, or JSON itself as far as calls begin alike
-        at = skip_blank(self.buffer, end) if constant.marked else self.buffer.rindex(constant.core[0], 0, end)
+        at = skip_blank(self.buffer, end) if constant.marked else self.buffer.rindex(constant.core.lstrip(" \n,;")[0], 0, end)
         at = skip_fence(self.buffer, at, final)
         if at == MORE or at >= len(self.buffer) or not self.tries:
             return None if final or not self.tries else WAIT
@@ -314,6 +318,14 @@ class Lookahead:
             whole = constant.match_core(self.buffer, at, True) != NO
             return whole or self.buffer[at:].strip() == self.plan.strip_stop(constant.text).strip()
         return bool(landing.steps)
+
+    def _fits_behind(self, at: int, final: bool) -> bool | Wait:
+        """Whether what follows a call in a render may begin at a place, or the output ends there; or more is needed to tell."""
+        at = skip_blank(self.buffer, at)
+        if at >= len(self.buffer):
+            return final or WAIT
+        shown = self.plan.spot(TURN, (GAP,), self.may_call).list_short(self.buffer[at])
+        return any(rule.constant.core and not rule.recovery for rule in shown)
 
     def _check_arguments(self, here: Landing, final: bool, braced: bool) -> Landing | Wait | None:
         """Whether an object follows, or nothing at all if it need not, for no arguments: then what ends the call."""

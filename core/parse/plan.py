@@ -15,7 +15,7 @@ from ..format.cut import find_boundaries
 from .constants import is_firm, is_marked
 from .headers import find_headers
 from .landmarks import AFTER, END, FIELDS, GAP, MUTE, SHAPE, SHORT_FIELDS, TURN, is_delimited, is_quoted, read_parts, write_parts
-from .relaxed import TRAILING, Relaxations
+from .relaxed import SHORT_END, TRAILING, Relaxations
 from .rules import Guard, Rule, Spot, sort_rules
 
 BEHIND = -2
@@ -161,6 +161,9 @@ class Plan(Relaxations):
         if close is None:
             return rules + (self._list_skipping_closes(node) if certain else [])
         guard: Guard = "ending" if shared and node.kind in SHORT_FIELDS else ""  # arguments may follow that are written otherwise
+        if self._may_hold(node, close):
+            guard = "fitting"
+            rules.append(Rule(read_parts(close), (GAP,), closes=True, recovery=SHORT_END, guard="last"))
         rules.append(Rule(read_parts(close), (GAP,), closes=True, guard=guard))
         bare = [edge for edge in edges if edge.opens_call and write_parts(edge) == close]  # a name tells that one begins
         rules += [replace(self._make_rule(TURN, edge), closes=True) for edge in bare]
@@ -181,6 +184,12 @@ class Plan(Relaxations):
         """Return what a server leaves of a text at the end of a turn."""
         cuts = {text[: text.index(stop)] for stop in self.stops if stop in text}
         return cuts | ({text.removesuffix(self.turn_end)} if self.turn_end.strip() else set())
+
+    def _may_hold(self, node: Node, close: str) -> bool:
+        """Whether a text may hold what ends it and its call: that is no mark, and what follows it in each render would tell."""
+        leaving = [write_parts(edge) for edge in self._edges[TURN].get(node.name, ()) if self.is_leaving(edge)]
+        behind = all(text[len(close) :].strip() for text in leaving)
+        return self._recover and node.kind == "value" and bool(close.strip()) and behind and not is_firm(close)
 
     @staticmethod
     def _tells_end(node: Node, behind: str) -> bool:
@@ -210,7 +219,7 @@ class Plan(Relaxations):
                 rules += [Rule(read_parts(text), (AFTER,), recovery=TRAILING, guard="fresh", loose=True) for text in trailing]
                 rules += self._list_short_sections()
         rules += self._list_loose_openers("") + self._list_separated() + self._list_late_ends()
-        rules += self._list_shape_rules() + self._list_empty_sections(AFTER)
+        rules += self._list_shape_rules(behind=node is GAP) + self._list_empty_sections(AFTER)
         rules += [replace(rule, guard="fresh") for text in self._list_end_texts() for rule in self._list_cut_ends(text, True)]
         return rules + self._list_end_rules() + self._list_loose_headers()
 

@@ -97,7 +97,8 @@ class Relaxations(Thoughts):
         rests = {close[place:].strip() for close in closes for place in find_boundaries(close) if 0 < place < len(close)}
         texts = {quote + rest for rest in rests if rest}
         missing = "field of a call missing"
-        return [Rule(read_parts(t), (GAP,), closes=True, recovery=missing, guard="structure") for t in sorted(texts)]
+        guards: dict[str, Guard] = {text: "structure" if text.strip("]})\"'") else "" for text in sorted(texts)}
+        return [Rule(read_parts(text), (GAP,), closes=True, recovery=missing, guard=guard) for text, guard in guards.items()]
 
     def _list_short_closes(self, node: Node, close: str, certain: bool) -> list[Rule]:
         """Return pieces of what ends a call, for models that leave the rest of it out.
@@ -185,9 +186,13 @@ class Relaxations(Thoughts):
         Without its end a text goes on as far as it can: only where that end never comes do the first of these rules hold.
         """
         own, close = self.ends[node.name], self.closes[node.name]
-        if not is_firm(own) or node.kind != "value" or not isinstance(node.codec, Text):
+        if node.kind != "value" or not isinstance(node.codec, Text):
             return []
         lead = own[: len(own) - len(own.lstrip())]
+        stops = sorted({self.turn_end.strip(), *self.stops})
+        turns = [Rule(read_parts(lead + stop), (END,), recovery=SHORT_END, guard="last") for stop in stops if is_firm(stop)]
+        if not is_firm(own):
+            return turns
         edges = [edge for edge in self._edges[TURN].get(node.name, ()) if not self.is_leaving(edge)]
         ways = [(write_parts(edge)[len(own) :].lstrip(), self.nodes[TURN, edge.target]) for edge in edges]
         rest = (close or "")[len(own) :].lstrip()
@@ -203,7 +208,7 @@ class Relaxations(Thoughts):
                 if ends:
                     whole = read_parts(own + text)
                     rules.append(Rule(whole, (GAP,), closes=True, recovery=SHORT_END, guard="last"))
-        return rules
+        return rules + turns
 
     def _list_close_ends(self, guard: Guard) -> list[Rule]:
         """Return the ends of what closes a call, for calls that have closed their brackets themselves, or closed them twice."""
@@ -368,11 +373,17 @@ class Relaxations(Thoughts):
         """Return the beginnings of what begins calls."""
         return {text[:place].rstrip() for text, _ in self.openers for place in find_boundaries(text)}
 
-    def _list_shape_rules(self) -> list[Rule]:
-        """Return the marks that begin calls, for calls that are told by their shape behind them."""
+    def _list_next_openings(self) -> list[str]:
+        """Return what begins a call right behind another one."""
+        leaving = (edge for edge in self.graph.turn.edges if edge.opens_call)
+        return [write_parts(edge).removeprefix(self.closes.get(edge.source) or "") for edge in leaving]
+
+    def _list_shape_rules(self, behind: bool = False) -> list[Rule]:
+        """Return the marks that begin calls, also ``behind`` others, for calls that are told by their shape behind them."""
         firm = [text for text in sorted(self._list_openings()) if is_marked(text) and text[-1] not in "[{\"'"]
         rules = [Rule(read_parts(text), (SHAPE,), recovery="call by its shape", guard="shape") for text in firm]
-        bare = [text for text, _ in self.openers if is_firm(text) and not is_marked(text) and text.strip()[0] in "[{"]
+        texts = {*(text for text, _ in self.openers), *(self._list_next_openings() if behind else ())}
+        bare = [text for text in sorted(texts) if is_firm(text) and not is_marked(text) and text.lstrip(" \n,;")[:1] in ("[", "{")]
         rules += [Rule(read_parts(text.strip()), (SHAPE,), recovery="call by its shape", guard="shape") for text in bare]
         rules += self._list_named_rules("call by its parameters")
         return rules + [Rule((sign,), (SHAPE,), recovery="call by its shape", guard="whole") for sign in "<[{`"]

@@ -14,15 +14,16 @@ from .constants import DATA, SIGNS, Constant
 
 Guard = Literal[
     "", "tool", "known", "structure", "ending", "entry", "late", "last", "fresh", "shape", "named", "whole", "header", "thought",
-    "owed", "told", "orphan",
+    "owed", "told", "orphan", "fitting",
 ]
 """What must hold for a rule that no render shows: a tool is named that the request has (``known``), or as far as its tools are
 known (``tool``), structure follows (``structure``), structure or the end of the output does (``ending``), nothing visible came
 before (``fresh``), JSON with the shape of calls follows (``shape``), and nothing else (``whole``), or a tool and its
 parameters (``named``), the mark that ends a header does (``header``), reasoning stood in this turn (``thought``), of the end
 of the call before it a part was left out (``owed``), a text or a line ends right before (``told``), and no call has begun in it
-(``orphan``). Three hold only where the text that they end would not end otherwise: an argument of this tool begins that was
-not given yet (``entry``), structure or the end of the output follows (``late``), or nothing more (``last``)."""
+(``orphan``), what is behind it begins as something does that renders show there (``fitting``). Three hold only where the text
+that they end would not end otherwise: an argument of this tool begins that was not given yet (``entry``), structure or the end of
+the output follows (``late``), or nothing more (``last``)."""
 
 SHAPES: frozenset[Guard] = frozenset(("shape", "named", "whole"))
 LATE: frozenset[Guard] = frozenset(("entry", "late", "last"))
@@ -199,7 +200,7 @@ def sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
         else:
             targets = known.targets + tuple(node for node in rule.targets if node not in known.targets)
             merged[key] = replace(known, targets=targets, cut=known.cut or rule.cut)
-    shown = {(rule.parts, rule.kind, rule.opens, rule.loose) for rule in merged.values() if not rule.recovery}
+    shown = {(rule.parts, rule.kind, rule.opens, rule.loose) for rule in merged.values() if not (rule.recovery or rule.guard)}
     kept = [rule for rule in merged.values() if not rule.recovery or (rule.parts, rule.kind, rule.opens, rule.loose) not in shown]
 
     def rank(rule: Rule) -> tuple[object, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..format import Choice, Json, Node, Number, Text
 from ..format.units import MORE, NO, get_units
-from ..recover import repair
+from ..recover import read_literal, repair
 from ..schema import Schema
 
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
@@ -101,16 +101,24 @@ def fits(kind: str, types: tuple[str, ...]) -> bool:
 
 
 _WORD = re.compile(r"[^\W\d]+")
+_ZEROS = re.compile(r"[+-]?0\d")  # as a number it would lose them
+_SIGNED = re.compile(r"[+.][\w.]*")
 _QUOTED = re.compile(r"[\"']([^\"']+)[\"']")
 _WORDS = {"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
 
 
 def read_word(text: str, at: int, final: bool) -> tuple[int, str]:
-    """Match a word of JSON or Python at a place, whatever a format has; returns as :func:`match_scalar` does."""
-    found = _WORD.match(text, at)
+    """Match a word of JSON or Python at a place, or a number with a plus or a dot before it, whatever a format has.
+
+    Returns as :func:`match_scalar` does.
+    """
+    found = _WORD.match(text, at) or _SIGNED.match(text, at)
     if found is None:
         return NO, ""
-    if found.end() == len(text) and not final and any(word.startswith(found[0]) for word in _WORDS):
+    whole = found.end() < len(text) or final
+    if found[0][0] in "+.":
+        return (read_literal(text, at) or (NO, "")) if whole else (MORE, "")
+    if not whole and any(word.startswith(found[0]) for word in _WORDS):
         return MORE, ""
     return (found.end(), _WORDS[found[0]]) if found[0] in _WORDS else (NO, "")
 
@@ -131,11 +139,11 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = T
         if kind == "null" and "string" in types and any(node.type == "string" for node in nodes):
             # Any word but the format's own for it, if it has one, is a text, which the template writes so.
             found = "null" if match_scalar(nodes, raw, 0, True) == (len(raw), "null") else None
-        if found is None and lenient and kind == "boolean":
-            end, word = read_word(raw.strip(), 0, True)
-            found = word if end == len(raw.strip()) and _literal_type(word) == "boolean" else None
-        if found is None and lenient and kind in ("integer", "number", "boolean") and (quoted := _QUOTED.fullmatch(raw.strip())):
-            found = _convert_typed(quoted[1], nodes, kind)
+        if found is None and lenient and kind in ("integer", "number", "boolean"):
+            quoted = _QUOTED.fullmatch(raw.strip())
+            bare = quoted[1] if quoted else raw.strip()
+            mended = None if _ZEROS.match(bare) else repair(bare)
+            found = _convert_typed(mended, nodes, kind) if mended else None
         if found is None and lenient and kind in ("array", "object") and raw.lstrip()[:1] in ("[", "{", "("):
             mended = repair(raw.strip()) or _unescape(raw.strip())
             found = mended if mended and mended[0] == ("[" if kind == "array" else "{") else None

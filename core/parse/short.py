@@ -196,7 +196,10 @@ class ShortFields(Lookahead):
         """Whether a text may be the key of an entry here."""
         if "\n" in key or (not here.spot.codec.escapes and SIGNS.search(key)):
             return False
-        if self.frames or not self._is_raw():
+        if self.frames:
+            return True
+        plain = KEY.fullmatch(key) is not None
+        if not self._is_raw() and (plain or here.spot.codec.escapes or not self.policy.recover):
             return True
         name = self._find_name(here)
         if self.tools is None or name is None or name not in self.tools:
@@ -204,4 +207,4 @@ class ShortFields(Lookahead):
         properties = self._properties.get(name)
         if properties is None:
             properties = self._properties[name] = self.tools.get_parameters(name).list_properties()
-        return not properties or key in properties or (here.rule.constant.firm and KEY.fullmatch(key) is not None)
+        return not properties or key in properties or (here.rule.constant.firm and plain)

@@ -176,7 +176,7 @@ class ValueReader(TextReader):
             if isinstance(follows, Wait):
                 return False
             end = end if follows or (final and end >= len(self.buffer)) else NO
-        if end > at and self.policy.recover and self.buffer[end : end + 1].isdigit():
+        if end > at and self.policy.recover and (self.buffer[end : end + 1].isdigit() or self._goes_on(end, final)):
             end, literal = read_literal(self.buffer, at) or (end, literal)
             if types and not {"integer", "number"} & {*types}:
                 literal = encode_basestring(self.buffer[at:end])  # as a number it would lose its zeros
@@ -201,6 +201,10 @@ class ValueReader(TextReader):
         self.writer.arguments('"')
         self.spot = self._as_string()
         return True
+
+    def _goes_on(self, end: int, final: bool) -> bool:
+        """Whether a number goes on with the dot that stands behind it, as no render shows it."""
+        return self.buffer.startswith(".", end) and self._find_best((end,), final) is None
 
     def _as_string(self) -> Spot:
         """Return the spot of a value of which nothing is known any more but that it is text; what ends strings may end it."""

@@ -36,6 +36,8 @@ _FENCE = "```"
 _MOST = 64  # quotes that may end a text, and ends of one that stands in none
 _STEPS = 2  # for each character
 _LONGEST = 256  # characters between two fields
+_FAR = 1 << 16  # characters of a value between two tags
+_CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
 class Notation(NamedTuple):
@@ -288,14 +290,30 @@ class _Reader:
             if literal and whole and schema.accepts(json.loads(literal[1], strict=False)):
                 yield literal
         elif not sign.isspace() and sign not in _BARRED:
-            line = text.find("\n", at)
-            line = line if line >= 0 else len(text)
-            places = [found.start() for found in islice(_ENDS.finditer(text, at + 1, line), _MOST)]
-            for end in filter(self._is_end, [*places, line]):
+            for end in filter(self._is_end, self._list_bare_ends(at)):
                 bare = text[at:end].rstrip()
                 written = _fit_bare(self._notation.decode(bare), schema) if bare.count('"') % 2 == 0 else None
                 if written:
                     yield end, written
+
+    def _list_bare_ends(self, at: int) -> list[int]:
+        """List where a text without quotes may end: at a tag that closes if it stands behind one that opens, else in its line.
+
+        A bracket that closes one in the text is its own.
+        """
+        if self._text[at - 1 : at] == ">" and (closing := _CLOSING.search(self._text, at, at + _FAR)):
+            return [closing.start()]
+        line = self._text.find("\n", at)
+        line = line if line >= 0 else len(self._text)
+        ends, opened = [], ""
+        for found in islice(_ENDS.finditer(self._text, at, line), _MOST):
+            sign = found[0]
+            if opened and sign == opened[-1]:
+                opened = opened[:-1]
+                continue
+            opened += _CLOSERS.get(sign, "")
+            ends += [found.start()] if found.start() > at else []
+        return [*ends, line]
 
     def _list_quoted(self, at: int, quote: str, decode: Callable[[str], str], schema: Schema) -> Iterator[tuple[int, str]]:
         """List what may be the text that begins at a place and that a quote ends."""
