@@ -93,6 +93,7 @@ class Landmarks:
         self.reasoning_ends = self._list_reasoning_closes()
         self.id_behind = self._finds_id_behind()
         self.quote = self._find_quote()
+        self.inner_quotes = self._find_inner_quotes()
 
     def _is_blank(self, start: Start, edge: Edge) -> bool:
         """Whether a block of reasoning with nothing in it stands before the first field of a turn."""
@@ -184,6 +185,16 @@ class Landmarks:
         before = [write_parts(edge) for edge in self.graph.turn.edges if edge.target in nodes]
         ends = sorted({self.ends[node].rstrip() for node in nodes})
         return next((end for end in ends if is_firm(end) and any(text.endswith(end) for text in before)), "")
+
+    def _find_inner_quotes(self) -> frozenset[str]:
+        """Return the quotes around texts in lists and objects; none where a text of the call has marks or quotes of its own."""
+        strings = [node for node in self.list_nodes("value") if node.type == "string"]
+        behind = [edge for node in strings for edge in self._edges[TURN].get(node.name, ())]
+        marked = any(is_firm(write_parts(edge)) for edge in behind if self.nodes[TURN, edge.target].kind != "end")
+        if marked or not strings or any(map(is_quoted, strings)):
+            return frozenset()
+        edges = [(edge, self.nodes[name, edge.target]) for name, inner in self.graph.insides for edge in inner.edges]
+        return frozenset(edge.text[-1:] for edge, node in edges if node.kind == "value" and is_quoted(node)) & frozenset("\"'")
 
     def _finds_id_behind(self) -> bool:
         """Whether within a call an id follows the arguments, or a field that is said again."""

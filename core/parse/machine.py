@@ -131,7 +131,7 @@ class Machine(ValueReader):
                 return None
             self._passing = self.lexer
             return self.lexer.signs.search if self.lexer.plain and not self.lexer.mends else None
-        return spot.quick.search if spot.kind == "value" and self.streaming else None
+        return spot.quick.search if spot.kind == "value" and self.streaming and not self.holding else None
 
     def finish(self) -> list[Delta]:
         """Say that the output has ended."""

@@ -129,7 +129,7 @@ class Plan(Relaxations):
         rules = [rule for edge in ends for rule in self._list_cut_ends(write_parts(edge), edge.text[:1] in barred)]
         rules += [self._make_rule(graph, edge) for edge in edges if edge not in ends]
         if node.kind in ("content", "reasoning"):
-            rules += self._list_end_rules()
+            rules += self._list_end_rules() + self._list_message_ends()
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING)
             rules += self._list_loose_headers()
         if node.kind == "reasoning":
@@ -232,6 +232,11 @@ class Plan(Relaxations):
     def _list_end_rules(self) -> list[Rule]:
         """Return what ends a turn, wherever text may stand."""
         return [rule for text in self._list_end_texts() for rule in self._list_cut_ends(text)]
+
+    def _list_message_ends(self) -> list[Rule]:
+        """Return what ends a message and begins the next one, and what that begins with, for outputs that end there."""
+        leads = self.headers.leads if self.headers else ()
+        return [rule.name_recovery("next message missing") for lead in leads for rule in self._list_cut_ends(lead)]
 
     def _list_end_texts(self) -> list[str]:
         return sorted({write_parts(edge) for edge in self.graph.turn.edges if self._ends_text(edge)} | set(self.stops))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from json.encoder import encode_basestring
 
 from ..format.units import MORE, get_units
-from ..recover import Policy
+from ..recover import Policy, read_literal
 from ..schema import UNKNOWN, ToolSet
 from .constants import is_firm, skip_blank, skip_spaces
 from .fence import Fence, find_closing
@@ -30,7 +31,8 @@ class TextReader(ShortFields):
         self.until: re.Pattern[str] | None = None  # what must come before a short field can end
         self.scan = 0  # where to look on for the end of a text
         self.mute = 0  # where in the buffer the prompt ends, as long as what it has written is held back
-        self.holding = False  # whether a value waits for its end to tell its type
+        self.holding = False  # whether a value waits for its end to tell its type, or its quotes
+        self.streaming = False  # whether a value is emitted as a string as it comes
         self.doubt = -1  # the first place at which a value may have ended if what ends it never comes
         self.fence = Fence()
         self.wanted = UNKNOWN  # what the tool's schema says of the value
@@ -220,7 +222,8 @@ class TextReader(ShortFields):
         if self.doubt >= 0:
             self.doubt = self.doubt if end - self.doubt <= HELD else -1
             end = end if self.doubt < 0 else self._find_blank(self.doubt)
-        if self.holding and end - self.at <= HELD:
+        bare = self.streaming and self.buffer[self.at : end][:1] not in ("", *self.plan.inner_quotes)
+        if self.holding and end - self.at <= HELD and not bare:
             return
         if self.holding:
             self.holding = False  # so long a value is text, whatever its type was to be
@@ -246,10 +249,18 @@ class TextReader(ShortFields):
             self.fence, self.before = self.fence.read(text), text
             self.writer.text("content", text)
 
+    def _may_quote(self) -> bool:
+        """Whether a text may stand in the quotes that texts in lists have, though the template writes none around it."""
+        return bool(self.plan.inner_quotes) and self.policy.recover and not self.frames
+
     def _convert(self, end: int) -> str:
         """Return the JSON of the value that was held, up to a place."""
         raw = self.buffer[self.at : end]
-        if self.policy.untyped == "text" and not self.wanted.get_types():
+        quoted = read_literal(raw, 0) if raw[:1] in self.plan.inner_quotes and self._may_quote() else None
+        if quoted and quoted[0] == len(raw) and self.wanted.accepts(json.loads(quoted[1])):
+            self._note("value in other notation", self.at)
+            return quoted[1]
+        if self.streaming or (self.policy.untyped == "text" and not self.wanted.get_types()):
             return encode_basestring(get_units(self.spot.codec).decode(raw))
         read = convert(raw, self.spot.nodes, self.wanted, self.policy.recover)
         if self.policy.recover and read[0] in "[{ntf" and read != convert(raw, self.spot.nodes, self.wanted, False):

@@ -32,7 +32,6 @@ class ValueReader(TextReader):
         self.sent = ""  # what was written of it, where that is not what was handed on
         self.closer = ""  # the bracket at its end that is also the beginning of what follows
         self.began = -1  # where the outermost list or object began that is being read
-        self.streaming = False  # whether a value is emitted as a string as it comes
         self.schema = UNKNOWN  # that of the innermost list or object
         self.insides: list[Node] = []  # the lists and objects of which a value is one that has just begun
 
@@ -129,8 +128,9 @@ class ValueReader(TextReader):
     def _choose_reading(self, nodes: tuple[Node, ...], schema: Schema) -> None:
         strings = [node for node in nodes if node.type == "string"]
         if strings and (len(strings) == len(nodes) or schema.get_types() == ("string",)):
-            self.holding, self.streaming = False, True
-            self.writer.arguments('"')
+            self.holding, self.streaming = self._may_quote(), True
+            if not self.holding:
+                self.writer.arguments('"')
         else:
             self.holding = bool(strings)
 
