@@ -206,6 +206,15 @@ def test_no_word_of_a_question_is_left(calls: str) -> None:
     assert not any(holds_word(text) for text in (*graph.stops, *(start.prompt for start in graph.starts)))
 
 
+@pytest.mark.parametrize("refused", ["v is mapping and not v", "v is iterable and v is not string and v is not mapping"])
+def test_arguments_are_json_though_a_template_takes_not_every_value(refused: str) -> None:
+    refusal = "{%- for v in c.function.arguments.values() if " + refused + " %}{{ raise_exception('no') }}{% endfor -%}"
+    calls = "{%- for c in m.tool_calls or [] -%}" + refusal + "<do {{ c.function.name }}>"
+    graph = derive(write(calls=calls + "{{ c.function.arguments | tojson(indent=2) }}</do>{%- endfor -%}"))
+    assert graph.turn.node("arguments").codec == Json()
+    assert ("name", ">", "arguments") in list_edges(graph)
+
+
 def test_template_without_turns() -> None:
     with pytest.raises(TemplateError, match="renders no plain conversation"):
         derive("nothing")

@@ -62,6 +62,12 @@ def read(form: ca.ChatFormat, text: str) -> tuple[str, list[tuple[str, Any]]]:
         pytest.param("pin({note: 'it\\'s', tags: ['x', 'y'],})", {"note": "it's", "tags": ["x", "y"]}, id="call syntax"),
         pytest.param("<pin note={`a`} loud={True} />", {"note": "a", "loud": True}, id="a tag that is the tool"),
         pytest.param("pin field='note'>a = b, c</with><with field='count'>3", {"note": "a = b, c", "count": 3}, id="raw text"),
+        pytest.param(
+            "pin field='note'>if a < b:\n    print(a)</with><with field='count'>3",
+            {"note": "if a < b:\n    print(a)", "count": 3},
+            id="lines that end with a bracket",
+        ),
+        pytest.param("pin note=f(a) count=3", {"note": "f(a)", "count": 3}, id="a bracket of the text's own"),
         pytest.param("pin note=He said \"so\" count='3'", {"note": 'He said "so"', "count": 3}, id="quotes within a text"),
         pytest.param("pin note = “count: 3”", {"note": "count: 3"}, id="a parameter within quotes"),
         pytest.param("pin use='string' note='x'", {"note": "x"}, id="words of the format and of schemas"),

@@ -13,7 +13,7 @@ import chat_autoparser as ca
 
 TOOLS: list[dict[str, Any]] = [
     {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {"a": {}, "b": {}}}}}
-    for name in ("look", "send_card")
+    for name in ("look", "send_card", "look up")
 ]
 
 MESSAGES = """\
@@ -110,6 +110,16 @@ def test_parts_of_a_header_stand_in_any_order(header: str) -> None:
     assert read(MESSAGES, header + '{"a": 1}<|go|>') == ["", "", [("look", {"a": 1})]]
     behind = "<|lane|>plan<|text|>Well {}<|stop|><|begin|>me" + header + '{"a": 1}'
     assert read(MESSAGES, behind) == ["Well {}", "", [("look", {"a": 1})]]
+
+
+def test_a_tool_in_a_header_may_have_a_name_of_two_words() -> None:
+    assert read(MESSAGES, ' at=tools.look up <|kind|>json<|lane|>act<|text|>{"a": 1}<|go|>') == ["", "", [("look up", {"a": 1})]]
+
+
+@pytest.mark.parametrize("end", ["<|stop|>", "<|stop|><|begin|>me", "<|done|>"])
+def test_what_ends_a_message_is_no_text_where_no_other_follows(end: str) -> None:
+    assert read(MESSAGES, f"<|lane|>say<|text|>Hi.{end}") == ["", "Hi.", []]
+    assert read(MESSAGES, "<|lane|>say<|text|>Hi.<|stop|> There.") == ["", "Hi.<|stop|> There.", []]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Literal
 from ..delta import Delta
 from ..message import make_call_id
 
-HOLD = 256  # so many characters of arguments are waited for an id that stands behind them
+HOLD = 1024  # so many characters of arguments wait for an id behind them: a long text has more, other values seldom do
 
 
 class Call:
