@@ -254,14 +254,15 @@ def measure_hostile(engine: str, folder: Path, small: bool) -> Iterator[str]:
     """The longest silence of a stream beside requests that bring templates of their own."""
     count = 16 if small else 200
     yield f"**Hostile templates**: {count} requests, each with a chat template of its own, four at a time, beside a stream"
-    yield "of a token every 5 ms (`--trust-request-chat-template`)"
+    yield "of a token every 5 ms (`--trust-request-chat-template`); alone, before they come, it waits for the names of calls"
     yield ""
-    figures = ("answered", "refused", "not within 20 s", "longest gap of the stream ms", "p99", "stream", "memory MB")
+    figures = ("answered", "refused", "not within 20 s", "longest gap of the stream ms", "p99", "alone ms", "stream", "memory MB")
     yield from _list_header("parsers", *figures)
     load = make_workload(engine, "JSON calls", folder, 2000)
     source = load_subject(TEMPLATES["JSON calls"]).source
     for parsers in ("auto", "none"):
         with serve(load, folder, parsers, ["--trust-request-chat-template"]) as server:
+            alone = asyncio.run(ask(get_port(server), load.make_body(parsers, pace=5), 60))
             beside, answers = asyncio.run(_attack(get_port(server), load, parsers, list(list_hostile(count, source))))
             memory = read_memory(server.pid)
         gaps = sorted(gap * 1000 for stream in beside for gap in stream.gaps)
@@ -269,7 +270,7 @@ def measure_hostile(engine: str, folder: Path, small: bool) -> Iterator[str]:
         statuses = [answer.status for answer in answers if not answer.cut]
         counted = [sum(s == 200 for s in statuses), sum(400 <= s < 600 for s in statuses), len(answers) - len(statuses)]
         stream = faults[0][:60] if faults else "right"
-        silence = [f"{_pick(gaps, 1):.0f}", f"{_pick(gaps, 0.99):.0f}"]
+        silence = [f"{_pick(gaps, 1):.0f}", f"{_pick(gaps, 0.99):.0f}", f"{max(alone.gaps) * 1000:.0f}"]
         yield _make_row([parsers, *map(str, counted), *silence, stream, f"{memory:.0f}"])
 
 

@@ -106,6 +106,10 @@ NOTE = ("pin", {"note": "a b"})
             [NOTE, NOTE],
             id="no ids, and another key",
         ),
+        pytest.param(
+            TAGS, "<run pin><in note><in>a</in></in></run>", [("pin", {"note": "<in>a</in>"})], id="a tag that the text opens itself"
+        ),
+        pytest.param(TAGS, "<run pin><in note>a b</in></in></run>", [NOTE], id="end of a text twice"),
         pytest.param(TAGS, "<run pin><in note>a b<<over>>", [NOTE], id="the end of the turn in a text"),
         pytest.param(
             TAGS, "<run pin><in count>+7</in><in far>108.</in></run>", [("pin", {"count": 7, "far": 108.0})], id="numbers"

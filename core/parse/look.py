@@ -20,6 +20,7 @@ from .landing import Frame, Landing, Step, list_id
 from .landmarks import GAP, TURN
 from .names import find_count, find_counted_id
 from .plan import Plan
+from .relaxed import TWICE
 from .rules import SHAPES, WAIT, Rule, Spot, Wait
 from .scalars import find_within, match_scalar
 from .shape import find_start
@@ -30,6 +31,7 @@ GUARDS = 2  # recoveries that lean on each other
 DEPTH = 128  # lists and objects within each other
 
 _OBJECT = re.compile(r"\{\s*(?:([\"'}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
+_CLOSING = re.compile(r"</([\w:.-]+)")
 _BEGINNING = 160  # characters in which an object is known from its beginning
 
 
@@ -47,6 +49,7 @@ class Lookahead:
         self.spot = start
         self.buffer = ""
         self.at = 0  # the first character that is not read yet
+        self.began = -1  # where the outermost value began that is being read
         self.frames: list[Frame] = []
         self.fresh = True  # whether nothing visible of this text has come
         self.behind = False  # whether a field has ended and a rule must follow here
@@ -130,6 +133,8 @@ class Lookahead:
             return None
         if rule.guard == "orphan" and (self.begun or not self.may_call):
             return None
+        if rule.recovery == TWICE and self._closes_own(rule, at):
+            return None
         if not constant.text and spot is self.spot and at < len(self.buffer) and self._is_raw():
             return None  # that ends another value, which may stand here; layout that nothing follows belongs to this one
         if rule.guard == "whole":
@@ -157,6 +162,11 @@ class Lookahead:
         if rule.kind == "end":
             return self._try_pop(rule, end, final)
         return self._land(rule, end, trail, final, spot.graph)
+
+    def _closes_own(self, rule: Rule, at: int) -> bool:
+        """Whether a tag that closes at a place was opened in the value before it."""
+        tag, text = _CLOSING.match(rule.constant.core), self.buffer[max(self.began, 0) : at]
+        return tag is not None and text.count(f"<{tag[1]}") > text.count(tag[0])
 
     def _try_end(self, rule: Rule, at: int, final: bool, found: Landing | None = None) -> Landing | Wait | None:
         """Match the end of the turn, which is one only where nothing follows."""

@@ -8,7 +8,7 @@ from typing import Literal
 from ..delta import Delta
 from ..message import make_call_id
 
-HOLD = 1024  # so many characters of arguments wait for an id behind them: a long text has more, other values seldom do
+HOLD = 256  # so many characters of arguments are waited for an id that stands behind them, or four times that with layout
 
 
 class Call:
@@ -98,8 +98,8 @@ class Writer:
         """Emit the head of the call if nothing of it is waited for any more."""
         call = self.call
         if call and not call.sent and call.name is not None:
-            waits = call.waits and call.id is None and patience and sum(map(len, call.pending)) <= HOLD
-            if not waits:
+            written = "".join(call.pending) if call.waits and call.id is None and patience else None
+            if written is None or len(written) > 4 * HOLD or len("".join(written.split())) > HOLD:
                 self._send_head(call)
 
     def arguments(self, text: str) -> None:
