@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
@@ -366,6 +367,19 @@ def test_a_request_s_template_is_analysed_in_another_process() -> None:
     process.kill()
     process.wait()
     assert analyst.analyse(CHATML, {}, 20) == analyze(CHATML), "it is started anew"
+    analyst._stop()
+
+
+def test_the_analysis_goes_behind_all_other_processes() -> None:
+    """Also where the kernel groups processes by session: there the priority of one tells nothing to those of another."""
+    analyst = Analyst()
+    analyst.analyse(CHATML, {}, 20)
+    assert analyst._process is not None
+    number = analyst._process.pid
+    assert os.getpriority(os.PRIO_PROCESS, number) == 19
+    group = Path(f"/proc/{number}/autogroup")
+    if group.exists():
+        assert group.read_text().split()[-1] == "19"
     analyst._stop()
 
 
