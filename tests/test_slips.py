@@ -106,9 +106,6 @@ NOTE = ("pin", {"note": "a b"})
             [NOTE, NOTE],
             id="no ids, and another key",
         ),
-        pytest.param(
-            TAGS, "<run pin><in note><in>a</in></in></run>", [("pin", {"note": "<in>a</in>"})], id="a tag that the text opens itself"
-        ),
         pytest.param(TAGS, "<run pin><in note>a b</in></in></run>", [NOTE], id="end of a text twice"),
         pytest.param(TAGS, "<run pin><in note>a b<<over>>", [NOTE], id="the end of the turn in a text"),
         pytest.param(

@@ -20,7 +20,6 @@ from .landing import Frame, Landing, Step, list_id
 from .landmarks import GAP, TURN
 from .names import find_count, find_counted_id
 from .plan import Plan
-from .relaxed import TWICE
 from .rules import SHAPES, WAIT, Rule, Spot, Wait
 from .scalars import find_within, match_scalar
 from .shape import find_start
@@ -31,7 +30,6 @@ GUARDS = 2  # recoveries that lean on each other
 DEPTH = 128  # lists and objects within each other
 
 _OBJECT = re.compile(r"\{\s*(?:([\"'}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
-_CLOSING = re.compile(r"</([\w:.-]+)")
 _BEGINNING = 160  # characters in which an object is known from its beginning
 
 
@@ -49,7 +47,6 @@ class Lookahead:
         self.spot = start
         self.buffer = ""
         self.at = 0  # the first character that is not read yet
-        self.began = -1  # where the outermost value began that is being read
         self.frames: list[Frame] = []
         self.fresh = True  # whether nothing visible of this text has come
         self.behind = False  # whether a field has ended and a rule must follow here
@@ -133,8 +130,6 @@ class Lookahead:
             return None
         if rule.guard == "orphan" and (self.begun or not self.may_call):
             return None
-        if rule.recovery == TWICE and self._closes_own(rule, at):
-            return None
         if not constant.text and spot is self.spot and at < len(self.buffer) and self._is_raw():
             return None  # that ends another value, which may stand here; layout that nothing follows belongs to this one
         if rule.guard == "whole":
@@ -162,11 +157,6 @@ class Lookahead:
         if rule.kind == "end":
             return self._try_pop(rule, end, final)
         return self._land(rule, end, trail, final, spot.graph)
-
-    def _closes_own(self, rule: Rule, at: int) -> bool:
-        """Whether a tag that closes at a place was opened in the value before it."""
-        tag, text = _CLOSING.match(rule.constant.core), self.buffer[max(self.began, 0) : at]
-        return tag is not None and text.count(f"<{tag[1]}") > text.count(tag[0])
 
     def _try_end(self, rule: Rule, at: int, final: bool, found: Landing | None = None) -> Landing | Wait | None:
         """Match the end of the turn, which is one only where nothing follows."""
@@ -267,8 +257,7 @@ class Lookahead:
             return None if final or len(self.buffer) - end >= LONGEST else WAIT
         header = rule.constant.text + self.buffer[end:place]
         at, named = place + len(headers.mark), headers.name.search(header)
-        rest = header[named.start(1) :] if named else ""  # a tool may be called what no name is
-        name = next((tool for tool in self.names if re.match(rf"{re.escape(tool)}(?!\w)", rest)), named[1] if named else "")
+        name = self._find_tool(header[named.start(1) :]) or named[1] if named else ""
         steps: tuple[Step, ...] = (Step("close"), Step("open"), Step("name", name))
         landing: Landing | Wait | None = None
         if named and self._may_name(name):
@@ -281,6 +270,11 @@ class Lookahead:
             told = [headers.words[word] for word in re.findall(r"\w+", header) if word in headers.words]
             landing, steps = self._find_landing(headers.spots[told[-1] if told else "content"], at, final), steps[:1]
         return landing._replace(rule=rule, steps=(*steps, *landing.steps)) if isinstance(landing, Landing) else landing
+
+    def _find_tool(self, text: str) -> str:
+        """Return the tool of the request with whose name a text begins, which may be no word; empty where it is none's."""
+        found = (name for name in self.names if text.startswith(name))
+        return next((name for name in found if not text[len(name) : len(name) + 1].replace("_", "a").isalnum()), "")
 
     def _may_name(self, name: str) -> bool:
         """Whether markup alone makes a call of a tool."""

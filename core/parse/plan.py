@@ -186,7 +186,7 @@ class Plan(Relaxations):
         return cuts | ({text.removesuffix(self.turn_end)} if self.turn_end.strip() else set())
 
     def _may_hold(self, node: Node, close: str) -> bool:
-        """Whether a text may hold what ends it and its call: that is no mark, and what follows it in each render would tell."""
+        """Whether what ends a value and its call, which is no mark, may stand in a text: then what follows it has to tell."""
         leaving = [write_parts(edge) for edge in self._edges[TURN].get(node.name, ()) if self.is_leaving(edge)]
         behind = all(text[len(close) :].strip() for text in leaving)
         return self._recover and node.kind == "value" and bool(close.strip()) and behind and not is_firm(close)

@@ -39,7 +39,6 @@ from .thoughts import Thoughts, is_word_in_signs
 
 SQUEEZED = "white space in a mark missing"
 REQUOTED = "other quotes in a mark"
-TWICE = "end of a value doubled"
 _IN_TAG = re.compile(r"(?<=\w) +(?=\w+=)")
 SHORT_END = "end of a call missing"
 TRAILING = "separator at the end"
@@ -205,7 +204,7 @@ class Relaxations(Thoughts):
                 ends, once, twice = target is GAP, read_parts(lead + text), read_parts(own + own.lstrip() + text)
                 guards: tuple[Guard, Guard, Guard] = ("late", "last", "ending") if ends else ("entry", "", "")
                 rules.append(Rule(once, (target,), closes=ends, recovery="end of a value missing", guard=guards[0]))
-                rules.append(Rule(twice, (target,), closes=ends, recovery=TWICE, guard=guards[2]))
+                rules.append(Rule(twice, (target,), closes=ends, recovery="end of a value doubled", guard=guards[2]))
                 if ends:
                     whole = read_parts(own + text)
                     rules.append(Rule(whole, (GAP,), closes=True, recovery=SHORT_END, guard="last"))

@@ -222,7 +222,7 @@ class TextReader(ShortFields):
         if self.doubt >= 0:
             self.doubt = self.doubt if end - self.doubt <= HELD else -1
             end = end if self.doubt < 0 else self._find_blank(self.doubt)
-        bare = self.streaming and self.buffer[self.at : end][:1] not in ("", *self.plan.inner_quotes)
+        bare = self.holding and self.streaming and end > self.at and self.buffer[self.at] not in self.plan.inner_quotes
         if self.holding and end - self.at <= HELD and not bare:
             return
         if self.holding:

@@ -31,6 +31,7 @@ class ValueReader(TextReader):
         self.passed: list[str] = []  # what was handed on of JSON that may have to be mended
         self.sent = ""  # what was written of it, where that is not what was handed on
         self.closer = ""  # the bracket at its end that is also the beginning of what follows
+        self.began = -1  # where the outermost list or object began that is being read
         self.schema = UNKNOWN  # that of the innermost list or object
         self.insides: list[Node] = []  # the lists and objects of which a value is one that has just begun
 
@@ -45,8 +46,6 @@ class ValueReader(TextReader):
         writer, call = self.writer, self.writer.call
         assert call
         writer.trace = writer.trace if self.frames else None
-        if not self.frames:
-            self.began = self.at
         if not self.frames and not call.levels:
             writer.open_container("{}")
         if call.keys:
@@ -119,7 +118,7 @@ class ValueReader(TextReader):
 
     def _enter(self, node: Node) -> None:
         if not self.frames:
-            self.began, self.writer.trace = self.at, []  # behind the layout before it
+            self.began, self.writer.trace = self.at, []
         self.frames.append(self._make_frame(node))
         self.schema = self.wanted
         self.writer.open_container("[]" if node.type == "array" else "{}")

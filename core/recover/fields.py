@@ -36,7 +36,7 @@ _FENCE = "```"
 _MOST = 64  # quotes that may end a text, and ends of one that stands in none
 _STEPS = 2  # for each character
 _LONGEST = 256  # characters between two fields
-_FAR = 1 << 16  # characters of a value between two tags
+_FAR = 1 << 12  # characters of a value between two tags
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
