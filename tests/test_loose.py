@@ -112,6 +112,12 @@ def test_parts_of_a_header_stand_in_any_order(header: str) -> None:
     assert read(MESSAGES, behind) == ["Well {}", "", [("look", {"a": 1})]]
 
 
+@pytest.mark.parametrize("name", ["look.x", "look:1", "look-all", "look_up"])
+def test_a_tool_in_a_header_is_not_one_whose_name_it_begins_with(name: str) -> None:
+    header = f" at=tools.{name} <|kind|>json<|lane|>act<|text|>"
+    assert read(MESSAGES, header + '{"a": 1}<|go|>') == ["", "", [(name, {"a": 1})]]
+
+
 def test_a_tool_in_a_header_may_have_a_name_of_two_words() -> None:
     assert read(MESSAGES, ' at=tools.look up <|kind|>json<|lane|>act<|text|>{"a": 1}<|go|>') == ["", "", [("look up", {"a": 1})]]
 

@@ -47,6 +47,12 @@ BEHIND = WRAPPER % (
 )
 """The id of a call stands behind its arguments."""
 
+BARS = WRAPPER % (
+    "{%- for c in m.tool_calls or [] %}~{{ c.function.name }}{% for k, v in c.function.arguments.items() %}|{{ k }}:"
+    "{% if v is string %}`{{ v | replace('`', '``') }}`{% else %}{{ v | tojson }}{% endif %}{% endfor %}~{% endfor -%}"
+)
+"""Nothing is common to all that may stand behind a number."""
+
 TAGS = WRAPPER % (
     "{%- for c in m.tool_calls or [] %}<run {{ c.function.name }}>{% for k, v in c.function.arguments.items() %}"
     "<in {{ k }}>{{ v if v is string else v | tojson }}</in>{% endfor %}</run>{% endfor -%}"
@@ -105,6 +111,9 @@ NOTE = ("pin", {"note": "a b"})
             '[[acts]] [{"name": "pin", "arguments": {"note": "a b"}}, {"name": "pin", "parameters": {"note": "a b"}}]',
             [NOTE, NOTE],
             id="no ids, and another key",
+        ),
+        pytest.param(
+            BARS, "~pin|far:2.|note:`a`b`~~ring~", [("pin", {"far": 2.0, "note": "a`b"}), ("ring", {})], id="dot, and other quotes"
         ),
         pytest.param(TAGS, "<run pin><in note>a b</in></in></run>", [NOTE], id="end of a text twice"),
         pytest.param(TAGS, "<run pin><in note>a b<<over>>", [NOTE], id="the end of the turn in a text"),

@@ -11,7 +11,7 @@ import re
 
 from ..format import Insides, Json, Text
 from ..format.units import MORE, NO, get_units
-from ..recover import Policy, find_name
+from ..recover import Policy, compile_names, find_name
 from ..schema import ToolSet
 from .constants import skip_blank
 from .fence import skip_fence
@@ -257,7 +257,8 @@ class Lookahead:
             return None if final or len(self.buffer) - end >= LONGEST else WAIT
         header = rule.constant.text + self.buffer[end:place]
         at, named = place + len(headers.mark), headers.name.search(header)
-        name = self._find_tool(header[named.start(1) :]) or named[1] if named else ""
+        known = compile_names(frozenset(self.names)).match(header, named.start(1)) if named else None
+        name = max(known[0] if known else "", named[1], key=len) if named else ""  # a tool may be called what is no word
         steps: tuple[Step, ...] = (Step("close"), Step("open"), Step("name", name))
         landing: Landing | Wait | None = None
         if named and self._may_name(name):
@@ -271,11 +272,6 @@ class Lookahead:
             landing, steps = self._find_landing(headers.spots[told[-1] if told else "content"], at, final), steps[:1]
         return landing._replace(rule=rule, steps=(*steps, *landing.steps)) if isinstance(landing, Landing) else landing
 
-    def _find_tool(self, text: str) -> str:
-        """Return the tool of the request with whose name a text begins, which may be no word; empty where it is none's."""
-        found = (name for name in self.names if text.startswith(name))
-        return next((name for name in found if not text[len(name) : len(name) + 1].replace("_", "a").isalnum()), "")
-
     def _may_name(self, name: str) -> bool:
         """Whether markup alone makes a call of a tool."""
         return self.may_call and (self.tools is None or not self.known_only or name in self.tools)
@@ -283,7 +279,8 @@ class Lookahead:
     def _look_for_json(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Whether an object or a list follows, which is then read as a whole."""
         constant = rule.constant  # a mark, or JSON itself as far as calls begin alike
-        at = skip_blank(self.buffer, end) if constant.marked else self.buffer.rindex(constant.core.lstrip(" \n,;")[0], 0, end)
+        begun = next((sign for sign in constant.core if sign in "{["), "")
+        at = skip_blank(self.buffer, end) if constant.marked else self.buffer.rindex(begun, 0, end)
         at = skip_fence(self.buffer, at, final)
         if at == MORE or at >= len(self.buffer) or not self.tries:
             return None if final or not self.tries else WAIT

@@ -54,8 +54,10 @@ def find_name_in_id(text: str, names: Iterable[str]) -> str:
 
 def strip_prefix(name: str, tools: ToolSet | None) -> str:
     """Return the tool of a request that a name is with a word in front of it; the name where it is one itself, or none is."""
-    found = None if tools is None or name in tools else _PREFIXED.fullmatch(name)
-    return found[1] if found and tools is not None and found[1] in tools else name
+    if tools is None or name in tools:
+        return name
+    found = _PREFIXED.fullmatch(name)
+    return found[1] if found and found[1] in tools else name
 
 
 def find_quoted(buffer: str, start: int, quote: str, final: bool) -> tuple[int, int]:

@@ -363,8 +363,7 @@ class Relaxations(Thoughts):
     def _list_separated(self) -> list[Rule]:
         """Return what begins a call behind another one, with a sign between them that is not needed, or in the place of layout."""
         pairs = [(f"{sign}\n{text.strip()}", nodes) for text, nodes in self.openers for sign in self._strays]
-        leaving = [(edge, write_parts(edge)) for edge in self.graph.turn.edges if edge.opens_call]
-        blank = [edge for edge, text in leaving if (close := self.closes.get(edge.source)) and text[len(close) :].isspace()]
+        blank = [edge for edge, rest in self._list_next_openings() if self.closes.get(edge.source) and rest.isspace()]
         pairs += [(sign + " ", (self.nodes[TURN, edge.target],)) for edge in blank for sign in ",;"]
         name = "layout between calls"
         return [Rule(read_parts(text), nodes, True, recovery=name, guard="fresh", loose=True) for text, nodes in pairs]
@@ -373,16 +372,16 @@ class Relaxations(Thoughts):
         """Return the beginnings of what begins calls."""
         return {text[:place].rstrip() for text, _ in self.openers for place in find_boundaries(text)}
 
-    def _list_next_openings(self) -> list[str]:
-        """Return what begins a call right behind another one."""
-        leaving = (edge for edge in self.graph.turn.edges if edge.opens_call)
-        return [write_parts(edge).removeprefix(self.closes.get(edge.source) or "") for edge in leaving]
+    def _list_next_openings(self) -> list[tuple[Edge, str]]:
+        """Return what begins calls, without what ends another one before."""
+        opening = (edge for edge in self.graph.turn.edges if edge.opens_call)
+        return [(edge, write_parts(edge).removeprefix(self.closes.get(edge.source) or "")) for edge in opening]
 
     def _list_shape_rules(self, behind: bool = False) -> list[Rule]:
         """Return the marks that begin calls, also ``behind`` others, for calls that are told by their shape behind them."""
         firm = [text for text in sorted(self._list_openings()) if is_marked(text) and text[-1] not in "[{\"'"]
         rules = [Rule(read_parts(text), (SHAPE,), recovery="call by its shape", guard="shape") for text in firm]
-        texts = {*(text for text, _ in self.openers), *(self._list_next_openings() if behind else ())}
+        texts = {*(text for text, _ in self.openers), *(text for _, text in self._list_next_openings() if behind)}
         bare = [text for text in sorted(texts) if is_firm(text) and not is_marked(text) and text.lstrip(" \n,;")[:1] in ("[", "{")]
         rules += [Rule(read_parts(text.strip()), (SHAPE,), recovery="call by its shape", guard="shape") for text in bare]
         rules += self._list_named_rules("call by its parameters")

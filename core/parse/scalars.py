@@ -107,8 +107,8 @@ _QUOTED = re.compile(r"[\"']([^\"']+)[\"']")
 _WORDS = {"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
 
 
-def read_word(text: str, at: int, final: bool) -> tuple[int, str]:
-    """Match a word of JSON or Python at a place, or a number with a plus or a dot before it, whatever a format has.
+def read_bare(text: str, at: int, final: bool) -> tuple[int, str]:
+    """Match what no format need have: a word of JSON or Python, or a number with a plus or a dot before it.
 
     Returns as :func:`match_scalar` does.
     """

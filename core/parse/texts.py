@@ -226,7 +226,7 @@ class TextReader(ShortFields):
         if self.holding and end - self.at <= HELD and not bare:
             return
         if self.holding:
-            self.holding = False  # so long a value is text, whatever its type was to be
+            self.holding = False  # without quotes it is text, and so long a value is, whatever its type was to be
             self.writer.arguments('"')
         text = self.buffer[max(self.at, self.mute) : end]
         if self.fresh and self.spot.kind in ("content", "reasoning"):

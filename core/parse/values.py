@@ -15,8 +15,8 @@ from .lexer import HOLD, ODD, OUT, JsonLexer
 from .names import SHORT
 from .plan import Plan
 from .relaxed import TRAILING
-from .rules import Rule, Spot, Wait
-from .scalars import find_within, match_scalar, read_empty, read_word
+from .rules import WAIT, Rule, Spot, Wait
+from .scalars import find_within, match_scalar, read_bare, read_empty
 from .texts import TextReader
 
 
@@ -185,7 +185,7 @@ class ValueReader(TextReader):
             if sign and sign in "\"'([{":
                 self._note("value in other notation", at)
                 return self._start_json(foreign=sign != '"')
-            end, literal = read_word(self.buffer, at, final)
+            end, literal = read_bare(self.buffer, at, final)
             if end == MORE:
                 return False
             if end > at:
@@ -204,7 +204,9 @@ class ValueReader(TextReader):
 
     def _goes_on(self, end: int, final: bool) -> bool:
         """Whether a number goes on with the dot that stands behind it, as no render shows it."""
-        return self.buffer.startswith(".", end) and self._find_best((end,), final) is None
+        found = self._find_best((end,), final) if self.buffer.startswith(".", end) else WAIT
+        bare = isinstance(found, Landing) and not found.rule.constant.core  # nothing ends it, so what follows its call has to
+        return found is None or (bare and not self._fits_behind(end, final))
 
     def _as_string(self) -> Spot:
         """Return the spot of a value of which nothing is known any more but that it is text; what ends strings may end it."""

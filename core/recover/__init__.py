@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .fields import Notation, find_name, list_counted, list_words, read_fields
+from .fields import Notation, compile_names, find_name, list_counted, list_words, read_fields
 from .habits import Habits
 from .policy import LENIENT, REPAIR, STRICT, Policy, PolicyName, get_policy
 from .repair import read_literal, repair
@@ -18,6 +18,7 @@ __all__ = [
     "Notation",
     "Policy",
     "PolicyName",
+    "compile_names",
     "find_name",
     "get_policy",
     "list_counted",

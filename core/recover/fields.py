@@ -14,7 +14,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from ..schema import TYPES, Schema, ToolSet
-from .repair import read_literal, repair, unquote
+from .repair import CLOSERS, read_literal, repair, unquote
 from .shape import FoundCall
 
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "«": "»", "‹": "›", "「": "」"}
@@ -37,7 +37,6 @@ _MOST = 64  # quotes that may end a text, and ends of one that stands in none
 _STEPS = 2  # for each character
 _LONGEST = 256  # characters between two fields
 _FAR = 1 << 12  # characters of a value between two tags
-_CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
 class Notation(NamedTuple):
@@ -85,7 +84,7 @@ class _Reader:
         self._text = text
         self._tools = tools
         self._notation = notation
-        self._names = _compile(frozenset(tools.tools))
+        self._names = compile_names(frozenset(tools.tools))
         self._keys = self._names
         self._schema = Schema({})
         self._id: str | None = None  # what the call is called that is being read
@@ -198,7 +197,7 @@ class _Reader:
         """Return the place behind the arguments of a tool, and these; None where they are not all there, or something else is."""
         self._schema = self._tools.get_parameters(name)
         self._left = set(self._schema.list_properties())
-        self._keys = _compile(frozenset(self._left))
+        self._keys = compile_names(frozenset(self._left))
         self._next.clear()
         if self._left & self._notation.words:
             return None  # what is a parameter, and what the format's own word?
@@ -311,7 +310,7 @@ class _Reader:
             if opened and sign == opened[-1]:
                 opened = opened[:-1]
                 continue
-            opened += _CLOSERS.get(sign, "")
+            opened += CLOSERS.get(sign, "")
             ends += [found.start()] if found.start() > at else []
         return [*ends, line]
 
@@ -357,7 +356,7 @@ def list_words(texts: Iterable[str]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=64)
-def _compile(names: frozenset[str]) -> re.Pattern[str]:
+def compile_names(names: frozenset[str]) -> re.Pattern[str]:
     """Return what finds one of some names at a place, as a whole word."""
     found = sorted(names, key=lambda name: (-len(name), name))
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, found))})(?![\w]|[.-]\w)") if found else re.compile(r"(?!)")

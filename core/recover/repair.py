@@ -23,7 +23,7 @@ _WORDS = {"true": "true", "false": "false", "null": "null", "True": "true", "Fal
 _STRING = {sign: re.compile(rf"[^{sign}\\]*(?:\\.[^{sign}\\]*)*{sign}", re.DOTALL) for sign in "\"'"}
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\n|.)", re.DOTALL)
 _KNOWN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'", "\n": ""}
-_CLOSERS = {"{": "}", "[": "]", "(": ")"}
+CLOSERS = {"{": "}", "[": "]", "(": ")"}
 
 
 class _BrokenError(ValueError):
@@ -86,7 +86,7 @@ class _Reader:
         """Read a value of any kind."""
         self.skip()
         sign = self.text[self.at : self.at + 1]
-        if sign in _CLOSERS and depth:
+        if sign in CLOSERS and depth:
             self._read_container(sign, depth)
         elif sign in ('"', "'") and sign:
             self._read_string(sign)
@@ -123,7 +123,7 @@ class _Reader:
         items = 0
         while True:
             self.skip()
-            if self.text.startswith(_CLOSERS[sign], self.at):
+            if self.text.startswith(CLOSERS[sign], self.at):
                 break
             if items and not self._pass_comma(sign):
                 break
@@ -144,7 +144,7 @@ class _Reader:
         self.at += 1
         blank = _BLANK.match(self.text, self.at)
         end = blank.end() if blank else self.at
-        if self.text.startswith(_CLOSERS[sign], end):
+        if self.text.startswith(CLOSERS[sign], end):
             self.at = end
             return False
         self.out.append(",")
