@@ -19,9 +19,9 @@ _SINGLE_SIGNS = re.compile(r"['\\]")
 
 OUT, STRING, ESCAPE = 0, 1, 2
 
-BROKEN, ODD, HOLD = -2, -3, -4
-"""What a scan answers where a text cannot be JSON, where a sign stands that JSON does not have there, and where what comes next
-decides whether it does. Both of the last leave the place in ``place``."""
+GOING, BROKEN, ODD, HOLD = -1, -2, -3, -4
+"""What a scan answers where a value has not ended, where a text cannot be JSON, where a sign stands that JSON does not have there,
+and where what comes next decides whether it does. Both of the last leave the place in ``place``."""
 
 
 class JsonLexer:
@@ -54,7 +54,7 @@ class JsonLexer:
         return _SINGLE_SIGNS if self._quote == "'" else _ALL_SIGNS if self.mends else JSON_SIGNS
 
     def scan(self, text: str, at: int) -> int:
-        """Read on from a place; returns the place behind the value, -1 where it has not ended, or BROKEN, ODD or HOLD."""
+        """Read on from a place; returns the place behind the value, or GOING, BROKEN, ODD or HOLD."""
         size = len(text)
         while at < size:
             if self.state == ESCAPE:
@@ -70,7 +70,7 @@ class JsonLexer:
                 return BROKEN
             if found is None:
                 self._before = text[-1] if not text[-1].isspace() else self._find_before(text, at, size)
-                return -1
+                return GOING
             if (len(sign) > 1 or self.state == OUT) and sign not in '"{}[]':
                 if self._careful:
                     return BROKEN
@@ -89,7 +89,7 @@ class JsonLexer:
             if self._take(sign):
                 return at
         self._before = text[-1:] or self._before
-        return -1
+        return GOING
 
     def _find_before(self, text: str, start: int, at: int) -> str:
         """Return the last visible sign before a place."""

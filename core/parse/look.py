@@ -46,6 +46,7 @@ class Lookahead:
         self.writer = Writer()
         self.spot = start
         self.buffer = ""
+        self.gone = 0  # characters that left the buffer
         self.at = 0  # the first character that is not read yet
         self.frames: list[Frame] = []
         self.fresh = True  # whether nothing visible of this text has come
@@ -121,42 +122,50 @@ class Lookahead:
         return sign.isalnum() or sign in "\n.!?…。！？"
 
     def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
-        constant = rule.constant
-        if (rule.guard == "fresh" and not self._is_fresh(at)) or (rule.guard == "thought" and not self.ended_reasoning):
+        if rule.guard and not self._stands_well(rule, at, spot):
             return None
-        if (rule.guard == "owed" and not self.owed) or (rule.guard == "named" and spot is not self.spot):
-            return None
-        if rule.guard in ("told", "orphan") and not self._ends_text(at):
-            return None
-        if rule.guard == "orphan" and (self.begun or not self.may_call):
-            return None
-        if not constant.text and spot is self.spot and at < len(self.buffer) and self._is_raw():
+        if not rule.constant.text and spot is self.spot and at < len(self.buffer) and self._is_raw():
             return None  # that ends another value, which may stand here; layout that nothing follows belongs to this one
         if rule.guard == "whole":
             return self._try_whole(rule, at, final)
         if rule.kind == "end" and spot.graph == TURN:
             return self._try_end(rule, at, final)
-        trail = ""
-        if constant.firm or rule.loose:
-            end = constant.match_core(self.buffer, at, final)
-            trail = constant.trail
-        else:
-            end = constant.match_exactly(self.buffer, at, final)
-            if end == NO and constant.core and not rule.laid and self.policy.recover and (self.behind or spot.graph != TURN):
-                end, trail = constant.match_core(self.buffer, skip_blank(self.buffer, at), final), constant.trail
+        end, trail = self._match(rule, at, final, spot)
         if end == MORE:
-            return Wait(constant.find_rest(self.buffer, at))
+            return Wait(rule.constant.find_rest(self.buffer, at))
         if end == NO:
             return None
-        if spot is self.spot and spot.kind == "value" and constant.is_run and not self.behind:
+        if spot is self.spot and spot.kind == "value" and rule.constant.is_run and not self.behind:
             # A text may end with the sign of which what ends it is a run: the last of them end it.
             if end == len(self.buffer) and not final:
                 return WAIT
-            if self.buffer.startswith(constant.core[0], end):
+            if self.buffer.startswith(rule.constant.core[0], end):
                 return None
-        if rule.kind == "end":
-            return self._try_pop(rule, end, final)
-        return self._land(rule, end, trail, final, spot.graph)
+        return self._try_pop(rule, end, final) if rule.kind == "end" else self._land(rule, end, trail, final, spot.graph)
+
+    def _stands_well(self, rule: Rule, at: int, spot: Spot) -> bool:
+        """Whether what the guard of a rule asks of what is before it holds."""
+        if rule.guard == "fresh":
+            return self._is_fresh(at)
+        if rule.guard == "thought":
+            return self.ended_reasoning
+        if rule.guard == "owed":
+            return self.owed
+        if rule.guard == "named":
+            return spot is self.spot
+        if rule.guard == "orphan":
+            return self._ends_text(at) and self.may_call and not self.begun
+        return rule.guard != "told" or self._ends_text(at)
+
+    def _match(self, rule: Rule, at: int, final: bool, spot: Spot) -> tuple[int, str]:
+        """Match the text of a rule at a place; returns the place behind it (or NO, MORE), and the layout that may follow."""
+        constant = rule.constant
+        if constant.firm or rule.loose:
+            return constant.match_core(self.buffer, at, final), constant.trail
+        end = constant.match_exactly(self.buffer, at, final)
+        if end == NO and constant.core and not rule.laid and self.policy.recover and (self.behind or spot.graph != TURN):
+            return constant.match_core(self.buffer, skip_blank(self.buffer, at), final), constant.trail
+        return end, ""
 
     def _try_end(self, rule: Rule, at: int, final: bool, found: Landing | None = None) -> Landing | Wait | None:
         """Match the end of the turn, which is one only where nothing follows."""
@@ -206,33 +215,35 @@ class Lookahead:
             return self._read_header(rule, end, final)
         if rule.opens and not self.may_call:
             return None
-        steps = found.steps if found else ()
-        if rule.closes or rule.opens:
-            steps += (Step("close"),)
-        if rule.opens:
-            steps += (Step("open", find_count(rule, self.buffer, end)), *list_id(find_counted_id(rule, self.buffer, end)))
-        elif rule.targets[0].counted and self._counts_on(rule, end, steps):
+        steps = (*(found.steps if found else ()), *self._list_steps(rule, end))
+        if rule.targets[0].counted and not rule.opens and self._counts_on(rule, end, steps):
             return None
-        spot = self.plan.behind(rule, graph, self.may_call)
         first = found.rule if found else rule
         first = first.name_recovery(rule.recovery) if rule.recovery else first
-        here = Landing(end, spot, first, trail, steps)
-        kind = rule.kind
-        if kind in ("name", "id", "key"):
-            return self._land_short(here, kind, final)
-        if rule.guard in ("structure", "ending") or (rule.guard == "late" and final):
-            follows = self._structure_follows(end, final, rule.guard != "structure")
-            if follows is not True:
-                return follows or None
-        if rule.guard == "fitting" and (follows := self._fits_behind(end, final)) is not True:
+        here = Landing(end, self.plan.behind(rule, graph, self.may_call), first, trail, steps)
+        if rule.kind in ("name", "id", "key"):
+            return self._land_short(here, rule.kind, final)
+        follows = self._follows_well(rule, end, final)
+        if follows is not True:
             return follows or None
-        if here.rule.guard in ("tool", "known") or rule.guard == "tool":
+        if "tool" in (rule.guard, here.rule.guard) or here.rule.guard == "known":
             name = self._find_name(here)
             if name is None or (here.rule.guard == "known" if self.tools is None else name not in self.tools):
                 return None
-        if kind == "arguments":
-            return self._check_arguments(here, final, bool(rule.recovery))
-        return here
+        return self._check_arguments(here, final, bool(rule.recovery)) if rule.kind == "arguments" else here
+
+    def _list_steps(self, rule: Rule, end: int) -> tuple[Step, ...]:
+        """Return what a rule does to calls, of whose text all but the end is behind a place."""
+        if rule.opens:
+            opened = Step("open", find_count(rule, self.buffer, end))
+            return Step("close"), opened, *list_id(find_counted_id(rule, self.buffer, end))
+        return (Step("close"),) if rule.closes else ()
+
+    def _follows_well(self, rule: Rule, end: int, final: bool) -> bool | Wait:
+        """Whether what the guard of a rule asks of what is behind it holds; or more is needed to tell."""
+        if rule.guard in ("structure", "ending") or (rule.guard == "late" and final):
+            return self._structure_follows(end, final, rule.guard != "structure")
+        return rule.guard != "fitting" or self._fits_behind(end, final)
 
     def _counts_on(self, rule: Rule, end: int, steps: tuple[Step, ...]) -> bool:
         """Whether another number stands in a rule than where the call began."""

@@ -6,8 +6,8 @@ text from that place on is held back. Where it matches, what is behind it must b
 and never taken back. Everything else is text.
 
 The parser is made of layers, each a class on the one before: what stands at a place (``look``), names and keys (``short``), texts
-(``texts``), values
-(``values``), and here the way from spot to spot. What is written as JSON lives in the writer, what the format says in the plan.
+(``texts``), JSON that is handed on (``passing``), values (``values``), and here the way from spot to spot. What is written as JSON
+lives in the writer, what the format says in the plan.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..schema import ToolSet
 from .constants import skip_blank
 from .landing import Landing, Step
 from .landmarks import AFTER, GAP, MUTE, SHAPE, TURN
-from .lexer import HOLD, ODD, JsonLexer
+from .lexer import JsonLexer
 from .names import SHORT, strip_prefix
 from .plan import LATE_END, OPEN_REASONING, Plan
 from .relaxed import SHORT_END
@@ -49,7 +49,6 @@ class Machine(ValueReader):
         self._passing: JsonLexer | None = None  # reads JSON that is handed on as it comes
         self._quick_kind: Literal["reasoning", "content", "tool_call"] = "content"
         self._quick_index: int | None = None
-        self.gone = 0  # characters that left the buffer
         self.trail = ""  # layout that may follow the last rule
         self.anchor = -1  # where a call without a name so far began
         self.unclosed = False  # whether a call stood in reasoning that was not closed
@@ -75,37 +74,17 @@ class Machine(ValueReader):
             return []
         if self.closed:
             raise ClosedParserError("feeding a parser that was finished: make a new one for each generation")
-        if self._passing is not None and text:
-            end = self._passing.scan(text, 0)
-            if end == -1:
-                self.gone += len(text)
-                if self._passing.mends:
-                    self.passed.append(text)
-                self._quick = self._passing.signs.search if self._passing.plain and not self._passing.mends else None
-                return [Delta("tool_call", text, self._quick_index)]
-            if end in (ODD, HOLD):
-                end = self._passing.place
-                self.writer.arguments(text[:end])
-                self.passed.append(text[:end])
-                self.gone += len(self.buffer)
-                self.buffer, self.at, self.scan = text, end, end
-            else:
-                self._pass_end(text, end)
-        else:
+        if self._passing is None or not text:
             self.buffer += text
+        elif self._pass_piece(self._passing, text):
+            self._quick = self._passing.signs.search if self._passing.plain and not self._passing.mends else None
+            return [Delta("tool_call", text, self._quick_index)]
         self.awaited, self.until = "", None
         self._run_safely(False)
         if self.at > TRIM and self.anchor < 0:
             self._trim()
         self._quick = self._find_quick()
         return self.writer.take()
-
-    def _pass_end(self, text: str, end: int) -> None:
-        """Hand on the end of JSON; what is behind it becomes the buffer."""
-        self.writer.arguments(text[:end])
-        self._end_json()
-        self.gone += len(self.buffer) + end
-        self.buffer, self.at, self.scan = text[end:], 0, 0
 
     def _find_quick(self) -> Callable[[str], object] | None:
         """Return what finds a place in the next piece that may matter; without one the piece is handed on as it is.

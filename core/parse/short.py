@@ -110,85 +110,112 @@ class ShortFields(Lookahead):
         return Wait(short=here.spot) if open_end else wait
 
     def _leave_short(self, here: Landing, kind: str, text: str, at: int, final: bool) -> Landing | Wait | None:
-        """Leave a short field with what ends it, to the letter or with other layout."""
-        if kind == "key":
-            text = get_units(here.spot.codec).decode(text)
-            if not text or not self._takes_key(here, text) or (here.rule.guard == "entry" and not self._is_new(text)):
-                return None
-            laid = here.rule.constant.text
-            other = not self.buffer.startswith(laid, here.end - len(laid))  # layout than the template's
-            if other and is_within(self.plan.opening_marks, self.buffer, here.end, at):
-                return None
-            here = here._replace(steps=(*here.steps, Step("key", text)))
-        elif kind == "name":
-            if any(mark in text for mark in self.plan.opening_marks):
-                return None  # another call has begun
-            numbered = find_numbered_id(here.spot.rules, self.buffer, text, at)
-            here = here._replace(steps=(*here.steps, Step("name", text), *list_id(numbered)))
-        elif kind == "id":
-            if not ID.fullmatch(text):
-                return None
-            named = (Step("name", find_name_in_id(text, self.names)),) if here.spot.nodes[0].carries_name else ()
-            here = here._replace(steps=(*here.steps, Step("id", text), *named))
+        """Leave a short field with what ends it, to the letter or with other layout.
+
+        What the template writes comes before what is relaxed, and what ends the call before what ends the turn.
+        """
+        taken = self._take_short(here, kind, text, at)
+        if taken is None:
+            return None
         ends: Wait | None = None
-        half: Landing | None = None
-        sign = self.buffer[at : at + 1]
-        rules = here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign)
-        for rule in self._prefer_fitting(rules, here, text) if kind == "key" else rules:
-            constant, trail = rule.constant, ""
+        second: Landing | None = None
+        for rule in self._list_ends(taken, kind, at):
             if rule.kind == "end" and here.spot.graph == TURN:
-                if kind == "name" and not constant.text and self.tools is not None and text not in self.tools:
-                    continue  # nothing tells that it is not half a name
-                landing = self._try_end(rule, skip_blank(self.buffer, at) if constant.core else at, final, here)
+                landing = self._end_behind(rule, taken, kind, at, final)
                 if isinstance(landing, Landing):
                     return landing
                 ends = ends or landing
                 continue
-            end = constant.match_exactly(self.buffer, at, final)
-            loosely = end == NO and bool(constant.core) and not rule.laid
-            if loosely:
-                end, trail = constant.match_loosely(self.buffer, at, final), constant.trail
-            if end == NO and final and rule.targets == (GAP,) and sign and constant.match_exactly(self.buffer, at, False) == MORE:
-                # The output ends inside of what ends the call.
-                half = half or Landing(len(self.buffer), self.plan.behind(rule, TURN, True), here.rule, steps=here.steps)
-            if end == MORE:
-                return Wait(constant.find_rest(self.buffer, at))
-            if end == NO:
-                continue
-            if rule.kind != "end":
-                found = here
-                if kind == "id" and rule.guard == "tool":  # what stands where the id does is the name
-                    found = here._replace(steps=(*here.steps[:-1], Step("name", text)))
-                landing = self._land(rule, end, trail, final, here.spot.graph, found)
-                if not constant.text and isinstance(landing, Landing) and read_empty(rule.targets):
-                    follows = self._find_best((end, skip_blank(self.buffer, end)), final, landing.spot)  # it ends the key
-                    if not isinstance(follows, Landing):
-                        landing = follows
-                    elif not follows.rule.constant.text and follows.spot.kind != "end":
-                        landing = None  # nothing follows everything
-                if loosely and isinstance(landing, Landing):
-                    begins = self._match_value(landing, final)
-                    if begins == MORE:
-                        return WAIT
-                    if begins == NO:
-                        half, landing = half or landing, None
-            else:
-                landing = self._try_pop(rule, end, final)
-                if isinstance(landing, Landing):
-                    landing = landing._replace(rule=here.rule, steps=here.steps + landing.steps)
+            landing, better = self._leave_by(rule, taken, kind, at, final)
             if isinstance(landing, Wait):
                 return landing
-            if landing and landing.rule.recovery and not here.rule.recovery:
-                half = half or landing  # what the template writes comes first
-            elif landing:  # what ends the call stands before what ends the turn
+            if landing and better:
                 return ends if ends and not rule.closes else landing
-        return ends or half
+            second = second or landing
+        return ends or second
 
-    def _prefer_fitting(self, rules: tuple[Rule, ...], here: Landing, key: str) -> Iterable[Rule]:
-        """Put what leads to values that the tool's schema does not allow for a key behind the rest."""
+    def _take_short(self, here: Landing, kind: str, text: str, at: int) -> Landing | None:
+        """Return where one stands with a text as the field that was read; None where it can be none."""
+        if kind == "key":
+            key = get_units(here.spot.codec).decode(text)
+            taken = bool(key) and self._takes_key(here, key) and (here.rule.guard != "entry" or self._is_new(key))
+            return here._replace(steps=(*here.steps, Step("key", key))) if taken and not self._opens_within(here, at) else None
+        if kind == "name":
+            if any(mark in text for mark in self.plan.opening_marks):
+                return None  # another call has begun
+            numbered = find_numbered_id(here.spot.rules, self.buffer, text, at)
+            return here._replace(steps=(*here.steps, Step("name", text), *list_id(numbered)))
+        if kind == "id":
+            if not ID.fullmatch(text):
+                return None
+            named = (Step("name", find_name_in_id(text, self.names)),) if here.spot.nodes[0].carries_name else ()
+            return here._replace(steps=(*here.steps, Step("id", text), *named))
+        return here
+
+    def _opens_within(self, here: Landing, at: int) -> bool:
+        """Whether a call may begin in a key, where other layout stands before the key than the template writes."""
+        laid = here.rule.constant.text
+        other = not self.buffer.startswith(laid, here.end - len(laid))
+        return other and is_within(self.plan.opening_marks, self.buffer, here.end, at)
+
+    def _list_ends(self, here: Landing, kind: str, at: int) -> Iterable[Rule]:
+        """Return the rules that may end a short field at a place, the one to try first before others."""
+        sign = self.buffer[at : at + 1]
+        rules = here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign)
+        return self._prefer_fitting(rules, here) if kind == "key" else rules
+
+    def _end_behind(self, rule: Rule, here: Landing, kind: str, at: int, final: bool) -> Landing | Wait | None:
+        """Match the end of the turn behind a short field."""
+        if kind == "name" and not rule.constant.text and self.tools is not None and here.find("name") not in self.tools:
+            return None  # nothing tells that it is not half a name
+        return self._try_end(rule, skip_blank(self.buffer, at) if rule.constant.core else at, final, here)
+
+    def _leave_by(self, rule: Rule, here: Landing, kind: str, at: int, final: bool) -> tuple[Landing | Wait | None, bool]:
+        """Return where one rule leads from the end of a short field, and whether no other one would be better."""
+        constant, trail = rule.constant, ""
+        end = constant.match_exactly(self.buffer, at, final)
+        loosely = end == NO and bool(constant.core) and not rule.laid
+        if loosely:
+            end, trail = constant.match_loosely(self.buffer, at, final), constant.trail
+        if end == MORE:
+            return Wait(constant.find_rest(self.buffer, at)), False
+        if end == NO:
+            return self._find_half(rule, here, at, final), False
+        if rule.kind == "end":
+            landing = self._try_pop(rule, end, final)
+            if isinstance(landing, Landing):
+                landing = landing._replace(rule=here.rule, steps=here.steps + landing.steps)
+        else:
+            misplaced = kind == "id" and rule.guard == "tool"  # what stands where the id does is the name
+            found = here._replace(steps=(*here.steps[:-1], Step("name", here.steps[-1].text))) if misplaced else here
+            landing = self._land(rule, end, trail, final, here.spot.graph, found)
+            if not constant.text and isinstance(landing, Landing) and read_empty(rule.targets):
+                landing = self._check_empty(landing, end, final)
+        begins = self._match_value(landing, final) if loosely and rule.kind != "end" and isinstance(landing, Landing) else 0
+        if begins == MORE:
+            return WAIT, False
+        relaxed = isinstance(landing, Landing) and bool(landing.rule.recovery) and not here.rule.recovery
+        return landing, begins != NO and not relaxed
+
+    def _find_half(self, rule: Rule, here: Landing, at: int, final: bool) -> Landing | None:
+        """Return where one stands if the output ends inside of what ends the call."""
+        inside = final and rule.targets == (GAP,) and at < len(self.buffer)
+        if not inside or rule.constant.match_exactly(self.buffer, at, False) != MORE:
+            return None
+        return Landing(len(self.buffer), self.plan.behind(rule, TURN, True), here.rule, steps=here.steps)
+
+    def _check_empty(self, landing: Landing, end: int, final: bool) -> Landing | Wait | None:
+        """Return where a value leads that is written as nothing, if what follows it ends its key."""
+        follows = self._find_best((end, skip_blank(self.buffer, end)), final, landing.spot)
+        if not isinstance(follows, Landing):
+            return follows
+        return landing if follows.rule.constant.text or follows.spot.kind == "end" else None  # nothing follows everything
+
+    def _prefer_fitting(self, rules: tuple[Rule, ...], here: Landing) -> Iterable[Rule]:
+        """Put what leads to values that the tool's schema does not allow for the key that was read behind the rest."""
         if self.frames or self.tools is None or sum(rule.kind == "value" for rule in rules) < 2:
             return rules
-        name = self._find_name(here)
+        name, key = self._find_name(here), here.steps[-1].text
         types = (self.tools.get_parameters(name).get_property(key) if name else self.tools.find_property(key)).get_types()
         return sorted(rules, key=lambda rule: rule.kind == "value" and not any(fits(node.type, types) for node in rule.targets))
 

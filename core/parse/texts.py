@@ -6,7 +6,7 @@ import json
 import re
 from json.encoder import encode_basestring
 
-from ..format.units import MORE, get_units
+from ..format.units import MORE, NO, get_units
 from ..recover import Policy, read_literal
 from ..schema import UNKNOWN, ToolSet
 from .constants import is_firm, skip_blank, skip_spaces
@@ -47,16 +47,10 @@ class TextReader(ShortFields):
 
     def _step_text(self, final: bool) -> bool:
         """Read on to the next rule, and take it; returns whether it came."""
-        buffer, spot, size = self.buffer, self.spot, len(self.buffer)
         while True:
-            found = spot.pattern.search(buffer, self.scan)
-            if found is None or (found[0].isspace() and found.end() == size and not final):
-                if final and self.doubt >= 0:
-                    return self._end_late()
-                if not final or spot.kind != "value":  # of a value, layout before what ends it may be left
-                    self._emit_text(found.start() if found else size)
-                return False
-            at = found.start()
+            at = self._find_sign(final)
+            if at < 0:
+                return final and self.doubt >= 0 and self._end_late()
             escape = self._find_escape(at, final)
             if escape == MORE:
                 self._emit_text(at)
@@ -73,26 +67,41 @@ class TextReader(ShortFields):
                 if isinstance(landing, Wait):
                     self._await(landing)
                 return False
-            if isinstance(landing, Landing) and landing.rule.guard in LATE:
+            if landing and landing.rule.guard in LATE:
                 self.doubt = at if self.doubt < 0 else self.doubt
                 self.scan = at + 1
                 continue
-            if isinstance(landing, Landing):
+            if landing is None and self._interrupts(at):
+                landing = Landing(at, self.plan.spot(TURN, (AFTER,), self.may_call), INTERRUPTED)
+            if landing:
                 self._leave_text(*(self._find_missing(landing) or (landing, at)))
                 return True
-            if landing is None and self._interrupts(at):
-                self._leave_text(Landing(at, self.plan.spot(TURN, (AFTER,), self.may_call), INTERRUPTED), at)
-                return True
-            if final and spot.kind == "content" and self.policy.markup == "drop" and self._is_half_mark(at):
-                self._emit_text(at)
-                self.at = self.scan = size
+            if final and self._ends_in_half(at):
                 return False
-            half = final and spot.kind == "value" and isinstance(self._find_landing(spot, at, False), Wait)
-            if half and not self._lands_behind(at):
-                self.scan = at  # half of what ends the value
-                return False
-            self.begun = self.begun or (spot.kind == "content" and self._is_mark(at))
+            self.begun = self.begun or (self.spot.kind == "content" and self._is_mark(at))
             self._take_escape(at, escape)
+
+    def _find_sign(self, final: bool) -> int:
+        """Return the next place at which a rule or an escape may begin; NO where there is none, and the text up to the end is
+        emitted."""
+        found, size = self.spot.pattern.search(self.buffer, self.scan), len(self.buffer)
+        if found and (final or found.end() < size or not found[0].isspace()):
+            return found.start()
+        if not final or (self.doubt < 0 and self.spot.kind != "value"):  # of a value, layout before what ends it may be left
+            self._emit_text(found.start() if found else size)
+        return NO
+
+    def _ends_in_half(self, at: int) -> bool:
+        """Whether the output ends within a mark that begins at a place, which is no text."""
+        if self.spot.kind == "content" and self.policy.markup == "drop" and self._is_half_mark(at):
+            self._emit_text(at)
+            self.at = self.scan = len(self.buffer)
+            return True
+        half = self.spot.kind == "value" and isinstance(self._find_landing(self.spot, at, False), Wait)
+        if half and not self._lands_behind(at):
+            self.scan = at  # what ends the value
+            return True
+        return False
 
     def _find_shown(self, at: int, final: bool) -> Landing | Wait | None:
         """Return where the best rule leads; a mark that a template writes behind layout comes before what has none, and before

@@ -6,38 +6,27 @@ from json.encoder import encode_basestring
 
 from ..format import Insides, Json, Node, Text
 from ..format.cut import cut_common_start
-from ..format.units import MORE, NO, Units, get_units
-from ..recover import Policy, read_literal, repair
+from ..format.units import MORE, NO, get_units
+from ..recover import Policy, read_literal
 from ..schema import UNKNOWN, Schema, ToolSet
 from .constants import SIGNS, skip_blank
 from .landing import Frame, Landing
-from .lexer import HOLD, ODD, OUT, JsonLexer
+from .lexer import JsonLexer
 from .names import SHORT
+from .passing import JsonReader
 from .plan import Plan
-from .relaxed import TRAILING
 from .rules import WAIT, Rule, Spot, Wait
-from .scalars import find_within, match_scalar, read_bare, read_empty
-from .texts import TextReader
+from .scalars import match_scalar, read_bare, read_empty
 
 
-class ValueReader(TextReader):
+class ValueReader(JsonReader):
     """Writes the arguments of the call that is open as JSON."""
 
     def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
         super().__init__(plan, tools, start, policy)
-        self.lexer: JsonLexer | None = None
-        self.within: Text | None = None  # the notation in which JSON is written as a text
-        self.mending = False  # whether JSON waits for its end to be made valid
-        self.passed: list[str] = []  # what was handed on of JSON that may have to be mended
-        self.sent = ""  # what was written of it, where that is not what was handed on
-        self.closer = ""  # the bracket at its end that is also the beginning of what follows
         self.began = -1  # where the outermost list or object began that is being read
         self.schema = UNKNOWN  # that of the innermost list or object
         self.insides: list[Node] = []  # the lists and objects of which a value is one that has just begun
-
-    def _close_call(self, complete: bool = True) -> None:
-        """End the call that is open."""
-        raise NotImplementedError
 
     # Choosing ------------------------------------------------------------------------------------------------------------
 
@@ -145,62 +134,76 @@ class ValueReader(TextReader):
 
     def _step_scalar(self, final: bool) -> bool:
         """Read a value that tells where it ends."""
-        nodes = self.spot.nodes
         at = skip_blank(self.buffer, self.at)
         if at >= len(self.buffer) and not final:
             return False
-        inside = self._find_inside(self._list_insides(nodes), final)
+        inside = self._find_inside(self._list_insides(self.spot.nodes), final)
         if isinstance(inside, Wait):
             return False
         if inside:
             self._enter(inside)
             return True
-        sign = self.buffer[at : at + 1]
-        for codec in {node.codec for node in nodes if isinstance(node.codec, Json)}:
-            units = get_units(codec.within or Text())
-            begun, char = units.read(self.buffer, at, final) if sign in units.first else (at, "")
-            if begun == MORE:
-                return False
-            if (char or sign) in ("[", "{", '"'):
-                return self._start_json()
-        end, literal = match_scalar(nodes, self.buffer, at, final)
-        if end == MORE:
-            return False
-        if end < 0 and (literal := read_empty(nodes)):
-            self.writer.arguments(literal)
-            self.behind = True
-            return True
-        types = self.wanted.get_types()
-        if end > at and self.policy.recover and "string" in types and not {"integer", "number", "boolean"} & {*types}:
-            follows = self._find_best((end, skip_blank(self.buffer, end)), final)
-            if isinstance(follows, Wait):
-                return False
-            end = end if follows or (final and end >= len(self.buffer)) else NO
-        if end > at and self.policy.recover and (self.buffer[end : end + 1].isdigit() or self._goes_on(end, final)):
-            end, literal = read_literal(self.buffer, at) or (end, literal)
-            if types and not {"integer", "number"} & {*types}:
-                literal = encode_basestring(self.buffer[at:end])  # as a number it would lose its zeros
-            self._note("value in other notation", at)
-        if end <= at and self.policy.recover:
+        begins = self._begins_json(at, final)
+        if begins is not False:
+            return begins is True and self._start_json()
+        end, literal = match_scalar(self.spot.nodes, self.buffer, at, final)
+        if end < 0 and end != MORE and (literal := read_empty(self.spot.nodes)):
+            return self._write_scalar(self.at, literal)
+        if end > at and self.policy.recover:
+            end, literal = self._check_scalar(at, end, literal, final)
+        if end == NO and self.policy.recover:
+            sign = self.buffer[at : at + 1]
             if sign and sign in "\"'([{":
                 self._note("value in other notation", at)
                 return self._start_json(foreign=sign != '"')
             end, literal = read_bare(self.buffer, at, final)
-            if end == MORE:
-                return False
             if end > at:
                 self._note("value in other notation", at)
+        if end == MORE:
+            return False
         if end > at:
             untyped = self.policy.untyped == "text" and not self.wanted.get_types()
-            self.writer.arguments(encode_basestring(self.buffer[at:end]) if untyped else literal)
-            self.at = self.scan = end
-            self.behind = True
-            return True
-        if final and match_scalar(nodes, self.buffer, at, False)[0] == MORE:
+            return self._write_scalar(end, encode_basestring(self.buffer[at:end]) if untyped else literal)
+        if final and match_scalar(self.spot.nodes, self.buffer, at, False)[0] == MORE:
             return False  # half a word
         self.writer.arguments('"')
         self.spot = self._as_string()
         return True
+
+    def _write_scalar(self, end: int, literal: str) -> bool:
+        """Write the JSON of a value that ends at a place."""
+        self.writer.arguments(literal)
+        self.at = self.scan = end
+        self.behind = True
+        return True
+
+    def _begins_json(self, at: int, final: bool) -> bool | Wait:
+        """Whether a list, an object or a string in JSON begins at a place, if the value may be JSON; or more is needed to tell."""
+        for codec in {node.codec for node in self.spot.nodes if isinstance(node.codec, Json)}:
+            units = get_units(codec.within or Text())
+            begun, char = units.read(self.buffer, at, final) if self.buffer[at : at + 1] in units.first else (at, "")
+            if begun == MORE:
+                return WAIT
+            if (char or self.buffer[at : at + 1]) in ("[", "{", '"'):
+                return True
+        return False
+
+    def _check_scalar(self, at: int, end: int, literal: str, final: bool) -> tuple[int, str]:
+        """Return where a number or a word really ends and its JSON: it may be the beginning of a text (NO), or a number may go on
+        as no render shows it; or that more is needed to tell (MORE)."""
+        types = self.wanted.get_types()
+        if "string" in types and not {"integer", "number", "boolean"} & {*types}:
+            follows = self._find_best((end, skip_blank(self.buffer, end)), final)
+            if isinstance(follows, Wait):
+                return MORE, ""
+            if not follows and not (final and end >= len(self.buffer)):
+                return NO, ""
+        if self.buffer[end : end + 1].isdigit() or self._goes_on(end, final):
+            self._note("value in other notation", at)
+            end, literal = read_literal(self.buffer, at) or (end, literal)
+            if types and not {"integer", "number"} & {*types}:
+                literal = encode_basestring(self.buffer[at:end])  # as a number it would lose its zeros
+        return end, literal
 
     def _goes_on(self, end: int, final: bool) -> bool:
         """Whether a number goes on with the dot that stands behind it, as no render shows it."""
@@ -240,135 +243,6 @@ class ValueReader(TextReader):
         self.lexer.scan("".join(self.passed), 0)
         self.at = self.scan = self.began
         return True
-
-    # JSON ----------------------------------------------------------------------------------------------------------------
-
-    def _start_json(self, foreign: bool = False) -> bool:
-        """Begin a value that is passed through; one in ``foreign`` notation is held until its end, and written as JSON."""
-        at = skip_blank(self.buffer, self.at)
-        if at >= len(self.buffer):
-            return False
-        self.at = self.scan = at
-        self.within = find_within(self.spot.nodes)
-        # What a template writes as a value of its own is mended here, whatever it is; arguments that are JSON are the client's.
-        mends = self.policy.repair or foreign or (self.policy.recover and self.spot.kind == "value")
-        self.lexer = JsonLexer(mends=mends and self.within is None)
-        self.mending, self.passed = foreign and self.within is None, []
-        return True
-
-    def _step_json(self, final: bool) -> bool:
-        """Pass JSON through up to its end, or to where it is none: to the end of the call, or on as it is."""
-        lexer = self.lexer
-        assert lexer
-        if self.within:
-            ended = self._pass_decoded(get_units(self.within), final)
-            if ended:
-                self._end_json()
-            return ended
-        while True:
-            end = lexer.scan(self.buffer, max(self.at, self.scan))
-            odd = end == ODD or (end == HOLD and final)
-            self._pass_json(end if end >= 0 else lexer.place if end in (ODD, HOLD) else len(self.buffer))
-            if odd and self.policy.recover:
-                landing = self._find_end_of_call(lexer.place, final)
-                if isinstance(landing, Wait):
-                    return False
-                if landing:
-                    self._leave_json(landing)
-                    return True
-            if not odd:
-                break
-            self._pass_odd()
-            if lexer.ended:
-                end = self.scan
-                break
-        if end < 0:
-            return False
-        self._end_json()
-        return True
-
-    def _find_end_of_call(self, place: int, final: bool) -> Landing | Wait | None:
-        """Return the structure that stands where JSON cannot go on."""
-        if self.lexer and self.lexer.state != OUT:
-            return None
-        found = self._find_landing(self.spot, place, final)
-        if isinstance(found, Landing):
-            ends = found.rule.closes or found.steps or found.spot.kind == "end"
-            return found if ends and found.end > place and found.rule.recovery != TRAILING else None
-        return found
-
-    def _leave_json(self, landing: Landing) -> None:
-        """End the call in JSON that has not ended: nothing is added to it."""
-        self._flush_json()
-        self.lexer = None
-        self._note("brackets missing", self.at)
-        self._close_call(complete=False)
-        self._apply(landing, self.at)
-
-    def _pass_json(self, end: int) -> None:
-        """Hand on JSON up to a place; while it is mended it waits."""
-        self.scan = max(end, self.scan)
-        text = self.buffer[self.at : end]
-        if self.lexer and self.lexer.mends and not self.passed and text.strip() == "{":
-            return  # what comes next tells whether it begins a set
-        if not self.mending and text:
-            self.writer.arguments(text)
-            if self.lexer and self.lexer.mends:
-                self.passed.append(text)
-            self.at = end
-
-    def _pass_odd(self) -> None:
-        """Go on behind what JSON does not have."""
-        assert self.lexer
-        if not self.mending:
-            self._note("arguments that are no JSON", self.lexer.place)
-            self.mending = self.lexer.mends
-        self.scan = self.lexer.skip(self.buffer)
-        self._pass_json(self.scan)
-
-    def _flush_json(self) -> None:
-        """Hand on what waited to be mended, valid if it can be."""
-        if self.mending:
-            self.mending = False
-            passed, held = "".join(self.passed), self.buffer[self.at : self.scan]
-            mended, sent = repair(passed + held), self.sent or passed
-            text = next((whole[len(sent) :] for whole in (mended, passed + held) if whole and whole.startswith(sent)), held)
-            if mended is None and not sent and self.spot.kind == "value":
-                text = encode_basestring(held)
-            self.writer.arguments(text)
-            self.at = self.scan = self.scan - len(self.closer)
-            self.sent = self.closer = ""
-
-    def _end_json(self) -> None:
-        self._flush_json()
-        self.lexer = None
-        self.behind = True
-        if self.spot.kind == "arguments" and self.writer.call:
-            self.writer.call.complete = True
-
-    def _pass_decoded(self, units: Units, final: bool) -> bool:
-        """Pass JSON through that is written as a text with escapes; returns whether it has ended."""
-        assert self.lexer
-        buffer, size = self.buffer, len(self.buffer)
-        while self.at < size:
-            end, text = self.at + 1, buffer[self.at]
-            if text in units.first:
-                read, char = units.read(buffer, self.at, final)
-                if read == MORE:
-                    return False
-                end, text = (read, char) if read > self.at else (end, text)
-            else:
-                found = units.signs.search(buffer, end)
-                end = found.start() if found else size
-                text = buffer[self.at : end]
-            stop = self.lexer.scan(text, 0)
-            while stop in (ODD, HOLD):
-                stop = self.lexer.scan(text, self.lexer.skip(text))
-            self.writer.arguments(text if stop < 0 else text[:stop])
-            self.at = self.scan = end if stop < 0 else end - len(text) + stop
-            if stop >= 0:
-                return True
-        return False
 
     # The end of the output -----------------------------------------------------------------------------------------------
 

@@ -1,0 +1,184 @@
+"""JSON that is passed through: every byte as the model writes it, up to its end, or to where it is none."""
+
+from __future__ import annotations
+
+from json.encoder import encode_basestring
+
+from ..format import Text
+from ..format.units import MORE, Units, get_units
+from ..recover import Policy, repair
+from ..schema import ToolSet
+from .constants import skip_blank
+from .landing import Landing
+from .lexer import GOING, HOLD, ODD, OUT, JsonLexer
+from .plan import Plan
+from .relaxed import TRAILING
+from .rules import Spot, Wait
+from .scalars import find_within
+from .texts import TextReader
+
+
+class JsonReader(TextReader):
+    """Hands on arguments that are JSON, and holds back only what is to be made valid."""
+
+    def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
+        super().__init__(plan, tools, start, policy)
+        self.lexer: JsonLexer | None = None
+        self.within: Text | None = None  # the notation in which JSON is written as a text
+        self.mending = False  # whether JSON waits for its end to be made valid
+        self.passed: list[str] = []  # what was handed on of JSON that may have to be mended
+        self.sent = ""  # what was written of it, where that is not what was handed on
+        self.closer = ""  # the bracket at its end that is also the beginning of what follows
+
+    def _close_call(self, complete: bool = True) -> None:
+        """End the call that is open."""
+        raise NotImplementedError
+
+    def _pass_piece(self, lexer: JsonLexer, text: str) -> bool:
+        """Read a piece behind JSON that was handed on; returns whether it is nothing but more of that, for the caller to hand on.
+
+        Otherwise what is not handed on yet is the buffer.
+        """
+        end = lexer.scan(text, 0)
+        if end == GOING:
+            self.gone += len(text)
+            if lexer.mends:
+                self.passed.append(text)
+            return True
+        self.gone += len(self.buffer)
+        odd = end in (ODD, HOLD)
+        end = lexer.place if odd else end
+        self.writer.arguments(text[:end])
+        self.buffer, self.at, self.scan = text, end, end
+        if odd:
+            self.passed.append(text[:end])
+        else:
+            self._end_json()
+        return False
+
+    def _start_json(self, foreign: bool = False) -> bool:
+        """Begin a value that is passed through; one in ``foreign`` notation is held until its end, and written as JSON."""
+        at = skip_blank(self.buffer, self.at)
+        if at >= len(self.buffer):
+            return False
+        self.at = self.scan = at
+        self.within = find_within(self.spot.nodes)
+        # What a template writes as a value of its own is mended here, whatever it is; arguments that are JSON are the client's.
+        mends = self.policy.repair or foreign or (self.policy.recover and self.spot.kind == "value")
+        self.lexer = JsonLexer(mends=mends and self.within is None)
+        self.mending, self.passed = foreign and self.within is None, []
+        return True
+
+    def _step_json(self, final: bool) -> bool:
+        """Pass JSON through up to its end, or to where it is none: to the end of the call, or on as it is."""
+        lexer = self.lexer
+        assert lexer
+        if self.within:
+            ended = self._pass_decoded(get_units(self.within), final)
+            if ended:
+                self._end_json()
+            return ended
+        while True:
+            end = lexer.scan(self.buffer, max(self.at, self.scan))
+            odd = end == ODD or (end == HOLD and final)
+            self._pass_json(end if end >= 0 else lexer.place if end in (ODD, HOLD) else len(self.buffer))
+            if odd and self.policy.recover:
+                landing = self._find_end_of_call(lexer.place, final)
+                if isinstance(landing, Wait):
+                    return False
+                if landing:
+                    self._leave_json(landing)
+                    return True
+            if not odd:
+                break
+            self._pass_odd()
+            if lexer.ended:
+                end = self.scan
+                break
+        if end < 0:
+            return False
+        self._end_json()
+        return True
+
+    def _find_end_of_call(self, place: int, final: bool) -> Landing | Wait | None:
+        """Return the structure that stands where JSON cannot go on."""
+        if self.lexer and self.lexer.state != OUT:
+            return None
+        found = self._find_landing(self.spot, place, final)
+        if isinstance(found, Landing):
+            ends = found.rule.closes or found.steps or found.spot.kind == "end"
+            return found if ends and found.end > place and found.rule.recovery != TRAILING else None
+        return found
+
+    def _leave_json(self, landing: Landing) -> None:
+        """End the call in JSON that has not ended: nothing is added to it."""
+        self._flush_json()
+        self.lexer = None
+        self._note("brackets missing", self.at)
+        self._close_call(complete=False)
+        self._apply(landing, self.at)
+
+    def _pass_json(self, end: int) -> None:
+        """Hand on JSON up to a place; while it is mended it waits."""
+        self.scan = max(end, self.scan)
+        text = self.buffer[self.at : end]
+        if self.lexer and self.lexer.mends and not self.passed and text.strip() == "{":
+            return  # what comes next tells whether it begins a set
+        if not self.mending and text:
+            self.writer.arguments(text)
+            if self.lexer and self.lexer.mends:
+                self.passed.append(text)
+            self.at = end
+
+    def _pass_odd(self) -> None:
+        """Go on behind what JSON does not have."""
+        assert self.lexer
+        if not self.mending:
+            self._note("arguments that are no JSON", self.lexer.place)
+            self.mending = self.lexer.mends
+        self.scan = self.lexer.skip(self.buffer)
+        self._pass_json(self.scan)
+
+    def _flush_json(self) -> None:
+        """Hand on what waited to be mended, valid if it can be."""
+        if self.mending:
+            self.mending = False
+            passed, held = "".join(self.passed), self.buffer[self.at : self.scan]
+            mended, sent = repair(passed + held), self.sent or passed
+            text = next((whole[len(sent) :] for whole in (mended, passed + held) if whole and whole.startswith(sent)), held)
+            if mended is None and not sent and self.spot.kind == "value":
+                text = encode_basestring(held)
+            self.writer.arguments(text)
+            self.at = self.scan = self.scan - len(self.closer)
+            self.sent = self.closer = ""
+
+    def _end_json(self) -> None:
+        self._flush_json()
+        self.lexer = None
+        self.behind = True
+        if self.spot.kind == "arguments" and self.writer.call:
+            self.writer.call.complete = True
+
+    def _pass_decoded(self, units: Units, final: bool) -> bool:
+        """Pass JSON through that is written as a text with escapes; returns whether it has ended."""
+        assert self.lexer
+        buffer, size = self.buffer, len(self.buffer)
+        while self.at < size:
+            end, text = self.at + 1, buffer[self.at]
+            if text in units.first:
+                read, char = units.read(buffer, self.at, final)
+                if read == MORE:
+                    return False
+                end, text = (read, char) if read > self.at else (end, text)
+            else:
+                found = units.signs.search(buffer, end)
+                end = found.start() if found else size
+                text = buffer[self.at : end]
+            stop = self.lexer.scan(text, 0)
+            while stop in (ODD, HOLD):
+                stop = self.lexer.scan(text, self.lexer.skip(text))
+            self.writer.arguments(text if stop < 0 else text[:stop])
+            self.at = self.scan = end if stop < 0 else end - len(text) + stop
+            if stop >= 0:
+                return True
+        return False
