@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -52,6 +53,32 @@ BARS = WRAPPER % (
     "{% if v is string %}`{{ v | replace('`', '``') }}`{% else %}{{ v | tojson }}{% endif %}{% endfor %}~{% endfor -%}"
 )
 """Nothing is common to all that may stand behind a number."""
+
+SILENT = WRAPPER.replace("{%%- if m.content %%}{{ m.content }}{%% endif -%%}", "")
+
+THOUGHT = SILENT % (
+    "{%- if m.reasoning_content -%}<muse>{{ m.reasoning_content }}</muse>{%- endif -%}{{ m.content or '' }}"
+    "{%- for c in m.tool_calls or [] -%}<act>{{ c.function.name }} {{ c.function.arguments | tojson }}</act>{% endfor -%}"
+)
+"""Reasoning stands before content."""
+
+LISTED = WRAPPER % (
+    "{%- for c in m.tool_calls or [] -%}<act>\n"
+    '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}'
+    "\n</act>{% endfor -%}"
+)
+"""A call is one object in marks."""
+
+NAMED = WRAPPER % (
+    "{%- for c in m.tool_calls or [] -%}<act>{{ c.function.name }}\n{{ c.function.arguments | tojson }}</act>{% endfor -%}"
+)
+"""The name of a call stands in a line of its own."""
+
+HTML = WRAPPER % (
+    "{%- for c in m.tool_calls or [] -%}<act.{{ c.function.name }}{% for k, v in c.function.arguments.items() %} {{ k }}="
+    "{% if v is string %}\"{{ v | e }}\"{% else %}{{ '{' }}{{ v | tojson }}{{ '}' }}{% endif %}{% endfor %} />{% endfor -%}"
+)
+"""Texts stand in quotes and are escaped, other values stand in braces."""
 
 TAGS = WRAPPER % (
     "{%- for c in m.tool_calls or [] %}<run {{ c.function.name }}>{% for k, v in c.function.arguments.items() %}"
@@ -115,6 +142,24 @@ NOTE = ("pin", {"note": "a b"})
         pytest.param(
             BARS, "~pin|far:2.|note:`a`b`~~ring~", [("pin", {"far": 2.0, "note": "a`b"}), ("ring", {})], id="dot, and other quotes"
         ),
+        pytest.param(
+            LISTED, '<act>\n{"name": "pin", "arguments": {"note": "a b"},},\n</act>', [NOTE], id="separators everywhere"
+        ),
+        pytest.param(LISTED, '<act>\n{"name": "pin", "arguments": {"note": "a b"}]}\n</act>', [NOTE], id="a bracket too many"),
+        pytest.param(
+            LISTED,
+            '<act>[{"name": "pin", "arguments": {"note": "a b"}}, {"name": "other", "arguments": {"x": 1}}]</act>',
+            [NOTE, ("other", {"x": 1})],
+            id="a list with a tool that nobody knows",
+        ),
+        pytest.param(LISTED, "<act>\n<tool=pin>\n<arg=note>\na b\n</arg>\n</tool>\n</act>", [NOTE], id="names within tags"),
+        pytest.param(NAMED, '<act>pin \n\n{"note": "a b"}</act>', [NOTE], id="layout behind a name"),
+        pytest.param(
+            HTML,
+            '<act.pin tags={["a"]} note="a &amp;\nb" /><<over>>',
+            [("pin", {"tags": ["a"], "note": "a &\nb"})],
+            id="a line break as it is",
+        ),
         pytest.param(TAGS, "<run pin><in note>a b</in></in></run>", [NOTE], id="end of a text twice"),
         pytest.param(TAGS, "<run pin><in note>a b<<over>>", [NOTE], id="the end of the turn in a text"),
         pytest.param(
@@ -150,3 +195,75 @@ def test_an_id_behind_indented_arguments_is_waited_for() -> None:
     deltas = [delta for char in text for delta in parser.feed(char)] + parser.finish()
     assert 256 < len(arguments) < 1024
     assert [delta.id for delta in deltas if delta.id] == ["abc123def"]
+
+
+def test_signs_of_data_before_prose_are_no_end_of_a_call() -> None:
+    """Without a mark behind them they are text."""
+    format = ca.analyze(LISTED)
+    text = '<act>\n{"name": "pin", "arguments": {"note": "a b"}}]) as I said'
+    found = read_all_ways(format, text, TOOLS, "<<assistant>>")
+    assert (found.content, len(found.calls)) == ("]) as I said", 1)
+
+
+def test_reasoning_that_is_opened_again_goes_on() -> None:
+    """Two blocks are one with a blank line between them, an empty one is none; the marks are no text."""
+    format = ca.analyze(THOUGHT)
+    found = read_all_ways(format, "<muse>One.</muse>\n<muse>Two.</muse>So.<<over>>", TOOLS, "<<assistant>>")
+    assert (found.reasoning, found.content) == ("One.\n\nTwo.", "So.")
+    found = read_all_ways(format, "<muse>One.</muse><muse></muse>So.<<over>>", TOOLS, "<<assistant>>")
+    assert (found.reasoning, found.content) == ("One.", "So.")
+    found = read_all_ways(format, "<muse>One.</muse>A <muse> is a mark.<<over>>", TOOLS, "<<assistant>>")
+    assert (found.reasoning, found.content) == ("One.", "A <muse> is a mark.")
+
+
+@pytest.mark.parametrize("written", ['"it\\\'s"', '"a\tb"', '"50\\%"'])
+def test_arguments_are_valid_json_under_repair(written: str) -> None:
+    """An escape that JSON does not have, and a sign that it wants escaped; also where nothing but its shape tells of a call."""
+    format = ca.analyze(LISTED)
+    call = f'{{"name": "pin", "arguments": {{"note": {written}}}}}'
+    for text in (f"<act>\n{call}\n</act>", f"<act>[{call}]</act>"):
+        for pieces in ([text], list(text)):
+            parser = format.parser(tools=TOOLS, prompt="<<assistant>>", policy="repair")
+            deltas = [delta for piece in pieces for delta in parser.feed(piece)] + parser.finish()
+            arguments = "".join(delta.text for delta in deltas if delta.kind == "tool_call")
+            assert set(json.loads(arguments)) == {"note"}
+
+
+def test_signs_alone_do_not_end_reasoning() -> None:
+    """What content and calls begin with alike may stand in reasoning, if it is no word: here that of a heading."""
+    template = SILENT % (
+        "{%- if m.reasoning_content %}{{ '\\n### Thought\\n' ~ m.reasoning_content }}{% endif %}"
+        "{%- if m.tool_calls %}{{ '\\n### Act' }}{% for c in m.tool_calls %}"
+        "{{ '\\n@' ~ c.function.name ~ ' ' ~ (c.function.arguments | tojson) }}{% endfor %}{% endif %}"
+        "{%- if m.content %}{{ '\\n### Say\\n' ~ m.content }}{% endif %}"
+    )
+    text = "\n### Thought\nFirst.\n\n### Then\nSecond.\n### Say\nDone.<<over>>"
+    found = read_all_ways(ca.analyze(template), text, TOOLS, "<<assistant>>")
+    assert (found.reasoning, found.content) == ("First.\n\n### Then\nSecond.", "Done.")
+
+
+NESTED = """\
+{%- macro write(v) -%}
+{%- if v is mapping -%}{%- for k, x in v.items() -%}<{{ k }}>{{ write(x) }}</{{ k }}>{%- endfor -%}
+{%- else -%}{{ v }}{%- endif -%}
+{%- endmacro -%}
+""" + WRAPPER % (
+    "{%- for c in m.tool_calls or [] -%}[[act {{ c.function.name }}]]{{ write(c.function.arguments) }}[[/act]]{% endfor -%}"
+)
+
+
+def test_many_objects_that_end_at_once_need_no_deep_stack() -> None:
+    """A server calls the parser from deep within itself, and the model decides how deep its objects are."""
+    format = ca.analyze(NESTED)
+    depth = 100
+    text = "[[act pin]]" + "<a>" * depth + "x" + "</a>" * depth + "<b>y</b>[[/act]]<<over>>"
+    frame, used = sys._getframe(), 0
+    while frame.f_back is not None:
+        frame, used = frame.f_back, used + 1
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(used + 250)
+    try:
+        ((_, arguments),) = read_all_ways(format, text, None, "<<assistant>>").calls
+    finally:
+        sys.setrecursionlimit(limit)
+    assert arguments == '{"a": ' * depth + '"x"' + "}" * (depth - 1) + ', "b": "y"}'

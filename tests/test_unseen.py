@@ -36,12 +36,14 @@ SAMPLE = {
     "gimlet": "several lists and objects end with the same sign",
     "awl": "a thought of none is closed by a word at once",
     "sabrina": "arguments as JSON, escaped as in HTML",
+    "marl": "members of objects under their paths, text and JSON told by a sign",
+    "obsidian": "null ends its entry before the key comes again",
     "brathay": "a colon or an equals sign behind a key tells the type of its value",
 }
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 162
+    assert len(load_corpus(folder=FOLDER)) == 176
 
 
 @pytest.mark.parametrize("name", SAMPLE)
@@ -55,7 +57,7 @@ def test_what_an_unseen_template_renders_is_read_back(name: str) -> None:
     assert not (misses and report["proven"])
 
 
-@pytest.mark.parametrize("name", ["tyne", "awl", "sabrina"])
+@pytest.mark.parametrize("name", ["tyne", "awl", "sabrina", "jarosite", "obsidian"])
 def test_an_unseen_template_is_proven(name: str) -> None:
     (source,) = load_corpus(name, FOLDER)
     assert coverage.measure(source, None, quick=True, seed=1)["proven"]

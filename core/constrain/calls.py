@@ -15,7 +15,7 @@ from ..format import ChatFormat, Edge, Node, TurnGraph
 from ..format import Json as JsonCodec
 from ..format.cut import find_boundaries, find_common_start
 from ..schema import ToolSet
-from .schemas import Schema, list_alternatives, list_properties, sort_properties
+from .schemas import Schema, list_alternatives, list_by_path, list_properties, sort_properties
 from .tree import DIGITS, NOTHING, Chars, Free, Grammar, Repeat, Sequence, Text, Tree, Until, choose, join, maybe
 from .values import WORD, Values
 from .walk import COUNTER, END, Arm, Exits, Walk, split_close
@@ -219,8 +219,10 @@ class _Builder:
 
     def _write_call(self, name: str, function: Mapping[str, Any]) -> list[tuple[str, Arm]]:
         """Return the ways to write a call, from its first field to its last, with the name of the first."""
+        path = self.format.graph.path
         schema = make_object_schema(self._get_schema(function), self.format.graph.sorted_keys)
-        writing = _Writing(name, schema, Values(self.insides, self.rules, schema, self.spaces))
+        schema = list_by_path(schema, path) if path else schema
+        writing = _Writing(name, schema, Values(self.insides, self.rules, schema, self.spaces, path))
         found: list[tuple[str, Arm]] = []
         for first in self.firsts:
             begun = Arm(NOTHING, {first.name: ("",)})

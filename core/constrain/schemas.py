@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ConstraintError
+from ..format import Path
 from ..schema import TYPES, find_type, follow_reference
 
 Schema = dict[str, Any]
@@ -65,6 +66,22 @@ def sort_properties(schema: Any) -> Any:
     if isinstance(made.get("properties"), dict):
         made["properties"] = dict(sorted(made["properties"].items(), key=lambda item: str(item[0]).lower()))
     return made
+
+
+def list_by_path(schema: Mapping[str, Any], path: Path, depth: int = 0) -> Schema:
+    """Return the schema of an object with the properties of objects within it in their places, each under its path.
+
+    What must be in an object must then be there even where that may be left out: parts of it cannot be written without the others.
+    """
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for name, (inner, needed) in (list_properties(schema) or {}).items():
+        nested = isinstance(inner, Mapping) and isinstance(inner.get("properties"), Mapping) and inner["properties"]
+        parts = list_by_path(inner, path, depth + 1) if nested and depth < _DEPTH else {"properties": {}, "required": []}
+        below = {path.join((name, key)): part for key, part in parts["properties"].items()} or {name: inner}
+        properties |= below
+        required += [path.join((name, key)) for key in parts["required"]] or list(below)[: int(needed)]
+    return {**schema, "properties": properties, "required": required} if properties else dict(schema)
 
 
 def _merge(one: Mapping[str, Any], two: Mapping[str, Any]) -> Schema:

@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import format as formats
 from ..errors import ConstraintError
-from ..format import Choice, Graph, Insides, Node, Number
+from ..format import Choice, Graph, Insides, Node, Number, Path
 from .json_graph import LIST, closed, make_json_graphs, make_node, opened
 from .schemas import Schema, list_alternatives, list_properties, list_values
 from .texts import find_ends, spell_key, spell_text, write_number, write_text, write_within
@@ -34,11 +34,14 @@ _JSON = make_json_graphs()
 class Values:
     """Makes trees for the values of one object schema, ``root``; rules that they need are added to ``rules``.
 
-    ``insides`` are the graphs of lists and objects by name. ``spaces`` bounds the white space between tokens of JSON.
+    ``insides`` are the graphs of lists and objects by name. ``spaces`` bounds the white space between tokens of JSON. With a
+    ``path`` keys may be paths.
     """
 
-    def __init__(self, insides: Mapping[str, Graph], rules: dict[str, Tree], root: Any, spaces: int = 1) -> None:
-        self._insides, self._rules, self._root, self._spaces = insides, rules, root, spaces
+    def __init__(
+        self, insides: Mapping[str, Graph], rules: dict[str, Tree], root: Any, spaces: int = 1, path: Path | None = None
+    ) -> None:
+        self._insides, self._rules, self._root, self._spaces, self._path = insides, rules, root, spaces, path
         self._walks: dict[str, Walk] = {}
 
     # Entries and items ---------------------------------------------------------------------------------------------------
@@ -65,9 +68,12 @@ class Values:
             raise ConstraintError(f"constraining calls: this format cannot write the parameter {name!r} as its schema wants it")
         return found
 
+    def _spell(self, name: str, key: Node) -> str:
+        return spell_key(name, key) if self._path is None else self._path.join(spell_key(n, key) for n in self._path.split(name))
+
     def _list_fields(self, walk: Walk, key: Node, name: str | None, schema: Schema) -> Iterable[Field]:
         """List the ways to write a key and a value; without a name the key is any."""
-        written = Chars(WORD, least=1, most=64) if name is None else Text(spell_key(name, key))
+        written = Chars(WORD, least=1, most=64) if name is None else Text(self._spell(name, key))
         exits = walk.list_exits(key.name)
         for value in walk.list_nodes(exits, "value"):
             inner = self.write(value, schema, find_ends(walk, value))
@@ -143,7 +149,7 @@ class Values:
             trees = [Text(json.dumps(value)) for value in values] or [self._write_number(schema)]
         else:
             assert isinstance(codec, Choice)
-            wanted = {json.dumps(value) for value in values} or {"true", "false", "null"}
+            wanted = {json.dumps(value) for value in values} or {"true", "false", "null", "{}"}
             trees = [Text(word) for word, literal in codec.words if literal in wanted]
         if not trees:
             raise ConstraintError(f"constraining calls: none of the values {values!r} can be written in this format")

@@ -7,11 +7,11 @@ written. It remembers what it has tried, so that no state is entered twice.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from ..errors import ConstraintError
-from ..format import Choice, Codec, Edge, Graph, Insides, Json, Node, Number, Start, Text, TurnGraph
+from ..format import Choice, Codec, Edge, Graph, Insides, Json, Node, Number, Path, Start, Text, TurnGraph
 from ..schema import find_type
 from .texts import encode_text, find_ends, spell_text
 from .walk import Walk
@@ -21,6 +21,7 @@ State = TypeVar("State")
 Pairs = tuple[tuple[Any, Any], ...]
 
 _SHAPE = "a1B2c3D4e"
+_DEPTH = 128  # objects within each other
 
 
 class Piece(NamedTuple):
@@ -98,7 +99,9 @@ class _Walker:
         self.texts = {kind: str(text) for kind, text in found.items() if text}
         self.calls = calls
         repeats, ordered = graph.repeated_keys, graph.sorted_keys
-        self.pairs: list[Pairs] = [_list_pairs(call.arguments or {}, ordered, repeats) for call in calls]
+        given = [call.arguments or {} for call in calls]
+        given = [dict(_list_members(arguments, graph.path)) for arguments in given] if graph.path else given
+        self.pairs: list[Pairs] = [_list_pairs(arguments, ordered, repeats) for arguments in given]
 
     def step(self, state: _State, edge: Edge, node: Node) -> tuple[_State | None, list[Piece]] | None:
         """Return the state behind an edge (None: the end) and what is written; None where it cannot be taken."""
@@ -235,6 +238,15 @@ def _list_pairs(value: Mapping[str, Any], ordered: bool, repeats: bool = False) 
     for key, inner in sorted(value.items(), key=lambda entry: entry[0].lower()) if ordered else value.items():
         pairs += [(key, item) for item in inner] if repeats and isinstance(inner, list) else [(key, inner)]
     return tuple(pairs)
+
+
+def _list_members(value: Mapping[str, Any], path: Path, outer: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """List what is in an object and in those within it, each under its path."""
+    for key, inner in value.items():
+        if isinstance(inner, dict) and inner and len(outer) < _DEPTH:
+            yield from _list_members(inner, path, (*outer, key))
+        else:
+            yield path.join((*outer, key)), inner
 
 
 def _search(

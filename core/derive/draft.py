@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..ask.oracle import Turn
 from ..ask.pieces import END, START, Field, Row
 from ..ask.question import Switches
-from ..format import Codec
+from ..format import Codec, Path
 
 TURN = "turn"
 """The name of the graph of the turn itself, beside those of lists and objects."""
@@ -41,6 +41,7 @@ class Draft:
         self.hidden = False
         self.repeated_keys = False
         self.sorted_keys = False
+        self.path: Path | None = None
         self.notes: list[str] = []
 
     def add(self, graph: str, source: Field, text: str, target: Field, opens_call: bool = False) -> None:

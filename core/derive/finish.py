@@ -31,6 +31,7 @@ def finish(draft: Draft) -> TurnGraph:
         stops=tuple(draft.stops),
         repeated_keys=draft.repeated_keys,
         sorted_keys=draft.sorted_keys,
+        path=draft.path,
         notes=tuple(draft.notes),
     )
 

@@ -51,8 +51,10 @@ def _cut_beside_keys(text: str, keys: Sequence[str], words: Sequence[str]) -> li
             gaps.append(None)
             continue
         before, after = bisect_right(ends, place), bisect_left(starts, place + len(key))
-        start = ends[before - 1] if before else 0
-        gaps.append(Gap(text[start:place], text[place + len(key) : starts[after] if after < len(starts) else len(text)]))
+        bounds = [*starts[after : after + 2], len(text), len(text)]
+        again = text[bounds[0] : bounds[0] + len(key)] == key
+        rest = text[bounds[0] + len(key) : bounds[1]] if again else ""
+        gaps.append(Gap(text[ends[before - 1] if before else 0 : place], text[place + len(key) : bounds[0]], key * again, rest))
     return gaps
 
 

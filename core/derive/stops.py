@@ -22,7 +22,7 @@ def find_stops(draft: Draft) -> list[str]:
     if plain and others:
         shared = _share([links for links, _ in (*plain, *others)], inner)
         if shared:
-            return [shared]
+            return [_drop_brackets(shared, inner)]
     content = [_share([links for links, _ in plain], inner)] if len(plain) > 1 else []
     if not any(content):
         ends = (end for links, field in plain if field.kind == "content" for end in _cut_closers(links))
@@ -95,6 +95,13 @@ def _drop_closers(stop: str, sources: Iterable[Links]) -> str:
             if is_marker(rest) and not (rest[0].isalnum() or rest[0].isspace() or stop[place - 1 : place] == rest[0]):
                 stop = rest if place in find_boundaries(stop) else stop
     return stop
+
+
+def _drop_brackets(stop: str, inner: Iterable[str]) -> str:
+    """Return a stop without the brackets and quotes of data before its mark, which has none of them: they end what a turn is in."""
+    rest = stop.lstrip("]}\"' \n")
+    marked = is_marker(rest) and not rest[0].isalnum() and not any(rest in text for text in inner)
+    return rest if marked and not any(sign in rest for sign in "[]{}\"'") else stop
 
 
 def _cut_closers(links: Links) -> Iterable[str]:

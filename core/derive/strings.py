@@ -25,10 +25,13 @@ _FIRST, _LAST, _MIDDLE = make_word("sa"), make_word("sb"), make_word("sc")
 
 
 class Gap(NamedTuple):
-    """What stands before a key, and between it and the next thing known, with the value in it."""
+    """What stands before a key, and between it and the next thing known, with the value in it; where that is the ``key`` once more,
+    the ``rest`` stands behind it."""
 
     before: str
     around: str
+    key: str = ""
+    rest: str = ""
 
 
 AskGaps = Callable[[Sequence[Any]], list["Gap | None"]]

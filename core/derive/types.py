@@ -23,30 +23,38 @@ _SCALARS = (_INTEGER, _NUMBER, True, False, None)
 
 
 class Writing(NamedTuple):
-    """How a value of a type is written: what stands before its key, before it and behind it, and itself."""
+    """How a value of a type is written: what stands before its key, before it and behind it, and itself. ``early`` is set where the
+    key does not come again behind it, as it does behind others."""
 
     before: str
     mid: str
     codec: Codec
     behind: str
+    early: bool = False
 
 
 Types = dict[tuple[str, int], Writing]
 """How values are written, by their types; a word that has a way of its own is another form of its type."""
 
 
-def ask_types(ask: AskGaps, family: str, texts: Sequence[Text], lists: bool = True) -> Types:
-    """Return how values of each type but strings are written; ``texts`` is how those are."""
-    values = [*_SCALARS, *(LISTS if lists else ()), *OBJECTS]
+def ask_types(ask: AskGaps, family: str, texts: Sequence[Text], lists: bool = True, objects: bool = True) -> Types:
+    """Return how values of each type but strings are written; ``texts`` is how those are.
+
+    Without ``objects`` the only one that is a value is the empty one, which is a word.
+    """
+    values = [*_SCALARS, *(LISTS if lists else ()), *(OBJECTS if objects else OBJECTS[:1])]
     gaps = ask(values)
     found: Types = {}
     for type_, value, gap in zip(("integer", "number"), _SCALARS, gaps, strict=False):
         if gap is not None and str(value) in gap.around:
             mid, _, behind = gap.around.partition(str(value))
             found[type_, 0] = Writing(strip_digits(gap.before), strip_digits(mid), Number(), strip_digits(behind))
-    found |= _read_words(gaps[2], gaps[3], gaps[4], [gap for gap in (gaps[0], *ask([PLAIN])) if gap])
+    others = [gap for gap in (gaps[0], *ask([PLAIN])) if gap]
+    if not objects and (empty := gaps.pop()) and others:
+        found["object", 0] = _read_word(empty, "{}", others)
+    found |= _read_words(gaps[2], gaps[3], gaps[4], others)
     rest = iter(gaps[len(_SCALARS) :])
-    for type_, samples, name in (("array", LISTS if lists else (), "list"), ("object", OBJECTS, "object")):
+    for type_, samples, name in (("array", LISTS if lists else (), "list"), ("object", OBJECTS if objects else (), "object")):
         pairs = [(value, gap) for value in samples if (gap := next(rest)) is not None]
         if pairs:
             found[type_, 0] = _read_compound(pairs, name + family, texts)
@@ -73,15 +81,17 @@ def _read_words(yes: Gap | None, no: Gap | None, null: Gap | None, others: list[
     return found
 
 
-def _read_word(gap: Gap, literal: Literal["true", "false", "null"], others: Sequence[Gap]) -> Writing:
+def _read_word(gap: Gap, literal: Literal["true", "false", "null", "{}"], others: Sequence[Gap]) -> Writing:
     """Return how a word is written that may be nothing, from what stands around it and around other values."""
+    early = not gap.key and any(other.key for other in others)
+    others = [Gap(other.before, other.around + other.key + other.rest) for other in others] if early else others
     bounds = [_find_word([gap.around, other.around]) for other in others]
     start = max((start for start, _ in bounds), default=0)
     end = min(max((end for _, end in bounds), default=0), len(gap.around) - start)
     word = gap.around[start : len(gap.around) - end]
     if not word:  # what might stand before it as well as behind it is what separates it from the next one
         start = len(gap.around) - max((find_common_end(gap.around, other.around) for other in others), default=0)
-    return Writing(gap.before, gap.around[:start], Choice(((word, literal),)), gap.around[start + len(word) :])
+    return Writing(gap.before, gap.around[:start], Choice(((word, literal),)), gap.around[start + len(word) :], early)
 
 
 def _find_word(texts: Sequence[str]) -> tuple[int, int]:

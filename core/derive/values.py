@@ -17,6 +17,7 @@ from ..ask.words import make_word
 from ..format import Insides, Text
 from .draft import TURN, Draft, Link
 from .levels import indent_levels
+from .paths import find_path
 from .places import BuildList, BuildObject, ask_apart, ask_beside_keys, ask_values_apart
 from .strings import SPECIAL, AskGaps, Surroundings, ask_strings, make_text, strip_digits
 from .types import PLAIN, Types, Writing, ask_types, splice_before, splice_behind
@@ -58,7 +59,9 @@ def learn_object(draft: Draft, graph: str, family: str, build: BuildObject, oute
         draft.codecs[graph, Field("key")] = key_codec
     if _are_values_apart(draft, graph):
         return learn_values(draft, Place(graph, family, "value"), ask_values_apart(build))
-    return learn_values(draft, Place(graph, family, "key"), ask_beside_keys(build, outer), not repeats)
+    path = find_path(build) if graph == TURN and not repeats else None
+    draft.path = draft.path or path
+    return learn_values(draft, Place(graph, family, "key"), ask_beside_keys(build, outer), not repeats, path is None)
 
 
 def _repeats_keys(build: BuildObject, plain: str) -> bool:
@@ -88,8 +91,11 @@ def _ask_keys(build: BuildObject) -> Text | None:
     return make_text(images) if images else None
 
 
-def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True) -> Types:
-    """Learn how values of each type are written at a place, and add the edges that go with each type."""
+def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True, objects: bool = True) -> Types:
+    """Learn how values of each type are written at a place, and add the edges that go with each type.
+
+    Without ``lists`` and ``objects`` those are no values of their own here, but for an empty object, which has no members.
+    """
     plain = ask([PLAIN])[0]
     if plain is None or PLAIN not in plain.around:
         draft.codecs.setdefault((place.graph, place.field("value")), Text())
@@ -97,8 +103,9 @@ def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True) -
     mid, _, behind = plain.around.partition(PLAIN)
     base = Surroundings(*map(strip_digits, (plain.before, mid, behind)))
     forms = ask_strings(ask)
-    types = ask_types(ask, place.family, list(forms.values()), lists)
-    variants = [_Variant(name, form, writing, base) for (name, form), writing in types.items()]
+    types = ask_types(ask, place.family, list(forms.values()), lists, objects)
+    bases = base, base._replace(behind=strip_digits(plain.rest))
+    variants = [_Variant(name, form, writing, bases[writing.early]) for (name, form), writing in types.items()]
     variants += _learn_strings(draft, place, forms, base, types)
     for variant in variants:
         _add_variant(draft, place, variant)
@@ -135,12 +142,13 @@ def _add_variant(draft: Draft, place: Place, variant: _Variant) -> None:
 
 def _splice(draft: Draft, place: Place, variants: Sequence[_Variant]) -> None:
     """Give every edge into a plain string, and out of it, to all variants."""
-    entry, value = place.field(place.entry), place.field("value")
+    entry, value, again = place.field(place.entry), place.field("value"), place.field("key", "")._replace(again=True)
     every: list[_Variant | None] = [None, *variants]
+    by_source = {value: False, again: True}  # behind which field a value of a type ends as plain strings do
     for source, links in draft.list_links(place.graph):
         if source == entry and place.entry == "key":
             continue
-        leaving = every if source == value else [None]
+        leaving = [each for each in every if each is None or each.writing.early == by_source.get(source)]
         for link in list(links):
             entering = every if link.target == entry else [None]
             for one, two in product(leaving, entering):
@@ -167,7 +175,7 @@ def _splice_link(
     if leaving is None:
         links[found] = None
     else:
-        draft.edges[place.graph][source._replace(type=leaving.type, form=leaving.form)][found] = None
+        draft.edges[place.graph][place.field("value", leaving.type, leaving.form)][found] = None
 
 
 def learn_insides(draft: Draft, family: str, build: Build, types: Types) -> None:

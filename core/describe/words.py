@@ -203,6 +203,8 @@ def _list_values(format: ChatFormat) -> Iterator[Row]:
     for form, types in told.items():
         kinds = ", ".join(dict.fromkeys(kind or "value" for kind in types))
         yield _row(kinds if len(kinds) <= _WIDEST_LABEL else "values of other types", form)
+    if nested := format.graph.path:
+        yield _row("object", f"as its members, under {make_visible(nested.join(('KEY', 'MEMBER')))}")
 
 
 def _say_codec(node: Node) -> str:

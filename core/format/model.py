@@ -9,7 +9,7 @@ handed to another process.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -64,7 +64,7 @@ class Number:
 class Choice:
     """One of a few words; ``words`` are (what is written, the JSON literal that it stands for)."""
 
-    words: tuple[tuple[str, Literal["true", "false", "null"]], ...]
+    words: tuple[tuple[str, Literal["true", "false", "null", "{}"]], ...]
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,25 @@ class Edge:
 
 
 @dataclass(frozen=True)
+class Path:
+    """What stands around the key of a member in a path, which begins with the key of the argument: ``opening`` and ``closing``."""
+
+    opening: str
+    closing: str
+
+    def join(self, keys: Iterable[str]) -> str:
+        """Return the path of some keys, the outermost first."""
+        first, *rest = keys
+        return first + "".join(f"{self.opening}{key}{self.closing}" for key in rest)
+
+    def split(self, path: str) -> list[str]:
+        """Return the keys of a path; the whole text alone where it is none."""
+        first, *rest = path.split(self.opening)
+        keys = [first, *(key.removesuffix(self.closing) for key in rest)]
+        return keys if all(keys) and self.join(keys) == path else [path]
+
+
+@dataclass(frozen=True)
 class Graph:
     """Nodes, and the edges between them, the one to be tried first before the others."""
 
@@ -161,7 +180,8 @@ class TurnGraph:
 
     The first start is that of a prompt without switches. ``stops`` are the texts that end a turn: the end of the output may
     stand anywhere in an edge that leads to the end, because servers cut it off. ``repeated_keys`` is set where a list is
-    written as its key once for each item, ``sorted_keys`` where arguments stand in the order of the alphabet. ``blank`` is
+    written as its key once for each item, ``sorted_keys`` where arguments stand in the order of the alphabet, ``path`` where the
+    members of an object are written as arguments of their own, each under its path. ``blank`` is
     the white space that has to stand for reasoning where a model closes it as soon as it is opened: the template prints the
     empty block again for that, and for no reasoning it prints none.
     """
@@ -172,6 +192,7 @@ class TurnGraph:
     stops: tuple[str, ...] = ()
     repeated_keys: bool = False
     sorted_keys: bool = False
+    path: Path | None = None
     blank: str = ""
     notes: tuple[str, ...] = field(default=())
 

@@ -18,7 +18,7 @@ _QUOTED = re.compile(r"\"[^\"]*\"?|'[^']*'?")
 _BLANK = re.compile(r"\s*")
 _DIGITS = re.compile(r"\d*")
 DATA = frozenset("{}[]\",: \n\t'()")
-SIGNS = re.compile(rf"[\"{{}}\[\]<>/{OPEN}{CLOSE}]")
+SIGNS = re.compile(rf"[\"{{}}()\[\]<>/{OPEN}{CLOSE}]")
 """What no key has that is written without quotes."""
 _OPENS, _CLOSES = frozenset("<[({"), frozenset(">])}")
 

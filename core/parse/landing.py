@@ -21,7 +21,10 @@ def list_id(text: str | None) -> tuple[Step, ...]:
 
 
 class Landing(NamedTuple):
-    """Where a rule leads: the place behind it, and what was read on the way: calls that end and begin, names, ids and keys."""
+    """Where a rule leads: the place behind it, and what was read on the way: calls that end and begin, names, ids and keys.
+
+    It leads to a field, or ``behind`` one that has ended.
+    """
 
     end: int
     spot: Spot
@@ -29,6 +32,7 @@ class Landing(NamedTuple):
     trail: str = ""
     steps: tuple[Step, ...] = ()
     pops: int = 0
+    behind: bool = False
 
     def find(self, kind: str) -> str | None:
         """Return the last field of a kind that was read on the way in the call that is open at its end."""

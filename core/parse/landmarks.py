@@ -218,7 +218,8 @@ class Landmarks:
             bare = close.removeprefix(self.reasoning_end).strip()
             if self.reasoning_end and bare != close and any(bare == text.strip() for text, _ in self.openers):
                 close = self.reasoning_end  # where all that follows are calls, their opener is no part of it
-            if close and is_firm(close) and close not in found:
+            told = any(map(str.isalnum, close)) or any(text.strip() == close for text in texts)  # signs may begin other things
+            if close and told and is_firm(close) and close not in found:
                 found.append(close)
         return found
 

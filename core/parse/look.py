@@ -28,6 +28,7 @@ from .writer import Call, Writer
 TRIES = 8  # so often may a JSON value be looked at that is no call
 GUARDS = 2  # recoveries that lean on each other
 DEPTH = 128  # lists and objects within each other
+POPS = 16  # of these are left at once, as each takes several calls of functions
 
 _OBJECT = re.compile(r"\{\s*(?:([\"'}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
 _BEGINNING = 160  # characters in which an object is known from its beginning
@@ -58,6 +59,7 @@ class Lookahead:
         self.tries = TRIES
         self.refused = -1  # the place behind a mark that no calls follow which are told by their parameters
         self.followed: dict[tuple[object, ...], bool | Wait] = {}  # what was found to follow a place, as long as nothing is taken
+        self._pops = 0  # lists and objects that are left now, to see what is behind them
         self._guards = 0  # recoveries that wait for what is being looked at now
         self._key: str | None = None  # that of the list or object behind whose end is looked
         self._properties: dict[str, frozenset[str]] = {}
@@ -188,10 +190,13 @@ class Lookahead:
         return Landing(len(self.buffer), Spot(TURN, rule.targets, ()), found.rule if found else rule, steps=steps)
 
     def _try_pop(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
-        """Leave a list or an object: what is behind it must follow."""
+        """Leave a list or an object: what is behind it must follow; of many that end at once, behind the first of them."""
         if not self.frames or len(self.frames) > DEPTH:
             return None
+        if self._pops == POPS:
+            return Landing(end, self.frames[-1].spot, rule, pops=1, behind=True)
         frame, key = self.frames.pop(), self._key
+        self._pops += 1
         self._key = frame.key
         try:
             landing = self._find_landing(frame.spot, end, final)
@@ -200,6 +205,7 @@ class Lookahead:
                 landing = self._find_landing(frame.spot, bare, final)
         finally:
             self.frames.append(frame)
+            self._pops -= 1
             self._key = key
         return landing._replace(pops=landing.pops + 1) if isinstance(landing, Landing) else landing
 

@@ -6,12 +6,13 @@ text from that place on is held back. Where it matches, what is behind it must b
 and never taken back. Everything else is text.
 
 The parser is made of layers, each a class on the one before: what stands at a place (``look``), names and keys (``short``), texts
-(``texts``), JSON that is handed on (``passing``), values (``values``), and here the way from spot to spot. What is written as JSON
-lives in the writer, what the format says in the plan.
+(``texts``), JSON that is handed on (``passing``), values (``values``), calls told by their shape (``shaped``), and here the way
+through all of them. What is written as JSON lives in the writer, what the format says in the plan.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Literal
 
@@ -28,9 +29,10 @@ from .names import SHORT, strip_prefix
 from .plan import LATE_END, OPEN_REASONING, Plan
 from .relaxed import SHORT_END
 from .rules import SHAPES, Spot, Wait
-from .shape import Fields, Shape
-from .values import ValueReader
+from .shaped import ShapedReader
+from .thoughts import OPENED_AGAIN
 
+_SIGNS = re.compile(r"[,;{}\[\]()\"'\s]{1,64}")
 TRIM = 8192  # so much of the buffer may be behind the parser
 
 
@@ -38,7 +40,7 @@ class ClosedParserError(AutoparserError):
     """A parser was fed after its end."""
 
 
-class Machine(ValueReader):
+class Machine(ShapedReader):
     """Reads one generation; see the module's text."""
 
     def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
@@ -52,7 +54,6 @@ class Machine(ValueReader):
         self.trail = ""  # layout that may follow the last rule
         self.anchor = -1  # where a call without a name so far began
         self.unclosed = False  # whether a call stood in reasoning that was not closed
-        self.shape: Shape | Fields | None = None  # what may be calls by their shape
 
     def _note(self, name: str, place: int) -> None:
         self.recoveries.append((name, self.gone + place))
@@ -237,25 +238,43 @@ class Machine(ValueReader):
             return True
         if self.at >= len(self.buffer) and not final:
             return False
-        self._deviate(final)
-        return self.at < len(self.buffer) and not final
+        return self._deviate(final) and self.at < len(self.buffer) and not final
 
-    def _deviate(self, final: bool) -> None:
-        """Nothing that the format knows follows a field of a call: the call ends here, and what follows is text."""
+    def _deviate(self, final: bool) -> bool:
+        """Nothing that the format knows follows a field of a call: the call ends here, and what follows is text.
+
+        Signs of data alone before what ends calls belong to neither. Returns whether that could be told.
+        """
         call = self.writer.call
         if final and self.at >= len(self.buffer):
             self.behind = False
-            return
+            return True
         if final and isinstance(self._find_best((self.at, skip_blank(self.buffer, self.at)), False), Wait):
             self.at = self.scan = len(self.buffer)  # half of the structure that would have followed
-            return
+            return True
         if self._read_again():
-            return
-        self._note("call ended early", self.at)
-        self._close_call(complete=bool(call and call.complete))
-        self.spot = self.plan.spot(TURN, (GAP,), self.may_call)
+            return True
+        end = self._find_end_behind_signs(final) if self.policy.recover else NO
+        if end == MORE:
+            return False
+        self._note("call ended early" if end == NO else "signs before the end of a call", self.at)
+        self._close_call(complete=bool(call and call.complete) or end != NO)
+        self.spot = self.plan.spot(TURN, (GAP if end == NO else SHAPE,), self.may_call)
         self.behind, self.fresh = False, True
-        self.scan = self.at
+        self.at = self.scan = max(end, self.at)
+        return True
+
+    def _find_end_behind_signs(self, final: bool) -> int:
+        """Return where a mark stands that ends calls or the turn, or the output ends, behind a few signs of data; NO where none
+        does, or that more is needed to tell."""
+        found, marks = _SIGNS.match(self.buffer, self.at), self.plan.field_ends
+        if found is None or marks is None:
+            return NO
+        end, size = found.end(), len(self.buffer)
+        if marks.pattern.match(self.buffer, end) or (final and end == size):
+            return end
+        rest = self.buffer[end : end + SHORT]
+        return MORE if not final and any(mark.startswith(rest) for mark in marks.texts) else NO
 
     def _apply(self, landing: Landing, start: int) -> None:
         """Go where a rule leads; ``start`` is where the text before it ended."""
@@ -266,13 +285,14 @@ class Machine(ValueReader):
         if landing.rule.recovery:
             self._note(landing.rule.recovery, start)
             self.unclosed = landing.rule.recovery == OPEN_REASONING or (self.unclosed and landing.rule.recovery != LATE_END)
+            self.rejoined = landing.rule.recovery == OPENED_AGAIN and self.ended_reasoning
         for _ in range(landing.pops):
             writer.close_container()
             _, self.schema, key = self.frames.pop()
             if writer.call is not None:
                 writer.call.key = key
-        self.behind, self.lexer, self.holding, self.streaming = False, None, False, False
-        if self._leaves_blank(landing):
+        self.behind, self.lexer, self.holding, self.streaming = landing.behind, None, False, False
+        if self._leaves_blank(landing) and not self.rejoined:
             writer.text("reasoning", self.plan.graph.blank)
         for step in landing.steps:
             self._take_step(step, start)
@@ -289,7 +309,7 @@ class Machine(ValueReader):
         begins = self.fresh or bool(landing.rule.constant.core or landing.steps)  # else it is the same text that goes on
         self.fresh = begins and landing.spot.kind in ("content", "reasoning")
         self.before = "" if self.fresh else self.before
-        if landing.spot.kind == "value":
+        if landing.spot.kind == "value" and not landing.behind:
             self._begin_value()
 
     def _leaves_blank(self, landing: Landing) -> bool:
@@ -317,47 +337,6 @@ class Machine(ValueReader):
             self.anchor = -1
             if writer.call.name != step.text:
                 self._note("prefix of a name", start)
-
-    # Calls by their shape -------------------------------------------------------------------------------------------------
-
-    def _begin_shape(self, landing: Landing, start: int) -> None:
-        """Look at what may be calls, from where the text before it ended; white space that waits for a text goes on waiting."""
-        start = self.at if self.fresh and self.buffer[self.at : start].isspace() else start
-        if landing.rule.guard != "named":
-            self.shape = Shape(landing, start, self.spot, (*self.plan.stops, self.plan.turn_end))
-        else:
-            self.shape = Fields(landing, start, self.spot, self.plan.notation, self.plan.field_ends)
-        self.at, self.scan, self.spot = start, landing.end, landing.spot
-
-    def _step_shape(self, final: bool) -> bool:
-        """Take the calls that are found; without any the text is read as if it had never been looked at."""
-        shape, place = self.shape, self.at
-        assert shape
-        end = shape.read(self.buffer, place, final, self.tools, self.plan.envelope)
-        if end == MORE:
-            return False
-        self.shape, self.spot = None, shape.left
-        if end == NO:
-            self.tries -= 1
-            self.begun = self.begun or not shape.whole
-            if isinstance(shape, Fields):
-                self.refused, self.scan = place + shape.ahead, place
-            else:
-                self.scan = place + (1 if shape.whole else max(shape.ahead, 1))
-            return True
-        self._close_call()
-        for call in shape.calls:
-            self.writer.open_call(False)
-            if call.id:
-                self._take_step(Step("id", call.id), place)
-            self._take_step(Step("name", call.name), place)
-            self.writer.arguments(call.arguments)
-            self.writer.close_call()
-        self.fresh = True
-        self._note(shape.recovery, place)
-        self.at = self.scan = end
-        self.spot = self.plan.spot(TURN, (SHAPE,), self.may_call)
-        return True
 
     # Ends ----------------------------------------------------------------------------------------------------------------
 

@@ -136,6 +136,7 @@ class Plan(Relaxations):
             rules += self._list_reasoning_ends() + self._list_opened_reasoning(True) + self._list_named_rules(OPEN_REASONING)
         if node.kind == "content":
             rules += self._list_shape_rules() + self._list_orphan_ends() + self._list_empty_sections(node) + self._list_stray_ends()
+            rules += self._list_opened_reasoning(False)
             rules += self._list_dropped(node) if self._drops else []
         return rules
 

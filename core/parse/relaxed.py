@@ -127,8 +127,9 @@ class Relaxations(Thoughts):
             return []
         written = {edge.text.strip() for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind == "key"}
         others = {":": "=", "=": ":"} if not {":", "="} <= written else {}  # else each says of what type the value is
-        edges = [(others.get(edge.text.strip()), edge.target) for edge in self._edges[TURN].get(node.name, ())]
-        return [Rule((sign,), (self.nodes[TURN, target],), recovery="value in other notation") for sign, target in edges if sign]
+        found = [(edge.text.lstrip(), self.nodes[TURN, edge.target]) for edge in self._edges[TURN].get(node.name, ())]
+        texts = [(f" {others[text[0]]}{text[1:]}", target) for text, target in found if text[:1] in others and not is_firm(text)]
+        return [Rule((text,), (target,), recovery="value in other notation") for text, target in texts]
 
     def _list_untyped(self, node: Node) -> list[Rule]:
         """Return what stands between a key and its value without the word there that tells its type; the schema may tell it."""

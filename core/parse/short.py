@@ -60,8 +60,8 @@ class ShortFields(Lookahead):
                 landing = self._leave_short(here, kind, buffer[start:at], at, final)
                 if landing is not None:
                     return Wait(short=here.spot) if isinstance(landing, Wait) and not sign else landing
-            if kind == "key" and (sign == "\n" or (sign and not units.first and SIGNS.match(sign))):
-                return None  # no key goes on like this
+            if kind == "key" and sign and self._bars_key(sign, bool(units.first)):
+                return None
             at = here.spot.find_short_end(buffer, at + 1, limit)
         if limit < len(buffer) or final:
             return None
@@ -177,6 +177,8 @@ class ShortFields(Lookahead):
         loosely = end == NO and bool(constant.core) and not rule.laid
         if loosely:
             end, trail = constant.match_loosely(self.buffer, at, final), constant.trail
+        elif end == NO and constant.text and rule.kind == "arguments" and self.policy.recover:
+            end = skip_blank(self.buffer, at) if self.buffer[at : at + 1].isspace() else NO  # the bracket tells that they begin
         if end == MORE:
             return Wait(constant.find_rest(self.buffer, at)), False
         if end == NO:
@@ -221,11 +223,12 @@ class ShortFields(Lookahead):
 
     def _takes_key(self, here: Landing, key: str) -> bool:
         """Whether a text may be the key of an entry here."""
-        if "\n" in key or (not here.spot.codec.escapes and SIGNS.search(key)):
+        keys = [key] if self.frames else self._split_path(key)
+        if "\n" in key or (not here.spot.codec.escapes and any(map(SIGNS.search, keys))):
             return False
         if self.frames:
             return True
-        plain = KEY.fullmatch(key) is not None
+        plain = all(map(KEY.fullmatch, keys))
         if not self._is_raw() and (plain or here.spot.codec.escapes or not self.policy.recover):
             return True
         name = self._find_name(here)
@@ -234,4 +237,17 @@ class ShortFields(Lookahead):
         properties = self._properties.get(name)
         if properties is None:
             properties = self._properties[name] = self.tools.get_parameters(name).list_properties()
-        return not properties or key in properties or (here.rule.constant.firm and plain)
+        return not properties or keys[0] in properties or (here.rule.constant.firm and plain)
+
+    def _split_path(self, key: str) -> list[str]:
+        """Return the keys that lead to an argument, where the format writes the members of objects under their paths."""
+        path, call = self.plan.graph.path, self.writer.call
+        if path is None or (self.tools and call and call.name and key in self.tools.get_parameters(call.name).list_properties()):
+            return [key]
+        return path.split(key)
+
+    def _bars_key(self, sign: str, escaped: bool) -> bool:
+        """Whether no key goes on with a sign: a line break, or one of data where none is ``escaped``, but those of paths."""
+        path = self.plan.graph.path
+        free = escaped or (path is not None and sign in path.opening + path.closing)
+        return sign == "\n" or (not free and SIGNS.match(sign) is not None)

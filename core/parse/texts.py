@@ -19,6 +19,7 @@ from .scalars import convert, escape_json
 from .short import ShortFields
 
 INTERRUPTED = Rule(("",), (AFTER,))
+JOINT = "\n\n"  # between two blocks of reasoning
 HELD = 1 << 14  # so much of an output may wait for what tells the type of a value
 
 
@@ -35,6 +36,7 @@ class TextReader(ShortFields):
         self.streaming = False  # whether a value is emitted as a string as it comes
         self.doubt = -1  # the first place at which a value may have ended if what ends it never comes
         self.fence = Fence()
+        self.rejoined = False  # whether reasoning that had ended was opened again, and nothing of it has come
         self.wanted = UNKNOWN  # what the tool's schema says of the value
 
     def _apply(self, landing: Landing, start: int) -> None:
@@ -241,7 +243,9 @@ class TextReader(ShortFields):
         if self.fresh and self.spot.kind in ("content", "reasoning"):
             if not text or text.isspace():
                 return
-            self.fresh = False
+            if self.rejoined and self.spot.kind == "reasoning":
+                self._emit(JOINT)
+            self.fresh = self.rejoined = False
         if text:
             self._emit(text)
         self.at = end

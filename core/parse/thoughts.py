@@ -11,6 +11,8 @@ from .constants import is_firm, is_marked
 from .landmarks import AFTER, GAP, TURN, Landmarks, read_parts, write_parts
 from .rules import Rule
 
+OPENED_AGAIN = "reasoning opened again"
+
 
 def is_word_in_signs(text: str) -> bool:
     """Whether a text begins and ends with signs and has a word in it, as nothing does that follows a sentence."""
@@ -33,10 +35,11 @@ class Thoughts(Landmarks):
         """
         nodes = self.list_nodes("reasoning")
         start = self.reasoning_start
-        halves = [start[:place] for place in find_boundaries(start) if is_marked(start[:place])]
+        marks = (start[:place] for place in find_boundaries(start))
+        halves = [mark for mark in marks if is_marked(mark) and any(map(str.isalnum, mark))]
         texts = [half + start + "\n" for half in ("", *sorted(halves))] if is_firm(start) and nodes else []
         texts += [half for half in sorted(halves) if half.strip() != start.strip()] if opened and texts else []
-        return [Rule(read_parts(text), nodes, recovery="reasoning opened again", guard="fresh") for text in texts]
+        return [Rule(read_parts(text), nodes, recovery=OPENED_AGAIN, guard="fresh") for text in texts]
 
     def _list_repeated_headers(self, prompt: str, rules: Iterable[Rule]) -> list[Rule]:
         """Return what a turn begins with behind what the prompt has written already, for models that write it again."""

@@ -39,13 +39,14 @@ class ValueReader(JsonReader):
             writer.open_container("{}")
         if call.keys:
             call.key = key = call.keys.pop(0)
-            if not self.frames:
-                call.given.add(key)
-            writer.key(key)
+            keys = [key] if self.frames else self._enter_path(key)
+            writer.key(keys[-1])
             if not self.frames and call.name is None and self.tools:
-                schema = self.tools.find_property(key)
+                schema = self.tools.find_property(keys[0])
             else:
-                schema = (self.schema if self.frames else self._get_parameters()).get_property(key)
+                schema = (self.schema if self.frames else self._get_parameters()).get_property(keys[0])
+            for member in keys[1:]:
+                schema = schema.get_property(member)
         else:
             writer.item()
             schema = self.schema.get_items()
@@ -58,6 +59,14 @@ class ValueReader(JsonReader):
             self._enter(self.insides[0])
         elif not self.insides:
             self._choose_reading(nodes, schema)
+
+    def _enter_path(self, key: str) -> list[str]:
+        """Return the keys under which an argument stands; the objects in which it does are open then."""
+        keys = self._split_path(key)
+        if not self.writer.enter(keys):
+            keys = [key]
+            self.writer.enter(keys)
+        return keys
 
     def _list_insides(self, nodes: tuple[Node, ...]) -> list[Node]:
         """Return the lists and objects that a value may be."""
@@ -178,7 +187,12 @@ class ValueReader(JsonReader):
         return True
 
     def _begins_json(self, at: int, final: bool) -> bool | Wait:
-        """Whether a list, an object or a string in JSON begins at a place, if the value may be JSON; or more is needed to tell."""
+        """Whether a list, an object or a string in JSON begins at a place, if the value may be JSON; or more is needed to tell.
+
+        A word of the format comes before that: an empty object may be one.
+        """
+        if match_scalar(self.spot.nodes, self.buffer, at, final)[0] != NO:
+            return False
         for codec in {node.codec for node in self.spot.nodes if isinstance(node.codec, Json)}:
             units = get_units(codec.within or Text())
             begun, char = units.read(self.buffer, at, final) if self.buffer[at : at + 1] in units.first else (at, "")
@@ -229,16 +243,17 @@ class ValueReader(JsonReader):
             return False
         base, sent = self.frames[0], "".join(self.writer.trace or ())
         brackets = "[]" if base.spot.nodes[0].type == "array" else "{}"
+        self.began = skip_blank(self.buffer, self.began)
         within = self.buffer.startswith(brackets[0], self.began)
         if not within and self.buffer[: self.began].rstrip()[-1:] != brackets[0]:
             return False
-        if not (("" if within else brackets[0]) + self.buffer[self.began : self.at]).startswith(sent):
+        if not (("" if within else brackets[0]) + self.buffer[self.began : max(self.at, self.began + within)]).startswith(sent):
             return False  # what was written of it cannot be taken back
         self._note("value in other notation", self.began)
         self.sent = sent
         self.closer, self.passed, self.mending = "" if within else brackets[1], [] if within else [brackets[0]], True
         self.spot, self.schema, self.behind = base.spot, base.schema, False
-        del self.frames[:], call.levels[1:]
+        del self.frames[:], call.levels[1 + len(call.path) :]
         self.lexer = JsonLexer(mends=True)
         self.lexer.scan("".join(self.passed), 0)
         self.at = self.scan = self.began

@@ -14,7 +14,7 @@ HOLD = 256  # so many characters of arguments are waited for an id that stands b
 class Call:
     """A call that is being read. ``pending`` are pieces of arguments that wait for the name or the id."""
 
-    __slots__ = ("complete", "count", "given", "id", "index", "key", "keys", "levels", "name", "pending", "sent", "waits")
+    __slots__ = ("complete", "count", "given", "id", "index", "key", "keys", "levels", "name", "path", "pending", "sent", "waits")
 
     def __init__(self, index: int, waits: bool, count: str = "") -> None:
         self.index = index
@@ -29,6 +29,7 @@ class Call:
         self.keys: list[str] = []  # those whose values have not come
         self.given: set[str] = set()  # all that came, of the outermost object
         self.key = ""  # that of the value that came last
+        self.path: list[tuple[str, set[str]]] = []  # what is open of a path: keys, and members that came
 
 
 class Writer:
@@ -124,6 +125,30 @@ class Writer:
         """End the innermost object or list."""
         assert self.call
         self.arguments(self.call.levels.pop()[0])
+
+    def enter(self, keys: list[str]) -> bool:
+        """Open the objects in which a member stands, given the keys that lead to it, and close those in which it does not.
+
+        Returns whether it can stand there: not where one of these objects was closed already, or is no object.
+        """
+        call, inside, shared = self.call, keys[:-1], 0
+        assert call
+        while shared < min(len(inside), len(call.path)) and call.path[shared][0] == inside[shared]:
+            shared += 1
+        given = call.path[shared - 1][1] if shared else call.given
+        if inside and keys[shared] in given:
+            return False
+        while len(call.path) > shared:
+            self.close_container()
+            call.path.pop()
+        for key in inside[shared:]:
+            self.key(key)
+            self.open_container("{}")
+            given.add(key)
+            given = set()
+            call.path.append((key, given))
+        given.add(keys[-1])
+        return True
 
     def key(self, key: str) -> None:
         """Begin an entry of the innermost object."""

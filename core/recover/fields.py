@@ -21,14 +21,14 @@ _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "«": "»",
 _WORD = re.compile(r"\w+")
 _CLOSING = re.compile(r"</[^\s<>]{1,60}>")
 _OPENING = re.compile(r"\s*<[^\s<>/][^<>]{0,60}>")
-_NAMING = re.compile(r"<[\w:.-]{1,32}(?:\s+\w{1,32}=[\"']|>\s*)")
+_NAMING = re.compile(r"<[\w:.-]{1,32}(?:\s+\w{1,32}=[\"']|=[\"']?|>\s*)")
 _ATTRIBUTE = re.compile(r"\w{1,32}=[\"']")
 _ASSIGNED = re.compile(r"[\"'`]?\s*[=:>|<,\]\[]")
 _FLAG = re.compile(r"\s")
 _ENDS = re.compile(r"[^\w]")
 _BARRED = frozenset("=:>|,;)]}<\"'`")
 _NAMED = r"(?:=[\"']?[\w.-]*)"
-_BEGUN = re.compile(rf"[\w.-]*|</[^\s<>]*|\w{{1,32}}{_NAMED}|<[\w:.-]{{0,32}}(?:\s+\w{{0,32}}{_NAMED}?|>\s*[\w.-]*)?")
+_BEGUN = re.compile(rf"[\w.-]*|</[^\s<>]*|\w{{1,32}}{_NAMED}|<[\w:.-]{{0,32}}(?:{_NAMED}|\s+\w{{0,32}}{_NAMED}?|>\s*[\w.-]*)?")
 _COUNTER = re.compile(r"[^\w\s]? ?[^\w\s]? ?[^\w\s]?([\w:.-]+)")
 _PREFIX, _ID = re.compile(r"\w{1,32}\."), re.compile(r"\w[\w-]{0,63}(?=[^\w\s.,;!?])")
 _FIELD = re.compile(r"(?<=[^\w\s])\w{1,32}(?=[^\w\s])[^\w,]*")
@@ -281,7 +281,7 @@ class _Reader:
         elif sign in _QUOTES:
             size = 3 if text.startswith(3 * _QUOTES[sign], at) else 1
             at += size + (size == 3 and text.startswith("\n", at + 3))
-            yield from self._list_quoted(at, size * _QUOTES[sign], unquote, schema)
+            yield from self._list_quoted(at, size * _QUOTES[sign], self._unquote, schema)
         elif sign in "[{(":
             literal = read_literal(text, at)
             braced = sign == "{" and "array" not in schema.get_types()  # then {5} is none
@@ -294,6 +294,11 @@ class _Reader:
                 written = _fit_bare(self._notation.decode(bare), schema) if bare.count('"') % 2 == 0 else None
                 if written:
                     yield end, written
+
+    def _unquote(self, text: str) -> str:
+        """Return what a text in quotes stands for: with the format's own escapes, if it has any of them."""
+        decoded = self._notation.decode(text)
+        return decoded if decoded != text else unquote(text)
 
     def _list_bare_ends(self, at: int) -> list[int]:
         """List where a text without quotes may end: at a tag that closes if it stands behind one that opens, else in its line.

@@ -23,6 +23,7 @@ _WORDS = {"true": "true", "false": "false", "null": "null", "True": "true", "Fal
 _STRING = {sign: re.compile(rf"[^{sign}\\]*(?:\\.[^{sign}\\]*)*{sign}", re.DOTALL) for sign in "\"'"}
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\n|.)", re.DOTALL)
 _KNOWN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'", "\n": ""}
+_BARE = re.compile(r"[^\W\d][\w@./-]*(?: [\w@./-]+)*(?=\s*[,\]}])")
 CLOSERS = {"{": "}", "[": "]", "(": ")"}
 
 
@@ -115,7 +116,7 @@ class _Reader:
         self.at = word.end()
 
     def _read_container(self, sign: str, depth: int) -> None:
-        """Read a list or an object; a brace whose first item has no colon is a set."""
+        """Read a list or an object; a brace whose first item has no colon is a set, or stands around what no set can hold."""
         self.at += 1
         place = len(self.out)
         self.out.append("")
@@ -131,11 +132,23 @@ class _Reader:
                 keyed = self._is_entry(depth)
             if keyed:
                 self._read_key()
-            self.read(depth - 1)
+            if not (keyed or sign == "[") or not self._read_bare():
+                self.read(depth - 1)
             items += 1
         self.at += 1
+        if sign == "{" and not keyed and items == 1 and self.out[place + 1][:1] in ("{", "["):
+            return
         self.out[place] = "{" if keyed else "["
         self.out.append("}" if keyed else "]")
+
+    def _read_bare(self) -> bool:
+        """Read words without quotes up to what ends an item; returns whether there are any."""
+        found = _BARE.match(self.text, self.at)
+        if found is None or found[0] in _WORDS:
+            return False
+        self.out.append(encode_basestring(found[0]))
+        self.at = found.end()
+        return True
 
     def _pass_comma(self, sign: str) -> bool:
         """Pass the comma before the next item on; one before the closer is left out, and False says so."""

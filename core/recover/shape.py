@@ -8,12 +8,14 @@ written anew.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..schema import ToolSet
 
 _DECODER = json.JSONDecoder(strict=False)  # a raw line break in a string is no reason to lose a call
+_NAME = re.compile(r"[\w.:/-]{1,128}")
 _DEPTH = 3  # objects around a call
 _BLANK = " \t\r\n"
 
@@ -52,13 +54,44 @@ def read_calls(text: str, tools: ToolSet | None, envelope: Envelope) -> list[Fou
     """
     try:
         if text.startswith("["):
-            found = [_read_call(item.text, item.value, tools, envelope, 0) for item in _list_items(text)]
+            found = _read_list(_list_items(text), tools, envelope)
         else:
             value, end = _DECODER.raw_decode(text)
             found = [_read_call(text[:end], value, tools, envelope, 0)]
     except (_NoCallError, ValueError, RecursionError):
         return None
     return found or None
+
+
+def _read_list(items: list[Member], tools: ToolSet | None, envelope: Envelope) -> list[FoundCall]:
+    """Return the calls that the items of a list are. Beside one of a tool of the request, what has the same keys is one of a tool
+    that the request does not have. Raises what tells that any of them is none."""
+    known = {number: call for number, item in enumerate(items) if (call := _try_call(item, tools, envelope))}
+    number, first = next(iter(known.items()), (0, None))
+    alike = _learn_envelope(items[number], first, envelope.id) if first and len(known) < len(items) else envelope
+    return [known.get(number) or _read_alike(item, alike) for number, item in enumerate(items)]
+
+
+def _try_call(item: Member, tools: ToolSet | None, envelope: Envelope) -> FoundCall | None:
+    try:
+        return _read_call(item.text, item.value, tools, envelope, 0)
+    except _NoCallError:
+        return None
+
+
+def _learn_envelope(item: Member, call: FoundCall, id_key: str) -> Envelope:
+    """Return the keys under which the fields of a call stand; empty where they stand otherwise."""
+    members = list_members(item.text) if isinstance(item.value, dict) else {}
+    name = next((key for key, member in members.items() if member.value == call.name), "")
+    return Envelope(name, next((key for key, member in members.items() if call.arguments in member), ""), id_key)
+
+
+def _read_alike(item: Member, envelope: Envelope) -> FoundCall:
+    """Return the call of whatever tool that a value is, if it has the keys of one."""
+    keyed = isinstance(item.value, dict) and {envelope.name, envelope.arguments}.issubset(item.value)
+    if not keyed or not _NAME.fullmatch(str(item.value[envelope.name])):
+        raise _NoCallError
+    return _read_call(item.text, item.value, None, envelope, 0)
 
 
 def _list_items(text: str) -> list[Member]:

@@ -67,6 +67,9 @@ def write_items(design: Design, arguments: str) -> Row:
     items = find_items(design)
     kind: Row = [write_type("v"), *text(":")]
     row: Row = [*text(items.opening), "{%- for k, v in " + arguments + " | items -%}"]
+    if design.path != "-":
+        spread = "{%- set ns.flat = [] -%}{{- spread(" + arguments + ", '') -}}"
+        row = [*text(items.opening), spread, "{%- for k, v in ns.flat -%}"]
     row += ["{{ loop.index }}"] if design.arguments == "numbered" else []
     row += text(items.before)
     row += kind if design.type == "before key" else []

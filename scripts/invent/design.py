@@ -93,6 +93,7 @@ AXES: dict[str, dict[str, int]] = {
     "words": {"json": 6, "python": 3, "upper": 1, "lisp": 1},
     "nested": {"json": 4, "same": 2, "python": 1},
     "inside": {"brackets": 3, "marks": 1, "indented": 1},
+    "path": {"-": 8, ".": 2, "[": 1, "/": 1, "__": 1},
     "type": {"none": 8, "before value": 1, "before key": 1, "behind value": 1, "attribute": 1, "is string": 1},
     # How the source is written.
     "source": {"expressions": 1, "data": 1},
@@ -163,6 +164,7 @@ class Design:
     words: str
     nested: str
     inside: str
+    path: str
     type: str
     source: str
 

@@ -17,6 +17,10 @@ _BARE = (*MARKED_FRAMES, "name, arguments", "name, mark, arguments", "id", "reci
 _NAMED = ("name, arguments", "name, mark, arguments", "own tags", "heading", "labels")
 
 
+LATER = ("inside", "path")
+"""Axes that came when seeds had their meaning."""
+
+
 def draw(choose: random.Random) -> Design:
     """A design that can be read, drawn at random."""
     while True:
@@ -28,8 +32,9 @@ def draw(choose: random.Random) -> Design:
 def draw_any(choose: random.Random) -> Design:
     """A design with every axis drawn for itself, whether it can be read or not."""
     manner = choose.choice(MANNERS)
-    drawn = {axis: _draw_value(choose, axis) for axis in AXES if axis != "inside"}
-    drawn["inside"] = _draw_value(random.Random(repr(drawn)), "inside")  # so that a seed means the formats that it meant before
+    drawn = {axis: _draw_value(choose, axis) for axis in AXES if axis not in LATER}
+    for axis in LATER:  # so that a seed means the formats that it meant before
+        drawn[axis] = _draw_value(random.Random(repr(drawn)), axis)
     return Design(draw_marks(choose, manner), manner, **drawn)
 
 
@@ -110,6 +115,8 @@ def _strike_calls(design: Design) -> Design:
     if frame in ("call syntax", "s-expression"):
         written = "parentheses" if frame == "call syntax" else "keywords"
         design = replace(design, arguments=written, id="none" if design.id == "between" else design.id)
+    if frame == "bracketed" and design.id == "between":
+        design = replace(design, id="none")
     if frame.startswith("recipient"):
         design = replace(design.strike("section", "separator", "calls_in"), wrap="none", messages="each part")
     else:
@@ -155,7 +162,10 @@ def _strike_beside(design: Design) -> Design:
 def _strike_values(design: Design) -> Design:
     if design.arguments in WHOLE_STYLES:
         design = design.strike("assign", "comma", "value_space", "key_quote", "quote", "quoted", "escape", "words", "nested")
-        design = design.strike("type")
+        design = design.strike("type", "path")
+    shifted = design.nested == "same" and design.inside == "indented"  # then members stand in lines of their own already
+    if shifted or (design.path == "/" and design.arguments in ("key as tag", "query")):
+        design = design.strike("path")
     if design.arguments not in JSON_STYLES:
         design = replace(design.strike("json"), takes="dict")
     if not (design.arguments == "json" and design.frame not in JSON_FRAMES) and design.takes != "dict":

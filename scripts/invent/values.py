@@ -111,6 +111,19 @@ def write_value(design: Design, value: str) -> Row:
     ]
 
 
+def write_spread(design: Design) -> Row:
+    """A macro that collects arguments and the members of objects among them, each under its path."""
+    if design.path == "-":
+        return []
+    closing = quote("]") if design.path == "[" else "''"
+    return [
+        "{%- macro spread(v, outer) -%}{%- for k, x in v | items -%}",
+        "{%- set path = outer ~ " + quote(design.path) + " ~ k ~ " + closing + " if outer else k -%}",
+        "{%- if x is mapping and x -%}{{ spread(x, path) }}{%- else -%}{%- set ns.flat = ns.flat + [[path, x]] -%}{%- endif -%}",
+        "{%- endfor -%}{%- endmacro -%}",
+    ]
+
+
 def write_macro(design: Design) -> Row:
     """A macro that writes values of any depth in the design's own manner; `d` is how deep a value stands."""
     if design.nested != "same":

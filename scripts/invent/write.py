@@ -15,7 +15,7 @@ from invent.parts import (
     write_said,
 )
 from invent.source import Row, Text, quote, text, write_row
-from invent.values import write_macro
+from invent.values import write_macro, write_spread
 
 # Switches: under which condition reasoning is off, and on, and values that leave it on and turn it off.
 SWITCHES: dict[str, tuple[str, str, object, object]] = {
@@ -37,6 +37,7 @@ def write_template(design: Design) -> str:
     """The source of the design's chat template, which works as those of model folders do."""
     row = [
         *write_macro(design),
+        *write_spread(design),
         "{%- set ns = namespace(list=[], calls=[], more=false, last=-1) -%}",
         "{%- for m in messages -%}{%- if m.role == 'user' -%}{%- set ns.last = loop.index0 -%}{%- endif -%}{%- endfor -%}",
         "{{ bos_token }}" if design.bos == "yes" else "",

@@ -1,0 +1,64 @@
+"""Calls that are told by their shape, or by the tools and parameters that they name: they are taken whole, or are text."""
+
+from __future__ import annotations
+
+from ..format.units import MORE, NO
+from ..recover import Policy, repair
+from ..schema import ToolSet
+from .landing import Landing, Step
+from .landmarks import SHAPE, TURN
+from .plan import Plan
+from .rules import Spot
+from .shape import Fields, Shape
+from .values import ValueReader
+
+
+class ShapedReader(ValueReader):
+    """Looks at what may be such calls until that is told."""
+
+    def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
+        super().__init__(plan, tools, start, policy)
+        self.shape: Shape | Fields | None = None
+
+    def _take_step(self, step: Step, start: int) -> None:
+        """Do one step of what a rule leads to; ``start`` is where that begins."""
+        raise NotImplementedError
+
+    def _begin_shape(self, landing: Landing, start: int) -> None:
+        """Look at what may be calls, from where the text before it ended; white space that waits for a text goes on waiting."""
+        start = self.at if self.fresh and self.buffer[self.at : start].isspace() else start
+        if landing.rule.guard != "named":
+            self.shape = Shape(landing, start, self.spot, (*self.plan.stops, self.plan.turn_end))
+        else:
+            self.shape = Fields(landing, start, self.spot, self.plan.notation, self.plan.field_ends)
+        self.at, self.scan, self.spot = start, landing.end, landing.spot
+
+    def _step_shape(self, final: bool) -> bool:
+        """Take the calls that are found; without any the text is read as if it had never been looked at."""
+        shape, place = self.shape, self.at
+        assert shape
+        end = shape.read(self.buffer, place, final, self.tools, self.plan.envelope)
+        if end == MORE:
+            return False
+        self.shape, self.spot = None, shape.left
+        if end == NO or not all(self._may_name(call.name) for call in shape.calls):
+            self.tries -= 1
+            self.begun = self.begun or not shape.whole
+            if isinstance(shape, Fields):
+                self.refused, self.scan = place + shape.ahead, place
+            else:
+                self.scan = place + (1 if shape.whole else max(shape.ahead, 1))
+            return True
+        self._close_call()
+        for call in shape.calls:
+            self.writer.open_call(False)
+            if call.id:
+                self._take_step(Step("id", call.id), place)
+            self._take_step(Step("name", call.name), place)
+            self.writer.arguments(repair(call.arguments) or call.arguments if self.policy.repair else call.arguments)
+            self.writer.close_call()
+        self.fresh = True
+        self._note(shape.recovery, place)
+        self.at = self.scan = end
+        self.spot = self.plan.spot(TURN, (SHAPE,), self.may_call)
+        return True

@@ -1,0 +1,126 @@
+"""Objects whose members are written as arguments of their own, each under its path. The templates are invented."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from streams import read_all_ways
+from test_constrain import accepts
+
+import chat_autoparser as ca
+from chat_autoparser.constrain.write import write_turn
+from chat_autoparser.format import Path
+
+SPREAD = """\
+{%%- macro row(path, v) -%%}
+{%%- if v is mapping and v -%%}{%%- for k, x in v.items() -%%}{{ row(path ~ %r ~ k ~ %r, x) }}{%%- endfor -%%}
+{%%- else -%%}{{ path }} = {{ v | tojson }}{{ "\\n" }}{%%- endif -%%}
+{%%- endmacro -%%}
+{%%- for m in messages -%%}
+<<{{ m.role }}>>{{ m.content or '' }}
+{%%- for c in m.tool_calls or [] %%}
+[[call {{ c.function.name }}]]
+{%% for k, v in c.function.arguments.items() %%}{{ row(k, v) }}{%% endfor %%}[[/call]]
+{%%- endfor -%%}
+<<over>>
+{%%- endfor -%%}
+{%%- if add_generation_prompt %%}<<assistant>>{%% endif -%%}
+"""
+
+FORMS = [(".", ""), ("[", "]"), ("/", ""), ("->", ""), ("{", "}")]
+
+PLACE = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "zip": {"type": "integer"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+TOOLS: list[dict[str, Any]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "pin",
+            "parameters": {
+                "type": "object",
+                "properties": {"note": {"type": "string"}, "place": PLACE, "more": {"type": "object"}},
+                "required": ["note"],
+                "additionalProperties": False,
+            },
+        },
+    }
+]
+
+
+def render(template: str, arguments: dict[str, Any]) -> tuple[str, str]:
+    """Return the prompt of a template, and the turn behind it with one call."""
+    render, user = ca.load_renderer(template), {"role": "user", "content": "Go."}
+    call = {"id": "c", "type": "function", "function": {"name": "pin", "arguments": arguments}}
+    prompt = render([user], TOOLS, True)
+    return prompt, render([user, {"role": "assistant", "content": None, "tool_calls": [call]}], TOOLS, False)[len(prompt) :]
+
+
+@pytest.mark.parametrize(("opening", "closing"), FORMS)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"place": {"city": "Bergen", "zip": 5003}, "note": "a.b/c[d]"},
+        {"note": "x", "more": {"a": {"b": {"c": [1, {"d": 2}]}, "e": None}, "f": True}},
+        {"more": {}, "place": {"city": "Oslo"}, "note": ""},
+        {"more": {"a": {}, "b": {"c": {}}}},
+    ],
+)
+def test_members_are_put_where_they_were(opening: str, closing: str, arguments: dict[str, Any]) -> None:
+    template = SPREAD % (opening, closing)
+    format = ca.analyze(template)
+    assert format.graph.path == Path(opening, closing)
+    assert format.verdict.proven
+    prompt, text = render(template, arguments)
+    ((name, written),) = read_all_ways(format, text, TOOLS, prompt).calls
+    assert (name, json.loads(written)) == ("pin", arguments)
+    assert list(json.loads(written)) == list(arguments)
+    call = {"function": {"name": "pin", "arguments": arguments}}
+    assert text.startswith(write_turn(format.graph, {"tool_calls": [call]}))
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("place.city = \"A\"\nnote = \"n\"\nplace.zip = 1\n", {"place": {"city": "A"}, "note": "n", "place.zip": 1}),
+        ("more = {}\nmore.a = 1\n", {"more": {}, "more.a": 1}),
+        ("more.a = 1\nmore.a.b = 2\n", {"more": {"a": 1}, "more.a.b": 2}),
+        ("more.a.b = 1\nmore.a = 2\n", {"more": {"a": {"b": 1}}, "more.a": 2}),
+    ],
+)  # fmt: skip
+def test_what_comes_too_late_for_its_object_is_kept_under_its_path(lines: str, expected: dict[str, Any]) -> None:
+    """Nothing that a model writes is lost, and no key stands twice in an object."""
+    format = ca.analyze(SPREAD % (".", ""))
+    ((_, written),) = read_all_ways(format, f"\n[[call pin]]\n{lines}[[/call]]<<over>>", None, "<<assistant>>").calls
+    pairs = json.loads(written, object_pairs_hook=list)
+    assert len({key for key, _ in pairs}) == len(pairs)
+    assert json.loads(written) == expected
+
+
+def test_a_parameter_may_have_the_sign_of_paths_in_its_name() -> None:
+    format = ca.analyze(SPREAD % (".", ""))
+    properties = {"v1.0": {"type": "integer"}}
+    tools = [{"type": "function", "function": {"name": "pin", "parameters": {"type": "object", "properties": properties}}}]
+    ((_, written),) = read_all_ways(format, "\n[[call pin]]\nv1.0 = 7\n[[/call]]<<over>>", tools, "<<assistant>>").calls
+    assert json.loads(written) == {"v1.0": 7}
+
+
+def test_a_grammar_writes_members_under_their_paths() -> None:
+    template = SPREAD % (".", "")
+    format = ca.analyze(template)
+    for arguments in ({"note": "x", "place": {"city": "Oslo"}}, {"note": "x", "place": {"city": "Oslo", "zip": 1}}):
+        assert accepts(format, render(template, arguments)[1], TOOLS)
+    for arguments in ({"note": "x", "place": {"zip": 1}}, {"note": "x", "place": {"city": "Oslo", "zip": "1"}}):
+        assert not accepts(format, render(template, arguments)[1], TOOLS)
+
+
+def test_objects_that_are_written_otherwise_have_no_paths() -> None:
+    shallow = SPREAD.replace("row(path ~ %r ~ k ~ %r, x)", "path ~ %r ~ k ~ %r ~ ' = ' ~ (x | tojson) ~ '\\n'")
+    assert ca.analyze(shallow % (".", "")).graph.path is None
+    whole = SPREAD.replace("v is mapping and v", "v is mapping and not v") % (".", "")
+    assert ca.analyze(whole).graph.path is None
