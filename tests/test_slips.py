@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from streams import read_all_ways
 
 import chat_autoparser as ca
+from chat_autoparser.message import fold_deltas
+from chat_autoparser.recover import LENIENT
 
 WRAPPER = """\
 {%%- for m in messages -%%}
@@ -203,6 +206,28 @@ def test_signs_of_data_before_prose_are_no_end_of_a_call() -> None:
     text = '<act>\n{"name": "pin", "arguments": {"note": "a b"}}]) as I said'
     found = read_all_ways(format, text, TOOLS, "<<assistant>>")
     assert (found.content, len(found.calls)) == ("]) as I said", 1)
+
+
+@pytest.mark.parametrize("keys", [("name", "arguments"), ("arguments", "name")])
+def test_a_template_that_prints_no_calls_is_no_reason_to_lose_them(keys: tuple[str, str]) -> None:
+    """What has the shape of calls is told by the request's tools; a policy for unknown ones leaves the others."""
+    format = ca.analyze(SILENT % "{{ m.content or '' }}")
+    call = {"name": "pin", "arguments": {"note": "a b"}}
+    text = json.dumps([{key: call[key] for key in keys}])
+    for policy in (LENIENT, replace(LENIENT, unknown="text")):
+        parser = format.parser(tools=TOOLS, prompt="<<assistant>>", policy=policy)
+        message = fold_deltas(parser.feed(text) + parser.finish())
+        ((name, arguments),) = [(c["function"]["name"], c["function"]["arguments"]) for c in message["tool_calls"]]
+        assert (message["content"], name, json.loads(arguments)) == (None, "pin", {"note": "a b"})
+
+
+def test_a_policy_that_takes_no_unknown_tools_takes_none_from_a_list() -> None:
+    format = ca.analyze(LISTED)
+    text = '<act>[{"name": "pin", "arguments": {"note": "a b"}}, {"name": "other", "arguments": {"x": 1}}]</act>'
+    parser = format.parser(tools=TOOLS, prompt="<<assistant>>", policy=replace(LENIENT, unknown="text"))
+    message = fold_deltas(parser.feed(text) + parser.finish())
+    assert [call["function"]["name"] for call in message["tool_calls"]] == ["pin"]
+    assert '"other"' in message["content"]
 
 
 def test_reasoning_that_is_opened_again_goes_on() -> None:

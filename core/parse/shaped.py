@@ -41,7 +41,8 @@ class ShapedReader(ValueReader):
         if end == MORE:
             return False
         self.shape, self.spot = None, shape.left
-        if end == NO or not all(self._may_name(call.name) for call in shape.calls):
+        unknown = self.known_only and self.tools is not None and any(call.name not in self.tools for call in shape.calls)
+        if end == NO or unknown:
             self.tries -= 1
             self.begun = self.begun or not shape.whole
             if isinstance(shape, Fields):
