@@ -124,3 +124,9 @@ def test_objects_that_are_written_otherwise_have_no_paths() -> None:
     assert ca.analyze(shallow % (".", "")).graph.path is None
     whole = SPREAD.replace("v is mapping and v", "v is mapping and not v") % (".", "")
     assert ca.analyze(whole).graph.path is None
+
+
+def test_a_stored_format_keeps_its_paths() -> None:
+    format = ca.analyze(SPREAD % ("[", "]"))
+    stored = ca.ChatFormat.from_dict(json.loads(json.dumps(format.to_dict())))
+    assert (stored, stored.graph.path) == (format, Path("[", "]"))

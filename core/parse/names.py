@@ -11,7 +11,7 @@ from .rules import Rule
 
 SHORT = 256  # characters that a name or a key may have
 
-NAME = re.compile(r"[^\s\"'<>{}()\[\],;]{1,128}")
+NAME = re.compile(r"[^\s\\\"'<>{}()\[\],;]{1,128}")
 ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
 KEY = re.compile(r"[\w .:$@-]+")
 

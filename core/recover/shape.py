@@ -67,8 +67,10 @@ def _read_list(items: list[Member], tools: ToolSet | None, envelope: Envelope) -
     """Return the calls that the items of a list are. Beside one of a tool of the request, what has the same keys is one of a tool
     that the request does not have. Raises what tells that any of them is none."""
     known = {number: call for number, item in enumerate(items) if (call := _try_call(item, tools, envelope))}
-    number, first = next(iter(known.items()), (0, None))
-    alike = _learn_envelope(items[number], first, envelope.id) if first and len(known) < len(items) else envelope
+    if not known:
+        raise _NoCallError
+    number, first = next(iter(known.items()))
+    alike = _learn_envelope(items[number], first, envelope.id) if len(known) < len(items) else envelope
     return [known.get(number) or _read_alike(item, alike) for number, item in enumerate(items)]
 
 
