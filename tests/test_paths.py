@@ -102,12 +102,14 @@ def test_what_comes_too_late_for_its_object_is_kept_under_its_path(lines: str, e
     assert json.loads(written) == expected
 
 
-def test_a_parameter_may_have_the_sign_of_paths_in_its_name() -> None:
-    format = ca.analyze(SPREAD % (".", ""))
+@pytest.mark.parametrize("written", ["v | tojson", "v"])
+def test_a_parameter_may_have_the_sign_of_paths_in_its_name(written: str) -> None:
+    format = ca.analyze(SPREAD.replace("v | tojson", written) % (".", ""))
+    assert format.graph.path == Path(".", "")
     properties = {"v1.0": {"type": "integer"}}
     tools = [{"type": "function", "function": {"name": "pin", "parameters": {"type": "object", "properties": properties}}}]
-    ((_, written),) = read_all_ways(format, "\n[[call pin]]\nv1.0 = 7\n[[/call]]<<over>>", tools, "<<assistant>>").calls
-    assert json.loads(written) == {"v1.0": 7}
+    ((_, found),) = read_all_ways(format, "\n[[call pin]]\nv1.0 = 7\n[[/call]]<<over>>", tools, "<<assistant>>").calls
+    assert json.loads(found) == {"v1.0": 7}
 
 
 def test_a_grammar_writes_members_under_their_paths() -> None:

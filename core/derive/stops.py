@@ -22,7 +22,7 @@ def find_stops(draft: Draft) -> list[str]:
     if plain and others:
         shared = _share([links for links, _ in (*plain, *others)], inner)
         if shared:
-            return [_drop_brackets(shared, inner)]
+            return [shared]
     content = [_share([links for links, _ in plain], inner)] if len(plain) > 1 else []
     if not any(content):
         ends = (end for links, field in plain if field.kind == "content" for end in _cut_closers(links))
@@ -53,7 +53,7 @@ def _share(sources: Iterable[Links], inner: Sequence[str]) -> str:
     shared = (shortest if size == len(shortest) else cut_common_end(texts) if size else "").strip()
     shared = _take_sign(shared, shortest[len(shortest) - size :], inner)
     shared = _drop_first(shared, inner)
-    shared = _drop_closers(shared, sources)
+    shared = _drop_brackets(_drop_closers(shared, sources), inner)
     return shared if is_marker(shared) and not any(shared in text for text in inner) else ""
 
 

@@ -14,7 +14,7 @@ _WORDS = frozenset(("true", "false", "null"))
 JSON_SIGNS = re.compile(r'["\\]')
 """What matters inside a string."""
 
-JSON_ESCAPES = frozenset('"\\/bfnrtu')
+_JSON_ESCAPES = frozenset('"\\/bfnrtu')
 _ALL_SIGNS = re.compile(r'["\\\x00-\x1f]')
 _SINGLE_SIGNS = re.compile(r"['\\]")
 
@@ -86,7 +86,7 @@ class JsonLexer:
             if self.state == STRING and sign < " ":
                 self.place = found.start()
                 return ODD
-            if self.mends and sign == "\\" and self._quote == '"' and text[found.end() : found.end() + 1] not in JSON_ESCAPES:
+            if self.mends and sign == "\\" and self._quote == '"' and text[found.end() : found.end() + 1] not in _JSON_ESCAPES:
                 self.place = found.start()
                 return HOLD if found.end() == size else ODD
             at = found.end()

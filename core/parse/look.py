@@ -8,11 +8,12 @@ that is to be done.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ..format import Insides, Json, Text
 from ..format.units import MORE, NO, get_units
 from ..recover import Policy, compile_names, find_name
-from ..schema import ToolSet
+from ..schema import UNKNOWN, Schema, ToolSet
 from .constants import skip_blank
 from .fence import skip_fence
 from .headers import LONGEST
@@ -375,9 +376,30 @@ class Lookahead:
     def _is_new(self, key: str) -> bool:
         """Whether a key is declared for the call that is open, and was not given yet."""
         call = self.writer.call
-        if call is None or call.name is None or self.tools is None or call.name not in self.tools or self.frames:
-            return False
-        return key not in call.given and key in self.tools.get_parameters(call.name).list_properties()
+        return call is not None and not self.frames and key not in call.given and key in self._list_declared(call.name)
+
+    def _list_declared(self, name: str | None) -> frozenset[str]:
+        """Return the parameters that a tool of the request declares; none where nothing is known of the tool."""
+        if name is None or self.tools is None or name not in self.tools:
+            return frozenset()
+        declared = self._properties.get(name)
+        if declared is None:
+            declared = self._properties[name] = self.tools.get_parameters(name).list_properties()
+        return declared
+
+    def _find_property(self, name: str | None, keys: Sequence[str]) -> Schema:
+        """Return the schema of what stands under some keys, each in the one before; the first is a parameter."""
+        if self.tools is None:
+            return UNKNOWN
+        schema = self.tools.find_property(keys[0]) if name is None else self.tools.get_parameters(name).get_property(keys[0])
+        for key in keys[1:]:
+            schema = schema.get_property(key)
+        return schema
+
+    def _split_path(self, key: str, name: str | None) -> list[str]:
+        """Return the keys that lead to an argument, where the format writes the members of objects under their paths."""
+        path = self.plan.graph.path
+        return [key] if path is None or key in self._list_declared(name) else path.split(key)
 
     def _is_raw(self) -> bool:
         """Whether a value is being read that nothing but what follows it ends."""

@@ -32,7 +32,7 @@ from .rules import SHAPES, Spot, Wait
 from .shaped import ShapedReader
 from .thoughts import OPENED_AGAIN
 
-_SIGNS = re.compile(r"[,;{}\[\]()\"'\s]{1,64}")
+_STRAY = re.compile(r"[,;{}\[\]()\"'\s]{1,64}")
 TRIM = 8192  # so much of the buffer may be behind the parser
 
 
@@ -267,7 +267,7 @@ class Machine(ShapedReader):
     def _find_end_behind_signs(self, final: bool) -> int:
         """Return where a mark stands that ends calls or the turn, or the output ends, behind a few signs of data; NO where none
         does, or that more is needed to tell."""
-        found, marks = _SIGNS.match(self.buffer, self.at), self.plan.field_ends
+        found, marks = _STRAY.match(self.buffer, self.at), self.plan.field_ends
         if found is None or marks is None:
             return NO
         end, size = found.end(), len(self.buffer)

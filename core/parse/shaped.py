@@ -56,7 +56,8 @@ class ShapedReader(ValueReader):
             if call.id:
                 self._take_step(Step("id", call.id), place)
             self._take_step(Step("name", call.name), place)
-            self.writer.arguments(repair(call.arguments) or call.arguments if self.policy.repair else call.arguments)
+            mended = repair(call.arguments) if self.policy.repair else None
+            self.writer.arguments(mended or call.arguments)
             self.writer.close_call()
         self.fresh = True
         self._note(shape.recovery, place)

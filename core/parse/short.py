@@ -218,12 +218,13 @@ class ShortFields(Lookahead):
         if self.frames or self.tools is None or sum(rule.kind == "value" for rule in rules) < 2:
             return rules
         name, key = self._find_name(here), here.steps[-1].text
-        types = (self.tools.get_parameters(name).get_property(key) if name else self.tools.find_property(key)).get_types()
+        types = self._find_property(name, self._split_path(key, name)).get_types()
         return sorted(rules, key=lambda rule: rule.kind == "value" and not any(fits(node.type, types) for node in rule.targets))
 
     def _takes_key(self, here: Landing, key: str) -> bool:
         """Whether a text may be the key of an entry here."""
-        keys = [key] if self.frames else self._split_path(key)
+        name = self._find_name(here)
+        keys = [key] if self.frames else self._split_path(key, name)
         if "\n" in key or (not here.spot.codec.escapes and any(map(SIGNS.search, keys))):
             return False
         if self.frames:
@@ -231,20 +232,8 @@ class ShortFields(Lookahead):
         plain = all(map(KEY.fullmatch, keys))
         if not self._is_raw() and (plain or here.spot.codec.escapes or not self.policy.recover):
             return True
-        name = self._find_name(here)
-        if self.tools is None or name is None or name not in self.tools:
-            return True
-        properties = self._properties.get(name)
-        if properties is None:
-            properties = self._properties[name] = self.tools.get_parameters(name).list_properties()
-        return not properties or keys[0] in properties or (here.rule.constant.firm and plain)
-
-    def _split_path(self, key: str) -> list[str]:
-        """Return the keys that lead to an argument, where the format writes the members of objects under their paths."""
-        path, call = self.plan.graph.path, self.writer.call
-        if path is None or (self.tools and call and call.name and key in self.tools.get_parameters(call.name).list_properties()):
-            return [key]
-        return path.split(key)
+        declared = self._list_declared(name)
+        return not declared or keys[0] in declared or (here.rule.constant.firm and plain)
 
     def _bars_key(self, sign: str, escaped: bool) -> bool:
         """Whether no key goes on with a sign: a line break, or one of data where none is ``escaped``, but those of paths."""

@@ -39,14 +39,9 @@ class ValueReader(JsonReader):
             writer.open_container("{}")
         if call.keys:
             call.key = key = call.keys.pop(0)
-            keys = [key] if self.frames else self._enter_path(key)
+            keys = [key] if self.frames else self._enter_path(key, call.name)
             writer.key(keys[-1])
-            if not self.frames and call.name is None and self.tools:
-                schema = self.tools.find_property(keys[0])
-            else:
-                schema = (self.schema if self.frames else self._get_parameters()).get_property(keys[0])
-            for member in keys[1:]:
-                schema = schema.get_property(member)
+            schema = self.schema.get_property(key) if self.frames else self._find_property(call.name, keys)
         else:
             writer.item()
             schema = self.schema.get_items()
@@ -60,9 +55,9 @@ class ValueReader(JsonReader):
         elif not self.insides:
             self._choose_reading(nodes, schema)
 
-    def _enter_path(self, key: str) -> list[str]:
+    def _enter_path(self, key: str, name: str | None) -> list[str]:
         """Return the keys under which an argument stands; the objects in which it does are open then."""
-        keys = self._split_path(key)
+        keys = self._split_path(key, name)
         if not self.writer.enter(keys):
             keys = [key]
             self.writer.enter(keys)
@@ -110,10 +105,6 @@ class ValueReader(JsonReader):
         assert isinstance(node.codec, Insides)
         return self.plan.inside(node.codec.graph)
 
-    def _get_parameters(self) -> Schema:
-        call = self.writer.call
-        return self.tools.get_parameters(call.name) if self.tools and call and call.name else UNKNOWN
-
     def _enter(self, node: Node) -> None:
         if not self.frames:
             self.began, self.writer.trace = self.at, []
@@ -152,10 +143,10 @@ class ValueReader(JsonReader):
         if inside:
             self._enter(inside)
             return True
-        begins = self._begins_json(at, final)
+        end, literal = match_scalar(self.spot.nodes, self.buffer, at, final)
+        begins = self._begins_json(at, final) if end == NO else False  # a word of the format may be an empty object: it comes first
         if begins is not False:
             return begins is True and self._start_json()
-        end, literal = match_scalar(self.spot.nodes, self.buffer, at, final)
         if end < 0 and end != MORE and (literal := read_empty(self.spot.nodes)):
             return self._write_scalar(self.at, literal)
         if end > at and self.policy.recover:
@@ -187,12 +178,7 @@ class ValueReader(JsonReader):
         return True
 
     def _begins_json(self, at: int, final: bool) -> bool | Wait:
-        """Whether a list, an object or a string in JSON begins at a place, if the value may be JSON; or more is needed to tell.
-
-        A word of the format comes before that: an empty object may be one.
-        """
-        if match_scalar(self.spot.nodes, self.buffer, at, final)[0] != NO:
-            return False
+        """Whether a list, an object or a string in JSON begins at a place, if the value may be JSON; or more is needed to tell."""
         for codec in {node.codec for node in self.spot.nodes if isinstance(node.codec, Json)}:
             units = get_units(codec.within or Text())
             begun, char = units.read(self.buffer, at, final) if self.buffer[at : at + 1] in units.first else (at, "")
@@ -303,5 +289,5 @@ class ValueReader(JsonReader):
         if rule.kind != "key" or rule.constant.firm or self.frames:
             return True
         call, begun = self.writer.call, self.buffer[at:].removeprefix(rule.constant.text)
-        given = call.given if call else ()
-        return any(key.startswith(begun) for key in self._get_parameters().list_properties().difference(given))
+        declared = self._list_declared(call.name).difference(call.given) if call else ()
+        return any(key.startswith(begun) for key in declared)

@@ -132,7 +132,7 @@ class _Reader:
                 keyed = self._is_entry(depth)
             if keyed:
                 self._read_key()
-            if not (keyed or sign == "[") or not self._read_bare():
+            if not (keyed or sign == "[") or not self._read_unquoted():
                 self.read(depth - 1)
             items += 1
         self.at += 1
@@ -141,7 +141,7 @@ class _Reader:
         self.out[place] = "{" if keyed else "["
         self.out.append("}" if keyed else "]")
 
-    def _read_bare(self) -> bool:
+    def _read_unquoted(self) -> bool:
         """Read words without quotes up to what ends an item; returns whether there are any."""
         found = _BARE.match(self.text, self.at)
         if found is None or found[0] in _WORDS:
