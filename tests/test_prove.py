@@ -27,7 +27,7 @@ Tools = Sequence[Mapping[str, Any]]
 
 
 def analyse(source: str) -> tuple[Derivation, Oracle]:
-    oracle = Oracle(load_renderer(source).within(Budget(seconds=60)))
+    oracle = Oracle(load_renderer(source).within(Budget(seconds=60, renders=1_000_000)))  # a search draws as many as it can
     return derive(oracle), oracle
 
 

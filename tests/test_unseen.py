@@ -39,11 +39,14 @@ SAMPLE = {
     "marl": "members of objects under their paths, text and JSON told by a sign",
     "obsidian": "null ends its entry before the key comes again",
     "brathay": "a colon or an equals sign behind a key tells the type of its value",
+    "dotterel": "lines of reasoning, the empty ones with a shorter mark",
+    "phainopepla": "a line of signs before the token that ends a turn",
+    "zussmanite": "the mark of a call begins as a line of a text does",
 }
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 176
+    assert len(load_corpus(folder=FOLDER)) == 196
 
 
 @pytest.mark.parametrize("name", SAMPLE)

@@ -18,31 +18,37 @@ _KEY = re.compile(r"[^\s<>\"'=/(){}\[\],:|\\][^\s<>\"'=(){}\[\],:|\\]{0,127}")
 
 
 def find_ends(walk: Walk, node: Node) -> tuple[str, ...]:
-    """Return what must not stand in a raw value: what all texts behind it have in common, else each of them."""
+    """Return what must not stand in a raw value: what all texts behind it have in common, else each of them.
+
+    Layout at their beginning counts only where it cannot stand in the value itself.
+    """
     if walk.quoted and not isinstance(node.codec, Codec):
         return ()
     texts = [text.partition(COUNTER)[0] for found in walk.list_exits(node.name).values() for text in found]
     texts = [text[: walk.find_stop(text)] or text for text in texts]
-    common = cut_common_start(texts).strip() if texts else ""
-    ends = sorted({text.strip().partition("\n")[0].rstrip() or text for text in ([common] if common else texts) if text}, key=len)
+    common = cut_common_start(texts) if texts else ""
+    escaped = node.codec.images if isinstance(node.codec, Codec) else {}
+    shown = filter(None, [common] if common.strip() else texts)
+    ends = sorted({text if text[0] in escaped else text.strip().partition("\n")[0].rstrip() or text for text in shown}, key=len)
     return tuple(end for number, end in enumerate(ends) if not end.startswith(tuple(ends[:number])))
 
 
 def write_text(codec: Codec, ends: tuple[str, ...]) -> Tree:
     """Return the tree of any text in a notation that holds none of the ends."""
-    table = _list_escapes(codec)
-    if not table or not _is_covered(ends, table):
+    ends, table = _list_open(ends, codec), codec.images
+    if not table:
         return Until(ends) if ends else Chars((), negated=True, least=0, most=None)
+    escapes = [*(Text(written) for written, _ in codec.escapes), *map(_write_numeral, codec.numerals)]
+    if ends:
+        plain = Until((*ends, *sorted(table)))
+        return join(plain, Repeat(join(choose(*escapes), plain)))
     raw = [(char, char) for char in sorted(table)] + ([_CONTROL] if codec.numerals else [])
-    return Repeat(choose(Chars(tuple(raw), negated=True), *map(Text, table.values()), *map(_write_numeral, codec.numerals)))
+    return Repeat(choose(Chars(tuple(raw), negated=True), *escapes))
 
 
-def _list_escapes(codec: Codec) -> dict[str, str]:
-    return {char: written for written, char in codec.escapes if len(char) == 1}
-
-
-def _is_covered(ends: tuple[str, ...], table: dict[str, str]) -> bool:
-    return bool(ends) and all(end[0] in table for end in ends)
+def _list_open(ends: tuple[str, ...], codec: Codec) -> tuple[str, ...]:
+    """Return those ends that no escape keeps out of a text."""
+    return tuple(end for end in ends if end[0] not in codec.images)
 
 
 def _write_numeral(numeral: Numeral) -> Tree:
@@ -54,7 +60,7 @@ def _write_numeral(numeral: Numeral) -> Tree:
 
 def encode_text(text: str, codec: Codec) -> str:
     """Return a text as a template writes it in a notation."""
-    table, numerals = _list_escapes(codec), codec.numerals
+    table, numerals = codec.images, codec.numerals
     return "".join(table.get(char) or _encode_number(char, numerals) for char in text) if table or numerals else text
 
 
@@ -68,7 +74,7 @@ def _encode_number(char: str, numerals: tuple[Numeral, ...]) -> str:
 def spell_text(word: str, codec: Codec, ends: tuple[str, ...]) -> str | None:
     """Return a text as a notation writes it, or None where it holds what would end it."""
     written = encode_text(word, codec)
-    return None if not _is_covered(ends, _list_escapes(codec)) and any(end in written for end in ends) else written
+    return None if any(end in written for end in _list_open(ends, codec)) else written
 
 
 def spell_key(name: str, node: Node) -> str:
@@ -87,7 +93,7 @@ def write_within(leaf: Tree, codec: Codec) -> Tree:
         return Text(encode_text(leaf.text, codec))
     if isinstance(leaf, Chars) and leaf.negated:
         refused = {first for first, last in leaf.ranges if first == last}
-        table = {char: written for char, written in _list_escapes(codec).items() if char not in refused}
+        table = {char: written for char, written in codec.images.items() if char not in refused}
         plain = Chars((*leaf.ranges, *((char, char) for char in sorted(table))), negated=True)
         return Repeat(choose(plain, *map(Text, table.values())), leaf.least, leaf.most) if table else leaf
     return leaf

@@ -86,7 +86,7 @@ def _find_encoding(oracle: Oracle, shape: Shape, call: Call) -> Text | None:
 
 def find_encoded(text: str, value: Any, within: Text, at: int = 0) -> tuple[int, int] | None:
     """Return where an object is written as JSON inside a string, or None."""
-    opening = next((image for image, char in within.escapes if char == "{"), "{")
+    opening = within.images.get("{", "{")
     place = text.find(opening, at)
     while place >= 0:
         decoded, places = _decode(text, place, within)

@@ -32,7 +32,8 @@ def find_stops(draft: Draft) -> list[str]:
     for end in [behind] if behind else sorted((end for links, _ in others for end in _cut_closers(links)), key=len):
         if is_marker(end) and not any(end.endswith(stop) for stop in stops):
             stops[_take_last(end, content, inner)] = None
-    return list(stops)
+    parts = [stop for stop in stops if any(stop in other and stop != other for other in stops)]
+    return [stop for stop in stops if stop not in parts or not any(stop in text for text in inner)]
 
 
 _PREFIX = re.compile(r"(?:([^\w\s)\]}>\"'])\1*|>{2,}) ?\Z")

@@ -15,8 +15,11 @@ from typing import Any, Literal, NamedTuple
 from ..ask.words import make_word
 from ..format import Numeral, Text
 
-SPECIAL = (*string.punctuation, " ", "\n", "\t", "\r", "\b", "\f", "\x01", "é", "☃", "東", "😀", "\xa0", "\u200d", "\U000e0001")
-"""Characters that may be written in another way: all marks, white space, some control characters and some others."""
+_EMPTY_LINE = "\n\n"
+_CONTROLS = ("\n", "\t", "\r", "\b", "\f", "\x01")
+SPECIAL = (*string.punctuation, " ", *_CONTROLS, "é", "☃", "東", "😀", "\xa0", "\u200d", "\U000e0001", _EMPTY_LINE)
+"""Characters that may be written in another way: all marks, white space, some control characters and some others; and an empty
+line, whose mark may lack the space that other lines have behind theirs."""
 
 _NUMBERED = ("é", "\xa0", "☃", "東", "\u200d", "😀", "\U000e0001", "\x01")
 _KINDS: tuple[Literal["utf-16", "utf-8", "byte", "utf-32"], ...] = ("utf-16", "utf-8", "byte", "utf-32")
@@ -105,9 +108,19 @@ def make_text(images: dict[str, str]) -> Text:
     changed = {char: image for char, image in images.items() if image and image != char and not image.isalnum()}
     escapes: dict[str, str] = {}
     for char, image in changed.items():
-        if char not in _NUMBERED:
+        if char not in _NUMBERED and char != _EMPTY_LINE:
             escapes.setdefault(image, char)
+    mark = _find_mark_of_empty_lines(images)
+    if mark:
+        escapes.setdefault(mark, "\n")
     return Text(tuple(escapes.items()), _find_numerals(changed))
+
+
+def _find_mark_of_empty_lines(images: dict[str, str]) -> str:
+    """Return what a line break becomes before an empty line, where that is only the beginning of what it becomes before others."""
+    line, empty = images.get("\n", ""), images.get(_EMPTY_LINE, "")
+    mark = empty.removesuffix(line)
+    return mark if mark.strip() and mark != line and line.startswith(mark) else ""
 
 
 def _find_numerals(changed: dict[str, str]) -> tuple[Numeral, ...]:

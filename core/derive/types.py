@@ -131,7 +131,7 @@ def _read_compound(pairs: Sequence[tuple[Any, Gap]], graph: str, texts: Sequence
 
 def _find_written(around: str, value: Any, text: Text) -> tuple[int, int] | None:
     """Return where the JSON of a value stands that is written as strings are."""
-    images = {char: image for image, char in text.escapes}
+    images = text.images
     for signs in ((", ", ": "), (",", ":")):
         written = "".join(images.get(char, char) for char in json.dumps(value, ensure_ascii=False, separators=signs))
         if written in around:

@@ -54,6 +54,11 @@ class Text:
     numerals: tuple[Numeral, ...] = ()
     quoted: bool = False
 
+    @property
+    def images(self) -> dict[str, str]:
+        """How each character is written that has an escape; of several ways the first."""
+        return {char: written for written, char in reversed(self.escapes)}
+
 
 @dataclass(frozen=True)
 class Number:

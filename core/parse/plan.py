@@ -245,11 +245,12 @@ class Plan(Relaxations):
     def _list_cut_ends(self, text: str, anywhere: bool = False) -> list[Rule]:
         """Return a text that ends a turn, and each beginning of it that a server may leave of it when it cuts the end off.
 
-        With ``anywhere`` a beginning need not be a mark: behind a call nothing else is expected.
+        A beginning is a mark, or a line of several signs; with ``anywhere`` it need not be: behind a call nothing else is expected.
         """
         shared = len(self.turn_end) if self.turn_end and text.endswith(self.turn_end) else len(text)
         places = [place for place in find_boundaries(text) if place < len(text) and _is_cut_at(text, place, len(text) - shared)]
-        cut = [beginning for place in places if is_firm(beginning := text[:place].rstrip()) or anywhere]
+        beginnings = [text[:place].rstrip() for place in places]
+        cut = [text for text in beginnings if anywhere or is_firm(text) or (text[:1] == "\n" and len(text.strip()) > 1)]
         cut += [text.rstrip() for text in self._list_cuts(text)]
         return [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
 

@@ -139,6 +139,11 @@ class Spot:
             self._short_end = re.compile(rf"[\s\d{''.join(sorted(map(re.escape, signs)))}]|{SIGNS.pattern}")
         return self._short_end
 
+    def goes_beyond(self, escape: str) -> bool:
+        """Whether a text that a template writes here begins with an escape and goes on."""
+        texts = (rule.constant.text for rule in self.rules if not rule.recovery)
+        return any(text.startswith(escape) and text != escape for text in texts)
+
     def find_short_end(self, buffer: str, at: int, limit: int) -> int:
         """Return the first place from one on at which a short field may end, the limit where there is none before that."""
         if self.short_end is None:

@@ -58,7 +58,7 @@ class TextReader(ShortFields):
                 self._emit_text(at)
                 self.scan = at
                 return False
-            landing = None if escape > at else self._find_shown(at, final)
+            landing = self._find_beyond(at, escape, final) if escape > at else self._find_shown(at, final)
             quoted = self._find_quote_end(landing, at, final) if isinstance(landing, Landing) else at
             if quoted > at:
                 self.scan = quoted
@@ -118,6 +118,17 @@ class TextReader(ShortFields):
         if behind is None or behind.rule.recovery:
             return landing
         return None if landing.rule.recovery or behind.rule.constant.firm else landing
+
+    def _find_beyond(self, at: int, escape: int, final: bool) -> Landing | Wait | None:
+        """Return where a longer text leads that a template writes and that begins as an escape does, which ends at a place."""
+        written = self.buffer[at:escape]
+        if not self.spot.goes_beyond(written):
+            return None
+        landing = self._find_best((at, skip_blank(self.buffer, at)), final)
+        if not isinstance(landing, Landing):
+            return landing
+        longer = not landing.rule.recovery and landing.rule.constant.text.startswith(written)
+        return landing if longer and len(landing.rule.constant.text) > len(written) else None
 
     def _is_half_mark(self, at: int) -> bool:
         """Whether the output ends within a mark that begins calls."""

@@ -269,8 +269,13 @@ class ValueReader(JsonReader):
         return over
 
     def _find_half_end(self) -> tuple[int, bool]:
-        """Return where the value ends before a beginning of structure, and whether what ends all values is there."""
+        """Return where the value ends before a beginning of structure, and whether what ends all values is there.
+
+        An escape that is whole belongs to the value, whatever begins as it does.
+        """
         size = len(self.buffer)
+        if any(self.buffer.endswith(written) for written in get_units(self.spot.codec).written if len(written) <= size - self.at):
+            return size, False
         rules = [rule for rule in self.spot.rules if not rule.recovery and rule.constant.text]
         shared = cut_common_start([rule.constant.text for rule in rules] or [""])
         own, lead = shared.strip(), shared[: len(shared) - len(shared.lstrip())]

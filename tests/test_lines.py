@@ -1,0 +1,126 @@
+"""Formats whose fields are lines, each with a mark before it, and ends of turns that are lines of signs. The templates are invented."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from streams import read_all_ways
+from test_constrain import accepts
+
+import chat_autoparser as ca
+
+LINES = """\
+{%%- macro marked(mark, text) -%%}
+{%%- for line in text.split("\\n") -%%}{{ mark }}{{ (" " ~ line) if line or not %s else "" }}{{ "\\n" }}{%%- endfor -%%}
+{%%- endmacro -%%}
+{%%- for m in messages -%%}
+@{{ m.role }}
+{{ marked(%r, m.reasoning_content) if m.reasoning_content }}
+{{- m.content or "" }}
+{%%- for c in m.tool_calls or [] %%}
+{{ "\\n" if m.content or not loop.first }}!{{ c.function.name }}
+{%%- for k, v in c.function.arguments.items() %%}
+={{ k }}
+{{ marked(%r, v) if v is string else marked("~", v | tojson) -}}
+{%%- endfor -%%}
+{%%- endfor %%}
+<over>
+{%% endfor -%%}
+{%%- if add_generation_prompt %%}@assistant
+{%% endif -%%}
+"""
+
+PATCH = """\
+{%%- for m in messages -%%}
+@{{ m.role ~ "\\n" ~ (m.content or "") }}
+{%%- for c in m.tool_calls or [] %%}{{ "\\n%(call)s " ~ c.function.name }}
+{%%- for k, v in c.function.arguments.items() %%}{{ "\\n@@ " ~ k ~ " @@\\n" }}
+{%%- if v is string %%}%(line)s{{ v | replace("\\n", "\\n%(line)s") }}{%% else %%}!{{ v | tojson }}{%% endif %%}
+{%%- endfor %%}
+{%%- endfor %%}{{ "\\n<over>\\n" }}
+{%%- endfor %%}
+{%%- if add_generation_prompt %%}{{ "@assistant\\n" }}{%% endif %%}
+"""
+
+SIGNS = """\
+{%%- for m in messages -%%}
+(({{ m.role }}))
+{{ m.content or "" }}
+{%%- for c in m.tool_calls or [] %%}
+[do]{{ {"name": c.function.name, "arguments": c.function.arguments} | tojson }}[/do]
+{%%- endfor %%}
+{{ "\n%s" ~ eos_token }}
+{%% endfor -%%}
+{%%- if add_generation_prompt %%}((assistant))
+{%% endif -%%}
+"""
+
+TOOLS: list[dict[str, Any]] = [
+    {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {key: {"type": "string"}}}}}
+    for name, key in (("note", "text"), ("send", "body"))
+]
+
+
+def render(template: str, message: dict[str, Any], **tokens: str) -> tuple[str, str]:
+    """Return the prompt of a template, and the turn behind it."""
+    render, user = ca.load_renderer(template, **tokens), {"role": "user", "content": "Go."}
+    prompt = render([user], TOOLS, True)
+    return prompt, render([user, {"role": "assistant", "content": None, **message}], TOOLS, False)[len(prompt) :]
+
+
+def write_calls(*calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"id": "c", "type": "function", "function": {"name": name, "arguments": arguments}} for name, arguments in calls]
+
+
+@pytest.mark.parametrize(("thought", "line"), [(">", "+"), ("#:", "|"), ("//", ":>"), ("--", "..")])
+@pytest.mark.parametrize("bare", [True, False], ids=["empty lines are bare", "all lines are alike"])
+@pytest.mark.parametrize("text", ["one", "one\ntwo", "one\n\ntwo", "one\n\n\n  two\n\nthree"])
+def test_empty_lines_may_have_a_shorter_mark(thought: str, line: str, bare: bool, text: str) -> None:
+    template = LINES % (bare, thought, line)
+    format = ca.analyze(template)
+    calls = write_calls(("note", {"text": text}), ("send", {"body": text[::-1]}))
+    prompt, written = render(template, {"reasoning_content": text, "tool_calls": calls})
+    found = read_all_ways(format, written, TOOLS, prompt)
+    assert found.reasoning == text
+    assert [(name, json.loads(arguments)) for name, arguments in found.calls] == [("note", {"text": text}), ("send", {"body": text[::-1]})]
+    assert accepts(format, written[written.index("!") :], TOOLS)
+
+
+@pytest.mark.parametrize(("line", "call"), [("+", "+++"), ("+", "+ +"), ("|", "|>"), (">", ">>>")])
+def test_a_mark_that_goes_on_where_the_mark_of_a_line_ends_is_that_mark(line: str, call: str) -> None:
+    """Read by its letters it might be a line of the value; a template that writes both means what it writes itself."""
+    template = PATCH % {"line": line, "call": call}
+    format = ca.analyze(template)
+    assert format.verdict.proven
+    calls = write_calls(("note", {"text": f"a\nb\n\n{line} c"}), ("send", {"body": "d"}))
+    prompt, written = render(template, {"tool_calls": calls})
+    found = read_all_ways(format, written, TOOLS, prompt).calls
+    assert [(name, json.loads(arguments)) for name, arguments in found] == [
+        ("note", {"text": f"a\nb\n\n{line} c"}),
+        ("send", {"body": "d"}),
+    ]
+
+
+@pytest.mark.parametrize("end", [":::", "---", "~~~~"])
+def test_a_line_of_signs_ends_a_turn_whose_last_token_is_cut_off(end: str) -> None:
+    template = SIGNS % end
+    format = ca.analyze(template, eos_token="<eos>")
+    assert format.verdict.proven
+    prompt, written = render(template, {"content": f"One.\n{end} two\n:: three"}, eos_token="<eos>")
+    for text in (written, written.rstrip(), written.rstrip().removesuffix("<eos>")):
+        assert read_all_ways(format, text, TOOLS, prompt).content == f"One.\n{end} two\n:: three"
+
+
+def test_a_part_of_a_stop_that_stands_within_turns_is_no_stop() -> None:
+    template = (
+        "{%- macro part(kind, body, more) -%}{{ '--=_p\\nType: ' ~ kind ~ more ~ '\\n\\n' ~ body ~ '\\n' }}{%- endmacro -%}"
+        "{%- for m in messages -%}From: {{ m.role }}{{ '\\n' }}"
+        "{%- if m.content -%}{{ part('text', m.content, '') }}{%- endif -%}"
+        "{%- for c in m.tool_calls or [] -%}{{ part('call', c.function.arguments | tojson, '\\nName: ' ~ c.function.name) }}"
+        "{%- endfor -%}{{ '--=_p--\\n' }}{%- endfor -%}{%- if add_generation_prompt -%}{{ 'From: assistant\\n' }}{%- endif -%}"
+    )
+    format = ca.analyze(template)
+    assert format.verdict.proven
+    assert not any(stop in "--=_p\nType: call\nName: " for stop in format.graph.stops)
