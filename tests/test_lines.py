@@ -84,7 +84,10 @@ def test_empty_lines_may_have_a_shorter_mark(thought: str, line: str, bare: bool
     prompt, written = render(template, {"reasoning_content": text, "tool_calls": calls})
     found = read_all_ways(format, written, TOOLS, prompt)
     assert found.reasoning == text
-    assert [(name, json.loads(arguments)) for name, arguments in found.calls] == [("note", {"text": text}), ("send", {"body": text[::-1]})]
+    assert [(name, json.loads(arguments)) for name, arguments in found.calls] == [
+        ("note", {"text": text}),
+        ("send", {"body": text[::-1]}),
+    ]
     assert accepts(format, written[written.index("!") :], TOOLS)
 
 

@@ -54,6 +54,12 @@ def strip_digits(text: str) -> str:
     return re.sub(r"\d+", "0", text)
 
 
+def take_digits(text: str, size: int) -> str:
+    """Return the beginning of a text of which so many characters are left without its digits."""
+    units = list(re.finditer(r"\d+|\D", text))
+    return text[: units[size].start()] if size < len(units) else text
+
+
 def ask_strings(ask: AskGaps) -> dict[Surroundings, Text]:
     """Return the ways in which strings are written, the plain one first, by what stands around them."""
     tables: dict[Surroundings, dict[str, str]] = {}

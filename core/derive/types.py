@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from ..ask.words import make_word
 from ..format import Choice, Codec, Insides, Json, Number, Text
 from ..format.cut import find_common_end, find_common_start
-from .strings import AskGaps, Gap, strip_digits
+from .strings import AskGaps, Gap, strip_digits, take_digits
 
 PLAIN = make_word("s", 1)
 """A string of nothing but letters."""
@@ -48,21 +49,30 @@ def ask_types(ask: AskGaps, family: str, texts: Sequence[Text], lists: bool = Tr
     for type_, value, gap in zip(("integer", "number"), _SCALARS, gaps, strict=False):
         if gap is not None and str(value) in gap.around:
             mid, _, behind = gap.around.partition(str(value))
-            found[type_, 0] = Writing(strip_digits(gap.before), strip_digits(mid), Number(), strip_digits(behind))
+            found[type_, 0] = Writing(gap.before, mid, Number(), behind)
     others = [gap for gap in (gaps[0], *ask([PLAIN])) if gap]
     if not objects and (empty := gaps.pop()) and others:
-        found["object", 0] = _read_word(empty, "{}", others)
+        found["object", 0] = _keep_digits(_read_word(empty, "{}", others), empty)
     found |= _read_words(gaps[2], gaps[3], gaps[4], others)
     rest = iter(gaps[len(_SCALARS) :])
     for type_, samples, name in (("array", LISTS if lists else (), "list"), ("object", OBJECTS if objects else (), "object")):
         pairs = [(value, gap) for value in samples if (gap := next(rest)) is not None]
         if pairs:
-            found[type_, 0] = _read_compound(pairs, name + family, texts)
+            found[type_, 0] = _keep_digits(_read_compound(pairs, name + family, texts), pairs[0][1])
     return found
+
+
+def _keep_digits(writing: Writing, gap: Gap) -> Writing:
+    """Return a writing with the digits that stand around its value, where it has 0 for each number."""
+    mid, behind, plain = writing.mid, writing.behind, strip_digits(gap.around)
+    mid = take_digits(gap.around, len(mid)) if plain.startswith(mid) else mid
+    behind = take_digits(gap.around[::-1], len(behind))[::-1] if plain.endswith(behind) else behind
+    return writing._replace(before=gap.before, mid=mid, behind=behind)
 
 
 def _read_words(yes: Gap | None, no: Gap | None, null: Gap | None, others: list[Gap]) -> Types:
     found: Types = {}
+    gaps = {"boolean": yes, "null": null}
     if yes and no and strip_digits(yes.around) != strip_digits(no.around):
         yes, no, null = (gap and Gap(*map(strip_digits, gap)) for gap in (yes, no, null))
         others = [Gap(*map(strip_digits, gap)) for gap in others]
@@ -78,7 +88,8 @@ def _read_words(yes: Gap | None, no: Gap | None, null: Gap | None, others: list[
         others += [gap for gap in (yes, no) if gap]
     if null and others:
         found["null", 0] = _read_word(null, "null", others)
-    return found
+    kept = {kind: _keep_digits(writing, gap) for kind, writing in found.items() if kind[1] == 0 and (gap := gaps[kind[0]])}
+    return found | kept
 
 
 def _read_word(gap: Gap, literal: Literal["true", "false", "null", "{}"], others: Sequence[Gap]) -> Writing:
@@ -157,13 +168,31 @@ def find_json(text: str, value: Any, at: int = 0) -> tuple[int, int] | None:
 
 def splice_before(edge: str, base: str, new: str) -> str | None:
     """Return the text before a value of another type: what differs in the end of the base is exchanged in the edge's."""
-    shared = find_common_start(base, new)
-    rest = base[shared:]
-    return edge[: len(edge) - len(rest)] + new[shared:] if edge.endswith(rest) else None
+    shared = find_common_start(base, strip_digits(new))
+    found, rest = re.search(match_digits(base[shared:]) + r"\Z", edge), new[len(take_digits(new, shared)) :]
+    return edge[: found.start()] + restore_digits(rest, base[shared:], found[0]) if found else None
 
 
 def splice_behind(edge: str, base: str, new: str) -> str | None:
     """Return the text behind a value of another type."""
-    shared = find_common_end(base, new)
-    rest = base[: len(base) - shared]
-    return new[: len(new) - shared] + edge[len(rest) :] if edge.startswith(rest) else None
+    shared = find_common_end(base, strip_digits(new))
+    rest, other = base[: len(base) - shared], take_digits(new, len(strip_digits(new)) - shared)
+    found = re.match(match_digits(rest), edge)
+    return restore_digits(other, rest, found[0]) + edge[found.end() :] if found else None
+
+
+def restore_digits(new: str, base: str, edge: str) -> str:
+    """Return a text with the digits of another one where both are alike: ``base`` is without its digits, ``edge`` is the same with
+    them."""
+    digits, own, plain = re.findall(r"\d+", edge), re.findall(r"\d+", new), strip_digits(new)
+    start = find_common_start(base, plain)
+    end = min(find_common_end(base, plain), len(base) - start, len(plain) - start)
+    before, behind = plain[:start].count("0"), plain[len(plain) - end :].count("0")
+    numbers = [*digits[:before], *own[before : len(own) - behind], *digits[len(digits) - behind :]]
+    parts = re.split(r"\d+", new)
+    return parts[0] + "".join(number + part for number, part in zip(numbers, parts[1:], strict=True))
+
+
+def match_digits(text: str) -> str:
+    """Return a pattern of a text of which each number was written as 0."""
+    return re.sub("0", lambda _: r"\d+", re.escape(text))

@@ -20,7 +20,7 @@ from .levels import indent_levels
 from .paths import find_path
 from .places import BuildList, BuildObject, ask_apart, ask_beside_keys, ask_values_apart
 from .strings import SPECIAL, AskGaps, Surroundings, ask_strings, make_text, strip_digits
-from .types import PLAIN, Types, Writing, ask_types, splice_before, splice_behind
+from .types import PLAIN, Types, Writing, ask_types, match_digits, restore_digits, splice_before, splice_behind
 
 Build = Callable[[Any], "str | None"]
 """Renders a value and returns what stands between its bounds."""
@@ -118,7 +118,7 @@ def _learn_strings(
 ) -> list[_Variant]:
     """Note how plain strings are written, and return the other forms."""
     scalars = [writing for (name, _), writing in types.items() if name in ("integer", "number", "boolean")]
-    others = [Surroundings(each.before, each.mid, each.behind) for each in scalars]
+    others = [Surroundings(*map(strip_digits, (each.before, each.mid, each.behind))) for each in scalars]
     quoted = bool(others) and base not in others
     draft.codecs[place.graph, place.field("value")] = _quote(next(iter(forms.values()), Text()), quoted)
     return [
@@ -133,11 +133,14 @@ def _quote(codec: Text, quoted: bool) -> Text:
 
 
 def _add_variant(draft: Draft, place: Place, variant: _Variant) -> None:
-    name, form, writing, _ = variant
+    name, form, writing, base = variant
     value = place.field("value", name, form)
     draft.codecs[place.graph, value] = writing.codec
     if place.entry == "key":
-        draft.add(place.graph, place.field("key", name, form), writing.mid, value)
+        links = draft.edges[place.graph][place.field("key")]
+        plain = [link.text for link in links if strip_digits(link.text) == base.mid]
+        for text in sorted({restore_digits(writing.mid, base.mid, text) for text in plain}) or [writing.mid]:
+            draft.add(place.graph, place.field("key", name, form), text, value)
 
 
 def _splice(draft: Draft, place: Place, variants: Sequence[_Variant]) -> None:
@@ -256,7 +259,7 @@ def make_inner_build(build: BuildObject, types: Types, others: Sequence[str]) ->
 
 def _cut_around(gap: str, writing: Writing) -> str | None:
     """Return what stands between the bounds of a value; numbers in them may count."""
-    mid, behind = (re.sub("0", lambda _: r"\d+", re.escape(text)) for text in (writing.mid, writing.behind))
+    mid, behind = (match_digits(strip_digits(text)) for text in (writing.mid, writing.behind))
     match = re.fullmatch(f"{mid}(.*){behind}", gap, re.DOTALL)
     return match[1] if match else None
 

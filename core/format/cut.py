@@ -18,12 +18,13 @@ def _list_signs(*categories: str) -> str:
 OPEN, CLOSE = _list_signs("Ps", "Pi"), _list_signs("Pe", "Pf")
 """Brackets and quotation marks that ASCII does not have."""
 
+_WORDS = r"\w+(?:[:.]\w+)*"
 _SIGN = r"[^\w\s(){}<>\[\]\"'`.,;!?&\\]"
 TOKEN = re.compile(
-    r"<<[^<>\n]+>>|\[\[[^\[\]\s\"',]+\]\]|(?:[{$@#%]|\\\w+)\{[^{}\s\"',:]+\}+"
-    r"|</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[(?:/?\w+|[^\w\s\[\]{}()\"',:]+)\]"
+    r"<<[^<>\n]+>>|\[\[[^\[\]\s\"',]+\]\]|[{$@#%]\{[^{}\s\"',:]+\}+|\\\w+\{[^{}\s\"',]+\}+"
+    rf"|</?[^<>\s\"'=]+>|<[^<>\n]*(?:>|\Z)|\[(?:/?{_WORDS}|[^\w\s\[\]{{}}()\"',:]+)\]"
     rf"|[{OPEN}][^\s{OPEN}{CLOSE}]+(?:[{CLOSE}]|\Z)"
-    rf"|(?=(?P<side>(?P<sign>(?!/){_SIGN})(?P=sign)*))(?P=side)/?\w+(?P=side)"
+    rf"|(?=(?P<side>(?P<sign>(?!/){_SIGN})(?P=sign)*))(?P=side)/?\w+(?:(?!(?P=sign))[:.]\w+)*(?P=side)"
     rf"|(?P<far>{_SIGN}{{2,}}) /?\w+(?: \w+){{0,2}} (?P=far)"
     rf"|(?P<one>{_SIGN})(?P<two>{_SIGN}) ?/?\w+(?: \w+){{0,2}} ?(?P=two)(?P=one)"
     rf"|[{{(\[](?P<in>{_SIGN}{{1,2}}) ?/?\w+(?: \w+){{0,2}} ?(?P=in)[\]}})]"

@@ -11,7 +11,7 @@ from .rules import Rule, Spot
 class Step(NamedTuple):
     """Something that is read on the way to a field that is streamed."""
 
-    kind: Literal["open", "close", "name", "id", "key"]
+    kind: Literal["open", "close", "name", "id", "key", "wrap"]
     text: str = ""
 
 

@@ -88,6 +88,7 @@ class Landmarks:
                 self.closes.setdefault(other.name, close[1:] if text else f"\n```{close}")
                 self.ends[other.name] = ""
         self.section_close = self._find_section_close()
+        self.texts = frozenset(edge.text for edges in self._edges.values() for each in edges.values() for edge in each)
         self.openers = self._list_openers()
         self.envelope = Envelope(*(self._find_key(kind) for kind in ("name", "arguments", "id")))
         self.reasoning_ends = self._list_reasoning_closes()

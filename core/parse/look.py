@@ -8,62 +8,29 @@ that is to be done.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from dataclasses import replace
 
-from ..format import Insides, Json, Text
-from ..format.units import MORE, NO, get_units
-from ..recover import Policy, compile_names, find_name
-from ..schema import UNKNOWN, Schema, ToolSet
-from .constants import skip_blank
+from ..format.units import MORE, NO
+from ..recover import compile_names, find_name
+from .constants import is_marked, skip_blank
 from .fence import skip_fence
 from .headers import LONGEST
-from .landing import Frame, Landing, Step, list_id
+from .landing import Landing, Step
 from .landmarks import GAP, TURN
-from .names import find_count, find_counted_id
-from .plan import Plan
+from .relaxed import WRAPPED
 from .rules import SHAPES, WAIT, Rule, Spot, Wait
-from .scalars import find_within, match_scalar
-from .shape import find_start
-from .writer import Call, Writer
+from .shape import find_start, find_wrapper
+from .standing import Standing
 
-TRIES = 8  # so often may a JSON value be looked at that is no call
 GUARDS = 2  # recoveries that lean on each other
 DEPTH = 128  # lists and objects within each other
 POPS = 16  # of these are left at once, as each takes several calls of functions
 
 _OBJECT = re.compile(r"\{\s*(?:([\"'}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
-_BEGINNING = 160  # characters in which an object is known from its beginning
 
 
-class Lookahead:
+class Lookahead(Standing):
     """Looks at the buffer of a generation from where its reader stands."""
-
-    def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
-        self.plan = plan
-        self.tools = tools
-        self.policy = policy
-        self.names = sorted(tools.tools, key=len, reverse=True) if tools else []
-        self.known_only = policy.unknown == "text"  # whether markup alone makes no call, of whatever tool
-        self.may_call = plan.calls and (tools is None or bool(self.names))
-        self.writer = Writer()
-        self.spot = start
-        self.buffer = ""
-        self.gone = 0  # characters that left the buffer
-        self.at = 0  # the first character that is not read yet
-        self.frames: list[Frame] = []
-        self.fresh = True  # whether nothing visible of this text has come
-        self.behind = False  # whether a field has ended and a rule must follow here
-        self.ended_reasoning = False
-        self.before = ""  # what was handed on last
-        self.begun = False  # whether a mark that begins calls stands in the content
-        self.owed = False  # whether a part of what ends a call was left out, and may still come
-        self.tries = TRIES
-        self.refused = -1  # the place behind a mark that no calls follow which are told by their parameters
-        self.followed: dict[tuple[object, ...], bool | Wait] = {}  # what was found to follow a place, as long as nothing is taken
-        self._pops = 0  # lists and objects that are left now, to see what is behind them
-        self._guards = 0  # recoveries that wait for what is being looked at now
-        self._key: str | None = None  # that of the list or object behind whose end is looked
-        self._properties: dict[str, frozenset[str]] = {}
 
     def _find_landing(self, spot: Spot, at: int, final: bool) -> Landing | Wait | None:
         """Return where the best rule of a spot that matches at a place leads, None where none does, or that more is needed."""
@@ -86,20 +53,6 @@ class Lookahead:
                 return odd if odd and guessed else landing
         return odd
 
-    def _match_value(self, landing: Landing, final: bool) -> int:
-        """Match the beginning of the value to which a rule leads.
-
-        Where none of those stands that it may be (NO), another rule is the better one, unless that ends the call and this one reads
-        a key of the tool.
-        """
-        nodes = landing.spot.nodes
-        if landing.spot.kind != "value" or any(isinstance(node.codec, (Text, Insides, Json)) for node in nodes):
-            return 0
-        at = skip_blank(self.buffer, landing.end)
-        if at >= len(self.buffer):
-            return 0 if final else MORE
-        return match_scalar(nodes, self.buffer, at, final)[0]
-
     def _find_best(self, places: tuple[int, ...], final: bool, spot: Spot | None = None) -> Landing | Wait | None:
         """Return where the best rule leads from one of some places; None, or that more is needed.
 
@@ -115,17 +68,8 @@ class Lookahead:
                 best = landing
         return best
 
-    def _is_fresh(self, at: int) -> bool:
-        """Whether nothing visible stands between the beginning of this text and a place."""
-        return self.fresh and skip_blank(self.buffer, self.at) >= at
-
-    def _ends_text(self, at: int) -> bool:
-        """Whether a text may end with the sign before a place, or a line has begun there."""
-        sign = self.buffer[at - 1] if at > self.at else self.before[-1:]
-        return sign.isalnum() or sign in "\n.!?…。！？"
-
     def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
-        if rule.guard and not self._stands_well(rule, at, spot):
+        if (rule.guard and not self._stands_well(rule, at, spot)) or (rule.spelling and not self._spells(rule, at, spot)):
             return None
         if not rule.constant.text and spot is self.spot and at < len(self.buffer) and self._is_raw():
             return None  # that ends another value, which may stand here; layout that nothing follows belongs to this one
@@ -144,31 +88,18 @@ class Lookahead:
                 return WAIT
             if self.buffer.startswith(rule.constant.core[0], end):
                 return None
-        return self._try_pop(rule, end, final) if rule.kind == "end" else self._land(rule, end, trail, final, spot.graph)
+        if rule.kind == "end":
+            return self._try_pop(rule, end, final)
+        land = self._land_respelled if rule.spelling else self._land
+        return land(rule, end, trail, final, spot.graph)
 
-    def _stands_well(self, rule: Rule, at: int, spot: Spot) -> bool:
-        """Whether what the guard of a rule asks of what is before it holds."""
-        if rule.guard == "fresh":
-            return self._is_fresh(at)
-        if rule.guard == "thought":
-            return self.ended_reasoning
-        if rule.guard == "owed":
-            return self.owed
-        if rule.guard == "named":
-            return spot is self.spot
-        if rule.guard == "orphan":
-            return self._ends_text(at) and self.may_call and not self.begun
-        return rule.guard != "told" or self._ends_text(at)
-
-    def _match(self, rule: Rule, at: int, final: bool, spot: Spot) -> tuple[int, str]:
-        """Match the text of a rule at a place; returns the place behind it (or NO, MORE), and the layout that may follow."""
-        constant = rule.constant
-        if constant.firm or rule.loose:
-            return constant.match_core(self.buffer, at, final), constant.trail
-        end = constant.match_exactly(self.buffer, at, final)
-        if end == NO and constant.core and not rule.laid and self.policy.recover and (self.behind or spot.graph != TURN):
-            return constant.match_core(self.buffer, skip_blank(self.buffer, at), final), constant.trail
-        return end, ""
+    def _land_respelled(self, rule: Rule, end: int, trail: str, final: bool, graph: str) -> Landing | Wait | None:
+        """Read what is behind a rule in its spelling."""
+        before, self.spelling = self.spelling, rule.spelling
+        try:
+            return self._land(rule, end, trail, final, graph)
+        finally:
+            self.spelling = before
 
     def _try_end(self, rule: Rule, at: int, final: bool, found: Landing | None = None) -> Landing | Wait | None:
         """Match the end of the turn, which is one only where nothing follows."""
@@ -218,6 +149,8 @@ class Lookahead:
             return self._look_for_json(rule, end, final)
         if rule.guard == "named":
             return self._look_for_name(rule, end, final)
+        if rule.guard == "wrapped":
+            return self._leave_wrapper(rule, end, final)
         if rule.guard == "header":
             return self._read_header(rule, end, final)
         if rule.opens and not self.may_call:
@@ -237,34 +170,62 @@ class Lookahead:
             name = self._find_name(here)
             if name is None or (here.rule.guard == "known" if self.tools is None else name not in self.tools):
                 return None
-        return self._check_arguments(here, final, bool(rule.recovery)) if rule.kind == "arguments" else here
+        if rule.kind != "arguments":
+            return here
+        behind = self._skip_doubled(rule, here, final)
+        return behind if isinstance(behind, Wait) else self._check_arguments(behind, final, bool(rule.recovery))
 
-    def _list_steps(self, rule: Rule, end: int) -> tuple[Step, ...]:
-        """Return what a rule does to calls, of whose text all but the end is behind a place."""
-        if rule.opens:
-            opened = Step("open", find_count(rule, self.buffer, end))
-            return Step("close"), opened, *list_id(find_counted_id(rule, self.buffer, end))
-        return (Step("close"),) if rule.closes else ()
+    def _skip_doubled(self, rule: Rule, here: Landing, final: bool) -> Landing | Wait:
+        """Return a landing before JSON behind the mark before it, if that stands there twice; or that more is needed to tell."""
+        mark = rule.constant.atoms[-1].text if rule.constant.core else ""
+        at = skip_blank(self.buffer, here.end)
+        if not (self.policy.recover and is_marked(mark)):
+            return here
+        if not self.buffer.startswith(mark, at):
+            begun = not final and at < len(self.buffer) and mark.startswith(self.buffer[at:])
+            return Wait(mark[len(self.buffer) - at :]) if begun else here
+        return here._replace(end=at + len(mark), rule=here.rule.name_recovery("mark doubled"))
 
     def _follows_well(self, rule: Rule, end: int, final: bool) -> bool | Wait:
         """Whether what the guard of a rule asks of what is behind it holds; or more is needed to tell."""
-        if rule.guard in ("structure", "ending") or (rule.guard == "late" and final):
+        if rule.guard in ("structure", "ending", "typed") or (rule.guard == "late" and final):
             return self._structure_follows(end, final, rule.guard != "structure")
         return rule.guard != "fitting" or self._fits_behind(end, final)
-
-    def _counts_on(self, rule: Rule, end: int, steps: tuple[Step, ...]) -> bool:
-        """Whether another number stands in a rule than where the call began."""
-        begun = [step.text for step in steps if step.kind == "open"] or [self.writer.call.count if self.writer.call else ""]
-        return begun[-1] != find_count(rule, self.buffer, end)
 
     def _try_whole(self, rule: Rule, at: int, final: bool) -> Landing | Wait | None:
         """Whether JSON begins at a place: the first of a text, or behind a mark of whatever dialect."""
         if not self.names or not self.tries:
             return None
         end = find_start(self.buffer, at, self._is_fresh(at), final)
-        if end < 0:
-            return WAIT if end == MORE else None
+        if end < 0 or end == self.formless:
+            return WAIT if end == MORE else self._try_wrapped(rule, at, final)
         return Landing(end, self.plan.spot(TURN, rule.targets), rule)
+
+    def _try_wrapped(self, rule: Rule, at: int, final: bool) -> Landing | Wait | None:
+        """Whether a call of this format begins behind a mark of another one, or a tool of the request is named there."""
+        end, closing = find_wrapper(self.buffer, at)
+        own = end >= 0 and any(self.buffer[at:end].strip() in text for text in self.plan.texts)
+        if end < 0 or own or self._guards >= GUARDS or self.spot.nodes[0].kind != "content" or self._follows_data(at):
+            return None
+        self._guards += 1
+        landing = self._find_landing(self.spot, end, final)
+        self._guards -= 1
+        if landing is None:
+            named = replace(rule, recovery="call by its parameters", guard="named")
+            begins = self.buffer[end : end + 1].isalpha() or self.buffer.startswith("[", end)
+            return self._look_for_name(named, end, final) if begins else None
+        if isinstance(landing, Wait):
+            return landing
+        begins = any(step.kind == "open" for step in landing.steps) and landing.find("name") in self.names
+        wrapped = landing._replace(rule=landing.rule.name_recovery(WRAPPED), steps=(*landing.steps, Step("wrap", closing)))
+        return wrapped if begins else None
+
+    def _leave_wrapper(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
+        """Match the mark that closes the one of another format, of which the beginning stands before a place."""
+        closing, at = self.wrapper, end - len(rule.constant.text)
+        if self.buffer.startswith(closing, at):
+            return Landing(at + len(closing), self.plan.spot(TURN, rule.targets), rule)
+        return WAIT if not final and closing.startswith(self.buffer[at:]) else None
 
     def _read_header(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Read the rest of a header in whatever order it is, and what follows it."""
@@ -290,10 +251,6 @@ class Lookahead:
             landing, steps = self._find_landing(headers.spots[told[-1] if told else "content"], at, final), steps[:1]
         return landing._replace(rule=rule, steps=(*steps, *landing.steps)) if isinstance(landing, Landing) else landing
 
-    def _may_name(self, name: str) -> bool:
-        """Whether markup alone makes a call of a tool."""
-        return self.may_call and (self.tools is None or not self.known_only or name in self.tools)
-
     def _look_for_json(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Whether an object or a list follows, which is then read as a whole."""
         constant = rule.constant  # a mark, or JSON itself as far as calls begin alike
@@ -302,12 +259,16 @@ class Lookahead:
         at = skip_fence(self.buffer, at, final)
         if at == MORE or at >= len(self.buffer) or not self.tries:
             return None if final or not self.tries else WAIT
-        return Landing(at, self.plan.spot(TURN, rule.targets), rule) if self.buffer[at] in "{[" else None
+        begins = self.buffer[at] in "{[" and at != self.formless
+        return Landing(at, self.plan.spot(TURN, rule.targets), rule) if begins else None
 
     def _look_for_name(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Whether a tool of the request is named behind a mark, and nothing before it but signs and words of the format."""
         if not self.tools or not self.tries or end == self.refused:
             return None
+        begun = skip_blank(self.buffer, end)
+        if begun == self.formless and not self.buffer[begun + 1 : begun + 2].isalpha():
+            return None  # JSON that is no call
         named = find_name(self.buffer, end, self.tools, self.plan.notation, final)
         if named is None:
             return WAIT
@@ -320,7 +281,7 @@ class Lookahead:
             return ending if final else WAIT
         if self._guards >= GUARDS:
             return False
-        key = at, final, self._guards, len(self.frames), self.at
+        key = at, final, self._guards, len(self.frames), self.at, self.spelling
         if key not in self.followed:
             self._guards += 1
             self.followed[key] = self._begins_structure(at, final)
@@ -337,14 +298,6 @@ class Lookahead:
             whole = constant.match_core(self.buffer, at, True) != NO
             return whole or self.buffer[at:].strip() == self.plan.strip_stop(constant.text).strip()
         return bool(landing.steps)
-
-    def _fits_behind(self, at: int, final: bool) -> bool | Wait:
-        """Whether what follows a call in a render may begin at a place, or the output ends there; or more is needed to tell."""
-        at = skip_blank(self.buffer, at)
-        if at >= len(self.buffer):
-            return final or WAIT
-        shown = self.plan.spot(TURN, (GAP,), self.may_call).list_short(self.buffer[at])
-        return any(rule.constant.core and not rule.recovery for rule in shown)
 
     def _check_arguments(self, here: Landing, final: bool, braced: bool) -> Landing | Wait | None:
         """Whether an object follows, or nothing at all if it need not, for no arguments: then what ends the call."""
@@ -367,58 +320,9 @@ class Lookahead:
             return landing._replace(steps=here.steps + landing.steps, rule=here.rule.name_recovery("no arguments"))
         return landing if isinstance(landing, Wait) else None
 
-    def _read_beginning(self, here: Landing, at: int, final: bool) -> str:
-        """Return what stands at a place, as far as it has come, in the letters of JSON where that is written as a text."""
-        begun = self.buffer[at : at + _BEGINNING]
-        within = find_within(here.spot.nodes)
-        return begun if within is None else get_units(within).decode(begun, final)
-
-    def _is_new(self, key: str) -> bool:
-        """Whether a key is declared for the call that is open, and was not given yet."""
-        call = self.writer.call
-        return call is not None and not self.frames and key not in call.given and key in self._list_declared(call.name)
-
-    def _list_declared(self, name: str | None) -> frozenset[str]:
-        """Return the parameters that a tool of the request declares; none where nothing is known of the tool."""
-        if name is None or self.tools is None or name not in self.tools:
-            return frozenset()
-        declared = self._properties.get(name)
-        if declared is None:
-            declared = self._properties[name] = self.tools.get_parameters(name).list_properties()
-        return declared
-
-    def _find_property(self, name: str | None, keys: Sequence[str]) -> Schema:
-        """Return the schema of what stands under some keys, each in the one before; the first is a parameter."""
-        if self.tools is None:
-            return UNKNOWN
-        schema = self.tools.find_property(keys[0]) if name is None else self.tools.get_parameters(name).get_property(keys[0])
-        for key in keys[1:]:
-            schema = schema.get_property(key)
-        return schema
-
-    def _split_path(self, key: str, name: str | None) -> list[str]:
-        """Return the keys that lead to an argument, where the format writes the members of objects under their paths."""
-        path = self.plan.graph.path
-        return [key] if path is None or key in self._list_declared(name) else path.split(key)
-
-    def _is_raw(self) -> bool:
-        """Whether a value is being read that nothing but what follows it ends."""
-        if self.spot.kind != "value" or self.behind:
-            return False
-        return any(isinstance(node.codec, Text) and not node.codec.quoted for node in self.spot.nodes)
-
     def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | Wait | None:
         """Read a name, an id or a key, and what is behind it."""
         raise NotImplementedError
-
-    def _get_call(self, here: Landing) -> Call | None:
-        """Return the call that was open before, if it still is where something leads."""
-        return self.writer.call if all(step.kind != "open" for step in here.steps) else None
-
-    def _find_name(self, here: Landing) -> str | None:
-        """Return the name of the call that is open where something leads."""
-        call = self._get_call(here)
-        return here.find("name") or (call.name if call is not None else None)
 
 
 def _rank(landing: Landing) -> tuple[bool, bool, int]:

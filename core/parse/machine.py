@@ -5,9 +5,9 @@ for the next place at which a rule of the spot may begin. There a rule matches, 
 text from that place on is held back. Where it matches, what is behind it must be what the rule leads to. Only then is it taken,
 and never taken back. Everything else is text.
 
-The parser is made of layers, each a class on the one before: what stands at a place (``look``), names and keys (``short``), texts
-(``texts``), JSON that is handed on (``passing``), values (``values``), calls told by their shape (``shaped``), and here the way
-through all of them. What is written as JSON lives in the writer, what the format says in the plan.
+The parser is made of layers, each a class on the one before: what it remembers (``standing``), what stands at a place (``look``),
+names and keys (``short``), texts (``texts``), JSON that is handed on (``passing``), values (``values``), calls told by their shape
+(``shaped``), and here the way through all of them. What is written as JSON lives in the writer, what the format says in the plan.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from .shaped import ShapedReader
 from .thoughts import OPENED_AGAIN
 
 _STRAY = re.compile(r"[,;{}\[\]()\"'\s]{1,64}")
+_MEMBER = re.compile(r"\s*,\s*\"(\w{1,32})\"\s*:\s*(?:\"[^\"\\\n]{0,64}\"|[\w.-]{1,32})(?=\W)")
+_HALF_MEMBER = re.compile(r"\s*,\s*(?:\"\w{0,32}(?:\"\s*(?::\s*(?:\"[^\"\\\n]{0,64}\"?|[\w.-]{0,32}))?)?)?")
 TRIM = 8192  # so much of the buffer may be behind the parser
 
 
@@ -64,7 +66,7 @@ class Machine(ShapedReader):
         """Read a piece of the output."""
         if self._quick is not None and text and self._quick(text) is None:
             self.gone += len(text)
-            self.before = text
+            self.before = self._join_before(text)
             return [Delta(self._quick_kind, text, self._quick_index)]
         if self.awaited and self.awaited.startswith(text):
             self.buffer += text
@@ -127,7 +129,7 @@ class Machine(ShapedReader):
         self.gone += cut
         self.mute = max(self.mute - cut, 0)
         self.at, self.scan, self.began = 0, max(self.scan - cut, 0), self.began - cut
-        self.doubt, self.refused = max(self.doubt - cut, -1), self.refused - cut
+        self.doubt, self.refused, self.formless = max(self.doubt - cut, -1), self.refused - cut, self.formless - cut
 
     def settle(self) -> None:
         """Take what has come of the beginning of a turn for all of it: the prompt has written that, and the model goes on."""
@@ -265,9 +267,14 @@ class Machine(ShapedReader):
         return True
 
     def _find_end_behind_signs(self, final: bool) -> int:
-        """Return where a mark stands that ends calls or the turn, or the output ends, behind a few signs of data; NO where none
-        does, or that more is needed to tell."""
-        found, marks = _STRAY.match(self.buffer, self.at), self.plan.field_ends
+        """Return where a mark stands that ends calls or the turn, or the output ends, behind a few signs of data, and members of
+        the object around a call that are no parameters; NO where none does, or that more is needed to tell."""
+        at, declared = self.at, self._list_declared(self.writer.call.name if self.writer.call else None)
+        while (member := _MEMBER.match(self.buffer, at)) and member[1] not in declared:
+            at = member.end()
+        if not final and _HALF_MEMBER.fullmatch(self.buffer, at):
+            return MORE
+        found, marks = _STRAY.match(self.buffer, at), self.plan.field_ends
         if found is None or marks is None:
             return NO
         end, size = found.end(), len(self.buffer)
@@ -286,6 +293,7 @@ class Machine(ShapedReader):
             self._note(landing.rule.recovery, start)
             self.unclosed = landing.rule.recovery == OPEN_REASONING or (self.unclosed and landing.rule.recovery != LATE_END)
             self.rejoined = landing.rule.recovery == OPENED_AGAIN and self.ended_reasoning
+        self.spelling = landing.rule.spelling if landing.rule.spelling or landing.rule.opens else self.spelling
         for _ in range(landing.pops):
             writer.close_container()
             _, self.schema, key = self.frames.pop()
@@ -323,6 +331,8 @@ class Machine(ShapedReader):
         writer = self.writer
         if step.kind == "close":
             self._close_call()
+        elif step.kind == "wrap":
+            self.wrapper = step.text
         elif step.kind == "open":
             writer.open_call(self.plan.id_behind, step.text)
             self.anchor = start

@@ -15,14 +15,16 @@ from ..format.cut import find_boundaries
 from .constants import is_firm, is_marked
 from .headers import find_headers
 from .landmarks import AFTER, END, FIELDS, GAP, MUTE, SHAPE, SHORT_FIELDS, TURN, is_delimited, is_quoted, read_parts, write_parts
-from .relaxed import SHORT_END, TRAILING, Relaxations
+from .relaxed import SHORT_END, TRAILING, WRAPPED, Relaxations
 from .rules import Guard, Rule, Spot, sort_rules
+from .spellings import list_spellings
 
 BEHIND = -2
 """The number of the start behind reasoning that a server has read by itself."""
 
 OPEN_REASONING = "call in open reasoning"
 LATE_END = "late end of reasoning"
+RESPELLED = "marks in another spelling"
 
 HEADER = Node("header", "content")
 
@@ -35,6 +37,7 @@ class Plan(Relaxations):
         self._recover = recover
         self._drops = drops  # whether marks of calls that are none are dropped
         self.headers = find_headers(self) if recover and self.calls else None
+        self._spellings = [Plan(other, False) for other in list_spellings(graph)] if recover and self.calls else []
         self._spots: dict[tuple[str, tuple[Node, ...], bool, bool], Spot] = {}
         self._starts: dict[tuple[int, bool], Spot] = {}
 
@@ -50,7 +53,26 @@ class Plan(Relaxations):
             rules = [rule for node in nodes for rule in self._list_rules(graph, node, certain)]
             if unclosed and nodes[0].kind == "content":
                 rules += [Rule(read_parts(text), nodes, recovery=LATE_END) for text in self.reasoning_ends]
+            rules += self._list_respelled(graph, nodes, certain, rules)
             found = self._spots[key] = Spot(graph, nodes, self._sort(rules, calls))
+        return found
+
+    def _list_respelled(self, graph: str, nodes: tuple[Node, ...], certain: bool, known: list[Rule]) -> list[Rule]:
+        """Return the rules of a field in other spellings; a call begins so only where a tool of the request is named.
+
+        A call may also end so that did not begin so, where what ends its last field is as the template has it.
+        """
+        known_texts, found = {rule.parts for rule in known if not rule.recovery}, []
+        guards: dict[bool, Guard] = {True: "known", False: ""}
+        for number, other in enumerate(self._spellings, 1):
+            for node in nodes:
+                shown = (rule for rule in other._list_rules(graph, node, certain) if not (rule.recovery or rule.guard))
+                new = [rule for rule in shown if rule.parts not in known_texts]
+                found += [replace(rule, recovery=RESPELLED, guard=guards[rule.opens], spelling=number) for rule in new]
+                own, theirs = (plan.ends.get(node.name, "").rstrip() for plan in (self, other))
+                closes = [rule.constant.text for rule in new if graph == TURN and rule.closes and not rule.opens and is_firm(own)]
+                texts = [own + text.removeprefix(theirs) for text in closes if text.startswith(theirs)]
+                found += [Rule(read_parts(text), (GAP,), closes=True, recovery=RESPELLED) for text in texts]
         return found
 
     def start(self, number: int, calls: bool = True) -> Spot:
@@ -200,6 +222,7 @@ class Plan(Relaxations):
     def _list_rules_behind(self, node: Node) -> list[Rule]:
         rules: list[Rule] = []
         rules += self._list_close_ends("" if node is SHAPE else "fresh") + self._list_close_ends("owed")
+        rules += [Rule((sign,), (AFTER,), recovery=WRAPPED, guard="wrapped") for sign in ("</", "[/")]
         if node is not AFTER:
             for source, close in self.closes.items():
                 for edge in self._edges[TURN].get(source, ()) if close is not None else ():

@@ -42,6 +42,7 @@ REQUOTED = "other quotes in a mark"
 _IN_TAG = re.compile(r"(?<=\w) +(?=\w+=)")
 SHORT_END = "end of a call missing"
 TRAILING = "separator at the end"
+WRAPPED = "mark of another format"
 
 
 def _is_even(text: str) -> bool:
@@ -112,11 +113,15 @@ class Relaxations(Thoughts):
         free = is_delimited(node) or is_quoted(node) or node.kind in SHORT_FIELDS or node.again
         own = self.ends[node.name].rstrip()
         guards: tuple[Guard, Guard] = ("", "") if certain else ("ending", "structure")
+        lead = close[: len(close) - len(close.lstrip())]
+        tails = [lead + close[place:].strip() for place in places] if node.kind == "value" and is_delimited(node) else []
         rules = [
             Rule(read_parts(text), (GAP,), closes=True, recovery=SHORT_END, guard=guards[len(text) <= len(own)])
             for text in dict.fromkeys(texts)
             if text.strip() and text != close.rstrip() and (free or is_firm(text))
         ]
+        told = filter(is_firm, tails)
+        rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=SHORT_END, guard="typed") for text in told]
         if is_delimited(node) and not own and close.strip():
             rules.append(Rule(("",), (GAP,), closes=True, recovery=SHORT_END, guard="structure"))
         return rules
@@ -224,8 +229,10 @@ class Relaxations(Thoughts):
         pairs = [(start, end) for start in sorted(opening) for end in sorted(closing) if is_marked(start) and is_marked(end)]
         texts = {f"{start}{inner}{end}" for start, end in pairs for inner in ("", "[]") if end[0] not in "]})"}
         guards: tuple[Guard, Guard] = ("fresh", "ending")
+        last = {f"{mark}\n{stop}" for mark in self.opening_marks for stop in ("", *self.stops)} if target is AFTER else ()
+        ends = [Rule(read_parts(text), (END,), recovery="no call between marks", guard="fresh") for text in sorted(last)]
         firm = [read_parts(text) for text in sorted(texts)[:64]]
-        return [Rule(parts, (target,), recovery="no call between marks", guard=guard) for parts in firm for guard in guards]
+        return ends + [Rule(parts, (target,), recovery="no call between marks", guard=guard) for parts in firm for guard in guards]
 
     def _list_short_sections(self) -> list[Rule]:
         """Return beginnings of what ends all calls, for models that leave the rest out."""

@@ -14,16 +14,17 @@ from .constants import DATA, SIGNS, Constant
 
 Guard = Literal[
     "", "tool", "known", "structure", "ending", "entry", "late", "last", "fresh", "shape", "named", "whole", "header", "thought",
-    "owed", "told", "orphan", "fitting",
+    "owed", "told", "orphan", "fitting", "wrapped", "typed",
 ]
 """What must hold for a rule that no render shows: a tool is named that the request has (``known``), or as far as its tools are
 known (``tool``), structure follows (``structure``), structure or the end of the output does (``ending``), nothing visible came
 before (``fresh``), JSON with the shape of calls follows (``shape``), and nothing else (``whole``), or a tool and its
 parameters (``named``), the mark that ends a header does (``header``), reasoning stood in this turn (``thought``), of the end
 of the call before it a part was left out (``owed``), a text or a line ends right before (``told``), and no call has begun in it
-(``orphan``), what is behind it begins as something does that renders show there (``fitting``). Three hold only where the text
-that they end would not end otherwise: an argument of this tool begins that was not given yet (``entry``), structure or the end of
-the output follows (``late``), or nothing more (``last``)."""
+(``orphan``), what is behind it begins as something does that renders show there (``fitting``), a mark of another format
+stood before the calls (``wrapped``), a value stands before it that is no text, where none is wanted, and structure or the end
+of the output behind it (``typed``). Three hold only where the text that they end would not end otherwise: an argument of this tool
+begins that was not given yet (``entry``), structure or the end of the output follows (``late``), or nothing more (``last``)."""
 
 SHAPES: frozenset[Guard] = frozenset(("shape", "named", "whole"))
 LATE: frozenset[Guard] = frozenset(("entry", "late", "last"))
@@ -53,7 +54,8 @@ class Rule:
     ``closes`` is set where it ends the call; ``recovery`` names what was relaxed where no render shows the text; ``marked``
     tells that whatever it opens is a call, also of a tool that the request does not have, ``cut`` that the output may end
     anywhere in the text. A ``loose`` one is matched by its marks whatever layout it has, though they are those of data, one that is
-    ``laid`` with its layout to the letter, because that is what tells it from another.
+    ``laid`` with its layout to the letter, because that is what tells it from another. ``spelling`` is that of its marks, by its
+    number: 0 for that of the template.
     """
 
     parts: tuple[str, ...]
@@ -66,6 +68,7 @@ class Rule:
     cut: bool = False
     loose: bool = False
     laid: bool = False
+    spelling: int = 0
     kind: Kind = field(init=False, compare=False, repr=False)  # that of the fields behind it
     constant: Constant = field(init=False, compare=False, repr=False)
     spots: dict[tuple[str, bool], Spot] = field(init=False, compare=False, repr=False, default_factory=dict)
@@ -198,7 +201,7 @@ def sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
     """Merge rules that say the same, and put what render shows before recoveries, longer texts before shorter ones."""
     merged: dict[tuple[object, ...], Rule] = {}
     for rule in rules:
-        key = rule.parts, rule.kind, rule.opens, rule.closes, rule.guard, bool(rule.recovery)
+        key = rule.parts, rule.kind, rule.opens, rule.closes, rule.guard, bool(rule.recovery), rule.spelling
         known = merged.get(key)
         if known is None:
             merged[key] = rule
@@ -210,6 +213,7 @@ def sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
 
     def rank(rule: Rule) -> tuple[object, ...]:
         plain = not rule.constant.core and rule.kind in ("content", "reasoning")  # text begins where nothing else does
-        return plain, bool(rule.recovery), rule.guard in SHAPES, -rule.constant.size, _ORDER[rule.kind]
+        guessed = rule.guard in SHAPES
+        return plain, bool(rule.recovery), guessed, not rule.spelling, -rule.constant.size, _ORDER[rule.kind]
 
     return tuple(sorted(kept, key=rank))

@@ -19,6 +19,10 @@ _MARK = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>|\[/?[A-Z_]{2,40}\]|```\w*"
 _START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|</[^\s<>\"'=/]{{1,40}}>|[\s;,])*")
 """What stands around such calls: tags, fences, and what separates."""
 
+_SPEAKS = r"(?=[^\s>\]]*(?i:tool|call|function))"
+_WRAPPER = re.compile(rf"(?:<{_SPEAKS}([^\s<>\"'=/]{{2,40}})>|\[{_SPEAKS}([A-Z_]{{2,40}})\])\s*")
+"""A mark that speaks of calls, by the names that the fields of a message have for them."""
+
 _TRIES = 4  # so many marks may end such calls
 _HALF_MARK = re.compile(r"</?(?:[^\s<>\"'=/][^\s<>\"'=]{0,39})?|\[/?[A-Z_]{0,40}|`{1,2}")
 
@@ -31,6 +35,14 @@ def find_start(buffer: str, at: int, fresh: bool, final: bool) -> int:
         return NO if final or end - at > SHORT else MORE
     marked = buffer[at:end].strip("` \n")
     return end if buffer[end] in "{[" and (fresh or (marked and buffer[at] != "`")) else NO
+
+
+def find_wrapper(buffer: str, at: int) -> tuple[int, str]:
+    """Return where a mark of another format ends that stands around calls, and the mark that closes it; NO where none stands."""
+    found = _WRAPPER.match(buffer, at)
+    if found is None:
+        return NO, ""
+    return found.end(), f"</{found[1]}>" if found[1] else f"[/{found[2]}]"
 
 
 class Shape:
@@ -76,8 +88,9 @@ class Shape:
                 named = bool(self.calls) or size - start <= SHORT or _names_tool(buffer, start, tools)
                 return NO if (odd and size - start > HELD_CALL) or ((odd or self.whole) and not named) else MORE
             text = buffer[start:end] if end >= 0 else None
-            text = repair(text) if text and self._lexer.mends else text
-            calls = read_calls(text, tools, envelope) if text else None
+            calls = read_calls(text, tools, envelope) if text and not odd else None
+            mended = repair(text) if text and not calls else None
+            calls = read_calls(mended, tools, envelope) if mended else calls
             if not calls:
                 return NO
             self.calls += calls

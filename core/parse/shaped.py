@@ -48,7 +48,7 @@ class ShapedReader(ValueReader):
             if isinstance(shape, Fields):
                 self.refused, self.scan = place + shape.ahead, place
             else:
-                self.scan = place + (1 if shape.whole else max(shape.ahead, 1))
+                self.formless, self.scan = place + shape.ahead, place
             return True
         self._close_call()
         for call in shape.calls:

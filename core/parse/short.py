@@ -120,6 +120,8 @@ class ShortFields(Lookahead):
         ends: Wait | None = None
         second: Landing | None = None
         for rule in self._list_ends(taken, kind, at):
+            if rule.spelling and rule.spelling != self.spelling:
+                continue
             if rule.kind == "end" and here.spot.graph == TURN:
                 landing = self._end_behind(rule, taken, kind, at, final)
                 if isinstance(landing, Landing):

@@ -8,7 +8,7 @@ from json.encoder import encode_basestring
 
 from ..format.units import MORE, NO, get_units
 from ..recover import Policy, read_literal
-from ..schema import UNKNOWN, ToolSet
+from ..schema import ToolSet
 from .constants import is_firm, skip_blank, skip_spaces
 from .fence import Fence, find_closing
 from .landing import HELD_CALL, Landing, Step
@@ -37,7 +37,6 @@ class TextReader(ShortFields):
         self.doubt = -1  # the first place at which a value may have ended if what ends it never comes
         self.fence = Fence()
         self.rejoined = False  # whether reasoning that had ended was opened again, and nothing of it has come
-        self.wanted = UNKNOWN  # what the tool's schema says of the value
 
     def _apply(self, landing: Landing, start: int) -> None:
         """Go where a rule leads; ``start`` is where the text before it ended."""
@@ -221,12 +220,6 @@ class TextReader(ShortFields):
         units = get_units(self.spot.codec)
         return units.read(self.buffer, at, final)[0] if self.buffer[at] in units.first else at
 
-    def _find_blank(self, at: int) -> int:
-        """Return where the white space before a place begins."""
-        while at > self.at and self.buffer[at - 1].isspace():
-            at -= 1
-        return at
-
     def _take_escape(self, at: int, end: int) -> None:
         """Read the escape between two places, or take the character for itself where there is none."""
         self.scan = max(end, at + 1)
@@ -265,12 +258,12 @@ class TextReader(ShortFields):
     def _emit(self, text: str) -> None:
         kind = self.spot.kind
         if kind == "reasoning":
-            self.before = text
+            self.before = self._join_before(text)
             self.writer.text("reasoning", text)
         elif kind == "value":
             self.writer.arguments(escape_json(text))
         elif self.spot.nodes[0] is not MUTE:
-            self.fence, self.before = self.fence.read(text), text
+            self.fence, self.before = self.fence.read(text), self._join_before(text)
             self.writer.text("content", text)
 
     def _may_quote(self) -> bool:

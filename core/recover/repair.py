@@ -189,6 +189,7 @@ class _Reader:
             raise _BrokenError
         self.out.append(":")
         self.at += 1
+        self.skip()
 
 
 def _is_valid(written: str) -> bool:

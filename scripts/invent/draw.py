@@ -9,7 +9,7 @@ from invent.arguments import JSON_STYLES, WHOLE_STYLES
 from invent.calls import JSON_FRAMES, MARKED_FRAMES
 from invent.design import AXES, Design
 from invent.flaws import LISTED_FRAMES, find_flaws
-from invent.marks import draw_marks
+from invent.marks import draw_marks, number_words
 
 MANNERS = ("plain", "plain", "made up", "alike at the start", "alike at the end")
 # Frames in which arguments stand by themselves, and those in which a name does.
@@ -17,7 +17,7 @@ _BARE = (*MARKED_FRAMES, "name, arguments", "name, mark, arguments", "id", "reci
 _NAMED = ("name, arguments", "name, mark, arguments", "own tags", "heading", "labels")
 
 
-LATER = ("inside", "path")
+LATER = ("inside", "path", "digits")
 """Axes that came when seeds had their meaning."""
 
 
@@ -35,7 +35,7 @@ def draw_any(choose: random.Random) -> Design:
     drawn = {axis: _draw_value(choose, axis) for axis in AXES if axis not in LATER}
     for axis in LATER:  # so that a seed means the formats that it meant before
         drawn[axis] = _draw_value(random.Random(repr(drawn)), axis)
-    return Design(draw_marks(choose, manner), manner, **drawn)
+    return Design(number_words(draw_marks(choose, manner), drawn["digits"]), manner, **drawn)
 
 
 def _draw_value(choose: random.Random, axis: str) -> str:

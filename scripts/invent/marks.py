@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 # What stands before and after the word of an opening mark, and of a closing one. Attributes go between word and end.
 SHAPES: dict[str, tuple[str, str, str, str]] = {
@@ -141,6 +141,15 @@ def draw_marks(choose: random.Random, manner: str) -> Marks:
         ends = [_SIGNS[len(PARTS) + number] for number in range(len(PARTS))]
         closing = "unlike"
     return Marks(shape, outer, words, closing, tuple(ends), behind)
+
+
+def number_words(marks: Marks, digits: str) -> Marks:
+    """Marks with a number in each word; `digits` is how, with {} for the word ("-": none). Signs stay as they are."""
+    if digits == "-":
+        return marks
+    words = (word if word in _SIGNS else digits.format(word) for word in marks.words)
+    ends = (word if word in _SIGNS else digits.format(word) for word in marks.ends)
+    return replace(marks, words=tuple(words), ends=tuple(ends))
 
 
 def draw_words(choose: random.Random, shape: str, outer: str, manner: str) -> tuple[str, ...]:

@@ -1,0 +1,106 @@
+"""Other spellings of a format's marks: without the word that all of a family have in them, or with the signs of ASCII.
+
+Models write marks so that they know from elsewhere, and servers that leave out special tokens make them so. Each spelling is a
+graph of its own, the same but for the texts of its edges: renaming marks changes nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from unicodedata import normalize
+
+from ..format import Edge, Graph, TurnGraph
+from ..format.cut import COUNTER, TOKEN
+
+_MOST = 4  # spellings of one format
+_REPEATED = 4  # so often does a mark stand that belongs to others
+_SIGN = r"[^\w\s<>\[\]/=\"']"
+_PREFIX = re.compile(rf"(?<=[<\[/])(?:(?P<sign>{_SIGN})[^\W_]{{2,}}(?P=sign)|[^\W_]{{2,}}(?:_|{_SIGN}))(?=[^\W_])")
+_SUFFIX = re.compile(rf"(?<=[^\W_]){_SIGN}[^\W_]{{2,}}(?=[>\]])")
+_WORD = re.compile(r"[^\W_]+")
+
+Respell = Callable[[str], str]
+
+
+def list_spellings(graph: TurnGraph) -> list[TurnGraph]:
+    """Return the graphs of other spellings in which calls begin otherwise than in this one, and no two marks become the same."""
+    texts = sorted({text for text in _list_texts(graph) if text.strip()})
+    opening = {COUNTER.join(edge.parts) for edge in _list_edges(graph) if edge.opens_call}
+    marks = {mark for text in texts for mark in _list_marks(text)}
+    found: dict[str, TurnGraph] = {}
+    for respell in (_to_ascii, *_list_ways(texts, marks)):
+        spelled = {mark: respell(mark) for mark in marks if respell(mark)}
+        told = len(set(spelled.values())) == len(spelled) and all(map(_WORD.search, spelled.values()))
+        if told and opening and not any(respell(text) in texts for text in opening):
+            other = _rename(graph, respell)
+            found.setdefault(repr(other), other)
+    return list(found.values())[:_MOST]
+
+
+def _list_edges(graph: TurnGraph) -> Iterable[Edge]:
+    yield from graph.turn.edges
+    for start in graph.starts:
+        yield from start.edges
+    for _, inside in graph.insides:
+        yield from inside.edges
+
+
+def _list_texts(graph: TurnGraph) -> Iterable[str]:
+    return (COUNTER.join(edge.parts) for edge in _list_edges(graph))
+
+
+def _list_marks(text: str) -> Iterable[str]:
+    """Return the tags in a text."""
+    return (token for found in TOKEN.finditer(text) if (token := found[0])[0] in "<[" and _WORD.search(token))
+
+
+def _to_ascii(text: str) -> str:
+    """Return a text with the signs of ASCII for others: those that they are a wider form of, else lines."""
+    if text.isascii():
+        return text
+    signs = normalize("NFKC", text)
+    return "".join(sign if sign.isascii() or sign.isalnum() or sign.isspace() else "_" for sign in signs)
+
+
+def _list_ways(texts: list[str], marks: set[str]) -> list[Respell]:
+    """Return what takes a word out of the marks that have it, and out of those that keep two words beside it; or a whole mark."""
+    counts: Counter[str] = Counter()
+    for mark in marks:
+        for found in (*_PREFIX.finditer(mark), *_SUFFIX.finditer(mark)):
+            rest = mark[: found.start()] + mark[found.end() :]
+            counts[found[0]] += 2 if len(_WORD.findall(rest.partition(" ")[0])) > 1 else 1
+    repeated = _find_repeated(texts)
+    words = [word for word, count in counts.most_common() if count > 2]
+    patterns = [re.escape(repeated)] if repeated else []
+    patterns += [rf"(?<=[<\[/]){re.escape(word)}(?=[^\W_])|(?<=[^\W_]){re.escape(word)}(?=[>\]])" for word in words]
+    return [partial(re.compile(pattern).sub, "") for pattern in patterns]
+
+
+def _find_repeated(texts: list[str]) -> str:
+    """Return a mark that stands before others and nowhere else, with the signs around it; empty where there is none."""
+    counts = Counter(mark for text in texts for mark in _list_marks(text))
+    mark, count = max(counts.items(), key=lambda item: item[1], default=("", 0))
+    if count < _REPEATED:
+        return ""
+    around = [re.search(rf"([^\w\s]?){re.escape(mark)}([^\w\s]?)(?=<)", text) for text in texts if mark in text]
+    sides = {(found[1], found[2]) for found in around if found}
+    return f"{mark}".join(sides.pop()) if len(sides) == 1 and all(around) else ""
+
+
+def _rename(graph: TurnGraph, respell: Respell) -> TurnGraph:
+    """Return a graph with the texts of its edges in another spelling."""
+
+    def rename(inner: Graph) -> Graph:
+        return replace(inner, edges=tuple(_respell_edge(edge, respell) for edge in inner.edges))
+
+    starts = tuple(replace(start, edges=tuple(_respell_edge(edge, respell) for edge in start.edges)) for start in graph.starts)
+    insides = tuple((name, rename(inner)) for name, inner in graph.insides)
+    return replace(graph, turn=rename(graph.turn), insides=insides, starts=starts)
+
+
+def _respell_edge(edge: Edge, respell: Respell) -> Edge:
+    return replace(edge, parts=tuple(respell(COUNTER.join(edge.parts)).split(COUNTER)))

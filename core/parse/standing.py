@@ -1,0 +1,206 @@
+"""Where a parser stands: all that it remembers of a generation, and what that and the text at a place tell without reading on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..format import Insides, Json, Text
+from ..format.units import MORE, NO, get_units
+from ..recover import Policy, read_literal
+from ..schema import UNKNOWN, Schema, ToolSet
+from .constants import skip_blank
+from .landing import Frame, Landing, Step, list_id
+from .landmarks import AFTER, GAP, TURN
+from .names import SHORT, find_count, find_counted_id
+from .plan import Plan
+from .rules import WAIT, Rule, Spot, Wait
+from .scalars import find_within, match_scalar
+from .writer import Call, Writer
+
+TRIES = 8  # so often may a JSON value be looked at that is no call
+
+_BEGINNING = 160  # characters in which an object is known from its beginning
+
+
+class Standing:
+    """The state of a parser, and what it knows from that alone. Nothing here changes anything."""
+
+    def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
+        self.plan = plan
+        self.tools = tools
+        self.policy = policy
+        self.wanted = UNKNOWN  # what the tool's schema says of the value that is being read
+        self.names = sorted(tools.tools, key=len, reverse=True) if tools else []
+        self.known_only = policy.unknown == "text"  # whether markup alone makes no call, of whatever tool
+        self.may_call = plan.calls and (tools is None or bool(self.names))
+        self.writer = Writer()
+        self.spot = start
+        self.buffer = ""
+        self.gone = 0  # characters that left the buffer
+        self.at = 0  # the first character that is not read yet
+        self.frames: list[Frame] = []
+        self.fresh = True  # whether nothing visible of this text has come
+        self.behind = False  # whether a field has ended and a rule must follow here
+        self.ended_reasoning = False
+        self.before = ""  # what was handed on last, with something visible in it
+        self.begun = False  # whether a mark that begins calls stands in the content
+        self.owed = False  # whether a part of what ends a call was left out, and may still come
+        self.tries = TRIES
+        self.wrapper = ""  # what closes a mark of another format that stood before calls
+        self.spelling = 0  # that in which the call was opened, or is being read ahead
+        self.refused = -1  # the place behind a mark that no calls follow which are told by their parameters
+        self.formless = -1  # the place of what begins as JSON and is no call
+        self.followed: dict[tuple[object, ...], bool | Wait] = {}  # what was found to follow a place, as long as nothing is taken
+        self._pops = 0  # lists and objects that are left now, to see what is behind them
+        self._guards = 0  # recoveries that wait for what is being looked at now
+        self._key: str | None = None  # that of the list or object behind whose end is looked
+        self._properties: dict[str, frozenset[str]] = {}
+
+    def _match_value(self, landing: Landing, final: bool) -> int:
+        """Match the beginning of the value to which a rule leads.
+
+        Where none of those stands that it may be (NO), another rule is the better one, unless that ends the call and this one reads
+        a key of the tool.
+        """
+        nodes = landing.spot.nodes
+        if landing.spot.kind != "value" or any(isinstance(node.codec, (Text, Insides, Json)) for node in nodes):
+            return 0
+        at = skip_blank(self.buffer, landing.end)
+        if at >= len(self.buffer):
+            return 0 if final else MORE
+        return match_scalar(nodes, self.buffer, at, final)[0]
+
+    def _is_fresh(self, at: int) -> bool:
+        """Whether nothing visible stands between the beginning of this text and a place."""
+        return self.fresh and skip_blank(self.buffer, self.at) >= at
+
+    def _ends_text(self, at: int) -> bool:
+        """Whether a text may end with the sign before a place, or a line has begun there."""
+        sign = self.buffer[at - 1] if at > self.at else self.before[-1:]
+        return sign.isalnum() or sign in "\n.!?…。！？"
+
+    def _join_before(self, text: str) -> str:
+        """Return what was handed on last where that is a text: with the last visible sign before it, if it has none."""
+        return self.before.rstrip()[-1:] + text if text.isspace() else text
+
+    def _follows_data(self, at: int) -> bool:
+        """Whether the last visible sign before a place ends data or a mark."""
+        at = self._find_blank(at)
+        sign = self.buffer[at - 1] if at > self.at else self.before.rstrip()[-1:]
+        return sign in ("}", ">", "]", ")")
+
+    def _find_blank(self, at: int) -> int:
+        """Return where the white space before a place begins."""
+        while at > self.at and self.buffer[at - 1].isspace():
+            at -= 1
+        return at
+
+    def _spells(self, rule: Rule, at: int, spot: Spot) -> bool:
+        """Whether a rule in another spelling holds: where a call begins, within a call that began so, and right behind calls."""
+        return rule.opens or rule.spelling == self.spelling or (spot.nodes[0] in (GAP, AFTER) and self._is_fresh(at))
+
+    def _stands_well(self, rule: Rule, at: int, spot: Spot) -> bool:
+        """Whether what the guard of a rule asks of what is before it holds."""
+        if rule.guard == "fresh":
+            return self._is_fresh(at)
+        if rule.guard == "thought":
+            return self.ended_reasoning
+        if rule.guard == "owed":
+            return self.owed
+        if rule.guard == "wrapped":
+            return bool(self.wrapper) and self._is_fresh(at)
+        if rule.guard == "typed":
+            return spot is self.spot and at - self.at <= SHORT and self._is_typed(self.buffer[self.at : at].strip())
+        if rule.guard == "named":
+            return spot is self.spot
+        if rule.guard == "orphan":
+            return self._ends_text(at) and self.may_call and not self.begun
+        return rule.guard != "told" or self._ends_text(at)
+
+    def _is_typed(self, value: str) -> bool:
+        """Whether what stands for a value is one that is no text, and none is wanted."""
+        types, found = self.wanted.get_types(), read_literal(value, 0)
+        return bool(types) and "string" not in types and found is not None and found[0] == len(value)
+
+    def _match(self, rule: Rule, at: int, final: bool, spot: Spot) -> tuple[int, str]:
+        """Match the text of a rule at a place; returns the place behind it (or NO, MORE), and the layout that may follow."""
+        constant = rule.constant
+        if constant.firm or rule.loose:
+            return constant.match_core(self.buffer, at, final), constant.trail
+        end = constant.match_exactly(self.buffer, at, final)
+        if end == NO and constant.core and not rule.laid and self.policy.recover and (self.behind or spot.graph != TURN):
+            return constant.match_core(self.buffer, skip_blank(self.buffer, at), final), constant.trail
+        return end, ""
+
+    def _list_steps(self, rule: Rule, end: int) -> tuple[Step, ...]:
+        """Return what a rule does to calls, of whose text all but the end is behind a place."""
+        if rule.opens:
+            opened = Step("open", find_count(rule, self.buffer, end))
+            return Step("close"), opened, *list_id(find_counted_id(rule, self.buffer, end))
+        return (Step("close"),) if rule.closes else ()
+
+    def _counts_on(self, rule: Rule, end: int, steps: tuple[Step, ...]) -> bool:
+        """Whether another number stands in a rule than where the call began."""
+        begun = [step.text for step in steps if step.kind == "open"] or [self.writer.call.count if self.writer.call else ""]
+        return begun[-1] != find_count(rule, self.buffer, end)
+
+    def _may_name(self, name: str) -> bool:
+        """Whether markup alone makes a call of a tool."""
+        return self.may_call and (self.tools is None or not self.known_only or name in self.tools)
+
+    def _fits_behind(self, at: int, final: bool) -> bool | Wait:
+        """Whether what follows a call in a render may begin at a place, or the output ends there; or more is needed to tell."""
+        at = skip_blank(self.buffer, at)
+        if at >= len(self.buffer):
+            return final or WAIT
+        shown = self.plan.spot(TURN, (GAP,), self.may_call).list_short(self.buffer[at])
+        return any(rule.constant.core and not rule.recovery for rule in shown)
+
+    def _read_beginning(self, here: Landing, at: int, final: bool) -> str:
+        """Return what stands at a place, as far as it has come, in the letters of JSON where that is written as a text."""
+        begun = self.buffer[at : at + _BEGINNING]
+        within = find_within(here.spot.nodes)
+        return begun if within is None else get_units(within).decode(begun, final)
+
+    def _is_new(self, key: str) -> bool:
+        """Whether a key is declared for the call that is open, and was not given yet."""
+        call = self.writer.call
+        return call is not None and not self.frames and key not in call.given and key in self._list_declared(call.name)
+
+    def _list_declared(self, name: str | None) -> frozenset[str]:
+        """Return the parameters that a tool of the request declares; none where nothing is known of the tool."""
+        if name is None or self.tools is None or name not in self.tools:
+            return frozenset()
+        declared = self._properties.get(name)
+        if declared is None:
+            declared = self._properties[name] = self.tools.get_parameters(name).list_properties()
+        return declared
+
+    def _find_property(self, name: str | None, keys: Sequence[str]) -> Schema:
+        """Return the schema of what stands under some keys, each in the one before; the first is a parameter."""
+        if self.tools is None:
+            return UNKNOWN
+        schema = self.tools.find_property(keys[0]) if name is None else self.tools.get_parameters(name).get_property(keys[0])
+        for key in keys[1:]:
+            schema = schema.get_property(key)
+        return schema
+
+    def _split_path(self, key: str, name: str | None) -> list[str]:
+        """Return the keys that lead to an argument, where the format writes the members of objects under their paths."""
+        path = self.plan.graph.path
+        return [key] if path is None or key in self._list_declared(name) else path.split(key)
+
+    def _is_raw(self) -> bool:
+        """Whether a value is being read that nothing but what follows it ends."""
+        if self.spot.kind != "value" or self.behind:
+            return False
+        return any(isinstance(node.codec, Text) and not node.codec.quoted for node in self.spot.nodes)
+
+    def _get_call(self, here: Landing) -> Call | None:
+        """Return the call that was open before, if it still is where something leads."""
+        return self.writer.call if all(step.kind != "open" for step in here.steps) else None
+
+    def _find_name(self, here: Landing) -> str | None:
+        """Return the name of the call that is open where something leads."""
+        call = self._get_call(here)
+        return here.find("name") or (call.name if call is not None else None)
