@@ -167,8 +167,10 @@ def test_prompt_that_opens_reasoning() -> None:
         write("", "", "[think]").replace("{{ m.content or '' }}", "{{ m.content.split('[/think]')[-1] }}"),
         write("", "", "{{ '[think]' if thinking else '[think][/think]' }}"),
         write("", "", "[think]"),
+        write("", "", "{{ '[think]' if thinking else '[/think]' }}"),
+        write("", "", "{{ '[/think]' if plain else '[think]' }}"),
     ],
-    ids=["cut out of content", "closed under a switch", "mirrored"],
+    ids=["cut out of content", "closed under a switch", "mirrored", "closed alone", "closed alone under a switch"],
 )
 def test_reasoning_that_is_never_printed(source: str) -> None:
     graph = derive(source)
@@ -177,6 +179,14 @@ def test_reasoning_that_is_never_printed(source: str) -> None:
     assert ("", "reasoning") in {(edge.text, edge.target) for edge in start.edges}
     assert ("reasoning", "[/think]", "content") in list_edges(graph)
     assert graph.notes
+
+
+def test_digits_in_marks_are_no_counters() -> None:
+    """Neither between a key and its value, nor around what stands for a list alone."""
+    source = write("", TAGGED_CALLS.replace("<{{ k }}>", "<of2 k={{ k }}><is2>").replace("</{{ k }}>", "</is2>"))
+    edges = list_edges(derive(source.replace("v | tojson", "('<v10>' ~ (v | tojson) ~ '</v10>' if v is iterable else v | tojson)")))
+    assert {text for source, text, _ in edges if source == "key:integer"} == {"><is2>"}
+    assert {text for source, text, _ in edges if source == "key:array"} == {"><is2><v10>"}
 
 
 @pytest.mark.parametrize("calls", [JSON_CALLS, TAGGED_CALLS, QUOTED_CALLS])

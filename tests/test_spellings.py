@@ -187,6 +187,13 @@ def test_a_mark_before_arguments_may_be_doubled() -> None:
     assert (found.content, list_calls(found)) == (None, [("pin", {"note": "[#with]"})])
 
 
+def test_a_text_without_its_end_goes_up_to_the_line_of_the_next_mark() -> None:
+    template = make("a word before")
+    text = render(template, "", [("pin", {"note": "a\nb", "days": 3})]).replace("</ox_is>", "\n")
+    found = read_all_ways(ca.analyze(template), text, TOOLS, "<<assistant>>")
+    assert list_calls(found) == [("pin", {"note": "a\nb", "days": 3})]
+
+
 def test_a_number_ends_where_its_call_does() -> None:
     """What ends the number was left out, and what ends the call in part."""
     template = make("a word before")

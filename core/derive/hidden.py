@@ -44,7 +44,8 @@ def find_hidden(oracle: Oracle, prompts: Sequence[str], headers: Sequence[str]) 
         return Hidden(opening or _find_mirror(end, oracle), (end,), "the template cuts out what stands before it")
     for each in beyond:
         mirror = _find_mirror(each.strip(), oracle)
-        if mirror:
+        closes = mirror in map(str.strip, beyond) and len(mirror) < len(each.strip())  # one prompt opens it, another one closes it
+        if mirror and not closes:
             return Hidden(each, (mirror,), "it mirrors what the prompt opens")
     return _find_spoken(oracle)
 

@@ -207,7 +207,8 @@ class Relaxations(Thoughts):
         rules = [Rule(read_parts(f"{own}\n{tail}"), (GAP,), closes=True, recovery=SHORT_END) for tail in tails]
         for text, target in [*ways, *((cut, GAP) for cut in cuts)]:
             if is_firm(text):
-                ends, once, twice = target is GAP, read_parts(lead + text), read_parts(own + own.lstrip() + text)
+                # Without an end of its own a text ends with its line.
+                ends, once, twice = target is GAP, read_parts((lead or "\n") + text), read_parts(own + own.lstrip() + text)
                 guards: tuple[Guard, Guard, Guard] = ("late", "last", "ending") if ends else ("entry", "", "")
                 rules.append(Rule(once, (target,), closes=ends, recovery="end of a value missing", guard=guards[0]))
                 rules.append(Rule(twice, (target,), closes=ends, recovery="end of a value doubled", guard=guards[2]))
