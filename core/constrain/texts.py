@@ -48,7 +48,8 @@ def write_text(codec: Codec, ends: tuple[str, ...]) -> Tree:
 
 def _list_open(ends: tuple[str, ...], codec: Codec) -> tuple[str, ...]:
     """Return those ends that no escape keeps out of a text."""
-    return tuple(end for end in ends if end[0] not in codec.images)
+    escaped = codec.images
+    return tuple(end for end in ends if end[0] not in escaped)
 
 
 def _write_numeral(numeral: Numeral) -> Tree:

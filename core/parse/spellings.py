@@ -14,7 +14,8 @@ from functools import partial
 from unicodedata import normalize
 
 from ..format import Edge, Graph, TurnGraph
-from ..format.cut import COUNTER, TOKEN
+from ..format.cut import TOKEN
+from .landmarks import read_parts, write_parts
 
 _MOST = 4  # spellings of one format
 _REPEATED = 4  # so often does a mark stand that belongs to others
@@ -29,7 +30,7 @@ Respell = Callable[[str], str]
 def list_spellings(graph: TurnGraph) -> list[TurnGraph]:
     """Return the graphs of other spellings in which calls begin otherwise than in this one, and no two marks become the same."""
     texts = sorted({text for text in _list_texts(graph) if text.strip()})
-    opening = {COUNTER.join(edge.parts) for edge in _list_edges(graph) if edge.opens_call}
+    opening = {write_parts(edge) for edge in _list_edges(graph) if edge.opens_call}
     marks = {mark for text in texts for mark in _list_marks(text)}
     found: dict[str, TurnGraph] = {}
     for respell in (_to_ascii, *_list_ways(texts, marks)):
@@ -50,7 +51,7 @@ def _list_edges(graph: TurnGraph) -> Iterable[Edge]:
 
 
 def _list_texts(graph: TurnGraph) -> Iterable[str]:
-    return (COUNTER.join(edge.parts) for edge in _list_edges(graph))
+    return map(write_parts, _list_edges(graph))
 
 
 def _list_marks(text: str) -> Iterable[str]:
@@ -88,7 +89,7 @@ def _find_repeated(texts: list[str]) -> str:
         return ""
     around = [re.search(rf"([^\w\s]?){re.escape(mark)}([^\w\s]?)(?=<)", text) for text in texts if mark in text]
     sides = {(found[1], found[2]) for found in around if found}
-    return f"{mark}".join(sides.pop()) if len(sides) == 1 and all(around) else ""
+    return mark.join(sides.pop()) if len(sides) == 1 and all(around) else ""
 
 
 def _rename(graph: TurnGraph, respell: Respell) -> TurnGraph:
@@ -103,4 +104,4 @@ def _rename(graph: TurnGraph, respell: Respell) -> TurnGraph:
 
 
 def _respell_edge(edge: Edge, respell: Respell) -> Edge:
-    return replace(edge, parts=tuple(respell(COUNTER.join(edge.parts)).split(COUNTER)))
+    return replace(edge, parts=read_parts(respell(write_parts(edge))))
