@@ -8,6 +8,7 @@ that is to be done.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ..format.units import MORE, NO
@@ -17,6 +18,7 @@ from .fence import skip_fence
 from .headers import LONGEST
 from .landing import Landing, Step
 from .landmarks import GAP, TURN
+from .names import SHORT
 from .relaxed import WRAPPED
 from .rules import SHAPES, WAIT, Rule, Spot, Wait
 from .shape import find_start, find_wrapper
@@ -51,7 +53,13 @@ class Lookahead(Standing):
             elif landing:
                 guessed = landing.rule.guard in SHAPES or (landing.rule.closes and odd and self._is_new(odd.find("key") or ""))
                 return odd if odd and guessed else landing
-        return odd
+        return None if odd and final and self._breaks_off(rules, at) else odd
+
+    def _breaks_off(self, rules: Iterable[Rule], at: int) -> bool:
+        """Whether the output ends within a text that a template writes at a place."""
+        begun = self.buffer[at : at + SHORT]
+        texts = (rule.constant.text for rule in rules if not rule.recovery)
+        return any(text.startswith(begun) and text != begun for text in texts)
 
     def _find_best(self, places: tuple[int, ...], final: bool, spot: Spot | None = None) -> Landing | Wait | None:
         """Return where the best rule leads from one of some places; None, or that more is needed.

@@ -31,6 +31,7 @@ LATE: frozenset[Guard] = frozenset(("entry", "late", "last"))
 
 _WIDTH = 16  # characters by which rules are told apart before they are tried
 _WINDOWS = 512  # so many beginnings are remembered in a spot
+WORD = 3  # so many letters tell that a text may begin which begins with letters
 
 class Wait(NamedTuple):
     """What looking ahead answers where more of the output is needed: nothing is decided as long as what comes is ``text``, or
@@ -184,17 +185,19 @@ def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[r
     escapes = {written for written, _ in codec.escapes}
     escapes |= {numeral.before for numeral in codec.numerals}
     wanted = sorted(heads | escapes, key=lambda head: (-len(head), head))
-    partial = sorted({head[:size] for head in wanted for size in range(1, len(head))}, key=lambda head: (-len(head), head))
-    choices = [re.escape(head) for head in wanted]
-    if partial:
-        choices.append("(?:" + "|".join(map(re.escape, partial)) + r")\Z")
     blank = sorted({sign for rule in rules if rule.constant.firm for sign in rule.constant.lead})
-    quick = sorted({re.escape(head[0]) for head in wanted}) + ([r'["\\\x00-\x1f]'] if kind == "value" else [])
-    if blank:
-        layout = "[" + "".join(map(re.escape, blank)) + "]"
-        choices.append(layout + r"+\Z")
-        quick.append(layout + r"\Z")
+    choices = _list_choices(wanted) + (["[" + "".join(map(re.escape, blank)) + r"]+\Z"] if blank else [])
+    # A sign alone is rare in a text, a letter is not. What begins with letters only is found quickest.
+    starts = sorted({head[: WORD if head[0].isalnum() else 1] for head in wanted})
+    quick = _list_choices(starts) + [rf"{re.escape(sign)}\Z" for sign in blank]
+    quick += [r'["\\\x00-\x1f]'] if kind == "value" else []
     return re.compile("|".join(choices) or r"(?!)"), re.compile("|".join(quick) or r"(?!)")
+
+
+def _list_choices(heads: list[str]) -> list[str]:
+    """Return patterns that find texts, and their beginnings where a text ends."""
+    begun = sorted({head[:size] for head in heads for size in range(1, len(head))}, key=lambda head: (-len(head), head))
+    return [re.escape(head) for head in heads] + [rf"{re.escape(half)}\Z" for half in begun]
 
 
 def sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:

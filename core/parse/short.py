@@ -131,6 +131,8 @@ class ShortFields(Lookahead):
             landing, better = self._leave_by(rule, taken, kind, at, final)
             if isinstance(landing, Wait):
                 return landing
+            if landing and landing.spot.kind == "value" and final and self._breaks_off(here.spot.rules, at):
+                continue
             if landing and better:
                 return ends if ends and not rule.closes else landing
             second = second or landing
@@ -168,13 +170,17 @@ class ShortFields(Lookahead):
 
     def _end_behind(self, rule: Rule, here: Landing, kind: str, at: int, final: bool) -> Landing | Wait | None:
         """Match the end of the turn behind a short field."""
-        if kind == "name" and not rule.constant.text and self.tools is not None and here.find("name") not in self.tools:
-            return None  # nothing tells that it is not half a name
-        return self._try_end(rule, skip_blank(self.buffer, at) if rule.constant.core else at, final, here)
+        return None if self._is_half_name(rule, here, kind) else self._try_end(rule, skip_blank(self.buffer, at) if rule.constant.core else at, final, here)
+
+    def _is_half_name(self, rule: Rule, here: Landing, kind: str) -> bool:
+        """Whether nothing tells that what was read is not half a name, if the output ends behind it."""
+        return kind == "name" and not rule.constant.text and self.tools is not None and here.find("name") not in self.tools
 
     def _leave_by(self, rule: Rule, here: Landing, kind: str, at: int, final: bool) -> tuple[Landing | Wait | None, bool]:
         """Return where one rule leads from the end of a short field, and whether no other one would be better."""
         constant, trail = rule.constant, ""
+        if final and at >= len(self.buffer) and self._is_half_name(rule, here, kind):
+            return None, False
         end = constant.match_exactly(self.buffer, at, final)
         loosely = end == NO and bool(constant.core) and not rule.laid
         if loosely:
