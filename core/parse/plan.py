@@ -14,7 +14,7 @@ from ..format import Edge, Graph, Node, Start, Text, TurnGraph
 from ..format.cut import find_boundaries
 from .constants import is_firm, is_marked
 from .headers import find_headers
-from .landmarks import AFTER, END, FIELDS, GAP, MUTE, SHAPE, SHORT_FIELDS, TURN, is_delimited, is_quoted, read_parts, write_parts
+from .landmarks import AFTER, END, FIELDS, GAP, MUTE, SHAPE, SHORT_FIELDS, THOUGHT, TURN, is_delimited, is_quoted, read_parts, write_parts
 from .relaxed import SHORT_END, TRAILING, WRAPPED, Relaxations
 from .rules import Guard, Rule, Spot, sort_rules
 from .spellings import list_spellings
@@ -90,7 +90,8 @@ class Plan(Relaxations):
         opened = any(is_marked(text) and start.prompt.endswith(text) for text, _ in self.openers)
         rules = [replace(self._make_rule(TURN, edge), marked=opened and not edge.text) for edge in start.edges]
         opened = any(rule.kind == "reasoning" and not rule.constant.core for rule in rules)
-        rules += self._list_end_rules() + self._list_opened_reasoning(opened) + self._list_loose_headers(first=True)
+        rules += self._list_end_rules() + self._list_opened_reasoning(opened) + self._list_other_starts()
+        rules += self._list_loose_headers(first=True)
         rules += self._list_repeated_headers(start.prompt, rules)
         if all(rule.kind != "reasoning" or rule.constant.core for rule in rules):
             rules += self._list_orphan_ends()
@@ -113,7 +114,7 @@ class Plan(Relaxations):
         """Return the field behind a rule of a spot in a graph."""
         found = rule.spots.get((graph, calls))
         if found is None:
-            inner = TURN if rule.targets[0] in (GAP, AFTER, SHAPE, MUTE) else graph
+            inner = TURN if rule.targets[0] in (GAP, AFTER, SHAPE, MUTE, THOUGHT) else graph
             found = rule.spots[graph, calls] = self.spot(inner, rule.targets, calls)
         return found
 
@@ -156,9 +157,10 @@ class Plan(Relaxations):
             rules += self._list_loose_headers()
         if node.kind == "reasoning":
             rules += self._list_reasoning_ends() + self._list_opened_reasoning(True) + self._list_named_rules(OPEN_REASONING)
+            rules += self._list_other_ends(node) + self._list_other_starts()
         if node.kind == "content":
             rules += self._list_shape_rules() + self._list_orphan_ends() + self._list_empty_sections(node) + self._list_stray_ends()
-            rules += self._list_opened_reasoning(False)
+            rules += self._list_opened_reasoning(False) + self._list_other_starts()
             rules += self._list_dropped(node) if self._drops else []
         return rules
 

@@ -8,10 +8,15 @@ from dataclasses import replace
 from ..format import Node
 from ..format.cut import find_boundaries
 from .constants import is_firm, is_marked
-from .landmarks import AFTER, GAP, TURN, Landmarks, read_parts, write_parts
-from .rules import Rule
+from .landmarks import AFTER, GAP, THOUGHT, TURN, Landmarks, read_parts, write_parts
+from .rules import Guard, Rule
 
 OPENED_AGAIN = "reasoning opened again"
+OTHER_MARKS = "reasoning in other marks"
+_WORDS = ("reasoning", "reason", "thinking", "think")
+"""What messages call reasoning in the interfaces of servers, and what that is the name of."""
+_OTHER_STARTS = (*(f"<{word}>" for word in _WORDS), *(f"[{word.upper()}]" for word in _WORDS))
+_OTHER_ENDS = tuple(f"{start[0]}/{start[1:]}" for start in _OTHER_STARTS)
 
 
 def is_word_in_signs(text: str) -> bool:
@@ -40,6 +45,19 @@ class Thoughts(Landmarks):
         texts = [half + start + "\n" for half in ("", *sorted(halves))] if is_firm(start) and nodes else []
         texts += [half for half in sorted(halves) if half.strip() != start.strip()] if opened and texts else []
         return [Rule(read_parts(text), nodes, recovery=OPENED_AGAIN, guard="fresh") for text in texts]
+
+    def _list_other_starts(self) -> list[Rule]:
+        """Return marks that open reasoning and are none of the format's, for models that have learnt another one."""
+        nodes = self.list_nodes("reasoning") or (THOUGHT,)
+        starts = [mark for mark in _OTHER_STARTS if not any(mark in text for text in self.texts)]
+        return [Rule((f"{mark}\n",), nodes, recovery=OTHER_MARKS, guard="fresh") for mark in starts]
+
+    def _list_other_ends(self, node: Node) -> list[Rule]:
+        """Return marks that end reasoning and are none of the format's; where it has its own they stand behind a sentence or a line."""
+        nodes = self.list_nodes("content") or (AFTER,)
+        ends = [mark for mark in _OTHER_ENDS if not any(mark in text for text in self.texts)]
+        guard: Guard = "" if node is THOUGHT else "told"
+        return [Rule((f"\n{mark}\n\n",), nodes, recovery=OTHER_MARKS, guard=guard) for mark in ends]
 
     def _list_repeated_headers(self, prompt: str, rules: Iterable[Rule]) -> list[Rule]:
         """Return what a turn begins with behind what the prompt has written already, for models that write it again."""
