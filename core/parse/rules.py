@@ -23,11 +23,11 @@ parameters (``named``), the mark that ends a header does (``header``), reasoning
 of the call before it a part was left out (``owed``), a text or a line ends right before (``told``), and no call has begun in it
 (``orphan``), what is behind it begins as something does that renders show there (``fitting``), a mark of another format
 stood before the calls (``wrapped``), a value stands before it that is no text, where none is wanted, and structure or the end
-of the output behind it (``typed``). Three hold only where the text that they end would not end otherwise: an argument of this tool
-begins that was not given yet (``entry``), structure or the end of the output follows (``late``), or nothing more (``last``)."""
+of the output behind it (``typed``), an argument of this tool begins that was not given yet (``entry``). Two hold only where the text
+that they end would not end otherwise: structure or the end of the output follows (``late``), or nothing more (``last``)."""
 
 SHAPES: frozenset[Guard] = frozenset(("shape", "named", "whole"))
-LATE: frozenset[Guard] = frozenset(("entry", "late", "last"))
+LATE: frozenset[Guard] = frozenset(("late", "last"))
 
 _WIDTH = 16  # characters by which rules are told apart before they are tried
 _WINDOWS = 512  # so many beginnings are remembered in a spot

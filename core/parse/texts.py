@@ -11,7 +11,7 @@ from ..recover import Policy, read_literal
 from ..schema import ToolSet
 from .constants import is_firm, skip_blank, skip_spaces
 from .fence import Fence, find_closing
-from .landing import HELD_CALL, Landing, Step
+from .landing import HELD_CALL, Landing
 from .landmarks import AFTER, MUTE, TURN
 from .plan import OPEN_REASONING, Plan
 from .rules import LATE, SHAPES, Rule, Spot, Wait
@@ -75,7 +75,7 @@ class TextReader(ShortFields):
             if landing is None and self._interrupts(at):
                 landing = Landing(at, self.plan.spot(TURN, (AFTER,), self.may_call), INTERRUPTED)
             if landing:
-                self._leave_text(*(self._find_missing(landing) or (landing, at)))
+                self._leave_text(landing, at)
                 return True
             if final and self._ends_in_half(at):
                 return False
@@ -179,27 +179,15 @@ class TextReader(ShortFields):
         self._end_text(start)
         self._apply(landing, start)
 
-    def _find_missing(self, landing: Landing) -> tuple[Landing, int] | None:
-        """Return where in the value an argument begins without which the call, that ends behind the value, is refused."""
-        call, late = self.writer.call, self._find_landing(self.spot, self.doubt, True) if self.doubt >= 0 else None
-        if not (call and call.name and self.tools and isinstance(late, Landing) and Step("close") in landing.steps):
-            return None
-        schema, key = self.tools.get_parameters(call.name), late.find("key")
-        refused = not schema.accepts(dict.fromkeys(call.given)) and schema.accepts(dict.fromkeys([*call.given, key]))
-        return (late, self.doubt) if refused else None
-
     def _end_late(self) -> bool:
-        """End a value whose end has not come at the first place where another argument begins, or the call ends if it does."""
-        first: tuple[Landing, int] | None = None
+        """End a value whose end has not come at the first place where the call ends."""
         places = [found.start() for found in self.spot.pattern.finditer(self.buffer, self.doubt)]
         self.doubt = -1
         for at in places:
             landing = self._find_landing(self.spot, at, True)
             if isinstance(landing, Landing):
-                first = first or (landing, at)
-                if landing.rule.guard != "entry":
-                    self._leave_text(*first)
-                    return True
+                self._leave_text(landing, at)
+                return True
         return False
 
     def _lands_behind(self, at: int) -> bool:
