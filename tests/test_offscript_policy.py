@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import assume, given, settings
@@ -75,9 +75,11 @@ def test_strict_recovers_nothing() -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_policies_read_alike_what_a_template_renders(shape: str, policy: str) -> None:
     reasoning = write_lead(shape)[1]
-    text = write_lead(shape)[0] + write_calls(shape, ("find_okapi", FIND))
+    lead = open_calls(shape) if SAMPLES[shape].headed and not reasoning else write_lead(shape)[0]
+    text = lead + write_calls(shape, ("find_okapi", FIND))
     lenient, other = (read_with(shape, text, chosen) for chosen in ("lenient", policy))
     assert (lenient["reasoning_content"], list_calls(lenient)) == (reasoning, list_calls(other))
+    assert list_calls(other)
 
 
 @cache
@@ -97,17 +99,22 @@ def list_marks(shape: str) -> list[str]:
     return sorted({*words, *re.findall(r"</?[^<>\n]*>?|\n", text), *(f"{word}limit" for word in words), "find_okapi"} - {""})
 
 
+@pytest.mark.parametrize("policy", ["strict", "lenient"])
 @pytest.mark.parametrize("shape", SHAPES)
 @given(st.data())
-@settings(max_examples=60, deadline=None)
-def test_what_a_template_renders_is_read_as_rendered_whatever_a_value_holds(shape: str, data: st.DataObject) -> None:
+@settings(max_examples=40, deadline=None)
+def test_what_a_template_renders_is_read_as_rendered_whatever_a_value_holds(
+    shape: str, policy: Literal["strict", "lenient"], data: st.DataObject
+) -> None:
+    """With recoveries a text ends where another argument begins that may come, whether its end was left out or not."""
     end = find_value_end(shape)
-    pieces = st.sampled_from([*(mark for mark in list_marks(shape) if end not in mark), "x", " ", "limit", "3"])
+    marks = [mark for mark in list_marks(shape) if end not in mark and (policy == "strict" or "limit" not in mark)]
+    pieces = st.sampled_from([*marks, "x", " ", "3"])
     value = "x" + "".join(data.draw(st.lists(pieces, max_size=8))) + "x"
     assume(end not in value)
     arguments = {"habitat": value} | data.draw(st.sampled_from([{}, {"limit": 3}]))
     text = open_calls(shape) + write_calls(shape, ("find_okapi", arguments))
-    ((_, read),) = list_calls(read_with(shape, text, "lenient"))
+    ((_, read),) = list_calls(read_with(shape, text, policy))
     assert json.loads(read) == arguments
 
 
@@ -119,17 +126,14 @@ def test_the_end_of_a_value_may_be_doubled() -> None:
     assert json.loads(arguments) == FIND
 
 
-def test_the_end_of_a_value_may_be_missing_where_nothing_else_can_be_meant() -> None:
-    """A text with the mark of another argument is a value that a template renders: the schema or the end must speak against it."""
+def test_the_end_of_a_value_may_be_missing() -> None:
+    """A text with the mark of another argument in it is a value that a template renders, too: one that nobody writes by chance."""
     text = write_lead(TAGGED)[0] + write_calls(TAGGED, ("find_okapi", FIND))
     first, both = text.replace("</parameter>\n", "", 1), text.replace("</parameter>\n", "")
-    function = TOOLS[0]["function"]
-    parameters = {**function["parameters"], "required": ["limit"]}
-    needed = [{"type": "function", "function": {**function, "parameters": parameters}}]
-    for damaged, tools in ((both, TOOLS), (first, needed), (both, needed)):
-        ((_, arguments),) = list_calls(read_with(TAGGED, damaged, "lenient", tools))
+    for damaged in (first, both):
+        ((_, arguments),) = list_calls(read_with(TAGGED, damaged, "lenient"))
         assert json.loads(arguments) == FIND
-    ((_, arguments),) = list_calls(read_with(TAGGED, first, "lenient"))
+    ((_, arguments),) = list_calls(read_with(TAGGED, first, "strict"))
     assert json.loads(arguments) == {"habitat": "pen twelve\n<parameter=limit>\n3"}
 
 

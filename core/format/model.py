@@ -188,7 +188,7 @@ class TurnGraph:
     written as its key once for each item, ``sorted_keys`` where arguments stand in the order of the alphabet, ``path`` where the
     members of an object are written as arguments of their own, each under its path. ``blank`` is
     the white space that has to stand for reasoning where a model closes it as soon as it is opened: the template prints the
-    empty block again for that, and for no reasoning it prints none.
+    empty block again for that, and for no reasoning it prints none. With ``silent`` nothing is reasoning, whatever marks it has.
     """
 
     turn: Graph = Graph()
@@ -199,6 +199,7 @@ class TurnGraph:
     sorted_keys: bool = False
     path: Path | None = None
     blank: str = ""
+    silent: bool = False
     notes: tuple[str, ...] = field(default=())
 
     def __hash__(self) -> int:

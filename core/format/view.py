@@ -288,4 +288,4 @@ def drop_reasoning(graph: TurnGraph) -> TurnGraph:
         replace(start, edges=tuple(e for e in start.edges if e.target not in gone and not any(m in e.text for m in marks)))
         for start in graph.starts
     )
-    return replace(graph, turn=Graph(nodes, edges), starts=starts)
+    return replace(graph, turn=Graph(nodes, edges), starts=starts, silent=True)

@@ -19,8 +19,10 @@ from .headers import LONGEST
 from .landing import Landing, Step
 from .landmarks import GAP, TURN
 from .names import SHORT
+from .nearly import HALF_MARK, MARK, is_near, may_be_near
 from .relaxed import WRAPPED
 from .rules import SHAPES, WAIT, Rule, Spot, Wait
+from .scalars import BEGINNINGS
 from .shape import find_start, find_wrapper
 from .standing import Standing
 
@@ -72,7 +74,9 @@ class Lookahead(Standing):
             landing = self._find_landing(spot or self.spot, at, final)
             if isinstance(landing, Wait):
                 return landing
-            if landing and (best is None or _rank(landing) > _rank(best)):
+            # Behind a rule without a text the layout may belong to what follows.
+            again = landing and best and landing.rule is best.rule and not landing.rule.constant.text
+            if landing and not again and (best is None or _rank(landing) > _rank(best)):
                 best = landing
         return best
 
@@ -83,6 +87,8 @@ class Lookahead(Standing):
             return None  # that ends another value, which may stand here; layout that nothing follows belongs to this one
         if rule.guard == "whole":
             return self._try_whole(rule, at, final)
+        if rule.guard == "near":
+            return self._try_near(rule, at, final, spot)
         if rule.kind == "end" and spot.graph == TURN:
             return self._try_end(rule, at, final)
         end, trail = self._match(rule, at, final, spot)
@@ -98,8 +104,21 @@ class Lookahead(Standing):
                 return None
         if rule.kind == "end":
             return self._try_pop(rule, end, final)
+        if rule.guard == "entry":
+            return self._check_entry(self._land(rule, end, trail, final, spot.graph), final)
         land = self._land_respelled if rule.spelling else self._land
         return land(rule, end, trail, final, spot.graph)
+
+    def _check_entry(self, here: Landing | Wait | None, final: bool) -> Landing | Wait | None:
+        """Return where an argument begins, if what stands there may be its value by the schema."""
+        key = here.find("key") if isinstance(here, Landing) else None
+        if not isinstance(here, Landing) or key is None:
+            return here
+        types = self._find_property(self._find_name(here), self._split_path(key, self._find_name(here))).get_types()
+        at = skip_blank(self.buffer, here.end)
+        if not types or "string" in types or at >= len(self.buffer):
+            return here if final or at < len(self.buffer) else WAIT
+        return here if any(self.buffer[at] in BEGINNINGS[kind] for kind in types) else None
 
     def _land_respelled(self, rule: Rule, end: int, trail: str, final: bool, graph: str) -> Landing | Wait | None:
         """Read what is behind a rule in its spelling."""
@@ -209,6 +228,23 @@ class Lookahead(Standing):
             return WAIT if end == MORE else self._try_wrapped(rule, at, final)
         return Landing(end, self.plan.spot(TURN, rule.targets), rule)
 
+    def _try_near(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
+        """Whether a mark stands at a place that is like what ends this field, and the rest of that behind it."""
+        marks = [(meant, meant.mark) for meant in spot.rules if meant.mark]
+        found = MARK.match(self.buffer, at)
+        if found is None:
+            half = None if final else HALF_MARK.fullmatch(self.buffer, at)
+            return WAIT if half and any(may_be_near(half[0], mark) for _, mark in marks) else None
+        written = found[0]
+        if any(written in text for text in self.plan.texts):
+            return None
+        for meant, mark in marks:
+            if is_near(written, mark):
+                landing = self._try_rule(meant.rewrite(written), at, final, spot)
+                if landing is not None:
+                    return landing
+        return None
+
     def _try_wrapped(self, rule: Rule, at: int, final: bool) -> Landing | Wait | None:
         """Whether a call of this format begins behind a mark of another one, or a tool of the request is named there."""
         end, closing = find_wrapper(self.buffer, at)
@@ -254,6 +290,10 @@ class Lookahead(Standing):
             start = skip_blank(self.buffer, at)
             if start >= len(self.buffer) or self.buffer[start] == "{":
                 return WAIT if start >= len(self.buffer) and not final else None
+        if landing is None and final and name in self.names:
+            cut = self._find_best((at, skip_blank(self.buffer, at)), False, headers.spots["name"])
+            if isinstance(cut, Wait):
+                return None  # what is cut off behind the name of a tool is no answer
         if landing is None:
             told = [headers.words[word] for word in re.findall(r"\w+", header) if word in headers.words]
             landing, steps = self._find_landing(headers.spots[told[-1] if told else "content"], at, final), steps[:1]
@@ -315,7 +355,10 @@ class Lookahead(Standing):
         begun = self._read_beginning(here, at, final)
         if begun[:1] == "{":
             found = _OBJECT.match(begun)
-            return None if found is None else here if found[1] or final else WAIT
+            key = found is not None and (found[1] or "")[-1:] == ":" and self.plan.list_nodes("key")  # the format's own, cut off
+            half = final and found is not None and (key or found.end() == len(begun))
+            told = found is not None and (begun.strip() == "{" if half else found[1])
+            return here if told else WAIT if found and not final else None
         if begun == "" and not final:
             return WAIT
         if braced:

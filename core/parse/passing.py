@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from json.encoder import encode_basestring
 
+from partial_json_parser.core.complete import fix
+
 from ..format import Text
 from ..format.units import MORE, Units, get_units
 from ..recover import Policy, repair
@@ -14,7 +16,7 @@ from .lexer import GOING, HOLD, ODD, OUT, JsonLexer
 from .plan import Plan
 from .relaxed import TRAILING
 from .rules import Spot, Wait
-from .scalars import find_within
+from .scalars import find_within, read_json
 from .texts import TextReader
 
 
@@ -111,12 +113,23 @@ class JsonReader(TextReader):
         return found
 
     def _leave_json(self, landing: Landing) -> None:
-        """End the call in JSON that has not ended: nothing is added to it."""
-        self._flush_json()
+        """End the call in JSON that has not ended: nothing is added to it but brackets, where the client gets valid JSON."""
+        if self.mending:
+            self._flush_json()
+        else:
+            self._add_brackets()
         self.lexer = None
         self._note("brackets missing", self.at)
         self._close_call(complete=False)
         self._apply(landing, self.at)
+
+    def _add_brackets(self) -> None:
+        """Close what is open in JSON that was handed on, if that makes it valid and that is wanted."""
+        written = "".join(self.passed) if self.policy.repair and not self.sent else ""
+        head, rest = fix(written) if written else ("", "")
+        if self.writer.call and head == written and set(rest) <= {"]", "}"} and read_json(written + rest):
+            self.writer.arguments(rest)
+            self.writer.call.complete = True
 
     def _pass_json(self, end: int) -> None:
         """Hand on JSON up to a place; while it is mended it waits."""

@@ -14,7 +14,21 @@ from ..format import Edge, Graph, Node, Start, Text, TurnGraph
 from ..format.cut import find_boundaries
 from .constants import is_firm, is_marked
 from .headers import find_headers
-from .landmarks import AFTER, END, FIELDS, GAP, MUTE, SHAPE, SHORT_FIELDS, THOUGHT, TURN, is_delimited, is_quoted, read_parts, write_parts
+from .landmarks import (
+    AFTER,
+    END,
+    FIELDS,
+    GAP,
+    MUTE,
+    SHAPE,
+    SHORT_FIELDS,
+    THOUGHT,
+    TURN,
+    is_delimited,
+    is_quoted,
+    read_parts,
+    write_parts,
+)
 from .relaxed import SHORT_END, TRAILING, WRAPPED, Relaxations
 from .rules import Guard, Rule, Spot, sort_rules
 from .spellings import list_spellings
@@ -24,6 +38,7 @@ BEHIND = -2
 
 OPEN_REASONING = "call in open reasoning"
 LATE_END = "late end of reasoning"
+OTHER_PROMPT = "content as behind another prompt"
 RESPELLED = "marks in another spelling"
 
 HEADER = Node("header", "content")
@@ -91,8 +106,9 @@ class Plan(Relaxations):
         rules = [replace(self._make_rule(TURN, edge), marked=opened and not edge.text) for edge in start.edges]
         opened = any(rule.kind == "reasoning" and not rule.constant.core for rule in rules)
         rules += self._list_end_rules() + self._list_opened_reasoning(opened) + self._list_other_starts()
-        rules += self._list_loose_headers(first=True)
-        rules += self._list_repeated_headers(start.prompt, rules)
+        rules += self._list_loose_headers(first=True) + self._list_repeated_headers(start.prompt, rules)
+        if not opened and all(rule.kind != "content" or rule.recovery for rule in rules):
+            rules += [replace(rule, guard="fresh", recovery=OTHER_PROMPT) for rule in self._list_content_starts()]
         if all(rule.kind != "reasoning" or rule.constant.core for rule in rules):
             rules += self._list_orphan_ends()
         return Spot(TURN, (Node("start", "start"),), self._sort(rules, calls))
@@ -137,7 +153,8 @@ class Plan(Relaxations):
 
     def _list_rules(self, graph: str, node: Node, certain: bool) -> list[Rule]:
         if node in (GAP, AFTER, SHAPE, MUTE):
-            return self._list_rules_behind(node) + (self._list_dropped(node) if self._drops else [])
+            rules = self._list_rules_behind(node)
+            return rules + self._list_near(rules, node) + (self._list_dropped(node) if self._drops else [])
         edges = self._edges[graph].get(node.name, ())
         if graph != TURN:
             ends = [edge for edge in edges if self.nodes[graph, edge.target].kind == "end"]
@@ -146,7 +163,8 @@ class Plan(Relaxations):
             rules = [self._make_rule(graph, edge) for edge in edges]
             return rules + [Rule(read_parts(text), targets, recovery=TRAILING) for text in trailing]
         if node.kind in FIELDS:
-            return self._close_call(node, edges, certain)
+            rules = self._close_call(node, edges, certain)
+            return rules + self._list_near(rules, node)
         ends = [edge for edge in edges if self.nodes[TURN, edge.target].kind == "end"]
         barred = {char for _, char in node.codec.escapes} if isinstance(node.codec, Text) else set()
         rules = [rule for edge in ends for rule in self._list_cut_ends(write_parts(edge), edge.text[:1] in barred)]

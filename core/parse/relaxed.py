@@ -34,7 +34,8 @@ from .landmarks import (
     read_parts,
     write_parts,
 )
-from .rules import Guard, Rule
+from .nearly import LIKE
+from .rules import MISTYPED, Guard, Rule
 from .thoughts import Thoughts, is_word_in_signs
 
 SQUEEZED = "white space in a mark missing"
@@ -89,6 +90,12 @@ class Relaxations(Thoughts):
         calls = [text for text in self._list_closings() if is_word_in_signs(text) and is_marked(text)]
         texts = [f"{text}\n{end}" for text in calls for end in ("", *self.stops)]
         return rules + [Rule(read_parts(text), (END,), recovery="stray end of a call", guard="orphan") for text in texts]
+
+    @staticmethod
+    def _list_near(rules: Iterable[Rule], node: Node) -> list[Rule]:
+        """Return what marks begin with that are like those of some rules, for models that mistype them."""
+        starts = {rule.mark[:LIKE] for rule in rules if rule.mark}
+        return [Rule((start,), (node,), recovery=MISTYPED, guard="near") for start in sorted(starts)]
 
     def _list_skipping_closes(self, node: Node) -> list[Rule]:
         """Return the ends of what ends the call behind a field that follows this one, for models that leave that field out."""
@@ -210,7 +217,8 @@ class Relaxations(Thoughts):
                 # Without an end of its own a text ends with its line.
                 ends, once, twice = target is GAP, read_parts((lead or "\n") + text), read_parts(own + own.lstrip() + text)
                 guards: tuple[Guard, Guard, Guard] = ("late", "last", "ending") if ends else ("entry", "", "")
-                rules.append(Rule(once, (target,), closes=ends, recovery="end of a value missing", guard=guards[0]))
+                laid = bool(lead) and not ends
+                rules.append(Rule(once, (target,), closes=ends, recovery="end of a value missing", guard=guards[0], laid=laid))
                 rules.append(Rule(twice, (target,), closes=ends, recovery="end of a value doubled", guard=guards[2]))
                 if ends:
                     whole = read_parts(own + text)
@@ -366,7 +374,7 @@ class Relaxations(Thoughts):
     @property
     def _strays(self) -> list[str]:
         """Signs that models put behind a call without need: what separates, and a bracket that closes the call once more."""
-        ends = {close.strip()[:1] for close in self.closes.values() if close}
+        ends = {close.strip().lstrip("\"'")[:1] for close in self.closes.values() if close}
         return [",", ";", *sorted(ends & {")", "]", "}"})]
 
     def _list_separated(self) -> list[Rule]:

@@ -11,10 +11,11 @@ from ..format import Kind, Node, Text
 from ..format.cut import find_common_start
 from ..format.units import get_units
 from .constants import DATA, SIGNS, Constant
+from .nearly import find_mark
 
 Guard = Literal[
     "", "tool", "known", "structure", "ending", "entry", "late", "last", "fresh", "shape", "named", "whole", "header", "thought",
-    "owed", "told", "orphan", "fitting", "wrapped", "typed",
+    "owed", "told", "orphan", "fitting", "wrapped", "typed", "near",
 ]
 """What must hold for a rule that no render shows: a tool is named that the request has (``known``), or as far as its tools are
 known (``tool``), structure follows (``structure``), structure or the end of the output does (``ending``), nothing visible came
@@ -23,8 +24,9 @@ parameters (``named``), the mark that ends a header does (``header``), reasoning
 of the call before it a part was left out (``owed``), a text or a line ends right before (``told``), and no call has begun in it
 (``orphan``), what is behind it begins as something does that renders show there (``fitting``), a mark of another format
 stood before the calls (``wrapped``), a value stands before it that is no text, where none is wanted, and structure or the end
-of the output behind it (``typed``), an argument of this tool begins that was not given yet (``entry``). Two hold only where the text
-that they end would not end otherwise: structure or the end of the output follows (``late``), or nothing more (``last``)."""
+of the output behind it (``typed``), an argument of this tool begins that was not given yet (``entry``), a mark stands there that is
+like one that could (``near``). Two hold only where the text that they end would not end otherwise: structure or the end of the
+output follows (``late``), or nothing more (``last``)."""
 
 SHAPES: frozenset[Guard] = frozenset(("shape", "named", "whole"))
 LATE: frozenset[Guard] = frozenset(("late", "last"))
@@ -32,6 +34,8 @@ LATE: frozenset[Guard] = frozenset(("late", "last"))
 _WIDTH = 16  # characters by which rules are told apart before they are tried
 _WINDOWS = 512  # so many beginnings are remembered in a spot
 WORD = 3  # so many letters tell that a text may begin which begins with letters
+MISTYPED = "mark mistyped"
+
 
 class Wait(NamedTuple):
     """What looking ahead answers where more of the output is needed: nothing is decided as long as what comes is ``text``, or
@@ -72,7 +76,10 @@ class Rule:
     spelling: int = 0
     kind: Kind = field(init=False, compare=False, repr=False)  # that of the fields behind it
     constant: Constant = field(init=False, compare=False, repr=False)
+    mark: str = field(init=False, compare=False, repr=False)
+    """The mark at its beginning that may be mistyped: of what ends a field or a call, and is no guess itself."""
     spots: dict[tuple[str, bool], Spot] = field(init=False, compare=False, repr=False, default_factory=dict)
+    _near: dict[str, Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
     _named: dict[str, Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -80,6 +87,8 @@ class Rule:
         object.__setattr__(self, "kind", self.targets[0].kind)
         object.__setattr__(self, "constant", constant)
         object.__setattr__(self, "marked", self.marked or constant.marked)
+        ends = not self.opens and (not self.recovery or self.guard == "owed")
+        object.__setattr__(self, "mark", find_mark(constant.core) if ends else "")
 
     def name_recovery(self, recovery: str) -> Rule:
         """Return the same rule where it is a recovery of that name, if it is none yet; made once, as a place may ask often."""
@@ -88,6 +97,16 @@ class Rule:
         if recovery not in self._named:
             self._named[recovery] = replace(self, recovery=recovery)
         return self._named[recovery]
+
+    def rewrite(self, written: str) -> Rule:
+        """Return the same rule with another mark at its beginning, if what follows tells that it is meant; made once for each."""
+        if written not in self._near:
+            first = self.constant.lead + written + self.parts[0].lstrip()[len(self.mark) :]
+            guard: Guard = "entry" if self.kind == "key" else "ending" if self.closes else ""
+            if len(self._near) >= _WINDOWS:
+                self._near.clear()
+            self._near[written] = replace(self, parts=(first, *self.parts[1:]), recovery=MISTYPED, guard=guard)
+        return self._near[written]
 
     @property
     def head(self) -> str:
@@ -109,7 +128,7 @@ class Spot:
         self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
         self.rules = rules
         self.pattern, self.quick = _compile_search(self.kind, rules, self.codec)
-        self._firsts = [(rule, rule.constant.first[:_WIDTH]) for rule in rules]
+        self._firsts = [(rule, rule.head if rule.loose else rule.constant.first[:_WIDTH]) for rule in rules]
         self.width = max((len(text) for _, text in self._firsts), default=0)
         self._narrowed: dict[str, tuple[tuple[Rule, ...], Wait | None]] = {}
         self._short_end: re.Pattern[str] | None = None

@@ -59,6 +59,10 @@ def read_empty(nodes: tuple[Node, ...]) -> str:
     return ""
 
 
+_DIGITS = "+-.0123456789"
+BEGINNINGS = {"integer": _DIGITS, "number": _DIGITS, "boolean": "tTfF", "null": "nN", "array": "[(<", "object": "{<"}
+"""Signs with which values of a type begin, as models write them."""
+
 _KINDS: dict[type, str] = {
     str: "string",
     bool: "boolean",

@@ -23,6 +23,7 @@ _SPEAKS = r"(?=[^\s>\]]*(?i:tool|call|function))"
 _WRAPPER = re.compile(rf"(?:<{_SPEAKS}([^\s<>\"'=/]{{2,40}})>|\[{_SPEAKS}([A-Z_]{{2,40}})\])\s*")
 """A mark that speaks of calls, by the names that the fields of a message have for them."""
 
+_LAST_MARK = re.compile(r"\s*(?:<[^\s<>\"'=/][^\s<>\"'=]{0,39}>\s*)?\Z")
 _TRIES = 4  # so many marks may end such calls
 _HALF_MARK = re.compile(r"</?(?:[^\s<>\"'=/][^\s<>\"'=]{0,39})?|\[/?[A-Z_]{0,40}|`{1,2}")
 
@@ -137,7 +138,8 @@ class Fields:
                 return MORE if not final and size - begin <= HELD_CALL else NO
             seen = found.end() if found else size
             end = found.start() if found and found.lastindex else seen  # what ends the turn is no part of the call
-            calls = read_fields(buffer[begin:end], tools, self._notation) if end - begin <= HELD_CALL else None
+            text = buffer[begin:end] if found else _LAST_MARK.sub("", buffer[begin:])
+            calls = read_fields(text, tools, self._notation) if end - begin <= HELD_CALL else None
             if calls and (found or all(call.arguments != "{}" for call in calls)):
                 self.calls = calls
                 return _leave_fence(buffer, at, end, end, final)
@@ -146,8 +148,9 @@ class Fields:
 
 
 def _is_closed(text: str) -> bool:
-    """Whether a text ends with the bracket that closes all that it has opened."""
-    return text.rstrip()[-1:] in ("}", ")") and all(text.count(one) == text.count(two) for one, two in ("{}", "[]", "()"))
+    """Whether a text ends with the bracket that closes all that it has opened; a mark may stand behind it."""
+    bare = _LAST_MARK.sub("", text)
+    return bare[-1:] in ("}", ")", "]") and all(bare.count(one) == bare.count(two) for one, two in ("{}", "[]", "()"))
 
 
 def _leave_fence(buffer: str, at: int, begun: int, end: int, final: bool) -> int:

@@ -170,7 +170,9 @@ class ShortFields(Lookahead):
 
     def _end_behind(self, rule: Rule, here: Landing, kind: str, at: int, final: bool) -> Landing | Wait | None:
         """Match the end of the turn behind a short field."""
-        return None if self._is_half_name(rule, here, kind) else self._try_end(rule, skip_blank(self.buffer, at) if rule.constant.core else at, final, here)
+        if self._is_half_name(rule, here, kind):
+            return None
+        return self._try_end(rule, skip_blank(self.buffer, at) if rule.constant.core else at, final, here)
 
     def _is_half_name(self, rule: Rule, here: Landing, kind: str) -> bool:
         """Whether nothing tells that what was read is not half a name, if the output ends behind it."""

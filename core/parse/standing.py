@@ -109,6 +109,8 @@ class Standing:
             return self.owed
         if rule.guard == "wrapped":
             return bool(self.wrapper) and self._is_fresh(at)
+        if rule.guard == "near":
+            return spot.nodes[0].kind != "content" or self._is_fresh(at)
         if rule.guard == "typed":
             return spot is self.spot and at - self.at <= SHORT and self._is_typed(self.buffer[self.at : at].strip())
         if rule.guard == "named":

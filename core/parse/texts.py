@@ -7,18 +7,20 @@ import re
 from json.encoder import encode_basestring
 
 from ..format.units import MORE, NO, get_units
-from ..recover import Policy, read_literal
+from ..recover import Policy, compile_names, read_literal
 from ..schema import ToolSet
 from .constants import is_firm, skip_blank, skip_spaces
 from .fence import Fence, find_closing
 from .landing import HELD_CALL, Landing
-from .landmarks import AFTER, MUTE, TURN
+from .landmarks import AFTER, GAP, MUTE, SHAPE, TURN
 from .plan import OPEN_REASONING, Plan
-from .rules import LATE, SHAPES, Rule, Spot, Wait
+from .rules import LATE, SHAPES, WAIT, Rule, Spot, Wait
 from .scalars import convert, escape_json
 from .short import ShortFields
 
+BARE_CALL = Rule(("",), (SHAPE,), recovery="call by its parameters", guard="named")
 INTERRUPTED = Rule(("",), (AFTER,))
+_BEHIND_NAME = re.compile(r"\s*([(<{\[]?)")
 JOINT = "\n\n"  # between two blocks of reasoning
 HELD = 1 << 14  # so much of an output may wait for what tells the type of a value
 
@@ -48,6 +50,11 @@ class TextReader(ShortFields):
 
     def _step_text(self, final: bool) -> bool:
         """Read on to the next rule, and take it; returns whether it came."""
+        bare = self._find_bare_call(final)
+        if bare is not None:
+            if isinstance(bare, Landing):
+                self._apply(bare, self.at)
+            return isinstance(bare, Landing)
         while True:
             at = self._find_sign(final)
             if at < 0:
@@ -81,6 +88,23 @@ class TextReader(ShortFields):
                 return False
             self.begun = self.begun or (self.spot.kind == "content" and self._is_mark(at))
             self._take_escape(at, escape)
+
+    def _find_bare_call(self, final: bool) -> Landing | Wait | None:
+        """Whether a text may be a call without any mark before it: it begins with the name of a tool, and signs behind that."""
+        begins = self.fresh and self.spot.kind == "content" and self.spot.nodes[0] not in (GAP, SHAPE, AFTER, MUTE)
+        if not (begins and self.policy.recover and self.names and self.tries):
+            return None
+        place = skip_blank(self.buffer, self.at)
+        at = skip_blank(self.buffer, place + 1) if self.buffer.startswith("[", place) else place
+        if place == self.refused or at == len(self.buffer):
+            return None
+        found = compile_names(frozenset(self.names)).match(self.buffer, at)
+        behind = _BEHIND_NAME.match(self.buffer, found.end()) if found else None
+        if behind and behind[1]:
+            return Landing(place, self.plan.spot(TURN, (SHAPE,), self.may_call), BARE_CALL)
+        begun = self.buffer[at:]
+        more = behind.end() == len(self.buffer) if behind else any(name.startswith(begun) for name in self.names)
+        return WAIT if more and not final else None
 
     def _find_sign(self, final: bool) -> int:
         """Return the next place at which a rule or an escape may begin; NO where there is none, and the text up to the end is

@@ -49,11 +49,12 @@ class Thoughts(Landmarks):
     def _list_other_starts(self) -> list[Rule]:
         """Return marks that open reasoning and are none of the format's, for models that have learnt another one."""
         nodes = self.list_nodes("reasoning") or (THOUGHT,)
-        starts = [mark for mark in _OTHER_STARTS if not any(mark in text for text in self.texts)]
+        known = not self.graph.silent and self.graph.starts
+        starts = [mark for mark in _OTHER_STARTS if known and not any(mark in text for text in self.texts)]
         return [Rule((f"{mark}\n",), nodes, recovery=OTHER_MARKS, guard="fresh") for mark in starts]
 
     def _list_other_ends(self, node: Node) -> list[Rule]:
-        """Return marks that end reasoning and are none of the format's; where it has its own they stand behind a sentence or a line."""
+        """Return marks that end reasoning and are none of the format's: behind a sentence or a line, where it has its own."""
         nodes = self.list_nodes("content") or (AFTER,)
         ends = [mark for mark in _OTHER_ENDS if not any(mark in text for text in self.texts)]
         guard: Guard = "" if node is THOUGHT else "told"

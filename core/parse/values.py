@@ -295,6 +295,7 @@ class ValueReader(JsonReader):
             return False
         if rule.kind != "key" or rule.constant.firm or self.frames:
             return True
-        call, begun = self.writer.call, self.buffer[at:].removeprefix(rule.constant.text)
+        call, rest = self.writer.call, self.buffer[at:]
+        begun = "" if rule.constant.text.startswith(rest) else rest.removeprefix(rule.constant.text)
         declared = self._list_declared(call.name).difference(call.given) if call else ()
-        return any(key.startswith(begun) for key in declared)
+        return any(key.startswith(begun) or begun.startswith(key) for key in declared)

@@ -340,7 +340,9 @@ def _fit_text(text: str, schema: Schema) -> str | None:
 
 
 def _fit_bare(text: str, schema: Schema) -> str | None:
-    """Return the JSON of a value without quotes: what it holds, but text where the schema wants that first."""
+    """Return the JSON of a bare value: what it holds, but text where the schema wants that first. Signs alone are none."""
+    if not any(map(str.isalnum, text)):
+        return None
     if "string" in schema.get_types()[:1]:
         return _fit_text(text, schema)
     mended = repair(text)

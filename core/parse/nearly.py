@@ -1,0 +1,40 @@
+"""Marks that a model mistypes: told by what they are like, and by what stands behind them."""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from functools import lru_cache
+
+_LONGEST = 48
+MARK = re.compile(rf"[\])}}]*(?:<[^<>\s]{{2,{_LONGEST}}}(?: [^<>\n]{{0,{_LONGEST}}})?>|\[[^\[\]\s]{{2,{_LONGEST}}}\])")
+HALF_MARK = re.compile(rf"[\])}}]*(?:<[^<>\s]{{0,{_LONGEST}}}(?:(?<=\w) [^<>\n]{{0,{_LONGEST}}})?|\[[^\[\]\s]{{0,{_LONGEST}}})?")
+LIKE = 2  # so many characters are the same at the beginning of both
+_LETTERS = 3  # and so many letters, so that little has to be waited for
+_ALIKE = 0.75
+_REST = re.compile(r"[= ][^>\]]*")
+
+
+def find_mark(text: str) -> str:
+    """Return the mark with which a text begins, with brackets before it; empty where there is none."""
+    found = MARK.match(text)
+    return found[0] if found else ""
+
+
+def _find_letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text[: 2 * LIKE + _LETTERS]))[:_LETTERS]
+
+
+@lru_cache(maxsize=1024)
+def may_be_near(half: str, mark: str) -> bool:
+    """Whether what has come of a mark may be the beginning of one that is another one mistyped."""
+    return mark.startswith(half[:LIKE]) and _find_letters(mark).startswith(_find_letters(half))
+
+
+@lru_cache(maxsize=1024)
+def is_near(written: str, mark: str) -> bool:
+    """Whether a mark is another one mistyped: with some other letters or signs, or with what only its beginning has."""
+    if written == mark or not may_be_near(written, mark):
+        return False
+    bare = _REST.sub("", written)
+    return bare == mark or SequenceMatcher(None, bare, mark, autojunk=False).ratio() >= _ALIKE

@@ -1,0 +1,182 @@
+"""Marks that a model mistypes, leaves out or has from elsewhere, and calls without any. The templates are invented."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from streams import Reading, read_all_ways
+
+import chat_autoparser as ca
+
+WRAPPER = """\
+{%%- for m in messages -%%}
+<<{{ m.role }}>>
+%s
+{{- m.content or "" }}
+%s<<over>>
+{%%- endfor -%%}
+{%%- if add_generation_prompt %%}<<assistant>>{%% endif -%%}
+"""
+
+MUSE = "{%- if m.reasoning_content -%}<muse>\n{{ m.reasoning_content }}\n</muse>\n{%- endif -%}"
+
+OBJECTS = "{%- for c in m.tool_calls or [] -%}<deed>{{ c.function | tojson }}</deed>{%- endfor -%}"
+
+TAGS = (
+    "{%- for c in m.tool_calls or [] %}\n<deed={{ c.function.name }}>\n{% for k, v in c.function.arguments.items() %}"
+    "<detail={{ k }}>\n{{ v if v is string else v | tojson }}\n</detail>\n{% endfor %}</deed>\n{%- endfor -%}"
+)
+
+SYNTAX = (
+    "{%- if m.tool_calls -%}[{% for c in m.tool_calls %}{{ c.function.name }}({% for k, v in c.function.arguments.items() %}"
+    "{{ k }}={{ v | tojson }}{{ ', ' if not loop.last }}{% endfor %}){{ ', ' if not loop.last }}{% endfor %}]{%- endif -%}"
+)
+
+KEYED = (
+    "{%- for c in m.tool_calls or [] -%}<deed>{{ c.function.name }}{% for k, v in c.function.arguments.items() %}"
+    "<key>{{ k }}</key><val>{{ v if v is string else v | tojson }}</val>{% endfor %}</deed>{%- endfor -%}"
+)
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "find_route",
+        "parameters": {
+            "type": "object",
+            "properties": {"start": {"type": "string"}, "goal": {"type": "string"}, "legs": {"type": "integer"}},
+        },
+    },
+}
+ROUTE = {"start": "Oslo", "goal": "Bergen", "legs": 3}
+
+
+def read(thoughts: str, calls: str, text: str) -> Reading:
+    return read_all_ways(ca.analyze(WRAPPER % (thoughts, calls), bos_token="<s>", eos_token="</s>"), text, [TOOL])
+
+
+def get_calls(found: Reading) -> list[tuple[str, Any]]:
+    return [(name, json.loads(arguments)) for name, arguments in found.calls]
+
+
+@pytest.mark.parametrize("thoughts", ["", MUSE])
+@pytest.mark.parametrize(("opening", "closing"), [("<think>", "</think>"), ("<reasoning>", "</reasoning>"), ("[THINK]", "[/THINK]")])
+def test_reasoning_in_marks_of_another_format_is_reasoning(thoughts: str, opening: str, closing: str) -> None:
+    found = read(thoughts, OBJECTS, f"{opening}\nTwo (or three) legs)\n{closing}\n\nIt is far.")
+    assert found[:3] == ("Two (or three) legs)", "It is far.", [])
+
+
+def test_reasoning_may_end_with_a_mark_of_another_format() -> None:
+    found = read(MUSE, OBJECTS, '<muse>\nThree legs.\n</think>\n\n<deed>{"name": "find_route", "arguments": {"legs": 3}}</deed>')
+    assert (found.reasoning, found.content, get_calls(found)) == ("Three legs.", None, [("find_route", {"legs": 3})])
+
+
+@pytest.mark.parametrize("text", ["I write <think> before I think.", "The mark </think> ends it.", "<i>think</i>", "<thinker>"])
+def test_what_only_speaks_of_such_marks_is_text(text: str) -> None:
+    assert read(MUSE, OBJECTS, text)[:3] == (None, text, [])
+    found = read(MUSE, OBJECTS, f"<muse>\n{text}\n</muse>So.")
+    assert found[:3] == (text, "So.", [])
+
+
+@pytest.mark.parametrize(
+    ("calls", "text"),
+    [
+        (TAGS, "\n<deed=find_route>\n<detail=start>\nOslo\n<detail=goal>\nBergen\n</detail>\n<detail=legs>\n3\n</detail>\n</deed>\n"),
+        (KEYED, "<deed>find_route<key>start</key><val>Oslo<key>goal</key><val>Bergen</val><key>legs</key><val>3</val></deed>"),
+    ],
+)
+def test_a_text_without_its_end_ends_where_another_argument_begins(calls: str, text: str) -> None:
+    found = read("", calls, text)
+    assert (found.content, get_calls(found)) == (None, [("find_route", ROUTE)])
+
+
+@pytest.mark.parametrize("key", ["colour", "start"])
+def test_what_is_no_argument_that_may_come_is_part_of_the_text(key: str) -> None:
+    start = f"Oslo<key>{key}</key><val>red"
+    found = read("", KEYED, f"<deed>find_route<key>start</key><val>{start}</val><key>legs</key><val>3</val></deed>")
+    assert get_calls(found) == [("find_route", {"start": start, "legs": 3})]
+
+
+@pytest.mark.parametrize("closing", ["</deeds>", "</dee>", "</deed=find_route>", "</deed name='find_route'>"])
+@pytest.mark.parametrize("space", ["", "\n"])
+def test_a_mistyped_end_of_a_call_is_no_text(closing: str, space: str) -> None:
+    found = read("", OBJECTS, f'Go:<deed>{{"name": "find_route", "arguments": {{"legs": 3}}}}{space}{closing}')
+    assert (found.content, get_calls(found), found.incomplete) == ("Go:", [("find_route", {"legs": 3})], set())
+
+
+def test_a_mistyped_end_of_a_text_is_no_part_of_it() -> None:
+    start, goal = "<detail=start>\nOslo\n</details>", "<detail=goal>\nBergen\n</detail>"
+    found = read("", TAGS, f"\n<deed=find_route>\n{start}\n{goal}\n<detail=legs>\n3\n</detal>\n</deed>\n")
+    assert (found.content, get_calls(found)) == (None, [("find_route", ROUTE)])
+
+
+def test_a_mark_in_a_text_that_is_only_like_its_end_is_text() -> None:
+    start = "a </details> b\n</details>\nc </deed> d"
+    found = read("", TAGS, f"\n<deed=find_route>\n<detail=start>\n{start}\n</detail>\n</deed>\n")
+    assert get_calls(found) == [("find_route", {"start": start})]
+
+
+@pytest.mark.parametrize(
+    ("calls", "text"),
+    [
+        (SYNTAX, 'find_route(start="Oslo", goal="Bergen", legs=3)'),
+        (OBJECTS, '[find_route(start="Oslo", goal="Bergen", legs=3)]<deeds>'),
+        (KEYED, "find_route<key>start</key><val>Oslo</val><key>goal</key><val>Bergen</val><key>legs</key><val>3</val></deed>"),
+    ],
+)
+def test_a_call_without_a_mark_before_it_is_one(calls: str, text: str) -> None:
+    found = read("", calls, text)
+    assert (found.content, get_calls(found)) == (None, [("find_route", ROUTE)])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'find_route(start="Oslo") is what I would call.',
+        "find_route is a tool (a good one)",
+        "find_route(start=...)",
+        "find_route",
+        "So: find_route(legs=3)",
+        "find_router(legs=3)",
+    ],
+)
+def test_a_sentence_that_begins_with_a_tool_is_text(text: str) -> None:
+    assert read("", SYNTAX, text)[:3] == (None, text, [])
+
+
+@pytest.mark.parametrize(("policy", "brackets"), [("lenient", ""), ("repair", "]}")])
+def test_missing_brackets_before_the_end_of_a_call_are_added_where_json_is_wanted(policy: Any, brackets: str) -> None:
+    calls = "{{ c.function.name }}<with>{{ c.function.arguments | tojson }}"
+    form = ca.analyze(WRAPPER % ("", "{%- for c in m.tool_calls or [] -%}<deed>" + calls + "</deed>{%- endfor -%}"))
+    parser = form.parser([TOOL], policy=policy)
+    written = '{"legs": [3, 4'
+    message = ca.message.fold_deltas([*parser.feed(f"<deed>find_route<with>{written}</deed>"), *parser.finish()])
+    assert message["tool_calls"][0]["function"]["arguments"] == written + brackets
+    assert parser.incomplete == (not brackets)
+
+
+def test_content_begins_as_behind_another_prompt() -> None:
+    """A prompt closes reasoning, and no render shows content behind it."""
+    template = (
+        "{%- for m in messages -%}<<{{ m.role }}>>"
+        "{% if m.reasoning_content %}<muse>{{ m.reasoning_content }}</muse>{% endif %}"
+        "{% if m.role == 'assistant' %}<say>{{ m.content or '' }}</say>{% else %}{{ m.content or '' }}{% endif %}<<over>>{%- endfor -%}"
+        "{%- if add_generation_prompt %}<<assistant>>{% if not think %}<muse></muse>{% endif %}{% endif -%}"
+    )
+    found = read_all_ways(ca.analyze(template), "<say>Hello.</say>", None, "<<assistant>><muse></muse>")
+    assert found[:3] == (None, "Hello.", [])
+
+
+def test_layout_between_calls_is_theirs_where_nothing_ends_a_call() -> None:
+    calls = (
+        "{%- if m.tool_calls -%}<deeds>{% for c in m.tool_calls %}use {{ c.function.name }} with {{ c.function.arguments | tojson }}"
+        "{{ '\\n' if not loop.last }}{% endfor %}</deeds>{%- endif -%}"
+    )
+    form = ca.analyze(WRAPPER % ("", calls))
+    text = '<deeds>use find_route with {"legs": 3}\nuse find_route with {"legs": 4}</deeds>'
+    for policy in ("strict", "lenient"):
+        parser = form.parser([TOOL], policy=policy)
+        message = ca.message.fold_deltas([*parser.feed(text), *parser.finish()])
+        assert [json.loads(call["function"]["arguments"]) for call in message["tool_calls"]] == [{"legs": 3}, {"legs": 4}]
+        assert message["content"] is None
