@@ -46,7 +46,7 @@ SAMPLE = {
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 196
+    assert len(load_corpus(folder=FOLDER)) == 214
 
 
 @pytest.mark.parametrize("name", SAMPLE)

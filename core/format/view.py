@@ -192,11 +192,11 @@ def find_content(graph: TurnGraph) -> Content:
 
 def find_tools(graph: TurnGraph) -> Tools | None:
     """Find the marks around calls; None where no turn has any."""
-    opening = find_call_opening(graph)
-    if opening is None:
+    opening, call = find_call_opening(graph), walk_call(graph)
+    if opening is None or not call:
         return None
     header = find_header(graph)
-    source = walk_call(graph)[-1].source
+    source = call[-1].source
     leaving = list(graph.turn.leaving(source))
     inner = any(_is_inner(graph, edge) for edge in leaving)
     behind = _close_brackets(cut_common_start([edge.text for edge in leaving])) if inner else ""

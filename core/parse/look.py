@@ -356,7 +356,7 @@ class Lookahead(Standing):
         if begun[:1] == "{":
             found = _OBJECT.match(begun)
             key = found is not None and (found[1] or "")[-1:] == ":" and self.plan.list_nodes("key")  # the format's own, cut off
-            half = final and found is not None and (key or found.end() == len(begun))
+            half = final and found is not None and (key or not found[1])
             told = found is not None and (begun.strip() == "{" if half else found[1])
             return here if told else WAIT if found and not final else None
         if begun == "" and not final:
