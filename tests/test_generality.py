@@ -78,6 +78,19 @@ def test_lists_and_objects_are_read_as_deep_as_they_are_written(inside: str) -> 
         assert [turn for turn in list_readable(report) if turn["faults"]] == []
 
 
+@pytest.mark.parametrize(
+    ("seed", "number"),
+    [
+        pytest.param("heath", 36, id="layout alone stands between calls"),
+        pytest.param("fen", 110, id="nothing ends a call, and a list is empty"),
+        pytest.param("fen", 40, id="a list begins as the path of a member goes on"),
+    ],
+)
+def test_layout_belongs_to_what_follows(seed: str, number: int) -> None:
+    report = measure_drawn(number, seed)
+    assert [turn for turn in list_readable(report) if turn["faults"]] == []
+
+
 def test_misses_are_ranked_by_axis(reports: list[Report]) -> None:
     """Over all values of an axis, formats and turns add up to the whole."""
     rows = [row for row in rank_axes(reports, least=1) if row[1].startswith("frame = ")]

@@ -158,10 +158,7 @@ class Lookahead(Standing):
         self._pops += 1
         self._key = frame.key
         try:
-            landing = self._find_landing(frame.spot, end, final)
-            bare = skip_blank(self.buffer, end)
-            if landing is None and bare > end and self.policy.recover:
-                landing = self._find_landing(frame.spot, bare, final)
+            landing = self._find_best((end, skip_blank(self.buffer, end)), final, frame.spot)
         finally:
             self.frames.append(frame)
             self._pops -= 1

@@ -184,7 +184,9 @@ class ShortFields(Lookahead):
         if final and at >= len(self.buffer) and self._is_half_name(rule, here, kind):
             return None, False
         end = constant.match_exactly(self.buffer, at, final)
-        loosely = end == NO and bool(constant.core) and not rule.laid
+        path = self.plan.graph.path if kind == "key" else None
+        goes_on = path is not None and self.buffer.startswith(path.opening, at)
+        loosely = end == NO and bool(constant.core) and not (rule.laid or goes_on)
         if loosely:
             end, trail = constant.match_loosely(self.buffer, at, final), constant.trail
         elif end == NO and constant.text and rule.kind == "arguments" and self.policy.recover:
