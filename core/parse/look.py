@@ -118,7 +118,7 @@ class Lookahead(Standing):
         at = skip_blank(self.buffer, here.end)
         if not types or "string" in types or at >= len(self.buffer):
             return here if final or at < len(self.buffer) else WAIT
-        return here if any(self.buffer[at] in BEGINNINGS[kind] for kind in types) else None
+        return here if any(self.buffer[at] in BEGINNINGS.get(kind, self.buffer[at]) for kind in types) else None
 
     def _land_respelled(self, rule: Rule, end: int, trail: str, final: bool, graph: str) -> Landing | Wait | None:
         """Read what is behind a rule in its spelling."""
@@ -158,7 +158,12 @@ class Lookahead(Standing):
         self._pops += 1
         self._key = frame.key
         try:
-            landing = self._find_best((end, skip_blank(self.buffer, end)), final, frame.spot)
+            landing = self._find_landing(frame.spot, end, final)
+            bare = skip_blank(self.buffer, end)
+            if bare > end and (landing is None or (isinstance(landing, Landing) and not landing.rule.constant.core)):
+                behind = self._find_landing(frame.spot, bare, final)  # layout may stand before what follows
+                better = isinstance(behind, Wait) or (behind and (landing is None or _rank(behind) > _rank(landing)))
+                landing = behind if better else landing
         finally:
             self.frames.append(frame)
             self._pops -= 1
@@ -227,16 +232,13 @@ class Lookahead(Standing):
 
     def _try_near(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
         """Whether a mark stands at a place that is like what ends this field, and the rest of that behind it."""
-        marks = [(meant, meant.mark) for meant in spot.rules if meant.mark]
         found = MARK.match(self.buffer, at)
         if found is None:
             half = None if final else HALF_MARK.fullmatch(self.buffer, at)
-            return WAIT if half and any(may_be_near(half[0], mark) for _, mark in marks) else None
+            return WAIT if half and any(may_be_near(half[0], meant.mark) for meant in spot.marked) else None
         written = found[0]
-        if any(written in text for text in self.plan.texts):
-            return None
-        for meant, mark in marks:
-            if is_near(written, mark):
+        for meant in spot.marked:
+            if is_near(written, meant.mark) and not any(written in text for text in self.plan.texts):
                 landing = self._try_rule(meant.rewrite(written), at, final, spot)
                 if landing is not None:
                     return landing

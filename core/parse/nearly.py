@@ -7,8 +7,10 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 _LONGEST = 48
-MARK = re.compile(rf"[\])}}]*(?:<[^<>\s]{{2,{_LONGEST}}}(?: [^<>\n]{{0,{_LONGEST}}})?>|\[[^\[\]\s]{{2,{_LONGEST}}}\])")
-HALF_MARK = re.compile(rf"[\])}}]*(?:<[^<>\s]{{0,{_LONGEST}}}(?:(?<=\w) [^<>\n]{{0,{_LONGEST}}})?|\[[^\[\]\s]{{0,{_LONGEST}}})?")
+MARK = re.compile(rf"[\])}}]{{0,8}}(?:<[^<>\s]{{2,{_LONGEST}}}(?: [^<>\n]{{0,{_LONGEST}}})?>|\[[^\[\]\s]{{2,{_LONGEST}}}\])")
+HALF_MARK = re.compile(
+    rf"[\])}}]{{0,8}}(?:<[^<>\s]{{0,{_LONGEST}}}(?:(?<=\w) [^<>\n]{{0,{_LONGEST}}})?|\[[^\[\]\s]{{0,{_LONGEST}}})?"
+)
 LIKE = 2  # so many characters are the same at the beginning of both
 _LETTERS = 3  # and so many letters, so that little has to be waited for
 _ALIKE = 0.75

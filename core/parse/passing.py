@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from json.encoder import encode_basestring
 
 from partial_json_parser.core.complete import fix
@@ -126,10 +127,11 @@ class JsonReader(TextReader):
     def _add_brackets(self) -> None:
         """Close what is open in JSON that was handed on, if that makes it valid and that is wanted."""
         written = "".join(self.passed) if self.policy.repair and not self.sent else ""
-        head, rest = fix(written) if written else ("", "")
-        if self.writer.call and head == written and set(rest) <= {"]", "}"} and read_json(written + rest):
-            self.writer.arguments(rest)
-            self.writer.call.complete = True
+        with suppress(ValueError, RecursionError):  # nothing completes what is no beginning of JSON
+            head, rest = fix(written) if written else ("", "")
+            if self.writer.call and head == written and set(rest) <= {"]", "}"} and read_json(written + rest):
+                self.writer.arguments(rest)
+                self.writer.call.complete = True
 
     def _pass_json(self, end: int) -> None:
         """Hand on JSON up to a place; while it is mended it waits."""

@@ -19,11 +19,11 @@ _MARK = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>|\[/?[A-Z_]{2,40}\]|```\w*"
 _START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|</[^\s<>\"'=/]{{1,40}}>|[\s;,])*")
 """What stands around such calls: tags, fences, and what separates."""
 
-_SPEAKS = r"(?=[^\s>\]]*(?i:tool|call|function))"
+_SPEAKS = r"(?=[^\s>\]]{0,40}(?i:tool|call|function))"
 _WRAPPER = re.compile(rf"(?:<{_SPEAKS}([^\s<>\"'=/]{{2,40}})>|\[{_SPEAKS}([A-Z_]{{2,40}})\])\s*")
 """A mark that speaks of calls, by the names that the fields of a message have for them."""
 
-_LAST_MARK = re.compile(r"\s*(?:<[^\s<>\"'=/][^\s<>\"'=]{0,39}>\s*)?\Z")
+_LAST_MARK = re.compile(r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>\Z")
 _TRIES = 4  # so many marks may end such calls
 _HALF_MARK = re.compile(r"</?(?:[^\s<>\"'=/][^\s<>\"'=]{0,39})?|\[/?[A-Z_]{0,40}|`{1,2}")
 
@@ -132,14 +132,14 @@ class Fields:
         begin, size = at + self.ahead, len(buffer)
         while tools and self._tries:
             found = self._ends.pattern.search(buffer, at + self._seen) if self._ends else None
-            if found is None and not (final and _is_closed(buffer[begin:])):
+            rest = _drop_last_mark(buffer[begin:]) if found is None and final and size - begin <= HELD_CALL else ""
+            if found is None and not _is_closed(rest):
                 longest = max(map(len, self._ends.texts)) if self._ends else 0
                 self._seen = max(size - at - longest, self._seen)
                 return MORE if not final and size - begin <= HELD_CALL else NO
             seen = found.end() if found else size
             end = found.start() if found and found.lastindex else seen  # what ends the turn is no part of the call
-            text = buffer[begin:end] if found else _LAST_MARK.sub("", buffer[begin:])
-            calls = read_fields(text, tools, self._notation) if end - begin <= HELD_CALL else None
+            calls = read_fields(rest or buffer[begin:end], tools, self._notation) if end - begin <= HELD_CALL else None
             if calls and (found or all(call.arguments != "{}" for call in calls)):
                 self.calls = calls
                 return _leave_fence(buffer, at, end, end, final)
@@ -147,10 +147,16 @@ class Fields:
         return NO
 
 
+def _drop_last_mark(text: str) -> str:
+    """Return a text without a mark at its end, and the layout around that."""
+    bare = text.rstrip()
+    found = _LAST_MARK.search(bare, max(len(bare) - SHORT, 0))
+    return bare[: found.start()].rstrip() if found else bare
+
+
 def _is_closed(text: str) -> bool:
-    """Whether a text ends with the bracket that closes all that it has opened; a mark may stand behind it."""
-    bare = _LAST_MARK.sub("", text)
-    return bare[-1:] in ("}", ")", "]") and all(bare.count(one) == bare.count(two) for one, two in ("{}", "[]", "()"))
+    """Whether a text ends with the bracket that closes all that it has opened."""
+    return text[-1:] in ("}", ")", "]") and all(text.count(one) == text.count(two) for one, two in ("{}", "[]", "()"))
 
 
 def _leave_fence(buffer: str, at: int, begun: int, end: int, final: bool) -> int:

@@ -13,6 +13,7 @@ from .constants import is_firm, skip_blank, skip_spaces
 from .fence import Fence, find_closing
 from .landing import HELD_CALL, Landing
 from .landmarks import AFTER, GAP, MUTE, SHAPE, TURN
+from .names import SHORT
 from .plan import OPEN_REASONING, Plan
 from .rules import LATE, SHAPES, WAIT, Rule, Spot, Wait
 from .scalars import convert, escape_json
@@ -50,11 +51,11 @@ class TextReader(ShortFields):
 
     def _step_text(self, final: bool) -> bool:
         """Read on to the next rule, and take it; returns whether it came."""
-        bare = self._find_bare_call(final)
-        if bare is not None:
-            if isinstance(bare, Landing):
-                self._apply(bare, self.at)
-            return isinstance(bare, Landing)
+        begins = self._find_bare_call(final)
+        if begins is not None:
+            if isinstance(begins, Landing):
+                self._apply(begins, self.at)
+            return isinstance(begins, Landing)
         while True:
             at = self._find_sign(final)
             if at < 0:
@@ -111,7 +112,7 @@ class TextReader(ShortFields):
         emitted."""
         found, size = self.spot.pattern.search(self.buffer, self.scan), len(self.buffer)
         if found and (final or found.end() < size or not found[0].isspace()):
-            return found.start()
+            return found.start() if not found[0].isspace() else max(found.start(), found.end() - SHORT)  # a flood of line breaks
         if not final or (self.doubt < 0 and self.spot.kind != "value"):  # of a value, layout before what ends it may be left
             self._emit_text(found.start() if found else size)
         return NO
@@ -132,8 +133,10 @@ class TextReader(ShortFields):
         """Return where the best rule leads; a mark that a template writes behind layout comes before what has none, and before
         what no render shows."""
         landing = self._find_landing(self.spot, at, final)
+        if not isinstance(landing, Landing) or (landing.rule.constant.firm and not landing.rule.recovery):
+            return landing
         bare = skip_blank(self.buffer, at)
-        if bare == at or not isinstance(landing, Landing) or (landing.rule.constant.firm and not landing.rule.recovery):
+        if bare == at:
             return landing
         behind = self._find_landing(self.spot, bare, final)
         if isinstance(behind, Wait):
