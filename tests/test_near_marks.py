@@ -61,7 +61,7 @@ def get_calls(found: Reading) -> list[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("thoughts", ["", MUSE])
-@pytest.mark.parametrize(("opening", "closing"), [("<think>", "</think>"), ("<reasoning>", "</reasoning>"), ("[THINK]", "[/THINK]")])
+@pytest.mark.parametrize(("opening", "closing"), [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("[THINK]", "[/THINK]")])
 def test_reasoning_in_marks_of_another_format_is_reasoning(thoughts: str, opening: str, closing: str) -> None:
     found = read(thoughts, OBJECTS, f"{opening}\nTwo (or three) legs)\n{closing}\n\nIt is far.")
     assert found[:3] == ("Two (or three) legs)", "It is far.", [])
@@ -72,7 +72,7 @@ def test_reasoning_may_end_with_a_mark_of_another_format() -> None:
     assert (found.reasoning, found.content, get_calls(found)) == ("Three legs.", None, [("find_route", {"legs": 3})])
 
 
-@pytest.mark.parametrize("text", ["I write <think> before I think.", "The mark </think> ends it.", "<i>think</i>", "<thinker>"])
+@pytest.mark.parametrize("text", ["I write <think> before I think.", "The mark </think> ends it.", "<i>think</i>", "<thinker>", "<reasoning>a</reasoning>b"])
 def test_what_only_speaks_of_such_marks_is_text(text: str) -> None:
     assert read(MUSE, OBJECTS, text)[:3] == (None, text, [])
     found = read(MUSE, OBJECTS, f"<muse>\n{text}\n</muse>So.")

@@ -88,7 +88,7 @@ class Rule:
         object.__setattr__(self, "constant", constant)
         object.__setattr__(self, "marked", self.marked or constant.marked)
         ends = not self.opens and (not self.recovery or self.guard == "owed")
-        object.__setattr__(self, "mark", find_mark(constant.core) if ends else "")
+        object.__setattr__(self, "mark", find_mark(self.parts[0].lstrip()) if ends else "")
 
     def name_recovery(self, recovery: str) -> Rule:
         """Return the same rule where it is a recovery of that name, if it is none yet; made once, as a place may ask often."""
@@ -100,13 +100,14 @@ class Rule:
 
     def rewrite(self, written: str) -> Rule:
         """Return the same rule with another mark at its beginning, if what follows tells that it is meant; made once for each."""
-        if written not in self._near:
+        found = self._near.get(written)
+        if found is None:
             first = self.constant.lead + written + self.parts[0].lstrip()[len(self.mark) :]
             guard: Guard = "entry" if self.kind == "key" else "ending" if self.closes else ""
             if len(self._near) >= _WINDOWS:
                 self._near.clear()
-            self._near[written] = replace(self, parts=(first, *self.parts[1:]), recovery=MISTYPED, guard=guard)
-        return self._near[written]
+            found = self._near[written] = replace(self, parts=(first, *self.parts[1:]), recovery=MISTYPED, guard=guard)
+        return found
 
     @property
     def head(self) -> str:

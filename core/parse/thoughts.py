@@ -13,8 +13,8 @@ from .rules import Guard, Rule
 
 OPENED_AGAIN = "reasoning opened again"
 OTHER_MARKS = "reasoning in other marks"
-_WORDS = ("reasoning", "reason", "thinking", "think")
-"""What messages call reasoning in the interfaces of servers, and what that is the name of."""
+_WORDS = ("thinking", "think")
+"""What messages and switches call reasoning, and the word that this comes from. Clients ask for other tags in the answer itself."""
 _OTHER_STARTS = (*(f"<{word}>" for word in _WORDS), *(f"[{word.upper()}]" for word in _WORDS))
 _OTHER_ENDS = tuple(f"{start[0]}/{start[1:]}" for start in _OTHER_STARTS)
 
