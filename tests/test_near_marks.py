@@ -72,7 +72,10 @@ def test_reasoning_may_end_with_a_mark_of_another_format() -> None:
     assert (found.reasoning, found.content, get_calls(found)) == ("Three legs.", None, [("find_route", {"legs": 3})])
 
 
-@pytest.mark.parametrize("text", ["I write <think> before I think.", "The mark </think> ends it.", "<i>think</i>", "<thinker>", "<reasoning>a</reasoning>b"])
+@pytest.mark.parametrize(
+    "text",
+    ["I write <think> before I think.", "The mark </think> ends it.", "<i>think</i>", "<thinker>", "<reasoning>a</reasoning>b"],
+)
 def test_what_only_speaks_of_such_marks_is_text(text: str) -> None:
     assert read(MUSE, OBJECTS, text)[:3] == (None, text, [])
     found = read(MUSE, OBJECTS, f"<muse>\n{text}\n</muse>So.")

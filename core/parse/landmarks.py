@@ -22,6 +22,8 @@ GAP = Node("behind a call", "content")
 AFTER = Node("behind all calls", "content")
 SHAPE = Node("behind calls by their shape", "content")
 MUTE = Node("behind the beginning of a call that is none", "content")
+UNSHOWN = (GAP, AFTER, SHAPE, MUTE)
+"""The places in content that no graph has as fields of their own."""
 THOUGHT = Node("reasoning in other marks", "reasoning")
 """Stands for reasoning of a model whose template knows none."""
 END = Node("end", "end")

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ..format.units import MORE, NO
-from ..recover import compile_names, find_name
+from ..recover import find_name
 from .constants import is_marked, skip_blank
 from .fence import skip_fence
 from .headers import LONGEST
@@ -74,9 +74,7 @@ class Lookahead(Standing):
             landing = self._find_landing(spot or self.spot, at, final)
             if isinstance(landing, Wait):
                 return landing
-            # Behind a rule without a text the layout may belong to what follows.
-            again = landing and best and landing.rule is best.rule and not landing.rule.constant.text
-            if landing and not again and (best is None or _rank(landing) > _rank(best)):
+            if landing and (best is None or _is_better(landing, best)):
                 best = landing
         return best
 
@@ -111,14 +109,14 @@ class Lookahead(Standing):
 
     def _check_entry(self, here: Landing | Wait | None, final: bool) -> Landing | Wait | None:
         """Return where an argument begins, if what stands there may be its value by the schema."""
-        key = here.find("key") if isinstance(here, Landing) else None
-        if not isinstance(here, Landing) or key is None:
+        if not isinstance(here, Landing):
             return here
-        types = self._find_property(self._find_name(here), self._split_path(key, self._find_name(here))).get_types()
+        types = self._find_types(self._find_name(here), here.find("key") or "")
         at = skip_blank(self.buffer, here.end)
-        if not types or "string" in types or at >= len(self.buffer):
-            return here if final or at < len(self.buffer) else WAIT
-        return here if any(self.buffer[at] in BEGINNINGS.get(kind, self.buffer[at]) for kind in types) else None
+        if at >= len(self.buffer):
+            return here if final else WAIT
+        told = types and "string" not in types
+        return here if not told or any(self.buffer[at] in BEGINNINGS[kind] for kind in types) else None
 
     def _land_respelled(self, rule: Rule, end: int, trail: str, final: bool, graph: str) -> Landing | Wait | None:
         """Read what is behind a rule in its spelling."""
@@ -162,7 +160,7 @@ class Lookahead(Standing):
             bare = skip_blank(self.buffer, end)
             if bare > end and (landing is None or (isinstance(landing, Landing) and not landing.rule.constant.core)):
                 behind = self._find_landing(frame.spot, bare, final)  # layout may stand before what follows
-                better = isinstance(behind, Wait) or (behind and (landing is None or _rank(behind) > _rank(landing)))
+                better = isinstance(behind, Wait) or (behind and (landing is None or _is_better(behind, landing)))
                 landing = behind if better else landing
         finally:
             self.frames.append(frame)
@@ -235,9 +233,9 @@ class Lookahead(Standing):
         found = MARK.match(self.buffer, at)
         if found is None:
             half = None if final else HALF_MARK.fullmatch(self.buffer, at)
-            return WAIT if half and any(may_be_near(half[0], meant.mark) for meant in spot.marked) else None
+            return WAIT if half and any(may_be_near(half[0], meant.mark) for meant in spot.mistypable) else None
         written = found[0]
-        for meant in spot.marked:
+        for meant in spot.mistypable:
             if is_near(written, meant.mark) and not any(written in text for text in self.plan.texts):
                 landing = self._try_rule(meant.rewrite(written), at, final, spot)
                 if landing is not None:
@@ -279,7 +277,7 @@ class Lookahead(Standing):
             return None if final or len(self.buffer) - end >= LONGEST else WAIT
         header = rule.constant.text + self.buffer[end:place]
         at, named = place + len(headers.mark), headers.name.search(header)
-        known = compile_names(frozenset(self.names)).match(header, named.start(1)) if named else None
+        known = self._match_tool(header, named.start(1)) if named else None
         name = max(known[0] if known else "", named[1], key=len) if named else ""  # a tool may be called what is no word
         steps: tuple[Step, ...] = (Step("close"), Step("open"), Step("name", name))
         landing: Landing | Wait | None = None
@@ -354,10 +352,11 @@ class Lookahead(Standing):
         begun = self._read_beginning(here, at, final)
         if begun[:1] == "{":
             found = _OBJECT.match(begun)
-            key = found is not None and (found[1] or "")[-1:] == ":" and self.plan.list_nodes("key")  # the format's own, cut off
-            half = final and found is not None and (key or not found[1])
-            told = found is not None and (begun.strip() == "{" if half else found[1])
-            return here if told else WAIT if found and not final else None
+            if found is None or (found[1] is None and not final):
+                return found and WAIT
+            # Where the output ends, a key without quotes may be one of the format's own, cut off.
+            told = found[1] is not None and not (final and found[1].endswith(":") and self.plan.list_nodes("key"))
+            return here if told or begun.strip() == "{" else None
         if begun == "" and not final:
             return WAIT
         if braced:
@@ -373,6 +372,12 @@ class Lookahead(Standing):
     def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | Wait | None:
         """Read a name, an id or a key, and what is behind it."""
         raise NotImplementedError
+
+
+def _is_better(landing: Landing, best: Landing) -> bool:
+    """Whether a place further on is better; behind a rule without a text the layout between them may belong to what follows."""
+    again = landing.rule is best.rule and not landing.rule.constant.text
+    return not again and _rank(landing) > _rank(best)
 
 
 def _rank(landing: Landing) -> tuple[bool, bool, int]:

@@ -19,11 +19,11 @@ from .landmarks import (
     END,
     FIELDS,
     GAP,
-    MUTE,
     SHAPE,
     SHORT_FIELDS,
     THOUGHT,
     TURN,
+    UNSHOWN,
     is_delimited,
     is_quoted,
     read_parts,
@@ -130,7 +130,7 @@ class Plan(Relaxations):
         """Return the field behind a rule of a spot in a graph."""
         found = rule.spots.get((graph, calls))
         if found is None:
-            inner = TURN if rule.targets[0] in (GAP, AFTER, SHAPE, MUTE, THOUGHT) else graph
+            inner = TURN if rule.targets[0] in (*UNSHOWN, THOUGHT) else graph
             found = rule.spots[graph, calls] = self.spot(inner, rule.targets, calls)
         return found
 
@@ -152,7 +152,7 @@ class Plan(Relaxations):
         return Rule(edge.parts, (self.nodes[graph, edge.target],), edge.opens_call, laid=graph in self.laid)
 
     def _list_rules(self, graph: str, node: Node, certain: bool) -> list[Rule]:
-        if node in (GAP, AFTER, SHAPE, MUTE):
+        if node in UNSHOWN:
             rules = self._list_rules_behind(node)
             return rules + self._list_near(rules, node) + (self._list_dropped(node) if self._drops else [])
         edges = self._edges[graph].get(node.name, ())

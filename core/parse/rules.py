@@ -119,8 +119,8 @@ class Spot:
     """A field that is being read: the nodes that it may be, and the rules that may end it, the one to try first before others."""
 
     __slots__ = (
-        "_firsts", "_narrowed", "_short", "_short_end", "codec", "graph", "kind", "marked", "nodes", "pattern", "quick", "rules",
-        "width",
+        "_firsts", "_narrowed", "_short", "_short_end", "codec", "graph", "kind", "mistypable", "nodes", "pattern", "quick",
+        "rules", "width",
     )  # fmt: skip
 
     def __init__(self, graph: str, nodes: tuple[Node, ...], rules: tuple[Rule, ...]) -> None:
@@ -129,7 +129,7 @@ class Spot:
         self.kind = nodes[0].kind
         self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
         self.rules = rules
-        self.marked = [rule for rule in rules if rule.mark]  # whose marks may be mistyped
+        self.mistypable = [rule for rule in rules if rule.mark]
         self.pattern, self.quick = _compile_search(self.kind, rules, self.codec)
         self._firsts = [(rule, rule.head if rule.loose else rule.constant.first[:_WIDTH]) for rule in rules]
         self.width = max((len(text) for _, text in self._firsts), default=0)

@@ -15,7 +15,8 @@ from .names import SHORT
 from .relaxed import Marks
 from .rules import Spot
 
-_MARK = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>|\[/?[A-Z_]{2,40}\]|```\w*"
+_TAG = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>"
+_MARK = rf"{_TAG}|\[/?[A-Z_]{{2,40}}\]|```\w*"
 _START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|</[^\s<>\"'=/]{{1,40}}>|[\s;,])*")
 """What stands around such calls: tags, fences, and what separates."""
 
@@ -23,7 +24,7 @@ _SPEAKS = r"(?=[^\s>\]]{0,40}(?i:tool|call|function))"
 _WRAPPER = re.compile(rf"(?:<{_SPEAKS}([^\s<>\"'=/]{{2,40}})>|\[{_SPEAKS}([A-Z_]{{2,40}})\])\s*")
 """A mark that speaks of calls, by the names that the fields of a message have for them."""
 
-_LAST_MARK = re.compile(r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>\Z")
+_LAST_MARK = re.compile(rf"{_TAG}\Z")
 _TRIES = 4  # so many marks may end such calls
 _HALF_MARK = re.compile(r"</?(?:[^\s<>\"'=/][^\s<>\"'=]{0,39})?|\[/?[A-Z_]{0,40}|`{1,2}")
 

@@ -229,8 +229,7 @@ class ShortFields(Lookahead):
         """Put what leads to values that the tool's schema does not allow for the key that was read behind the rest."""
         if self.frames or self.tools is None or sum(rule.kind == "value" for rule in rules) < 2:
             return rules
-        name, key = self._find_name(here), here.steps[-1].text
-        types = self._find_property(name, self._split_path(key, name)).get_types()
+        types = self._find_types(self._find_name(here), here.steps[-1].text)
         return sorted(rules, key=lambda rule: rule.kind == "value" and not any(fits(node.type, types) for node in rule.targets))
 
     def _takes_key(self, here: Landing, key: str) -> bool:

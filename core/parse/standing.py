@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ..format import Insides, Json, Text
 from ..format.units import MORE, NO, get_units
-from ..recover import Policy, read_literal
+from ..recover import Policy, compile_names, read_literal
 from ..schema import UNKNOWN, Schema, ToolSet
 from .constants import skip_blank
 from .landing import Frame, Landing, Step, list_id
@@ -146,6 +147,10 @@ class Standing:
         begun = [step.text for step in steps if step.kind == "open"] or [self.writer.call.count if self.writer.call else ""]
         return begun[-1] != find_count(rule, self.buffer, end)
 
+    def _match_tool(self, text: str, at: int) -> re.Match[str] | None:
+        """Match the name of a tool of the request at a place of a text, as a whole word."""
+        return compile_names(frozenset(self.names)).match(text, at)
+
     def _may_name(self, name: str) -> bool:
         """Whether markup alone makes a call of a tool."""
         return self.may_call and (self.tools is None or not self.known_only or name in self.tools)
@@ -186,6 +191,10 @@ class Standing:
         for key in keys[1:]:
             schema = schema.get_property(key)
         return schema
+
+    def _find_types(self, name: str | None, key: str) -> tuple[str, ...]:
+        """Return the types of an argument, by its key as it is written; none where nothing is known of them."""
+        return self._find_property(name, self._split_path(key, name)).get_types()
 
     def _split_path(self, key: str, name: str | None) -> list[str]:
         """Return the keys that lead to an argument, where the format writes the members of objects under their paths."""

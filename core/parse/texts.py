@@ -7,12 +7,12 @@ import re
 from json.encoder import encode_basestring
 
 from ..format.units import MORE, NO, get_units
-from ..recover import Policy, compile_names, read_literal
+from ..recover import Policy, read_literal
 from ..schema import ToolSet
 from .constants import is_firm, skip_blank, skip_spaces
 from .fence import Fence, find_closing
 from .landing import HELD_CALL, Landing
-from .landmarks import AFTER, GAP, MUTE, SHAPE, TURN
+from .landmarks import AFTER, MUTE, SHAPE, TURN, UNSHOWN
 from .names import SHORT
 from .plan import OPEN_REASONING, Plan
 from .rules import LATE, SHAPES, WAIT, Rule, Spot, Wait
@@ -92,14 +92,14 @@ class TextReader(ShortFields):
 
     def _find_bare_call(self, final: bool) -> Landing | Wait | None:
         """Whether a text may be a call without any mark before it: it begins with the name of a tool, and signs behind that."""
-        begins = self.fresh and self.spot.kind == "content" and self.spot.nodes[0] not in (GAP, SHAPE, AFTER, MUTE)
+        begins = self.fresh and self.spot.kind == "content" and self.spot.nodes[0] not in UNSHOWN
         if not (begins and self.policy.recover and self.names and self.tries):
             return None
         place = skip_blank(self.buffer, self.at)
         at = skip_blank(self.buffer, place + 1) if self.buffer.startswith("[", place) else place
         if place == self.refused or at == len(self.buffer):
             return None
-        found = compile_names(frozenset(self.names)).match(self.buffer, at)
+        found = self._match_tool(self.buffer, at)
         behind = _BEHIND_NAME.match(self.buffer, found.end()) if found else None
         if behind and behind[1]:
             return Landing(place, self.plan.spot(TURN, (SHAPE,), self.may_call), BARE_CALL)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ..ask.question import REASONING_FIELDS
+from ..ask.switches import GENERAL_SWITCHES
 from ..format import Node
 from ..format.cut import find_boundaries
 from .constants import is_firm, is_marked
@@ -13,8 +15,9 @@ from .rules import Guard, Rule
 
 OPENED_AGAIN = "reasoning opened again"
 OTHER_MARKS = "reasoning in other marks"
-_WORDS = ("thinking", "think")
-"""What messages and switches call reasoning, and the word that this comes from. Clients ask for other tags in the answer itself."""
+_NAMES = [name for name in REASONING_FIELDS if name in GENERAL_SWITCHES]
+"""What both messages and switches call reasoning. Clients ask for tags of other names in the answer itself."""
+_WORDS = [word for name in _NAMES for word in (name, name.removesuffix("ing"))]
 _OTHER_STARTS = (*(f"<{word}>" for word in _WORDS), *(f"[{word.upper()}]" for word in _WORDS))
 _OTHER_ENDS = tuple(f"{start[0]}/{start[1:]}" for start in _OTHER_STARTS)
 

@@ -200,9 +200,8 @@ class ValueReader(JsonReader):
                 return NO, ""
         if self.buffer[end : end + 1].isdigit() or self._goes_on(end, final):
             self._note("value in other notation", at)
-            plain = literal
-            end, literal = read_literal(self.buffer, at) or (end, literal)
-            literal = plain if final and end == len(self.buffer) else literal  # of what is cut off nothing is made up
+            end, read = read_literal(self.buffer, at) or (end, literal)
+            literal = literal if final and end == len(self.buffer) else read  # of what is cut off nothing is made up
             if types and not {"integer", "number"} & {*types}:
                 literal = encode_basestring(self.buffer[at:end])  # as a number it would lose its zeros
         return end, literal
