@@ -48,6 +48,11 @@ class Schema:
             return ()
         return tuple(dict.fromkeys(_list_types(self.node, self.root, _DEPTH)))
 
+    @property
+    def says_string(self) -> bool:
+        """Whether it says itself, and not by other words of JSON Schema, that a value is a string: templates look for no more."""
+        return isinstance(self.node, dict) and self.node.get("type") == "string"
+
     def accepts(self, value: Any) -> bool:
         """Whether a value is one that the schema allows, as far as types, ``enum``, ``const`` and ``required`` tell."""
         return _accepts(self.node, self.root, value, _DEPTH)

@@ -183,3 +183,68 @@ def test_layout_between_calls_is_theirs_where_nothing_ends_a_call() -> None:
         message = ca.message.fold_deltas([*parser.feed(text), *parser.finish()])
         assert [json.loads(call["function"]["arguments"]) for call in message["tool_calls"]] == [{"legs": 3}, {"legs": 4}]
         assert message["content"] is None
+
+
+NAMED = "{%- for c in m.tool_calls or [] -%}[DEEDS]{{ c.function.name }}[WITH]{{ c.function.arguments | tojson }}{%- endfor -%}"
+
+LINES = (
+    "{%- if m.tool_calls %}{{ '[[deeds]]' }}{% for c in m.tool_calls %}{{ '\\n' ~ c.function.name }}("
+    "{% for k, v in c.function.arguments.items() %}{{ k }}={{ v | tojson }}{{ ', ' if not loop.last }}{% endfor %})"
+    "{% endfor %}{{ '\\n[[/deeds]]' }}{%- endif -%}"
+)
+
+CHANNEL = "{%- if m.reasoning_content -%}<|lane>muse\n{{ m.reasoning_content }}<lane|>{%- endif -%}"
+
+
+@pytest.mark.parametrize("mark", ["</function_call>", "</tool_calls>", "[/TOOL_CALLS]"])
+def test_a_call_may_end_with_the_mark_of_another_format(mark: str) -> None:
+    call = json.dumps({"name": "find_route", "arguments": ROUTE})
+    found = read(MUSE, OBJECTS, f"Off.\n<deed>{call}\n{mark}")
+    assert (found.content or "").strip() == "Off."
+    assert get_calls(found) == [("find_route", ROUTE)]
+
+
+@pytest.mark.parametrize("text", ["Off.\n</function_call>", "The mark </tool_call> ends it.", "</tool>"])
+def test_without_a_call_before_it_such_a_mark_is_text(text: str) -> None:
+    assert read(MUSE, OBJECTS, text)[:3] == (None, text, [])
+
+
+def test_calls_in_tags_of_another_format_end_with_these() -> None:
+    inner = '<invoke name="find_route">\n<parameter name="start">Oslo</parameter>\n<parameter name="legs">3</parameter>\n</invoke>'
+    found = read(MUSE, TAGS, f"Off.\n\n<function_calls>\n{inner}\n</function_calls>")
+    assert ((found.content or "").strip(), get_calls(found)) == ("Off.", [("find_route", {"start": "Oslo", "legs": 3})])
+
+
+def test_reasoning_may_be_opened_again_in_a_line_of_its_own() -> None:
+    found = read(MUSE, OBJECTS, "<muse>\nOne.\n</muse>\nSo one.\n\n<muse>\nTwo.\n</muse>\nSo two.")
+    assert found.reasoning == "One.\n\nTwo."
+    assert "".join((found.content or "").split()) == "Soone.Sotwo."
+
+
+@pytest.mark.parametrize("text", ["So one, and <muse> is a mark.", "```\n<muse>\nTwo.\n</muse>\n```\nSo two."])
+def test_what_shows_the_mark_of_reasoning_does_not_open_it(text: str) -> None:
+    found = read(MUSE, OBJECTS, f"<muse>\nOne.\n</muse>{text}")
+    assert (found.reasoning, found.content) == ("One.", text)
+
+
+def test_reasoning_may_begin_with_the_last_word_of_its_mark() -> None:
+    found = read(CHANNEL, OBJECTS, "muse\nThree legs.<lane|>So.")
+    assert (found.reasoning, found.content) == ("Three legs.", "So.")
+
+
+@pytest.mark.parametrize("text", ["muse about it\nand go on.", "mused\nlong", "a muse\n"])
+def test_a_text_that_begins_with_that_word_is_text(text: str) -> None:
+    assert read(CHANNEL, OBJECTS, text)[:3] == (None, text, [])
+
+
+@pytest.mark.parametrize(("field", "ident"), [("[CALL_ID]a1B2c3", "a1B2c3"), ("<|turn|>7", None)])
+def test_a_field_that_the_format_does_not_have_may_stand_behind_a_name(field: str, ident: str | None) -> None:
+    found = read(MUSE, NAMED, f"[DEEDS]find_route{field}[WITH]{json.dumps(ROUTE)}")
+    assert (found.content, get_calls(found)) == (None, [("find_route", ROUTE)])
+    assert ident in (None, *found.ids)
+
+
+def test_names_may_have_a_word_in_front_where_only_a_line_begins_a_call() -> None:
+    text = '[[deeds]]\ntools.find_route(start="Oslo")\ntools.find_route(legs=3)\n[[/deeds]]'
+    found = read(MUSE, LINES, text)
+    assert (found.content, get_calls(found)) == (None, [("find_route", {"start": "Oslo"}), ("find_route", {"legs": 3})])

@@ -42,11 +42,16 @@ SAMPLE = {
     "dotterel": "lines of reasoning, the empty ones with a shorter mark",
     "phainopepla": "a line of signs before the token that ends a turn",
     "zussmanite": "the mark of a call begins as a line of a text does",
+    "euphrates": "strings are JSON where the tools do not say that they are strings",
+    "labradorite": "a key that comes again tells that it was one",
+    "fuchsite": "nothing but a number stands before a call",
+    "neretva": "a line break at the end of a text is written in another way",
+    "sandpiper": "numbers of items, and lists at another depth than objects",
 }
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 214
+    assert len(load_corpus(folder=FOLDER)) == 234
 
 
 @pytest.mark.parametrize("name", SAMPLE)

@@ -96,7 +96,7 @@ class Oracle:
     @staticmethod
     def _build_tools(question: Question, shape: Shape) -> list[dict[str, Any]] | None:
         wanted = shape.tools and (question.tools or question.calls)
-        return build_tools(question.calls, shape) if wanted else None
+        return build_tools(question.calls, shape, question.told) if wanted else None
 
     def _render(self, messages: Any, tools: Any, prompt: bool, switches: Switches) -> str | None:
         self.renders += 1

@@ -13,6 +13,9 @@ from .words import LATER, RESULT, SYSTEM, UNREAD, USER, make_word
 REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking")
 """The names under which a message's reasoning is known to vLLM, SGLang and transformers (their message schemas)."""
 
+Told = Literal["type", "types", "nothing"]
+LESS_TOLD: tuple[Told, ...] = ("types", "nothing")
+
 Switches = tuple[tuple[str, Any], ...]
 """Template arguments beyond messages and tools, by name."""
 
@@ -44,6 +47,7 @@ class Question:
     ``follow`` is what stands behind it: nothing, the results of its calls, a later message of the user's, or that, the
     same turn ``again`` and one more of them. ``tools`` tells
     whether tools are offered though it calls none, ``resumed`` whether it answers the result of a tool and not the user.
+    ``told`` is what the tools say of a parameter: its type, that and another one, or nothing, as it is not declared.
     """
 
     reasoning: str | None = None
@@ -53,6 +57,7 @@ class Question:
     follow: Literal["", "results", "user", "again"] = ""
     tools: bool = True
     resumed: bool = False
+    told: Told = "type"
 
 
 @dataclass(frozen=True)
@@ -139,23 +144,26 @@ def wrap_text(text: str, shape: Shape) -> Any:
     return [{"type": "text", "text": text}] if shape.parts else text
 
 
-def build_tools(calls: Sequence[Call], shape: Shape) -> list[dict[str, Any]]:
-    """Return tools that declare the given calls, each parameter with the type of its value; there is at least one tool.
+def build_tools(calls: Sequence[Call], shape: Shape, told: Told = "type") -> list[dict[str, Any]]:
+    """Return tools that declare the given calls, each parameter with the type of its value unless something else is to be
+    ``told``; there is at least one tool.
 
     The declaration is as full as a careful user's: some templates insist on it.
     """
     declared: dict[str, dict[str, Any]] = {}
     for call in calls or (Call.of(make_word("tool"), "", {make_word("toolk"): ""}),):
         declared.setdefault(call.name, {}).update(call.object)
-    return [_build_tool(name, arguments, shape) for name, arguments in declared.items()]
+    return [_build_tool(name, arguments, shape, told) for name, arguments in declared.items()]
 
 
-def _build_tool(name: str, arguments: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
-    properties = {key: {"type": find_type(value), "description": "A parameter."} for key, value in arguments.items()}
+def _build_tool(name: str, arguments: Mapping[str, Any], shape: Shape, told: Told) -> dict[str, Any]:
+    types = {key: find_type(value) for key, value in arguments.items()} if told != "nothing" else {}
+    declared = {key: kind if told == "type" else [kind, "null"] for key, kind in types.items()}
+    properties = {key: {"type": kind, "description": "A parameter."} for key, kind in declared.items()}
     function = {
         "name": name,
         "description": "A tool.",
-        "parameters": {"type": "object", "description": "Them.", "properties": properties, "required": list(arguments)},
+        "parameters": {"type": "object", "description": "Them.", "properties": properties, "required": list(types)},
         "return": {"type": "string", "description": "A text."},
     }
     return function if shape.bare_tools else {"type": "function", "function": function}

@@ -11,9 +11,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from .. import format as formats
+from .. import schema as tools
 from ..errors import ConstraintError
 from ..format import Choice, Graph, Insides, Node, Number, Path
 from .json_graph import LIST, closed, make_json_graphs, make_node, opened
@@ -51,7 +53,8 @@ class Values:
         properties = list_properties(schema)
         keys = walk.list_nodes(exits, "key")
         if properties is None:
-            fields = [field for key in keys for field in self._list_fields(walk, key, None, {"type": key.type or "string"})]
+            kinds = [(key, {"type": key.type or "string"}) for key in keys]
+            fields = [field for key, kind in kinds for field in self._list_fields(walk, key, None, kind, told=False)]
             return walk.list_rows(exits, [Slot(fields, False)], self._share, repeats=True)
         slots = [Slot(self._list_ways(walk, keys, name, inner), needed) for name, (inner, needed) in properties.items()]
         return walk.list_rows(exits, slots, self._share)
@@ -62,7 +65,7 @@ class Values:
             field
             for way in list_alternatives(schema, self._root)
             for key in _find_typed(keys, way["type"])
-            for field in self._list_fields(walk, key, name, way)
+            for field in self._list_fields(walk, key, name, way, tools.Schema(schema).says_string)
         ]
         if not found:
             raise ConstraintError(f"constraining calls: this format cannot write the parameter {name!r} as its schema wants it")
@@ -71,12 +74,14 @@ class Values:
     def _spell(self, name: str, key: Node) -> str:
         return spell_key(name, key) if self._path is None else self._path.join(spell_key(n, key) for n in self._path.split(name))
 
-    def _list_fields(self, walk: Walk, key: Node, name: str | None, schema: Schema) -> Iterable[Field]:
-        """List the ways to write a key and a value; without a name the key is any."""
+    def _list_fields(self, walk: Walk, key: Node, name: str | None, schema: Schema, told: bool) -> Iterable[Field]:
+        """List the ways to write a key and a value; without a name the key is any. A string is ``told`` by the tool."""
         written = Chars(WORD, least=1, most=64) if name is None else Text(self._spell(name, key))
         exits = walk.list_exits(key.name)
         for value in walk.list_nodes(exits, "value"):
-            inner = self.write(value, schema, find_ends(walk, value))
+            untold = isinstance(value.codec, formats.Text) and value.codec.told and not told
+            node = replace(value, codec=formats.Json()) if untold else value
+            inner = self.write(node, schema, find_ends(walk, value))
             last, after = value.name, walk.list_exits(value.name)
             for again in walk.list_nodes(after, "key", again=True):
                 if name is None:

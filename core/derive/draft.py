@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 from ..ask.oracle import Turn
 from ..ask.pieces import END, START, Field, Row
 from ..ask.question import Switches
-from ..format import Codec, Path
+from ..format import Codec, Path, Text
 
 TURN = "turn"
 """The name of the graph of the turn itself, beside those of lists and objects."""
@@ -74,6 +75,12 @@ class Draft:
             self.add(graph, source, piece.text, piece.field)
             source = piece.field
         self.add(graph, source, row.tail, END)
+
+    def tell_strings(self, family: str) -> None:
+        """Note that nothing but the tools tells the strings of a family of arguments from other values."""
+        for (graph, field), codec in self.codecs.items():
+            if graph == TURN and field.kind == "value" and field.family == family and isinstance(codec, Text):
+                self.codecs[graph, field] = replace(codec, told=True)
 
     def list_links(self, graph: str) -> Iterable[tuple[Field, Links]]:
         """List the links of a graph by source; those of the starts come under START."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 from ..ask.words import make_word
-from ..format import Codec, Insides
+from ..format import Codec, Insides, Text
 from .draft import Draft, Link
 
 LEVELS = 6
@@ -17,47 +18,71 @@ _Build = Callable[[Any], "str | None"]
 
 
 def indent_levels(draft: Draft, kinds: Mapping[str, str], build: _Build) -> None:
-    """Give each level of lists and objects graphs of its own, if what stands between entries is indented more with each.
+    """Give lists and objects graphs of their own for each indentation, if what stands between entries is indented more with
+    each level.
 
     ``kinds`` are the graphs of the first level by the type of what they are of, ``build`` renders a value of such a type.
     """
-    graphs, indent = kinds.values(), _find_indent(kinds, build)
-    if not indent:
+    steps = _find_indents(kinds, build)
+    if not steps:
         return
-    for level in range(1, LEVELS):
-        for graph in graphs:
-            deeper = f"{graph}/{level}"
-            for source, links in list(draft.edges[graph].items()):
-                for link in links:
-                    draft.edges[deeper][source][Link(_indent(link.text, indent * level), *link[1:])] = None
-            for (place, field), codec in list(draft.codecs.items()):
+    indents = _list_indents(steps.values())
+    codecs = list(draft.codecs.items())
+    types = {graph: kind for kind, graph in kinds.items()}
+    for graph, kind in types.items():
+        links = [(source, link) for source, links in draft.edges[graph].items() for link in links]
+        for number, indent in enumerate(indents):
+            deeper, inner = _name_level(graph, number), indent + steps[kind]
+            level = indents.index(inner) if inner in indents else number
+            for source, link in links if number else ():
+                draft.edges[deeper][source][Link(_indent(link.text, indent), *link[1:])] = None
+            for (place, field), codec in codecs:
                 if place == graph:
-                    draft.codecs[deeper, field] = _go_down(codec, graphs, min(level + 1, LEVELS - 1))
-    for (place, field), codec in draft.codecs.items():
-        if place in graphs:
-            draft.codecs[place, field] = _go_down(codec, graphs, 1)
+                    draft.codecs[deeper, field] = _go_down(codec, types, indent, level)
 
 
-def _go_down(codec: Codec, graphs: Collection[str], level: int) -> Codec:
-    return Insides(f"{codec.graph}/{level}") if isinstance(codec, Insides) and codec.graph in graphs else codec
+def _name_level(graph: str, number: int) -> str:
+    return f"{graph}/{number}" if number else graph
+
+
+def _list_indents(steps: Iterable[str]) -> list[str]:
+    """Return the indentations that there are, the least first."""
+    found = [""]
+    for _ in range(1, LEVELS):
+        found += [indent + step for indent, step in product(list(found), sorted(set(steps), key=len))]
+        found = list(dict.fromkeys(found))
+    return found
+
+
+def _go_down(codec: Codec, graphs: Mapping[str, str], indent: str, level: int) -> Codec:
+    """Return how a value is written that is indented so far; lists and objects in it are those of another level."""
+    if isinstance(codec, Insides) and codec.graph in graphs:
+        return Insides(_name_level(codec.graph, level))
+    if isinstance(codec, Text):
+        return replace(codec, escapes=tuple((_indent(written, indent), char) for written, char in codec.escapes))
+    return codec
 
 
 def _indent(text: str, indent: str) -> str:
     return text.replace("\n", "\n" + indent)
 
 
-def _find_indent(kinds: Collection[str], build: _Build) -> str:
-    """Return the white space by which lines within a list or an object of the second level are indented more than in the first."""
+def _find_indents(kinds: Mapping[str, str], build: _Build) -> dict[str, str]:
+    """Return the white space by which lines within a list or an object are indented more than around it, by the type of what is
+    around it; nothing where that differs."""
     one, two, outer = (make_word("ki", number) for number in range(3))
     words = [make_word("si", number) for number in range(2)]
     inner = {"object": dict(zip((one, two), words, strict=True)), "array": words}
     outside: dict[str, Callable[[Any], Any]] = {"object": lambda value: {outer: value}, "array": lambda value: [value]}
-    found = set()
-    for kind, other in product(kinds, kinds):
-        first, second = (_find_gap(build(value), words) for value in (inner[kind], outside[other](inner[kind])))
+    found: dict[str, set[str]] = {}
+    for kind, around in product(kinds, kinds):
+        first, second = (_find_gap(build(value), words) for value in (inner[kind], outside[around](inner[kind])))
         if "\n" in first and second:
-            found.add(_compare(first, second))
-    return found.pop() if len(found) == 1 else ""
+            found.setdefault(around, set()).add(_compare(first, second))
+    if not found or any(len(steps) > 1 or "" in steps for steps in found.values()):
+        return {}
+    told = {around: steps.pop() for around, steps in found.items()}
+    return {kind: told.get(kind, min(told.values())) for kind in kinds}
 
 
 def _compare(first: str, second: str) -> str:

@@ -24,6 +24,7 @@ line, whose mark may lack the space that other lines have behind theirs."""
 _NUMBERED = ("é", "\xa0", "☃", "東", "\u200d", "😀", "\U000e0001", "\x01")
 _KINDS: tuple[Literal["utf-16", "utf-8", "byte", "utf-32"], ...] = ("utf-16", "utf-8", "byte", "utf-32")
 _MOST_FORMS = 6
+_BLANKS = ("\n", "\t", " ")
 _FIRST, _LAST, _MIDDLE = make_word("sa"), make_word("sb"), make_word("sc")
 
 
@@ -78,6 +79,7 @@ def ask_strings(ask: AskGaps) -> dict[Surroundings, Text]:
             triggers.setdefault(found[0], char)
     for trigger in [triggers[form] for form in list(tables)[1:_MOST_FORMS] if form in triggers]:
         _ask_beside(ask, trigger, special, tables)
+    _ask_at_end(ask, tables)
     return {form: make_text(table) for form, table in list(tables.items())[:_MOST_FORMS]}
 
 
@@ -90,6 +92,16 @@ def _ask_beside(ask: AskGaps, trigger: str, special: Sequence[str], tables: dict
             table = tables.setdefault(found[0], {})
             table.setdefault(trigger, found[1][1])
             table.setdefault(char, found[1][2])
+
+
+def _ask_at_end(ask: AskGaps, tables: dict[Surroundings, dict[str, str]]) -> None:
+    """Ask for white space at the end of a string, which may be written in another way there than within one."""
+    for char, gap in zip(_BLANKS, ask([_FIRST + char for char in _BLANKS]), strict=True):
+        mid, _, rest = gap.around.partition(_FIRST) if gap else ("", "", "")
+        for form, table in tables.items():
+            behind = take_digits(rest[::-1], len(form.behind))[::-1]
+            if char not in table and (strip_digits(mid), strip_digits(behind)) == (form.mid, form.behind):
+                table[char] = rest.removesuffix(behind)
 
 
 def _match(gap: Gap | None, first: str, last: str, inside: str) -> tuple[Surroundings, re.Match[str]] | None:

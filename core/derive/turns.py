@@ -8,7 +8,7 @@ from itertools import product
 
 from ..ask.oracle import Oracle, Turn
 from ..ask.pieces import Field, Needle, Row, cut_row
-from ..ask.question import Call, Question, Shape, Switches
+from ..ask.question import LESS_TOLD, Call, Question, Shape, Switches, Told
 from ..ask.words import make_id, make_named_id, make_word
 from ..format import Text
 from .arguments import Written, find_json_arguments, find_spans
@@ -104,11 +104,11 @@ class Caller:
         name = make_word("fn")
         return name, make_named_id(name, 0) if self.shape.named_ids else make_id(0)
 
-    def _build_one(self, pairs: Sequence[tuple[str, object]]) -> str | None:
-        """Render one call with some arguments."""
+    def _build_one(self, pairs: Sequence[tuple[str, object]], told: Told = "type") -> str | None:
+        """Render one call with some arguments, of whose types the tools tell so much."""
         call = Call.of(*self._name_one(), dict(pairs))
         for question in (Question(calls=(call,)), Question(REASONING, None, (call,)), Question(None, CONTENT, (call,))):
-            turn = self.oracle.ask_turn(question, self.shape)
+            turn = self.oracle.ask_turn(replace(question, told=told), self.shape)
             if turn is not None:
                 return turn.text
         return None
@@ -117,6 +117,14 @@ class Caller:
         build, outer = self._build_one, self._name_one()
         types = learn_object(self.draft, TURN, self.family, build, outer)
         learn_insides(self.draft, self.family, make_inner_build(build, types, outer), types)
+        self._learn_what_tells_strings()
+
+    def _learn_what_tells_strings(self) -> None:
+        """Learn whether strings are written as JSON where the tools do not say that they are strings."""
+        key, word = make_word("k"), make_word("v")
+        usual = self._build_one([(key, word)])
+        if usual is not None and usual.replace(word, f'"{word}"') in (self._build_one([(key, word)], t) for t in LESS_TOLD):
+            self.draft.tell_strings(self.family)
 
 
 def _make_needles(question: Question, family: str, named_ids: bool = False) -> dict[str, Needle]:

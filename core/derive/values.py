@@ -215,7 +215,7 @@ def _build_in_list(build: BuildList, writing: Writing) -> Build:
 
 def _learn_list(draft: Draft, family: str, build: BuildList) -> Types:
     graph, value = "list" + family, Field("value", "string", 0, family)
-    for count in range(3):
+    for count in range(4):
         words = [make_word("v", number) for number in range(count)]
         _add_inner_row(draft, graph, build(words), {word: Needle(value) for word in words})
     return learn_values(draft, Place(graph, family, "value"), ask_apart(build))

@@ -48,11 +48,13 @@ class Numeral:
 @dataclass(frozen=True)
 class Text:
     """Text, character by character; ``escapes`` are (what is written, what it stands for). A character that has an escape never
-    stands for itself. ``quoted`` tells that the texts around it change with the type, so that the value is known to be a string."""
+    stands for itself. ``quoted`` tells that the texts around it change with the type, so that the value is known to be a string,
+    ``told`` that it stands so only where the tool's schema says that it is a string: elsewhere it is JSON."""
 
     escapes: tuple[tuple[str, str], ...] = ()
     numerals: tuple[Numeral, ...] = ()
     quoted: bool = False
+    told: bool = False
 
     @property
     def images(self) -> dict[str, str]:

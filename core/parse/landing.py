@@ -11,7 +11,7 @@ from .rules import Rule, Spot
 class Step(NamedTuple):
     """Something that is read on the way to a field that is streamed."""
 
-    kind: Literal["open", "close", "name", "id", "key", "wrap"]
+    kind: Literal["open", "close", "name", "id", "key", "again", "wrap"]
     text: str = ""
 
 
@@ -33,6 +33,11 @@ class Landing(NamedTuple):
     steps: tuple[Step, ...] = ()
     pops: int = 0
     behind: bool = False
+
+    @property
+    def again(self) -> bool:
+        """Whether a name, an id or a key came again on the way, which nobody writes by chance."""
+        return any(step.kind == "again" for step in self.steps)
 
     def find(self, kind: str) -> str | None:
         """Return the last field of a kind that was read on the way in the call that is open at its end."""

@@ -23,7 +23,7 @@ from .nearly import HALF_MARK, MARK, is_near, may_be_near
 from .relaxed import WRAPPED
 from .rules import SHAPES, WAIT, Rule, Spot, Wait
 from .scalars import BEGINNINGS
-from .shape import find_start, find_wrapper
+from .shape import find_start, find_wrapper, find_wrapper_end
 from .standing import Standing
 
 GUARDS = 2  # recoveries that lean on each other
@@ -253,8 +253,9 @@ class Lookahead(Standing):
         self._guards -= 1
         if landing is None:
             named = replace(rule, recovery="call by its parameters", guard="named")
-            begins = self.buffer[end : end + 1].isalpha() or self.buffer.startswith("[", end)
-            return self._look_for_name(named, end, final) if begins else None
+            begins = self.buffer[end : end + 1].isalpha() or self.buffer.startswith(("[", "<"), end)
+            found = self._look_for_name(named, end, final) if begins else None
+            return found._replace(steps=(Step("wrap", closing),)) if isinstance(found, Landing) else found
         if isinstance(landing, Wait):
             return landing
         begins = any(step.kind == "open" for step in landing.steps) and landing.find("name") in self.names
@@ -262,11 +263,12 @@ class Lookahead(Standing):
         return wrapped if begins else None
 
     def _leave_wrapper(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
-        """Match the mark that closes the one of another format, of which the beginning stands before a place."""
-        closing, at = self.wrapper, end - len(rule.constant.text)
-        if self.buffer.startswith(closing, at):
-            return Landing(at + len(closing), self.plan.spot(TURN, rule.targets), rule)
-        return WAIT if not final and closing.startswith(self.buffer[at:]) else None
+        """Match the mark of another format that closes calls, of which the beginning stands before a place."""
+        at = end - len(rule.constant.text)
+        end = find_wrapper_end(self.buffer, at, self.wrapper)
+        if end == MORE and not final:
+            return WAIT
+        return Landing(end, self.plan.spot(TURN, rule.targets), rule) if end >= 0 else None
 
     def _read_header(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Read the rest of a header in whatever order it is, and what follows it."""

@@ -14,6 +14,10 @@ SHORT = 256  # characters that a name or a key may have
 NAME = re.compile(r"[^\s\\\"'<>{}()\[\],;]{1,128}")
 ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
 KEY = re.compile(r"[\w .:$@-]+")
+PREFIX = re.compile(r"\w{1,32}(?:[.:/]|\Z)")
+"""A word in front of a name, or what may be one where the output ends."""
+FOREIGN = re.compile(r"(\[[A-Z_]{2,40}\]|<\|?[\w-]{2,40}\|?>)([\w-]{1,64})?(?!\w)|\[[A-Z_]{0,40}\Z|<\|?[\w-]{0,40}\|?\Z")
+"""A field that another format writes behind a name: a mark and a word, or the beginning of one where the output ends."""
 
 _ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
 _ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)
@@ -44,6 +48,11 @@ def find_numbered_id(rules: Iterable[Rule], buffer: str, name: str, end: int) ->
         return None
     found = _NUMBERED.search(buffer, max(end - len(name) - SHORT, 0))
     return found[0] if found and found.end(1) == end else None
+
+
+def find_id(field: re.Match[str]) -> str | None:
+    """Return what is in a field of another format, if its mark says that it is an id."""
+    return field[2] if field[1] and re.search(r"(?<![^\W_])id(?![^\W_])", field[1], re.IGNORECASE) else None
 
 
 def find_name_in_id(text: str, names: Iterable[str]) -> str:

@@ -105,6 +105,7 @@ class Plan(Relaxations):
         opened = any(is_marked(text) and start.prompt.endswith(text) for text, _ in self.openers)
         rules = [replace(self._make_rule(TURN, edge), marked=opened and not edge.text) for edge in start.edges]
         opened = any(rule.kind == "reasoning" and not rule.constant.core for rule in rules)
+        rules += self._list_halved_starts(rules)
         rules += self._list_end_rules() + self._list_opened_reasoning(opened) + self._list_other_starts()
         rules += self._list_loose_headers(first=True) + self._list_repeated_headers(start.prompt, rules)
         if not opened and all(rule.kind != "content" or rule.recovery for rule in rules):

@@ -19,12 +19,12 @@ Guard = Literal[
 ]
 """What must hold for a rule that no render shows: a tool is named that the request has (``known``), or as far as its tools are
 known (``tool``), structure follows (``structure``), structure or the end of the output does (``ending``), nothing visible came
-before (``fresh``), JSON with the shape of calls follows (``shape``), and nothing else (``whole``), or a tool and its
-parameters (``named``), the mark that ends a header does (``header``), reasoning stood in this turn (``thought``), of the end
-of the call before it a part was left out (``owed``), a text or a line ends right before (``told``), and no call has begun in it
-(``orphan``), what is behind it begins as something does that renders show there (``fitting``), a mark of another format
-stood before the calls (``wrapped``), a value stands before it that is no text, where none is wanted, and structure or the end
-of the output behind it (``typed``), an argument of this tool begins that was not given yet (``entry``), a mark stands there that is
+before (``fresh``), JSON with the shape of calls follows (``shape``), and nothing else (``whole``), or a tool and its parameters
+(``named``), the mark that ends a header does (``header``), reasoning stood in this turn (``thought``), of the end of the call
+before it a part was left out (``owed``), a text or a line ends right before (``told``), and no call has begun in it
+(``orphan``), what is behind it begins as something does that renders show there (``fitting``), it is a mark of another format
+that closes calls (``wrapped``), a value stands before it that is no text, where none is wanted, and structure or the end of the
+output behind it (``typed``), an argument of this tool begins that was not given yet (``entry``), a mark stands there that is
 like one that could (``near``). Two hold only where the text that they end would not end otherwise: structure or the end of the
 output follows (``late``), or nothing more (``last``)."""
 
@@ -206,12 +206,15 @@ def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[r
     heads = {rule.head for rule in rules if rule.head}
     escapes = {written for written, _ in codec.escapes}
     escapes |= {numeral.before for numeral in codec.numerals}
+    if any(rule.kind == "end" and not rule.constant.text for rule in rules):
+        escapes |= set(codec.images)  # what cannot stand in the text belongs to what follows it
     wanted = sorted(heads | escapes, key=lambda head: (-len(head), head))
     blank = sorted({sign for rule in rules if rule.constant.firm for sign in rule.constant.lead})
-    choices = _list_choices(wanted) + (["[" + "".join(map(re.escape, blank)) + r"]+\Z"] if blank else [])
+    counters = [r"\d"] if any(not rule.parts[0] and len(rule.parts) > 1 for rule in rules) else []
+    choices = _list_choices(wanted) + (["[" + "".join(map(re.escape, blank)) + r"]+\Z"] if blank else []) + counters
     # A sign alone is rare in a text, a letter is not. What begins with letters only is found quickest.
     starts = sorted({head[: WORD if head[0].isalnum() else 1] for head in wanted})
-    quick = _list_choices(starts) + [rf"{re.escape(sign)}\Z" for sign in blank]
+    quick = _list_choices(starts) + [rf"{re.escape(sign)}\Z" for sign in blank] + counters
     quick += [r'["\\\x00-\x1f]'] if kind == "value" else []
     return re.compile("|".join(choices) or r"(?!)"), re.compile("|".join(quick) or r"(?!)")
 

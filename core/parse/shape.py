@@ -22,7 +22,8 @@ _START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|</[
 
 _SPEAKS = r"(?=[^\s>\]]{0,40}(?i:tool|call|function))"
 _WRAPPER = re.compile(rf"(?:<{_SPEAKS}([^\s<>\"'=/]{{2,40}})>|\[{_SPEAKS}([A-Z_]{{2,40}})\])\s*")
-"""A mark that speaks of calls, by the names that the fields of a message have for them."""
+_WRAPPER_END = re.compile(rf"</{_SPEAKS}[^\s<>\"'=/]{{2,40}}>|\[/{_SPEAKS}[A-Z_]{{2,40}}\]")
+"""Marks that speak of calls, by the names that the fields of a message have for them."""
 
 _LAST_MARK = re.compile(rf"{_TAG}\Z")
 _TRIES = 4  # so many marks may end such calls
@@ -45,6 +46,16 @@ def find_wrapper(buffer: str, at: int) -> tuple[int, str]:
     if found is None:
         return NO, ""
     return found.end(), f"</{found[1]}>" if found[1] else f"[/{found[2]}]"
+
+
+def find_wrapper_end(buffer: str, at: int, closing: str) -> int:
+    """Return where a mark ends that closes calls: the one that is expected, or of another format; NO, or MORE."""
+    if closing and buffer.startswith(closing, at):
+        return at + len(closing)
+    found = _WRAPPER_END.match(buffer, at)
+    if found or not _HALF_MARK.fullmatch(buffer, at):
+        return found.end() if found else NO
+    return MORE
 
 
 class Shape:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from ..format.units import MORE, NO
 from ..recover import Policy, repair
 from ..schema import ToolSet
 from .landing import Landing, Step
 from .landmarks import SHAPE, TURN
 from .plan import Plan
+from .relaxed import Marks
 from .rules import Spot
 from .shape import Fields, Shape
 from .values import ValueReader
@@ -30,7 +33,9 @@ class ShapedReader(ValueReader):
         if landing.rule.guard != "named":
             self.shape = Shape(landing, start, self.spot, (*self.plan.stops, self.plan.turn_end))
         else:
-            self.shape = Fields(landing, start, self.spot, self.plan.notation, self.plan.field_ends)
+            closing = next((step.text for step in landing.steps if step.kind == "wrap"), "")
+            ends = Marks((closing,), re.compile(re.escape(closing))) if closing else self.plan.field_ends
+            self.shape = Fields(landing, start, self.spot, self.plan.notation, ends)
         self.at, self.scan, self.spot = start, landing.end, landing.spot
 
     def _step_shape(self, final: bool) -> bool:

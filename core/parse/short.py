@@ -10,7 +10,7 @@ from .constants import SIGNS, skip_blank
 from .landing import Landing, Step, list_id
 from .landmarks import GAP, TURN
 from .look import Lookahead
-from .names import ID, KEY, NAME, SHORT, find_name_in_id, find_numbered_id, find_quoted, is_within
+from .names import FOREIGN, ID, KEY, NAME, PREFIX, SHORT, find_id, find_name_in_id, find_numbered_id, find_quoted, is_within
 from .rules import WAIT, Rule, Wait
 from .scalars import fits, read_empty
 
@@ -85,7 +85,8 @@ class ShortFields(Lookahead):
         if not self.buffer.startswith(first, here.end):
             begun = self.buffer[here.end :]
             return Wait(first[len(begun) :]) if not final and first.startswith(begun) else None
-        return self._leave_short(here, "", "", here.end + len(first), final)
+        told = here._replace(steps=(*here.steps, Step("again", first)))
+        return self._leave_short(told, "", "", here.end + len(first), final)
 
     def _land_name(self, here: Landing, final: bool) -> Landing | Wait | None:
         buffer, start = self.buffer, here.end
@@ -93,12 +94,13 @@ class ShortFields(Lookahead):
         for name in self.names:
             if begun.startswith(name):
                 landing = self._leave_short(here, "name", name, start + len(name), final)
+                landing = landing or self._pass_foreign(here, name, start + len(name), final)
                 if landing is not None:
                     return landing
             elif not final and name.startswith(begun):
                 wait = WAIT if wait else Wait(name[len(begun) :])
         if (self.known_only or here.rule.guard in ("tool", "known") or not here.rule.marked) and self.tools is not None:
-            return wait
+            return wait or self._land_prefixed(here, final)
         found = NAME.match(buffer, start)
         if found is None:
             return WAIT if not begun and not final else None
@@ -108,6 +110,28 @@ class ShortFields(Lookahead):
             if landing is not None:
                 return landing
         return Wait(short=here.spot) if open_end else wait
+
+    def _land_prefixed(self, here: Landing, final: bool) -> Landing | Wait | None:
+        """Read the name of a tool with a word in front of it."""
+        found = PREFIX.match(self.buffer, here.end) if self.policy.recover else None
+        if found is None or (found.end() == len(self.buffer) and final):
+            return None
+        known = self._match_tool(self.buffer, found.end())
+        if known is None:
+            rest = self.buffer[found.end() :]
+            return WAIT if not final and any(name.startswith(rest) for name in self.names) else None
+        prefixed = here._replace(rule=here.rule.name_recovery("prefix of a name"))
+        return self._leave_short(prefixed, "name", known[0], known.end(), final)
+
+    def _pass_foreign(self, here: Landing, name: str, at: int, final: bool) -> Landing | Wait | None:
+        """Leave the name of a tool behind a field that is none of this format's: a mark, and a word."""
+        found = FOREIGN.match(self.buffer, at) if self.policy.recover else None
+        if found is None or (found.end() == len(self.buffer) and final):
+            return None
+        if found.end() == len(self.buffer):
+            return WAIT
+        told = here._replace(rule=here.rule.name_recovery("field that is not known"), steps=(*here.steps, *list_id(find_id(found))))
+        return self._leave_short(told, "name", name, found.end(), final)
 
     def _leave_short(self, here: Landing, kind: str, text: str, at: int, final: bool) -> Landing | Wait | None:
         """Leave a short field with what ends it, to the letter or with other layout.
@@ -244,7 +268,7 @@ class ShortFields(Lookahead):
         if not self._is_raw() and (plain or here.spot.codec.escapes or not self.policy.recover):
             return True
         declared = self._list_declared(name)
-        return not declared or keys[0] in declared or (here.rule.constant.firm and plain)
+        return not declared or keys[0] in declared or ((here.rule.constant.firm or here.again) and plain)
 
     def _bars_key(self, sign: str, escaped: bool) -> bool:
         """Whether no key goes on with a sign: a line break, or one of data where none is ``escaped``, but those of paths."""

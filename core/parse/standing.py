@@ -109,7 +109,7 @@ class Standing:
         if rule.guard == "owed":
             return self.owed
         if rule.guard == "wrapped":
-            return bool(self.wrapper) and self._is_fresh(at)
+            return self._is_fresh(at)
         if rule.guard == "near":
             return spot.nodes[0].kind != "content" or self._is_fresh(at)
         if rule.guard == "typed":

@@ -6,6 +6,7 @@ import json
 import re
 from json.encoder import encode_basestring
 
+from ..format import Text
 from ..format.units import MORE, NO, get_units
 from ..recover import Policy, read_literal
 from ..schema import ToolSet
@@ -16,8 +17,9 @@ from .landmarks import AFTER, MUTE, SHAPE, TURN, UNSHOWN
 from .names import SHORT
 from .plan import OPEN_REASONING, Plan
 from .rules import LATE, SHAPES, WAIT, Rule, Spot, Wait
-from .scalars import convert, escape_json
+from .scalars import convert, escape_json, fits, read_json
 from .short import ShortFields
+from .thoughts import OPENED_AGAIN
 
 BARE_CALL = Rule(("",), (SHAPE,), recovery="call by its parameters", guard="named")
 INTERRUPTED = Rule(("",), (AFTER,))
@@ -176,8 +178,8 @@ class TextReader(ShortFields):
         needed."""
         if landing.rule.recovery == OPEN_REASONING:
             return self._find_thought_end(landing, at, final)
-        calls = landing.rule.opens or landing.rule.guard in SHAPES
-        if not (calls and self.spot.kind == "content" and self.policy.recover):
+        shown = landing.rule.opens or landing.rule.guard in SHAPES or landing.rule.recovery == OPENED_AGAIN
+        if not (shown and self.spot.kind == "content" and self.policy.recover):
             return at
         if not self.fence.read(self.buffer[self.at : at]).opened:
             return at
@@ -285,6 +287,11 @@ class TextReader(ShortFields):
         """Whether a text may stand in the quotes that texts in lists have, though the template writes none around it."""
         return bool(self.plan.inner_quotes) and self.policy.recover and not self.frames
 
+    def _may_be_json(self) -> bool:
+        """Whether a value is JSON, though it may be a string, because its schema does not say that it is one."""
+        told = any(isinstance(node.codec, Text) and node.codec.told for node in self.spot.nodes)
+        return told and not self.wanted.says_string
+
     def _convert(self, end: int) -> str:
         """Return the JSON of the value that was held, up to a place."""
         raw = self.buffer[self.at : end]
@@ -292,6 +299,9 @@ class TextReader(ShortFields):
         if quoted and quoted[0] == len(raw) and self.wanted.accepts(json.loads(quoted[1])):
             self._note("value in other notation", self.at)
             return quoted[1]
+        typed = read_json(raw) if self._may_be_json() else None
+        if typed and fits(typed[1], self.wanted.get_types()):
+            return typed[0]
         if self.streaming or (self.policy.untyped == "text" and not self.wanted.get_types()):
             return encode_basestring(get_units(self.spot.codec).decode(raw))
         read = convert(raw, self.spot.nodes, self.wanted, self.policy.recover)

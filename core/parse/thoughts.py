@@ -15,6 +15,7 @@ from .rules import Guard, Rule
 
 OPENED_AGAIN = "reasoning opened again"
 OTHER_MARKS = "reasoning in other marks"
+HALVED = "half of the beginning of reasoning"
 _NAMES = [name for name in REASONING_FIELDS if name in GENERAL_SWITCHES]
 """What both messages and switches call reasoning. Clients ask for tags of other names in the answer itself."""
 _WORDS = [word for name in _NAMES for word in (name, name.removesuffix("ing"))]
@@ -47,7 +48,17 @@ class Thoughts(Landmarks):
         halves = [mark for mark in marks if is_marked(mark) and any(map(str.isalnum, mark))]
         texts = [half + start + "\n" for half in ("", *sorted(halves))] if is_firm(start) and nodes else []
         texts += [half for half in sorted(halves) if half.strip() != start.strip()] if opened and texts else []
-        return [Rule(read_parts(text), nodes, recovery=OPENED_AGAIN, guard="fresh") for text in texts]
+        rules = [Rule(read_parts(text), nodes, recovery=OPENED_AGAIN, guard="fresh") for text in texts]
+        lines = [f"\n{start}\n"] if texts and not opened else []  # in a text it is only mentioned where more stands in its line
+        return rules + [Rule(read_parts(line), nodes, recovery=OPENED_AGAIN, guard="thought", laid=True) for line in lines]
+
+    @staticmethod
+    def _list_halved_starts(rules: Iterable[Rule]) -> list[Rule]:
+        """Return the last word of what opens reasoning, if that is a line, for models that write no more of it."""
+        texts = [(rule.constant.text, rule.targets) for rule in rules if rule.kind == "reasoning" and not rule.recovery]
+        halves = [(text[place:], nodes) for text, nodes in texts for place in find_boundaries(text) if is_marked(text[:place])]
+        kept = [(half, nodes) for half, nodes in halves if half.endswith("\n") and half.strip().isalpha()]
+        return [Rule((half,), nodes, recovery=HALVED, guard="fresh", laid=True) for half, nodes in kept]
 
     def _list_other_starts(self) -> list[Rule]:
         """Return marks that open reasoning and are none of the format's, for models that have learnt another one."""

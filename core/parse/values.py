@@ -116,7 +116,8 @@ class ValueReader(JsonReader):
 
     def _choose_reading(self, nodes: tuple[Node, ...], schema: Schema) -> None:
         strings = [node for node in nodes if node.type == "string"]
-        if strings and (len(strings) == len(nodes) or schema.get_types() == ("string",)):
+        alone = len(strings) == len(nodes) or schema.get_types() == ("string",)
+        if strings and alone and not self._may_be_json():
             self.holding, self.streaming = self._may_quote(), True
             if not self.holding:
                 self.writer.arguments('"')

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from ..ask.question import Call, Question, Shape, Switches
+from ..ask.question import LESS_TOLD, Call, Question, Shape, Switches
 
 _WORDS: tuple[str, ...] = (
     "amber",
@@ -160,6 +160,9 @@ def _draw_calls(drawer: Drawer, shape: Shape, thorough: bool) -> Iterator[Case]:
         groups += [[drawer.simple(), {}, drawer.rename(TYPED[3])], [{}, {}], [{}, drawer.simple(), drawer.simple(), {}]]
     for arguments in groups:
         yield Case("tools", Question(None, None, drawer.calls(shape, arguments)), shape)
+    for told in LESS_TOLD if thorough else ():
+        few = drawer.strings([drawer.word(), drawer.choose.randrange(2, 900), drawer.text(PLAIN_TEXTS)])
+        yield Case("tools", Question(None, None, drawer.calls(shape, [few]), told=told), shape)
     arguments = [drawer.simple(), drawer.simple(), {}]
     yield Case("tools", Question(None, None, drawer.calls(shape, arguments, alike=True)), shape)
 

@@ -155,7 +155,8 @@ def _check(
     if not any(expected.values()):
         return
     tally.shown |= {part for part, shown in zip(PARTS, expected.values(), strict=True) if shown}
-    tools = build_tools(case.question.calls, replace(case.shape, bare_tools=False)) if case.question.calls else None
+    calls = case.question.calls
+    tools = build_tools(calls, replace(case.shape, bare_tools=False), case.question.told) if calls else None
     for way, read in reads.items():
         message = read(turn.text, tools, prompt)
         good = compare(expected, message)
