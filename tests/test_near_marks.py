@@ -215,14 +215,9 @@ def test_calls_in_tags_of_another_format_end_with_these() -> None:
     assert ((found.content or "").strip(), get_calls(found)) == ("Off.", [("find_route", {"start": "Oslo", "legs": 3})])
 
 
-def test_reasoning_may_be_opened_again_in_a_line_of_its_own() -> None:
-    found = read(MUSE, OBJECTS, "<muse>\nOne.\n</muse>\nSo one.\n\n<muse>\nTwo.\n</muse>\nSo two.")
-    assert found.reasoning == "One.\n\nTwo."
-    assert "".join((found.content or "").split()) == "Soone.Sotwo."
-
-
-@pytest.mark.parametrize("text", ["So one, and <muse> is a mark.", "```\n<muse>\nTwo.\n</muse>\n```\nSo two."])
-def test_what_shows_the_mark_of_reasoning_does_not_open_it(text: str) -> None:
+@pytest.mark.parametrize("text", ["So one, and <muse> is a mark.", "So.\n\n<muse>\nTwo.\n</muse>\nSo two.", "```\n<muse>\nTwo.\n</muse>\n```\nSo two."])
+def test_behind_the_beginning_of_an_answer_the_mark_of_reasoning_is_text(text: str) -> None:
+    """An answer that shows what a model writes would be hidden else."""
     found = read(MUSE, OBJECTS, f"<muse>\nOne.\n</muse>{text}")
     assert (found.reasoning, found.content) == ("One.", text)
 

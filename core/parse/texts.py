@@ -19,7 +19,6 @@ from .plan import OPEN_REASONING, Plan
 from .rules import LATE, SHAPES, WAIT, Rule, Spot, Wait
 from .scalars import convert, escape_json, fits, read_json
 from .short import ShortFields
-from .thoughts import OPENED_AGAIN
 
 BARE_CALL = Rule(("",), (SHAPE,), recovery="call by its parameters", guard="named")
 INTERRUPTED = Rule(("",), (AFTER,))
@@ -178,8 +177,8 @@ class TextReader(ShortFields):
         needed."""
         if landing.rule.recovery == OPEN_REASONING:
             return self._find_thought_end(landing, at, final)
-        shown = landing.rule.opens or landing.rule.guard in SHAPES or landing.rule.recovery == OPENED_AGAIN
-        if not (shown and self.spot.kind == "content" and self.policy.recover):
+        calls = landing.rule.opens or landing.rule.guard in SHAPES
+        if not (calls and self.spot.kind == "content" and self.policy.recover):
             return at
         if not self.fence.read(self.buffer[self.at : at]).opened:
             return at

@@ -48,9 +48,7 @@ class Thoughts(Landmarks):
         halves = [mark for mark in marks if is_marked(mark) and any(map(str.isalnum, mark))]
         texts = [half + start + "\n" for half in ("", *sorted(halves))] if is_firm(start) and nodes else []
         texts += [half for half in sorted(halves) if half.strip() != start.strip()] if opened and texts else []
-        rules = [Rule(read_parts(text), nodes, recovery=OPENED_AGAIN, guard="fresh") for text in texts]
-        lines = [f"\n{start}\n"] if texts and not opened else []  # in a text it is only mentioned where more stands in its line
-        return rules + [Rule(read_parts(line), nodes, recovery=OPENED_AGAIN, guard="thought", laid=True) for line in lines]
+        return [Rule(read_parts(text), nodes, recovery=OPENED_AGAIN, guard="fresh") for text in texts]
 
     @staticmethod
     def _list_halved_starts(rules: Iterable[Rule]) -> list[Rule]:
