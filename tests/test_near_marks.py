@@ -215,7 +215,10 @@ def test_calls_in_tags_of_another_format_end_with_these() -> None:
     assert ((found.content or "").strip(), get_calls(found)) == ("Off.", [("find_route", {"start": "Oslo", "legs": 3})])
 
 
-@pytest.mark.parametrize("text", ["So one, and <muse> is a mark.", "So.\n\n<muse>\nTwo.\n</muse>\nSo two.", "```\n<muse>\nTwo.\n</muse>\n```\nSo two."])
+@pytest.mark.parametrize(
+    "text",
+    ["So one, and <muse> is a mark.", "So.\n\n<muse>\nTwo.\n</muse>\nSo two.", "```\n<muse>\nTwo.\n</muse>\n```\nSo two."],
+)
 def test_behind_the_beginning_of_an_answer_the_mark_of_reasoning_is_text(text: str) -> None:
     """An answer that shows what a model writes would be hidden else."""
     found = read(MUSE, OBJECTS, f"<muse>\nOne.\n</muse>{text}")

@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import Any
 
 from .. import format as formats
-from .. import schema as tools
 from ..errors import ConstraintError
 from ..format import Choice, Graph, Insides, Node, Number, Path
+from ..schema import Schema as ToolSchema
 from .json_graph import LIST, closed, make_json_graphs, make_node, opened
 from .schemas import Schema, list_alternatives, list_properties, list_values
 from .texts import find_ends, spell_key, spell_text, write_number, write_text, write_within
@@ -65,7 +65,7 @@ class Values:
             field
             for way in list_alternatives(schema, self._root)
             for key in _find_typed(keys, way["type"])
-            for field in self._list_fields(walk, key, name, way, tools.Schema(schema).says_string)
+            for field in self._list_fields(walk, key, name, way, ToolSchema(schema).says_string)
         ]
         if not found:
             raise ConstraintError(f"constraining calls: this format cannot write the parameter {name!r} as its schema wants it")

@@ -259,13 +259,12 @@ class Lookahead(Standing):
         if isinstance(landing, Wait):
             return landing
         begins = any(step.kind == "open" for step in landing.steps) and landing.find("name") in self.names
-        wrapped = landing._replace(rule=landing.rule.name_recovery(WRAPPED), steps=(*landing.steps, Step("wrap", closing)))
-        return wrapped if begins else None
+        return landing._replace(rule=landing.rule.name_recovery(WRAPPED)) if begins else None
 
     def _leave_wrapper(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Match the mark of another format that closes calls, of which the beginning stands before a place."""
         at = end - len(rule.constant.text)
-        end = find_wrapper_end(self.buffer, at, self.wrapper)
+        end = find_wrapper_end(self.buffer, at)
         if end == MORE and not final:
             return WAIT
         return Landing(end, self.plan.spot(TURN, rule.targets), rule) if end >= 0 else None

@@ -25,7 +25,7 @@ from .constants import skip_blank
 from .landing import Landing, Step
 from .landmarks import AFTER, GAP, MUTE, SHAPE, TURN
 from .lexer import JsonLexer
-from .names import SHORT, strip_prefix
+from .names import SHORT, WITH_PREFIX, strip_prefix
 from .plan import LATE_END, OPEN_REASONING, Plan
 from .relaxed import SHORT_END
 from .rules import SHAPES, Spot, Wait
@@ -331,8 +331,6 @@ class Machine(ShapedReader):
         writer = self.writer
         if step.kind == "close":
             self._close_call()
-        elif step.kind == "wrap":
-            self.wrapper = step.text
         elif step.kind == "open":
             writer.open_call(self.plan.id_behind, step.text)
             self.anchor = start
@@ -346,7 +344,7 @@ class Machine(ShapedReader):
             writer.call.name = strip_prefix(step.text, self.tools) if self.policy.recover else step.text
             self.anchor = -1
             if writer.call.name != step.text:
-                self._note("prefix of a name", start)
+                self._note(WITH_PREFIX, start)
 
     # Ends ----------------------------------------------------------------------------------------------------------------
 

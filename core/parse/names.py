@@ -14,14 +14,16 @@ SHORT = 256  # characters that a name or a key may have
 NAME = re.compile(r"[^\s\\\"'<>{}()\[\],;]{1,128}")
 ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
 KEY = re.compile(r"[\w .:$@-]+")
-PREFIX = re.compile(r"\w{1,32}(?:[.:/]|\Z)")
+WITH_PREFIX = "prefix of a name"
+_WORD, _JOINS = r"\w{1,32}", "[.:/]"
+PREFIX = re.compile(rf"{_WORD}(?:{_JOINS}|\Z)")
 """A word in front of a name, or what may be one where the output ends."""
 FOREIGN = re.compile(r"(\[[A-Z_]{2,40}\]|<\|?[\w-]{2,40}\|?>)([\w-]{1,64})?(?!\w)|\[[A-Z_]{0,40}\Z|<\|?[\w-]{0,40}\|?\Z")
 """A field that another format writes behind a name: a mark and a word, or the beginning of one where the output ends."""
 
 _ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
 _ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)
-_PREFIXED = re.compile(r"\w{1,32}[.:/]([\w.-]+)")
+_PREFIXED = re.compile(rf"{_WORD}{_JOINS}([\w.-]+)")
 _JOINT, _NUMBERED = re.compile(r"[:#@.-]"), re.compile(r"((?:\w+\.)*[\w-]+)[:#@.-]\d+(?!\w)")
 
 

@@ -48,10 +48,8 @@ def find_wrapper(buffer: str, at: int) -> tuple[int, str]:
     return found.end(), f"</{found[1]}>" if found[1] else f"[/{found[2]}]"
 
 
-def find_wrapper_end(buffer: str, at: int, closing: str) -> int:
-    """Return where a mark ends that closes calls: the one that is expected, or of another format; NO, or MORE."""
-    if closing and buffer.startswith(closing, at):
-        return at + len(closing)
+def find_wrapper_end(buffer: str, at: int) -> int:
+    """Return where a mark of another format ends that closes calls; NO where none stands, or MORE."""
     found = _WRAPPER_END.match(buffer, at)
     if found or not _HALF_MARK.fullmatch(buffer, at):
         return found.end() if found else NO

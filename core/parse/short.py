@@ -10,7 +10,20 @@ from .constants import SIGNS, skip_blank
 from .landing import Landing, Step, list_id
 from .landmarks import GAP, TURN
 from .look import Lookahead
-from .names import FOREIGN, ID, KEY, NAME, PREFIX, SHORT, find_id, find_name_in_id, find_numbered_id, find_quoted, is_within
+from .names import (
+    FOREIGN,
+    ID,
+    KEY,
+    NAME,
+    PREFIX,
+    SHORT,
+    WITH_PREFIX,
+    find_id,
+    find_name_in_id,
+    find_numbered_id,
+    find_quoted,
+    is_within,
+)
 from .rules import WAIT, Rule, Wait
 from .scalars import fits, read_empty
 
@@ -120,7 +133,7 @@ class ShortFields(Lookahead):
         if known is None:
             rest = self.buffer[found.end() :]
             return WAIT if not final and any(name.startswith(rest) for name in self.names) else None
-        prefixed = here._replace(rule=here.rule.name_recovery("prefix of a name"))
+        prefixed = here._replace(rule=here.rule.name_recovery(WITH_PREFIX))
         return self._leave_short(prefixed, "name", known[0], known.end(), final)
 
     def _pass_foreign(self, here: Landing, name: str, at: int, final: bool) -> Landing | Wait | None:

@@ -47,7 +47,6 @@ class Standing:
         self.begun = False  # whether a mark that begins calls stands in the content
         self.owed = False  # whether a part of what ends a call was left out, and may still come
         self.tries = TRIES
-        self.wrapper = ""  # what closes a mark of another format that stood before calls
         self.spelling = 0  # that in which the call was opened, or is being read ahead
         self.refused = -1  # the place behind a mark that no calls follow which are told by their parameters
         self.formless = -1  # the place of what begins as JSON and is no call
