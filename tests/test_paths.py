@@ -121,6 +121,63 @@ def test_a_grammar_writes_members_under_their_paths() -> None:
         assert not accepts(format, render(template, arguments)[1], TOOLS)
 
 
+LISTED = """\
+{%%- macro row(path, v) -%%}
+{%%- if v is mapping and v -%%}{%%- for k, x in v.items() -%%}{{ row(path ~ "." ~ k, x) }}{%%- endfor -%%}
+{%%- elif v is iterable and v is not string and v is not mapping and v -%%}
+{%%- for x in v -%%}{{ row(path ~ %r ~ loop.%s ~ %r, x) }}{%%- endfor -%%}
+{%%- else -%%}{{ path }} = {{ v | tojson }}{{ "\\n" }}{%%- endif -%%}
+{%%- endmacro -%%}
+""" + SPREAD[SPREAD.index("{%%- for m in messages") :]
+NUMBERS = [("[", "]", 0), (".", "", 0), ("(", ")", 1), ("#", "", 1)]
+
+
+@pytest.mark.parametrize(("before", "behind", "base"), NUMBERS)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"note": ["a", "b"], "more": {"sides": [3, 4.5], "none": []}},
+        {"more": [[1, [2, 3]], [[]], {"a": [{"b": None}, {"b": True, "c": [{}]}]}], "note": "x[0].y"},
+        {"more": list(range(12))},
+    ],
+)
+def test_items_of_lists_are_put_where_they_were(before: str, behind: str, base: int, arguments: dict[str, Any]) -> None:
+    template = LISTED % (before, "index" if base else "index0", behind)
+    format = ca.analyze(template)
+    assert format.graph.path == Path(".", "", before, behind, base)
+    assert format.verdict.proven
+    prompt, text = render(template, arguments)
+    ((_, written),) = read_all_ways(format, text, TOOLS, prompt).calls
+    assert json.loads(written) == arguments
+    call = {"function": {"name": "pin", "arguments": arguments}}
+    assert text.startswith(write_turn(format.graph, {"tool_calls": [call]}))
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("a[1] = 1\n", {"a[1]": 1}),
+        ("a[0] = 1\na[2] = 2\na[1] = 3\n", {"a": [1], "a[2]": 2, "a[1]": 3}),
+        ("a[0] = 1\na.b = 2\na[0].c = 3\n", {"a": [1], "a.b": 2, "a[0].c": 3}),
+        ("a[0] = 1\nb = 2\na[1] = 3\n", {"a": [1], "b": 2, "a[1]": 3}),
+    ],
+)
+def test_an_item_that_does_not_follow_the_last_is_kept_under_its_path(lines: str, expected: dict[str, Any]) -> None:
+    format = ca.analyze(LISTED % ("[", "index0", "]"))
+    ((_, written),) = read_all_ways(format, f"\n[[call pin]]\n{lines}[[/call]]<<over>>", None, "<<assistant>>").calls
+    pairs = json.loads(written, object_pairs_hook=list)
+    assert len({key for key, _ in pairs}) == len(pairs)
+    assert json.loads(written) == expected
+
+
+def test_no_grammar_writes_lists_under_paths() -> None:
+    """How many items come is not known before, and each has the number of its place."""
+    format = ca.analyze(LISTED % ("[", "index0", "]"))
+    tools = [{"type": "function", "function": {"name": "pin", "parameters": {"properties": {"all": {"type": "array"}}}}}]
+    with pytest.raises(ca.ConstraintError, match="'all'"):
+        accepts(format, "", tools)
+
+
 def test_objects_that_are_written_otherwise_have_no_paths() -> None:
     shallow = SPREAD.replace("row(path ~ %r ~ k ~ %r, x)", "path ~ %r ~ k ~ %r ~ ' = ' ~ (x | tojson) ~ '\\n'")
     assert ca.analyze(shallow % (".", "")).graph.path is None

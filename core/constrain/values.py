@@ -64,6 +64,7 @@ class Values:
         found = [
             field
             for way in list_alternatives(schema, self._root)
+            if not (way["type"] == "array" and self._path and self._path.base >= 0)  # how many items come cannot be said
             for key in _find_typed(keys, way["type"])
             for field in self._list_fields(walk, key, name, way, ToolSchema(schema).says_string)
         ]
@@ -72,7 +73,9 @@ class Values:
         return found
 
     def _spell(self, name: str, key: Node) -> str:
-        return spell_key(name, key) if self._path is None else self._path.join(spell_key(n, key) for n in self._path.split(name))
+        keys = [name] if self._path is None else self._path.split(name)
+        spelled = [step if isinstance(step, int) else spell_key(step, key) for step in keys]
+        return f"{spelled[0]}" if self._path is None else self._path.join(spelled)
 
     def _list_fields(self, walk: Walk, key: Node, name: str | None, schema: Schema, told: bool) -> Iterable[Field]:
         """List the ways to write a key and a value; without a name the key is any. A string is ``told`` by the tool."""
@@ -154,7 +157,7 @@ class Values:
             trees = [Text(json.dumps(value)) for value in values] or [self._write_number(schema)]
         else:
             assert isinstance(codec, Choice)
-            wanted = {json.dumps(value) for value in values} or {"true", "false", "null", "{}"}
+            wanted = {json.dumps(value) for value in values} or {"true", "false", "null", "{}", "[]"}
             trees = [Text(word) for word, literal in codec.words if literal in wanted]
         if not trees:
             raise ConstraintError(f"constraining calls: none of the values {values!r} can be written in this format")

@@ -240,13 +240,14 @@ def _list_pairs(value: Mapping[str, Any], ordered: bool, repeats: bool = False) 
     return tuple(pairs)
 
 
-def _list_members(value: Mapping[str, Any], path: Path, outer: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    """List what is in an object and in those within it, each under its path."""
-    for key, inner in value.items():
-        if isinstance(inner, dict) and inner and len(outer) < _DEPTH:
+def _list_members(value: Any, path: Path, outer: tuple[str | int, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """List what is in an object and in what stands in it, each under its path."""
+    within = isinstance(value, dict) or (isinstance(value, list) and path.base >= 0)
+    if within and (value or not outer) and len(outer) <= _DEPTH:
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _list_members(inner, path, (*outer, key))
-        else:
-            yield path.join((*outer, key)), inner
+    else:
+        yield path.join(outer), value
 
 
 def _search(

@@ -1,16 +1,19 @@
-"""Objects whose members are written as arguments of their own, each under its path: ``place.city = "Oslo"``."""
+"""Objects and lists whose members are written as arguments of their own, each under its path: ``place.cities[0] = "Oslo"``."""
 
 from __future__ import annotations
+
+import re
+from dataclasses import replace
 
 from ..ask.words import make_word
 from ..format import Path
 from .places import BuildObject
 
-_LONGEST = 8  # characters around a key
+_LONGEST = 8  # characters around a key or a number
 
 
 def find_path(build: BuildObject) -> Path | None:
-    """Return what stands around the keys of members if a template writes objects so, at every depth."""
+    """Return how paths are written if a template writes objects so, at every depth, and lists too if it writes those so."""
     outer, one, two, three, last = (make_word("kp", number) for number in range(5))
     words = [make_word("sp", number) for number in range(3)]
     nested = build([(outer, {one: words[0], two: {three: words[1]}}), (last, words[2])])
@@ -22,8 +25,16 @@ def find_path(build: BuildObject) -> Path | None:
     if not opening or not behind.endswith(joint) or max(len(opening), len(behind) - len(joint)) > _LONGEST:
         return None
     path = Path(opening, behind.removesuffix(joint))
-    written = plain.replace(one, path.join((outer, one))).replace(three, path.join((outer, two, three)))
-    return path if written == nested else None
+    if plain.replace(one, path.join((outer, one))).replace(three, path.join((outer, two, three))) != nested:
+        return None
+    listed = build([(outer, [words[0], [{two: words[1]}]]), (last, words[2])])
+    around = _find_between(listed or "", outer, words[0]).removesuffix(joint)
+    first = re.fullmatch(rf"(\D{{0,{_LONGEST}}})([01])(\D{{0,{_LONGEST}}})", around)
+    if first is None:
+        return path
+    numbered = replace(path, before=first[1], behind=first[3], base=int(first[2]))
+    written = plain.replace(one, numbered.join((outer, 0))).replace(three, numbered.join((outer, 1, 0, two)))
+    return numbered if written == listed else path
 
 
 def _find_between(text: str, one: str, two: str) -> str:

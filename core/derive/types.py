@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from ..ask.words import make_word
-from ..format import Choice, Codec, Insides, Json, Number, Text
+from ..format import Choice, Codec, Insides, Json, Number, Text, Word
 from ..format.cut import find_common_end, find_common_start
 from .strings import AskGaps, Gap, strip_digits, take_digits
 
@@ -41,24 +41,24 @@ Types = dict[tuple[str, int], Writing]
 def ask_types(ask: AskGaps, family: str, texts: Sequence[Text], lists: bool = True, objects: bool = True) -> Types:
     """Return how values of each type but strings are written; ``texts`` is how those are.
 
-    Without ``objects`` the only one that is a value is the empty one, which is a word.
+    Without ``lists`` or ``objects`` the only one of those that is a value is the empty one, which is a word.
     """
-    values = [*_SCALARS, *(LISTS if lists else ()), *(OBJECTS if objects else OBJECTS[:1])]
-    gaps = ask(values)
+    kinds = (("array", LISTS if lists else LISTS[:1], "list"), ("object", OBJECTS if objects else OBJECTS[:1], "object"))
+    gaps = ask([*_SCALARS, *(value for _, samples, _ in kinds for value in samples)])
     found: Types = {}
     for type_, value, gap in zip(("integer", "number"), _SCALARS, gaps, strict=False):
         if gap is not None and str(value) in gap.around:
             mid, _, behind = gap.around.partition(str(value))
             found[type_, 0] = Writing(gap.before, mid, Number(), behind)
     others = [gap for gap in (gaps[0], *ask([PLAIN])) if gap]
-    if not objects and (empty := gaps.pop()) and others:
-        found["object", 0] = _keep_digits(_read_word(empty, "{}", others), empty)
-    found |= _read_words(gaps[2], gaps[3], gaps[4], others)
+    found |= _read_words(gaps[2], gaps[3], gaps[4], [*others])
     rest = iter(gaps[len(_SCALARS) :])
-    for type_, samples, name in (("array", LISTS if lists else (), "list"), ("object", OBJECTS if objects else (), "object")):
+    for type_, samples, name in kinds:
         pairs = [(value, gap) for value in samples if (gap := next(rest)) is not None]
-        if pairs:
+        if pairs and len(samples) > 1:
             found[type_, 0] = _keep_digits(_read_compound(pairs, name + family, texts), pairs[0][1])
+        elif pairs and others:
+            found[type_, 0] = _keep_digits(_read_word(pairs[0][1], "[]" if type_ == "array" else "{}", others), pairs[0][1])
     return found
 
 
@@ -92,7 +92,7 @@ def _read_words(yes: Gap | None, no: Gap | None, null: Gap | None, others: list[
     return found | kept
 
 
-def _read_word(gap: Gap, literal: Literal["true", "false", "null", "{}"], others: Sequence[Gap]) -> Writing:
+def _read_word(gap: Gap, literal: Word, others: Sequence[Gap]) -> Writing:
     """Return how a word is written that may be nothing, from what stands around it and around other values."""
     early = not gap.key and any(other.key for other in others)
     others = [Gap(other.before, other.around + other.key + other.rest) for other in others] if early else others

@@ -52,16 +52,18 @@ def learn_object(draft: Draft, graph: str, family: str, build: BuildObject, oute
     plain = build([(make_word("ka"), make_word("sl")), (make_word("kb"), PLAIN)])
     if plain is None:
         return {}
-    repeats = _repeats_keys(build, plain)
+    path = find_path(build) if graph == TURN else None
+    within = path is not None and path.base >= 0  # then each item of a list has its path, which begins with the key
+    repeats = not within and _repeats_keys(build, plain)
     draft.repeated_keys |= repeats
+    draft.path = draft.path or path
     key_codec = _ask_keys(build)
     if key_codec is not None:
         draft.codecs[graph, Field("key")] = key_codec
     if _are_values_apart(draft, graph):
         return learn_values(draft, Place(graph, family, "value"), ask_values_apart(build))
-    path = find_path(build) if graph == TURN and not repeats else None
-    draft.path = draft.path or path
-    return learn_values(draft, Place(graph, family, "key"), ask_beside_keys(build, outer), not repeats, path is None)
+    lists = not (repeats or within)
+    return learn_values(draft, Place(graph, family, "key"), ask_beside_keys(build, outer), lists, path is None)
 
 
 def _repeats_keys(build: BuildObject, plain: str) -> bool:

@@ -19,6 +19,7 @@ from .model import (
     Start,
     Text,
     TurnGraph,
+    Word,
 )
 from .view import Content, Marker, Reasoning, State, Tools
 
@@ -53,4 +54,5 @@ __all__ = [
     "Tools",
     "TurnGraph",
     "Verdict",
+    "Word",
 ]

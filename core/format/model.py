@@ -9,9 +9,13 @@ handed to another process.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
+
+Word = Literal["true", "false", "null", "{}", "[]"]
+"""JSON that may be written as a word."""
 
 Kind = Literal["start", "end", "reasoning", "content", "name", "id", "key", "value", "arguments"]
 """What a node stands for. ``arguments`` is the whole object of a call's arguments where it is written as JSON; else its keys and
@@ -71,7 +75,7 @@ class Number:
 class Choice:
     """One of a few words; ``words`` are (what is written, the JSON literal that it stands for)."""
 
-    words: tuple[tuple[str, Literal["true", "false", "null", "{}"]], ...]
+    words: tuple[tuple[str, Word], ...]
 
 
 @dataclass(frozen=True)
@@ -133,21 +137,46 @@ class Edge:
 
 @dataclass(frozen=True)
 class Path:
-    """What stands around the key of a member in a path, which begins with the key of the argument: ``opening`` and ``closing``."""
+    """How the path of a member is written, which begins with the key of the argument: ``opening`` and ``closing`` stand around
+    the key of a member, ``before`` and ``behind`` around the number of an item of a list. ``base`` is the number of the first
+    item, negative where the items of lists are no members."""
 
     opening: str
     closing: str
+    before: str = ""
+    behind: str = ""
+    base: int = -1
 
-    def join(self, keys: Iterable[str]) -> str:
-        """Return the path of some keys, the outermost first."""
+    @property
+    def signs(self) -> str:
+        """All that may stand around keys and numbers."""
+        return self.opening + self.closing + self.before + self.behind
+
+    def join(self, keys: Iterable[str | int]) -> str:
+        """Return the path of some keys and places in lists, the outermost first."""
         first, *rest = keys
-        return first + "".join(f"{self.opening}{key}{self.closing}" for key in rest)
+        return f"{first}" + "".join(map(self._write_step, rest))
 
-    def split(self, path: str) -> list[str]:
-        """Return the keys of a path; the whole text alone where it is none."""
-        first, *rest = path.split(self.opening)
-        keys = [first, *(key.removesuffix(self.closing) for key in rest)]
-        return keys if all(keys) and self.join(keys) == path else [path]
+    def _write_step(self, key: str | int) -> str:
+        if isinstance(key, int):
+            return f"{self.before}{key + self.base}{self.behind}"
+        return f"{self.opening}{key}{self.closing}"
+
+    def begins(self, text: str, at: int) -> bool:
+        """Whether another step of a path may begin at a place."""
+        return text.startswith(self.opening, at) or (self.base >= 0 and text.startswith(self.before, at))
+
+    def split(self, path: str) -> list[str | int]:
+        """Return the keys and places in lists of a path; the whole text alone where it is none."""
+        number = rf"{re.escape(self.before)}(\d{{1,6}}){re.escape(self.behind)}" if self.base >= 0 else "((?!))"
+        steps = re.compile(rf"{number}(?!\w)|{re.escape(self.opening)}")
+        found = list(steps.finditer(path, 1))
+        starts = [*(step.start() for step in found), len(path)]
+        keys: list[str | int] = [path[: starts[0]]]
+        for step, end in zip(found, starts[1:], strict=True):
+            key = path[step.end() : end].removesuffix(self.closing)
+            keys.append(key if step[1] is None else int(step[1]) - self.base)
+        return keys if all(key != "" for key in keys) and self.join(keys) == path else [path]
 
 
 @dataclass(frozen=True)
@@ -188,7 +217,7 @@ class TurnGraph:
     The first start is that of a prompt without switches. ``stops`` are the texts that end a turn: the end of the output may
     stand anywhere in an edge that leads to the end, because servers cut it off. ``repeated_keys`` is set where a list is
     written as its key once for each item, ``sorted_keys`` where arguments stand in the order of the alphabet, ``path`` where the
-    members of an object are written as arguments of their own, each under its path. ``blank`` is
+    members of an object, or the items of a list too, are written as arguments of their own, each under its path. ``blank`` is
     the white space that has to stand for reasoning where a model closes it as soon as it is opened: the template prints the
     empty block again for that, and for no reasoning it prints none. With ``silent`` nothing is reasoning, whatever marks it has.
     """

@@ -186,6 +186,6 @@ def _convert_typed(raw: str, nodes: tuple[Node, ...], kind: str) -> str | None:
 def _literal_type(literal: str) -> str:
     if literal in ("true", "false"):
         return "boolean"
-    if literal == "{}":
-        return "object"
+    if literal in ("{}", "[]"):
+        return "object" if literal == "{}" else "array"
     return "null" if literal == "null" else "number" if set(literal) & set(".eE") else "integer"

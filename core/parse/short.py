@@ -222,7 +222,7 @@ class ShortFields(Lookahead):
             return None, False
         end = constant.match_exactly(self.buffer, at, final)
         path = self.plan.graph.path if kind == "key" else None
-        goes_on = path is not None and self.buffer.startswith(path.opening, at)
+        goes_on = path is not None and path.begins(self.buffer, at)
         loosely = end == NO and bool(constant.core) and not (rule.laid or goes_on)
         if loosely:
             end, trail = constant.match_loosely(self.buffer, at, final), constant.trail
@@ -272,7 +272,7 @@ class ShortFields(Lookahead):
     def _takes_key(self, here: Landing, key: str) -> bool:
         """Whether a text may be the key of an entry here."""
         name = self._find_name(here)
-        keys = [key] if self.frames else self._split_path(key, name)
+        keys = [key] if self.frames else [step for step in self._split_path(key, name) if isinstance(step, str)]
         if "\n" in key or (not here.spot.codec.escapes and any(map(SIGNS.search, keys))):
             return False
         if self.frames:
@@ -286,5 +286,5 @@ class ShortFields(Lookahead):
     def _bars_key(self, sign: str, escaped: bool) -> bool:
         """Whether no key goes on with a sign: a line break, or one of data where none is ``escaped``, but those of paths."""
         path = self.plan.graph.path
-        free = escaped or (path is not None and sign in path.opening + path.closing)
+        free = escaped or (path is not None and sign in path.signs)
         return sign == "\n" or (not free and SIGNS.match(sign) is not None)

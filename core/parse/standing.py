@@ -182,21 +182,22 @@ class Standing:
             declared = self._properties[name] = self.tools.get_parameters(name).list_properties()
         return declared
 
-    def _find_property(self, name: str | None, keys: Sequence[str]) -> Schema:
-        """Return the schema of what stands under some keys, each in the one before; the first is a parameter."""
+    def _find_property(self, name: str | None, keys: Sequence[str | int]) -> Schema:
+        """Return the schema of what stands under some keys and places, each in the one before; the first is a parameter."""
         if self.tools is None:
             return UNKNOWN
-        schema = self.tools.find_property(keys[0]) if name is None else self.tools.get_parameters(name).get_property(keys[0])
-        for key in keys[1:]:
-            schema = schema.get_property(key)
+        first, *rest = keys
+        schema = self.tools.find_property(f"{first}") if name is None else self.tools.get_parameters(name).get_property(f"{first}")
+        for key in rest:
+            schema = schema.get_items() if isinstance(key, int) else schema.get_property(key)
         return schema
 
     def _find_types(self, name: str | None, key: str) -> tuple[str, ...]:
         """Return the types of an argument, by its key as it is written; none where nothing is known of them."""
         return self._find_property(name, self._split_path(key, name)).get_types()
 
-    def _split_path(self, key: str, name: str | None) -> list[str]:
-        """Return the keys that lead to an argument, where the format writes the members of objects under their paths."""
+    def _split_path(self, key: str, name: str | None) -> list[str | int]:
+        """Return the keys and places that lead to an argument, where the format writes members and items under their paths."""
         path = self.plan.graph.path
         return [key] if path is None or key in self._list_declared(name) else path.split(key)
 

@@ -39,7 +39,7 @@ class ValueReader(JsonReader):
             writer.open_container("{}")
         if call.keys:
             call.key = key = call.keys.pop(0)
-            keys = [key] if self.frames else self._enter_path(key, call.name)
+            keys: list[str | int] = [key] if self.frames else self._enter_path(key, call.name)
             writer.key(keys[-1])
             schema = self.schema.get_property(key) if self.frames else self._find_property(call.name, keys)
         else:
@@ -55,8 +55,8 @@ class ValueReader(JsonReader):
         elif not self.insides:
             self._choose_reading(nodes, schema)
 
-    def _enter_path(self, key: str, name: str | None) -> list[str]:
-        """Return the keys under which an argument stands; the objects in which it does are open then."""
+    def _enter_path(self, key: str, name: str | None) -> list[str | int]:
+        """Return the keys and places under which an argument stands; the objects and lists in which it does are open then."""
         keys = self._split_path(key, name)
         if not self.writer.enter(keys):
             keys = [key]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from json.encoder import encode_basestring
 from typing import Literal
 
@@ -27,9 +29,9 @@ class Call:
         self.complete = False
         self.levels: list[list[str]] = []  # of the containers that are open: [closing bracket, separator before the next item]
         self.keys: list[str] = []  # those whose values have not come
-        self.given: set[str] = set()  # all that came, of the outermost object
+        self.given: set[str | int] = set()  # all that came, of the outermost object
         self.key = ""  # that of the value that came last
-        self.path: list[tuple[str, set[str]]] = []  # what is open of a path: keys, and members that came
+        self.path: list[tuple[str | int, set[str | int]]] = []  # what is open of a path: keys and places, and what came in each
 
 
 class Writer:
@@ -126,34 +128,39 @@ class Writer:
         assert self.call
         self.arguments(self.call.levels.pop()[0])
 
-    def enter(self, keys: list[str]) -> bool:
-        """Open the objects in which a member stands, given the keys that lead to it, and close those in which it does not.
+    def enter(self, keys: Sequence[str | int]) -> bool:
+        """Open the objects and lists in which a member stands, given the keys and places that lead to it, and close the others.
 
-        Returns whether it can stand there: not where one of these objects was closed already, or is no object.
+        Returns whether it can stand there: not where one of these was closed already or is none, or where an item does not follow
+        the last one.
         """
-        call, inside, shared = self.call, keys[:-1], 0
+        call, shared = self.call, 0
         assert call
-        while shared < min(len(inside), len(call.path)) and call.path[shared][0] == inside[shared]:
+        while shared < min(len(keys) - 1, len(call.path)) and call.path[shared][0] == keys[shared]:
             shared += 1
-        given = call.path[shared - 1][1] if shared else call.given
-        if inside and keys[shared] in given:
+        given, step = call.path[shared - 1][1] if shared else call.given, keys[shared]
+        listed = call.levels[shared][0] == "]"
+        if isinstance(step, int) != listed or (listed and step != len(given)) or (len(keys) > 1 and step in given):
+            return False
+        if any(isinstance(key, int) and key for key in keys[shared + 1 :]):
             return False
         while len(call.path) > shared:
             self.close_container()
             call.path.pop()
-        for key in inside[shared:]:
+        for key, below in pairwise(keys[shared:]):
             self.key(key)
-            self.open_container("{}")
+            self.open_container("[]" if isinstance(below, int) else "{}")
             given.add(key)
             given = set()
             call.path.append((key, given))
         given.add(keys[-1])
         return True
 
-    def key(self, key: str) -> None:
-        """Begin an entry of the innermost object."""
+    def key(self, key: str | int) -> None:
+        """Begin an entry of the innermost object; with its place, an item of the innermost list."""
         self.item()
-        self.arguments(encode_basestring(key) + ": ")
+        if isinstance(key, str):
+            self.arguments(encode_basestring(key) + ": ")
 
     def item(self) -> None:
         """Begin an item of the innermost list or object."""
