@@ -94,6 +94,8 @@ AXES: dict[str, dict[str, int]] = {
     "nested": {"json": 4, "same": 2, "python": 1},
     "inside": {"brackets": 3, "marks": 1, "indented": 1},
     "path": {"-": 8, ".": 2, "[": 1, "/": 1, "__": 1},
+    # What stands around the number of an item's place, and the number of the first, where items have paths too.
+    "places": {"-": 2, "[0]": 2, "(1)": 1, ".0": 1, "#1": 1},
     # Numbers in the words of marks.
     "digits": {"-": 9, "{}2": 1, "v3{}": 1, "{}:v10": 1},
     "type": {"none": 8, "before value": 1, "before key": 1, "behind value": 1, "attribute": 1, "is string": 1},
@@ -167,6 +169,7 @@ class Design:
     nested: str
     inside: str
     path: str
+    places: str
     digits: str
     type: str
     source: str

@@ -17,7 +17,7 @@ _BARE = (*MARKED_FRAMES, "name, arguments", "name, mark, arguments", "id", "reci
 _NAMED = ("name, arguments", "name, mark, arguments", "own tags", "heading", "labels")
 
 
-LATER = ("inside", "path", "digits")
+LATER = ("inside", "path", "digits", "places")
 """Axes that came when seeds had their meaning."""
 
 
@@ -166,6 +166,8 @@ def _strike_values(design: Design) -> Design:
     shifted = design.nested == "same" and design.inside == "indented"  # then members stand in lines of their own already
     if shifted or (design.path == "/" and design.arguments in ("key as tag", "query")):
         design = design.strike("path")
+    if design.path == "-":
+        design = design.strike("places")
     if design.arguments not in JSON_STYLES:
         design = replace(design.strike("json"), takes="dict")
     if not (design.arguments == "json" and design.frame not in JSON_FRAMES) and design.takes != "dict":

@@ -112,16 +112,20 @@ def write_value(design: Design, value: str) -> Row:
 
 
 def write_spread(design: Design) -> Row:
-    """A macro that collects arguments and the members of objects among them, each under its path."""
+    """A macro that collects arguments and what stands in objects among them, and in lists, each under its path."""
     if design.path == "-":
         return []
     closing = quote("]") if design.path == "[" else "''"
-    return [
-        "{%- macro spread(v, outer) -%}{%- for k, x in v | items -%}",
-        "{%- set path = outer ~ " + quote(design.path) + " ~ k ~ " + closing + " if outer else k -%}",
-        "{%- if x is mapping and x -%}{{ spread(x, path) }}{%- else -%}{%- set ns.flat = ns.flat + [[path, x]] -%}{%- endif -%}",
-        "{%- endfor -%}{%- endmacro -%}",
+    row: Row = [
+        "{%- macro spread(x, path) -%}{%- if x is mapping and x -%}{%- for k, v in x | items -%}",
+        "{{ spread(v, path ~ " + quote(design.path) + " ~ k ~ " + closing + " if path else k) }}{%- endfor -%}",
     ]
+    if design.places != "-":
+        before, number, behind = design.places[0], design.places[1], design.places[2:]
+        place = f"{quote(before)} ~ loop.index{'' if number == '1' else '0'} ~ {quote(behind)}"
+        row.append("{%- elif x is iterable and x is not string and x -%}{%- for v in x -%}")
+        row.append("{{ spread(v, path ~ " + place + ") }}{%- endfor -%}")
+    return [*row, "{%- elif path -%}{%- set ns.flat = ns.flat + [[path, x]] -%}{%- endif -%}{%- endmacro -%}"]
 
 
 def write_macro(design: Design) -> Row:
