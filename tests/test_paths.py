@@ -123,16 +123,16 @@ def test_a_grammar_writes_members_under_their_paths() -> None:
 
 LISTED = """\
 {%%- macro row(path, v) -%%}
-{%%- if v is mapping and v -%%}{%%- for k, x in v.items() -%%}{{ row(path ~ "." ~ k, x) }}{%%- endfor -%%}
+{%%- if v is mapping and v -%%}{%%- for k, x in v.items() -%%}{{ row(path ~ %r ~ k, x) }}{%%- endfor -%%}
 {%%- elif v is iterable and v is not string and v is not mapping and v -%%}
 {%%- for x in v -%%}{{ row(path ~ %r ~ loop.%s ~ %r, x) }}{%%- endfor -%%}
 {%%- else -%%}{{ path }} = {{ v | tojson }}{{ "\\n" }}{%%- endif -%%}
 {%%- endmacro -%%}
 """ + SPREAD[SPREAD.index("{%%- for m in messages") :]
-NUMBERS = [("[", "]", 0), (".", "", 0), ("(", ")", 1), ("#", "", 1)]
+NUMBERS = [(".", "[", "]", 0), (".", ".", "", 0), ("/", "(", ")", 1), (".", "#", "", 1), ("__", "#", "", 1)]
 
 
-@pytest.mark.parametrize(("before", "behind", "base"), NUMBERS)
+@pytest.mark.parametrize(("opening", "before", "behind", "base"), NUMBERS)
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -141,10 +141,10 @@ NUMBERS = [("[", "]", 0), (".", "", 0), ("(", ")", 1), ("#", "", 1)]
         {"more": list(range(12))},
     ],
 )
-def test_items_of_lists_are_put_where_they_were(before: str, behind: str, base: int, arguments: dict[str, Any]) -> None:
-    template = LISTED % (before, "index" if base else "index0", behind)
+def test_items_of_lists_are_put_where_they_were(opening: str, before: str, behind: str, base: int, arguments: dict[str, Any]) -> None:
+    template = LISTED % (opening, before, "index" if base else "index0", behind)
     format = ca.analyze(template)
-    assert format.graph.path == Path(".", "", before, behind, base)
+    assert format.graph.path == Path(opening, "", before, behind, base)
     assert format.verdict.proven
     prompt, text = render(template, arguments)
     ((_, written),) = read_all_ways(format, text, TOOLS, prompt).calls
@@ -163,7 +163,7 @@ def test_items_of_lists_are_put_where_they_were(before: str, behind: str, base: 
     ],
 )
 def test_an_item_that_does_not_follow_the_last_is_kept_under_its_path(lines: str, expected: dict[str, Any]) -> None:
-    format = ca.analyze(LISTED % ("[", "index0", "]"))
+    format = ca.analyze(LISTED % (".", "[", "index0", "]"))
     ((_, written),) = read_all_ways(format, f"\n[[call pin]]\n{lines}[[/call]]<<over>>", None, "<<assistant>>").calls
     pairs = json.loads(written, object_pairs_hook=list)
     assert len({key for key, _ in pairs}) == len(pairs)
@@ -172,7 +172,7 @@ def test_an_item_that_does_not_follow_the_last_is_kept_under_its_path(lines: str
 
 def test_no_grammar_writes_lists_under_paths() -> None:
     """How many items come is not known before, and each has the number of its place."""
-    format = ca.analyze(LISTED % ("[", "index0", "]"))
+    format = ca.analyze(LISTED % (".", "[", "index0", "]"))
     tools = [{"type": "function", "function": {"name": "pin", "parameters": {"properties": {"all": {"type": "array"}}}}}]
     with pytest.raises(ca.ConstraintError, match="'all'"):
         accepts(format, "", tools)

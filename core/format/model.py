@@ -168,9 +168,9 @@ class Path:
 
     def split(self, path: str) -> list[str | int]:
         """Return the keys and places in lists of a path; the whole text alone where it is none."""
-        number = rf"{re.escape(self.before)}(\d{{1,6}}){re.escape(self.behind)}" if self.base >= 0 else "((?!))"
-        steps = re.compile(rf"{number}(?!\w)|{re.escape(self.opening)}")
-        found = list(steps.finditer(path, 1))
+        opening, before, behind = map(re.escape, (self.opening, self.before, self.behind))
+        number = rf"{before}(\d{{1,6}}){behind}(?={opening}|{before}|\Z)" if self.base >= 0 else "((?!))"
+        found = list(re.finditer(rf"{number}|{opening}", path))
         starts = [*(step.start() for step in found), len(path)]
         keys: list[str | int] = [path[: starts[0]]]
         for step, end in zip(found, starts[1:], strict=True):

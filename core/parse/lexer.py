@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..recover.repair import COMMENT
+from ..recover.repair import COMMENT, ends_string
 
 _OUTSIDE = re.compile(r'["{}\[\]]|[^\s\w,:.+-]')
 _MENDED = re.compile(r'["{}\[\]]|,\s*(?:[}\]]|\Z)|(?<![\w.])[^\W\d]\w*|[^\s\w,:.+-]')
@@ -29,18 +29,36 @@ class JsonLexer:
     """Finds the end of one JSON value that begins with a bracket or a quote, however it is split.
 
     A ``careful`` one also tells where it is no JSON: by what stands between strings and brackets. One that ``mends`` stops
-    at all that is to be made valid: other words than JSON's, a comma too many, a raw line break in a string.
+    at all that is to be made valid: other words than JSON's, a comma too many, a raw line break in a string. A ``loose`` one stops
+    at quotes that seem to stand within a string, too.
     """
 
-    __slots__ = ("_before", "_careful", "_closed", "_depth", "_quote", "mends", "place", "state")
+    __slots__ = (
+        "_before",
+        "_careful",
+        "_closed",
+        "_inner",
+        "_key",
+        "_open",
+        "_quote",
+        "beside",
+        "loose",
+        "mends",
+        "place",
+        "state",
+    )
 
-    def __init__(self, careful: bool = False, mends: bool = False) -> None:
+    def __init__(self, careful: bool = False, mends: bool = False, loose: bool = False) -> None:
         self.state = OUT
         self.mends = mends
+        self.loose = loose
         self.place = 0
+        self.beside: Beside | None = None  # another reading, if a quote that seems to stand within a string was taken for its end
         self._quote = '"'
         self._before = ""  # the last visible sign of the pieces that were read
-        self._depth = 0
+        self._key = False  # whether the string that is open is a key
+        self._inner = False  # whether a quote stood within it
+        self._open: list[str] = []  # the brackets that are open
         self._careful = careful
         self._closed = False  # whether the last sign ended a value
 
@@ -54,8 +72,11 @@ class JsonLexer:
         """What matters inside the string that is open."""
         return _SINGLE_SIGNS if self._quote == "'" else _ALL_SIGNS if self.mends else JSON_SIGNS
 
-    def scan(self, text: str, at: int) -> int:
-        """Read on from a place; returns the place behind the value, or GOING, BROKEN, ODD or HOLD."""
+    def scan(self, text: str, at: int, final: bool = False) -> int:
+        """Read on from a place; returns the place behind the value, or GOING, BROKEN, ODD or HOLD.
+
+        Nothing comes behind a ``final`` text.
+        """
         size = len(text)
         while at < size:
             if self.state == ESCAPE:
@@ -70,7 +91,7 @@ class JsonLexer:
             if self._careful and self.state == OUT and not self._may_follow(text[at : found.start() if found else size], sign):
                 return BROKEN
             if found is None:
-                self._before = text[-1] if not text[-1].isspace() else self._find_before(text, at, size)
+                self._before = self._find_before(text, size)
                 return GOING
             if (len(sign) > 1 or self.state == OUT) and sign not in '"{}[]':
                 if self._careful:
@@ -89,17 +110,25 @@ class JsonLexer:
             if self.mends and sign == "\\" and self._quote == '"' and text[found.end() : found.end() + 1] not in _JSON_ESCAPES:
                 self.place = found.start()
                 return HOLD if found.end() == size else ODD
+            if self.loose and self.state == STRING and sign == '"' and self._open:
+                ends = ends_string(text, found.end(), self._open, self._key, self._inner)
+                if not ends and (ends is not None or not final):
+                    self.place = found.start()
+                    return HOLD if ends is None else ODD
+            elif sign == '"' and self.state == OUT:
+                before = self._find_before(text, found.start())
+                self._key, self._inner = self._open[-1:] == ["{"] and before != ":", False
             at = found.end()
             if self._take(sign):
                 return at
         self._before = text[-1:] or self._before
         return GOING
 
-    def _find_before(self, text: str, start: int, at: int) -> str:
+    def _find_before(self, text: str, at: int) -> str:
         """Return the last visible sign before a place."""
-        while at > start and text[at - 1].isspace():
+        while at > 0 and text[at - 1].isspace():
             at -= 1
-        return text[at - 1] if at > start else self._before
+        return text[at - 1] if at > 0 else self._before
 
     def skip(self, text: str) -> int:
         """Go on behind the odd sign at the place; returns the place behind it, or the end of the value as :meth:`scan` does.
@@ -112,21 +141,34 @@ class JsonLexer:
         if comment:
             self.place = comment.end()
         elif self.state == STRING or sign not in "'()":
+            self._inner |= sign == '"'
             word = re.compile(r"\w*").match(text, self.place) if sign.isalpha() else None
             self.place = word.end() if word else self.place
         elif sign == "'":
-            before = self._find_before(text, 0, self.place - 1)
-            if not self._depth or before in "[{(,:":
+            before = self._find_before(text, self.place - 1)
+            if not self._open or before in "[{(,:":
                 self.state, self._quote = STRING, "'"
         else:
-            self._depth += 1 if sign == "(" else -1
-            self._closed = sign == ")"
+            self._turn(sign)
+        return self.place
+
+    def fork(self, text: str, at: int) -> int:
+        """Take the quote at the place for the end of its string, and in a reading beside this one for a part of it.
+
+        Places in that count from ``at``. Returns the place behind the quote.
+        """
+        other = JsonLexer(mends=True, loose=True)
+        other.state, other.place, other._open, other._key = STRING, self.place, [*self._open], self._key
+        self.place = other.skip(text)
+        self.beside = Beside(other, self.place - at)
+        self.loose = False
+        self._take('"')
         return self.place
 
     @property
     def ended(self) -> bool:
         """Whether a parenthesis that was passed closed the value."""
-        return self.state == OUT and self._depth <= 0 and self._closed
+        return self.state == OUT and not self._open and self._closed
 
     def _may_follow(self, between: str, sign: str) -> bool:
         """Whether what stands between two signs, and the second one, may follow the first."""
@@ -142,10 +184,41 @@ class JsonLexer:
             self._closed = sign == self._quote
             self.state = OUT if self._closed else ESCAPE
             self._quote = '"' if self._closed else self._quote
-            return self._closed and not self._depth
+            return self._closed and not self._open
         if sign == '"':
             self.state = STRING
         else:
-            self._closed = sign in "}]"
-            self._depth += -1 if self._closed else 1
-        return self._depth <= 0 and sign != '"'
+            self._turn(sign)
+        return not self._open and sign != '"'
+
+    def _turn(self, bracket: str) -> None:
+        """Open or close a bracket."""
+        self._closed = bracket in "}])"
+        if not self._closed:
+            self._open.append(bracket)
+        elif self._open:
+            self._open.pop()
+
+
+class Beside:
+    """Reads on in a value with quotes within strings, beside the reading in which each quote ends its string."""
+
+    def __init__(self, lexer: JsonLexer, seen: int) -> None:
+        self.end = GOING
+        self.other = GOING  # the end in the reading beside, counted as this one
+        self._lexer = lexer
+        self._seen = seen
+
+    def look(self, text: str, at: int, final: bool) -> int:
+        """Return where the value ends, counted from a place, or GOING."""
+        while self.end == GOING:
+            found = self._lexer.scan(text, at + self._seen, final)
+            if found == ODD or (found == HOLD and final):
+                self._seen = self._lexer.skip(text) - at
+                self.end = self._seen if self._lexer.ended else GOING
+            elif found < 0:
+                self._seen = (self._lexer.place if found == HOLD else len(text)) - at
+                break
+            else:
+                self.end = found - at
+        return self.end

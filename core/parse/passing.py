@@ -13,7 +13,7 @@ from ..recover import Policy, repair
 from ..schema import ToolSet
 from .constants import skip_blank
 from .landing import Landing
-from .lexer import GOING, HOLD, ODD, OUT, JsonLexer
+from .lexer import GOING, HOLD, ODD, Beside, JsonLexer
 from .plan import Plan
 from .relaxed import TRAILING
 from .rules import Spot, Wait
@@ -68,7 +68,8 @@ class JsonReader(TextReader):
         self.within = find_within(self.spot.nodes)
         # What a template writes as a value of its own is mended here, whatever it is; arguments that are JSON are the client's.
         mends = self.policy.repair or foreign or (self.policy.recover and self.spot.kind == "value")
-        self.lexer = JsonLexer(mends=mends and self.within is None)
+        mends = mends and self.within is None
+        self.lexer = JsonLexer(mends=mends, loose=mends)
         self.mending, self.passed = foreign and self.within is None, []
         return True
 
@@ -81,32 +82,57 @@ class JsonReader(TextReader):
             if ended:
                 self._end_json()
             return ended
-        while True:
-            end = lexer.scan(self.buffer, max(self.at, self.scan))
+        found = self._scan_json(lexer, final)
+        if lexer.beside and not isinstance(found, Wait):
+            found = self._choose_reading_of_quotes(lexer.beside, found, final)
+        if isinstance(found, Landing):
+            self._leave_json(found)
+        elif isinstance(found, Wait) or found < 0:
+            return False
+        else:
+            self._end_json()
+        return True
+
+    def _scan_json(self, lexer: JsonLexer, final: bool) -> Landing | Wait | int:
+        """Read JSON on; returns the place behind it, the structure that stands where it cannot go on, or what waits for more."""
+        while lexer.beside is None or lexer.beside.other < 0:
+            end = lexer.scan(self.buffer, max(self.at, self.scan), final)
             odd = end == ODD or (end == HOLD and final)
             self._pass_json(end if end >= 0 else lexer.place if end in (ODD, HOLD) else len(self.buffer))
-            if odd and self.policy.recover:
-                landing = self._find_end_of_call(lexer.place, final)
-                if isinstance(landing, Wait):
-                    return False
-                if landing:
-                    self._leave_json(landing)
-                    return True
             if not odd:
-                break
-            self._pass_odd()
+                return end
+            quoted = lexer.plain and self.buffer[lexer.place] == '"'
+            if self.policy.recover and (quoted or not lexer.plain):
+                landing = self._find_end_of_call(lexer.place + quoted, final)
+                if isinstance(landing, Landing):
+                    self._pass_json(lexer.place + quoted)
+                if landing:
+                    return landing
+            self._pass_odd(lexer, quoted)
             if lexer.ended:
-                end = self.scan
-                break
-        if end < 0:
-            return False
-        self._end_json()
-        return True
+                return self.scan
+        return self.at + lexer.beside.other
+
+    def _choose_reading_of_quotes(self, beside: Beside, found: Landing | int, final: bool) -> Landing | Wait | int:
+        """Choose between the readings of JSON with a quote that may stand within a string: the one is right behind whose end, which
+        comes first, the call ends."""
+        end = beside.look(self.buffer, self.at, final)
+        if isinstance(found, int) and found >= 0:
+            beside.other = found - self.at
+        ways: list[tuple[int, Landing | int]] = [(self.scan if isinstance(found, Landing) else found, found)]
+        if end >= 0:
+            ways.append((self.at + end, self.at + end))
+        for place, way in sorted(ways, key=lambda way: way[0]):
+            landing = way if isinstance(way, Landing) else self._find_end_of_call(place, final) if place >= 0 else None
+            if isinstance(landing, Wait):
+                return landing
+            if landing or (final and place >= 0 and not self.buffer[place:].strip()):
+                self.scan = place
+                return way
+        return found if end >= 0 or final or beside.other < 0 else GOING
 
     def _find_end_of_call(self, place: int, final: bool) -> Landing | Wait | None:
         """Return the structure that stands where JSON cannot go on."""
-        if self.lexer and self.lexer.state != OUT:
-            return None
         found = self._find_landing(self.spot, place, final)
         if isinstance(found, Landing):
             ends = found.rule.closes or found.steps or found.spot.kind == "end"
@@ -145,13 +171,12 @@ class JsonReader(TextReader):
                 self.passed.append(text)
             self.at = end
 
-    def _pass_odd(self) -> None:
-        """Go on behind what JSON does not have."""
-        assert self.lexer
+    def _pass_odd(self, lexer: JsonLexer, quoted: bool) -> None:
+        """Go on behind what JSON does not have; ``quoted`` is a quote that seems to stand within a string."""
         if not self.mending:
-            self._note("arguments that are no JSON", self.lexer.place)
-            self.mending = self.lexer.mends
-        self.scan = self.lexer.skip(self.buffer)
+            self._note("arguments that are no JSON", lexer.place)
+            self.mending = lexer.mends
+        self.scan = lexer.fork(self.buffer, self.at) if quoted else lexer.skip(self.buffer)
         self._pass_json(self.scan)
 
     def _flush_json(self) -> None:

@@ -110,15 +110,15 @@ class Shape:
 
     def _scan(self, buffer: str, at: int, final: bool) -> int:
         """Read on to the end of the value; from its beginning in other notation where it turns out to be no JSON."""
-        end = self._lexer.scan(buffer, at + self._seen)
+        end = self._lexer.scan(buffer, at + self._seen, final)
         if end == BROKEN:
             self._lexer = JsonLexer(mends=True)
-            end = self._lexer.scan(buffer, at + self.ahead)
+            end = self._lexer.scan(buffer, at + self.ahead, final)
         while end == ODD or (end == HOLD and final):
             self._seen = self._lexer.skip(buffer) - at
             if self._lexer.ended:
                 return at + self._seen
-            end = self._lexer.scan(buffer, at + self._seen)
+            end = self._lexer.scan(buffer, at + self._seen, final)
         self._seen = (end if end >= 0 else self._lexer.place if end == HOLD else len(buffer)) - at
         return end
 

@@ -2,14 +2,15 @@
 
 Read are strings in either quotes, also with raw line breaks and with escapes that JSON does not have, the words of Python,
 tuples and sets as lists, keys without quotes, commas too many, numbers with a plus or a dot at one end, and comments, which
-are dropped. What is valid stays as it is written, white space included. Nothing is guessed: a bracket or a quote that is missing
-makes the whole no value.
+are dropped. What is valid stays as it is written, white space included. A quote within a string that is not escaped is told from
+the one that ends it by what follows. Nothing else is guessed: a bracket or a quote that is missing makes the whole no value.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from json.encoder import encode_basestring
 
 DEPTH = 128  # brackets within each other
@@ -21,6 +22,10 @@ _LOOSE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])", re.AS
 _WORD = re.compile(r"[^\W\d]\w*")
 _WORDS = {"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
 _STRING = {sign: re.compile(rf"[^{sign}\\]*(?:\\.[^{sign}\\]*)*{sign}", re.DOTALL) for sign in "\"'"}
+_INNER = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_BEHIND = re.compile(r"\s*(.?)")
+_NEXT = re.compile(r"""\s*,\s*(?:["'}\]{\[/\d-]|[^\W\d]\w*\s*:|(?:true|false|null|True|False|None)\b)|\s*"[\w.-]{1,64}"\s*:""")
+_NEXT_BEGUN = re.compile(r"""\s*(?:,\s*(?:[^\W\d]\w{0,64}\s*)?|"[\w.-]{0,64}(?:"\s*)?)\Z""")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\n|.)", re.DOTALL)
 _KNOWN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'", "\n": ""}
 _BARE = re.compile(r"[^\W\d][\w@./-]*(?: [\w@./-]+)*(?=\s*[,\]}])")
@@ -33,8 +38,12 @@ class _BrokenError(ValueError):
 
 def repair(text: str) -> str | None:
     """Return a text as valid JSON; None where it is no value of any kind. Linear in its length."""
+    return _repair(text, loose=False) or (_repair(text, loose=True) if '"' in text else None)
+
+
+def _repair(text: str, loose: bool) -> str | None:
     try:
-        reader = _Reader(text)
+        reader = _Reader(text, loose=loose)
         reader.read(DEPTH)
         reader.skip()
     except (_BrokenError, RecursionError):
@@ -50,6 +59,23 @@ def read_literal(text: str, at: int) -> tuple[int, str] | None:
     except (_BrokenError, RecursionError):
         return None
     return reader.at, "".join(reader.out)
+
+
+def ends_string(text: str, at: int, brackets: Sequence[str], key: bool, inner: bool) -> bool | None:
+    """Whether a double quote before a place ends its string; None where what comes behind the text decides.
+
+    ``brackets`` are those that are open around the string, ``key`` tells whether it is one, ``inner`` whether a quote stood within
+    it. In JSON every quote that is not escaped ends its string.
+    """
+    found = _BEHIND.match(text, at)
+    sign = found[1] if found else ""
+    if not sign:
+        return None
+    if sign == '"' or (sign == "," and inner):
+        return True if _NEXT.match(text, at) else None if _NEXT_BEGUN.match(text, at) else False
+    if sign in "])":
+        return ("[" if sign == "]" else "(") in brackets
+    return sign in ",}/" or (sign == ":" and key)
 
 
 def unquote(text: str) -> str:
@@ -69,12 +95,14 @@ def _join_halves(text: str) -> str:
 
 
 class _Reader:
-    """Reads one value from a place, writing it as JSON."""
+    """Reads one value from a place, writing it as JSON; a ``loose`` one takes quotes for a part of a string that do not end it."""
 
-    def __init__(self, text: str, at: int = 0) -> None:
+    def __init__(self, text: str, at: int = 0, loose: bool = False) -> None:
         self.text = text
         self.at = at
         self.out: list[str] = []
+        self._loose = loose
+        self._open: list[str] = []
 
     def skip(self) -> None:
         """Pass white space on."""
@@ -94,13 +122,24 @@ class _Reader:
         else:
             self._read_scalar()
 
-    def _read_string(self, sign: str) -> None:
+    def _read_string(self, sign: str, key: bool = False) -> None:
         found = _STRING[sign].match(self.text, self.at + 1)
         if found is None:
             raise _BrokenError
-        written = self.text[self.at : found.end()]
-        self.at = found.end()
+        end = self._find_end(found.end(), key) if sign == '"' and self._loose and self._open else found.end()
+        written = self.text[self.at : end]
+        self.at = end
         self.out.append(written if sign == '"' and _is_valid(written) else encode_basestring(unquote(written[1:-1])))
+
+    def _find_end(self, end: int, key: bool) -> int:
+        """Return where a string ends of which a quote stands before a place."""
+        inner = False
+        while ends_string(self.text, end, self._open, key, inner) is False:
+            found, inner = _INNER.match(self.text, end), True
+            if found is None:
+                raise _BrokenError
+            end = found.end()
+        return end
 
     def _read_scalar(self) -> None:
         for pattern in (_PLAIN, _LOOSE):
@@ -118,6 +157,7 @@ class _Reader:
     def _read_container(self, sign: str, depth: int) -> None:
         """Read a list or an object; a brace whose first item has no colon is a set, or stands around what no set can hold."""
         self.at += 1
+        self._open.append(sign)
         place = len(self.out)
         self.out.append("")
         keyed = sign == "{"
@@ -136,6 +176,7 @@ class _Reader:
                 self.read(depth - 1)
             items += 1
         self.at += 1
+        self._open.pop()
         if sign == "{" and not keyed and items == 1 and self.out[place + 1][:1] in ("{", "["):
             return
         self.out[place] = "{" if keyed else "["
@@ -183,7 +224,7 @@ class _Reader:
             sign = self.text[self.at : self.at + 1]
             if sign not in ('"', "'") or not sign:
                 raise _BrokenError
-            self._read_string(sign)
+            self._read_string(sign, key=True)
         self.skip()
         if not self.text.startswith(":", self.at):
             raise _BrokenError

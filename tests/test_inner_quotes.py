@@ -1,0 +1,113 @@
+"""Quotes within the strings of JSON that a model does not escape, as in code that it writes for a tool. The templates are invented."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from judge import cut_pieces
+
+import chat_autoparser as ca
+from chat_autoparser.message import fold_deltas
+
+TEMPLATE = """\
+{%- for m in messages -%}
+<<{{ m.role }}>>{{ m.content or '' }}
+{%- for c in m.tool_calls or [] %}
+<deed>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}</deed>
+{%- endfor -%}
+<<over>>
+{%- endfor -%}
+{%- if add_generation_prompt %}<<assistant>>{% endif -%}
+"""
+FORMAT = ca.analyze(TEMPLATE)
+KINDS = {"code": "string", "note": "string", "all": "array", "times": "integer"}
+PARAMETERS = {"type": "object", "properties": {key: {"type": kind} for key, kind in KINDS.items()}}
+TOOLS = [{"type": "function", "function": {"name": name, "parameters": PARAMETERS}} for name in ("run", "stop")]
+SECOND = '{"times": 5}'
+
+
+def read(arguments: str, policy: Any = "repair") -> list[tuple[str, str]]:
+    """Read a call with some arguments and one behind it, split in several ways."""
+    text = "".join(f'\n<deed>{{"name": "{name}", "arguments": {each}}}</deed>' for name, each in (("run", arguments), ("stop", SECOND)))
+    found = []
+    for pieces in ([text], list(text), *(list(cut_pieces(text, seed)) for seed in (0, 1, 2))):
+        parser = FORMAT.parser(TOOLS, "<<assistant>>", policy=policy)
+        deltas = [delta for piece in pieces for delta in parser.feed(piece)]
+        message = fold_deltas([*deltas, *parser.finish()])
+        assert not (message["content"] or "").strip()
+        found.append([(call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]])
+    assert all(each == found[0] for each in found)
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ('{"code": "print("hi")"}', {"code": 'print("hi")'}),
+        ('{"code": "d = {"a": 1, "b": x["k"]}; f("q")", "times": 2}', {"code": 'd = {"a": 1, "b": x["k"]}; f("q")', "times": 2}),
+        ('{"note": "He said "yes", then left", "times": 3}', {"note": 'He said "yes", then left', "times": 3}),
+        ('{"note": ""Ulysses" is long", "code": "x"}', {"note": '"Ulysses" is long', "code": "x"}),
+        ('{"note": "I read "Ulysses""}', {"note": 'I read "Ulysses"'}),
+        ('{"code": "<a href="x">b</a>"}', {"code": '<a href="x">b</a>'}),
+        ('{"all": ["the "big" one", "two"], "note": "a "b" c"}', {"all": ['the "big" one', "two"], "note": 'a "b" c'}),
+        ('{\n  "code": "say "a\\n"\nand "b"",\n  "times": 1\n}', {"code": 'say "a\n"\nand "b"', "times": 1}),
+    ],
+)
+def test_a_quote_that_ends_no_string_is_a_part_of_it(written: str, meant: dict[str, Any]) -> None:
+    (name, arguments), second = read(written)
+    assert (name, json.loads(arguments)) == ("run", meant)
+    assert second == ("stop", SECOND)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"code": "x = {"a": "v", "b": 2}", "times": 1}',  # what ends the string may be what stands in it
+        '{"code": "a"b}',
+        '{"code": "x" "times": 1}',
+        '{"code": "x"; "times": 1}',
+    ],
+)
+def test_what_cannot_be_told_stays_as_it_is_and_the_next_call_is_read(written: str) -> None:
+    assert read(written) == [("run", written), ("stop", SECOND)]
+
+
+def test_brackets_may_be_missing_behind_a_quote() -> None:
+    """The mark that ends the call tells that the quote ended the string."""
+    text = '\n<deed>{"name": "run", "arguments": {"code": "x"</deed>\n<deed>{"name": "stop", "arguments": {"times": 5}}</deed>'
+    parser = FORMAT.parser(TOOLS, "<<assistant>>", policy="repair")
+    message = fold_deltas([delta for char in text for delta in parser.feed(char)] + parser.finish())
+    assert [call["function"]["arguments"] for call in message["tool_calls"]] == ['{"code": "x"}', SECOND]
+
+
+def test_without_repair_the_client_gets_what_was_written() -> None:
+    written = '{"code": "print("hi")"}'
+    assert read(written, "lenient")[0] == ("run", written)
+
+
+WORDS = st.lists(st.sampled_from(['"', "a", " ", ", ", ": ", "}", "{", "]", "(", ")", "\n", "\\", "</deed>", "é"]), max_size=12).map("".join)
+VALUES = st.recursive(
+    WORDS | st.integers() | st.booleans() | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(WORDS, VALUES, max_size=3), st.sampled_from([None, 2]))
+def test_valid_json_is_passed_on_to_the_letter(arguments: dict[str, Any], indent: int | None) -> None:
+    written = json.dumps(arguments, indent=indent, ensure_ascii=False)
+    assert read(written) == [("run", written), ("stop", SECOND)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(['"', "a", " b", "c, ", "d: ", "(", ") ", "x = 1"]), max_size=10).map("".join))
+def test_a_text_with_quotes_comes_back(text: str) -> None:
+    """No quote in it is followed by what may follow the end of a string."""
+    (name, arguments), second = read(f'{{"code": "{text}", "times": 1}}')
+    assert (name, json.loads(arguments)) == ("run", {"code": text, "times": 1})
+    assert second == ("stop", SECOND)
