@@ -110,19 +110,24 @@ class JsonLexer:
             if self.mends and sign == "\\" and self._quote == '"' and text[found.end() : found.end() + 1] not in _JSON_ESCAPES:
                 self.place = found.start()
                 return HOLD if found.end() == size else ODD
-            if self.loose and self.state == STRING and sign == '"' and self._open:
-                ends = ends_string(text, found.end(), self._open, self._key, self._inner)
-                if not ends and (ends is not None or not final):
+            if self.loose and sign == '"' and self._open:
+                odd = self._look_at_quote(text, found.end(), final)
+                if odd:
                     self.place = found.start()
-                    return HOLD if ends is None else ODD
-            elif sign == '"' and self.state == OUT:
-                before = self._find_before(text, found.start())
-                self._key, self._inner = self._open[-1:] == ["{"] and before != ":", False
+                    return odd
             at = found.end()
             if self._take(sign):
                 return at
         self._before = text[-1:] or self._before
         return GOING
+
+    def _look_at_quote(self, text: str, at: int, final: bool) -> int:
+        """Whether a quote before a place seems to stand within a string: ODD if so, HOLD where what comes next decides, else 0."""
+        if self.state == OUT:
+            self._key, self._inner = self._open[-1] == "{" and self._find_before(text, at - 1) != ":", False
+            return 0
+        ends = ends_string(text, at, self._open, self._key, self._inner)
+        return 0 if ends or (ends is None and final) else HOLD if ends is None else ODD
 
     def _find_before(self, text: str, at: int) -> str:
         """Return the last visible sign before a place."""
