@@ -137,7 +137,40 @@ def test_a_name_may_have_a_prefix(form: ca.ChatFormat) -> None:
     body = '\n  <with field="note">x</with>\n</job>\n</jobs>'
     for name in ("pin", "functions.pin", "tools:pin", "api/pin"):
         assert read(form, f'<jobs>\n<job use="{name}">{body}') == ("", [("pin", {"note": "x"})])
+    for name in ("pin:0", "functions.pin:12", "pin#1"):
+        assert read(form, f'<jobs>\n<job use="{name}">{body}') == ("", [("pin", {"note": "x"})])
     assert read(form, f'<jobs>\n<job use="functions.pins">{body}') == ("", [("functions.pins", {"note": "x"})])
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '<function=pin>{"note": "x"}</function>',
+        "<function=pin>\n<parameter=note>\nx\n</parameter>\n</function>",
+        '<tool_use name="pin"><arg name="note">x</arg></tool_use>',
+    ],
+)
+def test_a_mark_of_another_format_may_name_the_tool(form: ca.ChatFormat, written: str) -> None:
+    assert read(form, written) == ("", [("pin", {"note": "x"})])
+    assert read(form, f"I do it. {written}") == ("I do it. ", [("pin", {"note": "x"})])
+    other = written.replace("pin", "pan")
+    assert read(form, other) == (other, [])
+
+
+def test_tags_of_another_format_end_a_call_whose_own_mark_is_cut(form: ca.ChatFormat) -> None:
+    """The tag that names the tool is closed, so the call is whole; before that it is not."""
+    written = "<jobs>\n<function=pin>\n<parameter=note>\nx\n</parameter>\n</function>"
+    for behind in ("\n</jo", "\n</jobs", "\n", ""):
+        assert read(form, written + behind) == ("", [("pin", {"note": "x"})])
+    for end in range(6, len(written) - 1):
+        assert read(form, written[:end])[1] == []
+
+
+def test_calls_without_marks_may_have_no_arguments(form: ca.ChatFormat) -> None:
+    """A name with brackets alone is no call yet; beside one with arguments it is."""
+    assert read(form, "[ring-bell(), pin(note='x')]") == ("", [("ring-bell", {}), ("pin", {"note": "x"})])
+    assert read(form, "[pin(note='x'), ring-bell()]") == ("", [("pin", {"note": "x"}), ("ring-bell", {})])
+    assert read(form, "[ring-bell()]") == ("[ring-bell()]", [])
 
 
 def test_what_ends_a_call_may_miss_its_middle(form: ca.ChatFormat) -> None:

@@ -51,7 +51,7 @@ SAMPLE = {
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 234
+    assert len(load_corpus(folder=FOLDER)) == 248
 
 
 @pytest.mark.parametrize("name", SAMPLE)

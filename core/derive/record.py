@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,7 +11,8 @@ from ..ask.question import Question, Shape
 from ..ask.shapes import make_test_call
 from ..ask.words import SYSTEM, make_word
 from ..format import Asking, Capabilities, ChatFormat
-from ..format.conversation import ASSISTANT, NAME, TOOL, USER, Conversation
+from ..format.conversation import ASSISTANT, ID, NAME, TOOL, USER, Conversation
+from ..format.cut import find_boundaries
 from ..format.view import find_reasoning, find_tools, list_inner_texts
 from .driver import Derivation
 from .roles import find_conversation
@@ -34,6 +36,7 @@ def make_format(oracle: Oracle, derivation: Derivation) -> ChatFormat:
         graph = replace(graph, stops=tuple(dict.fromkeys(stops)))
     elif not end.strip():
         graph = replace(graph, stops=_find_following_stops(conversation, end))
+    graph = replace(graph, others=_find_others(conversation))
     return ChatFormat(graph, asking, find_capabilities(oracle, derivation, asking), conversation)
 
 
@@ -72,6 +75,16 @@ def _find_following_stops(conversation: Conversation, end: str) -> tuple[str, ..
     # A word at the beginning of a line is told from the same word in an answer.
     lines = ["\n" * ("\n" in end + start[: len(start) - len(start.lstrip())]) + start.strip() for start in starts]
     return tuple(dict.fromkeys(line for line in lines if line.strip() and NAME not in line))
+
+
+def _find_others(conversation: Conversation) -> tuple[str, ...]:
+    """Return what begins the messages of users and tools, and the last mark before the result of a tool alone."""
+    starts = {role.name: re.split(f"[{NAME}{ID}]", role.start)[0].strip() for role in conversation.roles if not role.within}
+    user, tool = (starts.get(name, "") for name in (USER, TOOL))
+    own = starts.get(ASSISTANT, "")
+    last = tool[max(find_boundaries(tool) - {len(tool)}, default=0) :].strip()
+    texts = dict.fromkeys((user, tool, last if last not in own + user else tool))
+    return tuple(text for text in texts if text and not own.startswith(text))
 
 
 def make_asking(oracle: Oracle, derivation: Derivation) -> Asking:

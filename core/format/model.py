@@ -220,6 +220,7 @@ class TurnGraph:
     members of an object, or the items of a list too, are written as arguments of their own, each under its path. ``blank`` is
     the white space that has to stand for reasoning where a model closes it as soon as it is opened: the template prints the
     empty block again for that, and for no reasoning it prints none. With ``silent`` nothing is reasoning, whatever marks it has.
+    ``others`` are the texts with which messages of other roles begin.
     """
 
     turn: Graph = Graph()
@@ -231,6 +232,7 @@ class TurnGraph:
     path: Path | None = None
     blank: str = ""
     silent: bool = False
+    others: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
     def __hash__(self) -> int:

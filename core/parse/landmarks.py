@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 
 from ..format import Edge, Graph, Json, Kind, Node, Start, Text, TurnGraph
-from ..format.cut import COUNTER, cut_common_start
+from ..format.cut import COUNTER, cut_common_start, find_boundaries
 from ..format.view import find_reasoning, find_turn_end
 from ..recover import Envelope
-from .constants import is_firm
+from .constants import is_firm, is_marked
 
 TURN = ""
 """The name of the graph of the turn, beside those of the insides."""
@@ -22,8 +22,11 @@ GAP = Node("behind a call", "content")
 AFTER = Node("behind all calls", "content")
 SHAPE = Node("behind calls by their shape", "content")
 MUTE = Node("behind the beginning of a call that is none", "content")
-UNSHOWN = (GAP, AFTER, SHAPE, MUTE)
+OVER = Node("behind the beginning of another message", "content")
+UNSHOWN = (GAP, AFTER, SHAPE, MUTE, OVER)
 """The places in content that no graph has as fields of their own."""
+SILENT = (MUTE, OVER)
+"""Those of which nothing is handed on."""
 THOUGHT = Node("reasoning in other marks", "reasoning")
 """Stands for reasoning of a model whose template knows none."""
 END = Node("end", "end")
@@ -72,6 +75,7 @@ class Landmarks:
         self.reasoning_end = found.end.text if found else ""
         self.blank_starts = frozenset(edge.text for start in graph.starts for edge in start.edges if self._is_blank(start, edge))
         self.turn_end = find_turn_end(graph)
+        self.others = sorted(set(map(self._find_beginning, graph.others)) - {""})
         self.calls = any(node.kind in ("name", "id") for node in graph.turn.nodes)
         self._edges: dict[str, dict[str, list[Edge]]] = {}
         for name, inner in self.graphs.items():
@@ -123,6 +127,28 @@ class Landmarks:
             return text.removesuffix(self.turn_end)
         places = [text.find(stop) for stop in self.stops if stop in text]
         return text[: min(places)] if places else text
+
+    def _find_beginning(self, other: str) -> str:
+        """Return what tells that a message of another role begins, without what ends a message before it, if a turn has that."""
+        inner = [edge.text.lstrip() for edge in self.graph.turn.edges]
+        places = sorted(place for place in find_boundaries(other) if place and not other[place:].lstrip()[:1].isalnum())
+        start = next(
+            (
+                place
+                for place in places
+                if is_firm(other[:place]) and any(text.startswith(other[:place].rstrip()) for text in inner)
+            ),
+            0,
+        )
+        text = other[start:].strip()
+        return text if is_marked(text) and not any(text in each for each in inner) else ""
+
+    def list_end_texts(self) -> list[str]:
+        """Return what ends turns behind text."""
+        return sorted({write_parts(edge) for edge in self.graph.turn.edges if self._ends_text(edge)} | set(self.stops))
+
+    def _ends_text(self, edge: Edge) -> bool:
+        return self.nodes[TURN, edge.target].kind == "end" and self.nodes[TURN, edge.source].kind == "content"
 
     def _list_leaving(self, source: str) -> list[str]:
         """Return the texts behind the last field of a call, without the end of turn."""

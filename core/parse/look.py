@@ -217,7 +217,7 @@ class Lookahead(Standing):
         """Whether what the guard of a rule asks of what is behind it holds; or more is needed to tell."""
         if rule.guard in ("structure", "ending", "typed") or (rule.guard == "late" and final):
             return self._structure_follows(end, final, rule.guard != "structure")
-        return rule.guard != "fitting" or self._fits_behind(end, final)
+        return rule.guard != "sample" and (rule.guard != "fitting" or self._fits_behind(end, final))
 
     def _try_whole(self, rule: Rule, at: int, final: bool) -> Landing | Wait | None:
         """Whether JSON begins at a place: the first of a text, or behind a mark of whatever dialect."""
@@ -245,11 +245,13 @@ class Lookahead(Standing):
     def _try_wrapped(self, rule: Rule, at: int, final: bool) -> Landing | Wait | None:
         """Whether a call of this format begins behind a mark of another one, or a tool of the request is named there."""
         end, closing = find_wrapper(self.buffer, at)
-        own = end >= 0 and any(self.buffer[at:end].strip() in text for text in self.plan.texts)
+        own = end > at and any(self.buffer[at:end].strip() in text for text in self.plan.texts)
+        if end == MORE and not final:
+            return WAIT
         if end < 0 or own or self._guards >= GUARDS or self.spot.nodes[0].kind != "content" or self._follows_data(at):
             return None
         self._guards += 1
-        landing = self._find_landing(self.spot, end, final)
+        landing = self._find_landing(self.spot, end, final) if end > at else None
         self._guards -= 1
         if landing is None:
             named = replace(rule, recovery="call by its parameters", guard="named")

@@ -23,9 +23,9 @@ from ..recover import Policy
 from ..schema import ToolSet
 from .constants import skip_blank
 from .landing import Landing, Step
-from .landmarks import AFTER, GAP, MUTE, SHAPE, TURN
+from .landmarks import AFTER, GAP, SHAPE, SILENT, TURN
 from .lexer import JsonLexer
-from .names import SHORT, WITH_PREFIX, strip_prefix
+from .names import SHORT, WITH_PREFIX, find_tool_in
 from .plan import LATE_END, OPEN_REASONING, Plan
 from .relaxed import SHORT_END
 from .rules import SHAPES, Spot, Wait
@@ -98,7 +98,7 @@ class Machine(ShapedReader):
         if self.at < len(self.buffer) or self.fresh or self.behind or self.trail:
             return None
         spot, call = self.spot, self.writer.call
-        if spot.nodes[0] is MUTE:
+        if spot.nodes[0] in SILENT:
             return None
         if spot.kind == "content" or spot.kind == "reasoning":
             if self.fence.run:
@@ -341,7 +341,7 @@ class Machine(ShapedReader):
         elif step.kind == "id" and writer.call.id is None:
             writer.call.id = step.text
         elif step.kind == "name" and writer.call.name is None:
-            writer.call.name = strip_prefix(step.text, self.tools) if self.policy.recover else step.text
+            writer.call.name = find_tool_in(step.text, self.tools) if self.policy.recover else step.text
             self.anchor = -1
             if writer.call.name != step.text:
                 self._note(WITH_PREFIX, start)

@@ -19,6 +19,7 @@ from .landmarks import (
     END,
     FIELDS,
     GAP,
+    OVER,
     SHAPE,
     SHORT_FIELDS,
     THOUGHT,
@@ -153,6 +154,8 @@ class Plan(Relaxations):
         return Rule(edge.parts, (self.nodes[graph, edge.target],), edge.opens_call, laid=graph in self.laid)
 
     def _list_rules(self, graph: str, node: Node, certain: bool) -> list[Rule]:
+        if node is OVER:
+            return []
         if node in UNSHOWN:
             rules = self._list_rules_behind(node)
             return rules + self._list_near(rules, node) + (self._list_dropped(node) if self._drops else [])
@@ -171,7 +174,7 @@ class Plan(Relaxations):
         rules = [rule for edge in ends for rule in self._list_cut_ends(write_parts(edge), edge.text[:1] in barred)]
         rules += [self._make_rule(graph, edge) for edge in edges if edge not in ends]
         if node.kind in ("content", "reasoning"):
-            rules += self._list_end_rules() + self._list_message_ends()
+            rules += self._list_end_rules() + self._list_message_ends() + self._list_overruns()
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING)
             rules += self._list_loose_headers()
         if node.kind == "reasoning":
@@ -265,8 +268,8 @@ class Plan(Relaxations):
                 rules += self._list_short_sections()
         rules += self._list_loose_openers("") + self._list_separated() + self._list_late_ends()
         rules += self._list_shape_rules(behind=node is GAP) + self._list_empty_sections(AFTER)
-        rules += [replace(rule, guard="fresh") for text in self._list_end_texts() for rule in self._list_cut_ends(text, True)]
-        return rules + self._list_end_rules() + self._list_loose_headers()
+        rules += [replace(rule, guard="fresh") for text in self.list_end_texts() for rule in self._list_cut_ends(text, True)]
+        return rules + self._list_end_rules() + self._list_loose_headers() + self._list_overruns() + self._list_overruns(True)
 
     def _list_loose_headers(self, first: bool = False) -> list[Rule]:
         """Return what begins a header whose parts may stand in any order, the first of a turn or another one."""
@@ -276,15 +279,12 @@ class Plan(Relaxations):
 
     def _list_end_rules(self) -> list[Rule]:
         """Return what ends a turn, wherever text may stand."""
-        return [rule for text in self._list_end_texts() for rule in self._list_cut_ends(text)]
+        return [rule for text in self.list_end_texts() for rule in self._list_cut_ends(text)]
 
     def _list_message_ends(self) -> list[Rule]:
         """Return what ends a message and begins the next one, and what that begins with, for outputs that end there."""
         leads = self.headers.leads if self.headers else ()
         return [rule.name_recovery("next message missing") for lead in leads for rule in self._list_cut_ends(lead)]
-
-    def _list_end_texts(self) -> list[str]:
-        return sorted({write_parts(edge) for edge in self.graph.turn.edges if self._ends_text(edge)} | set(self.stops))
 
     def _list_cut_ends(self, text: str, anywhere: bool = False) -> list[Rule]:
         """Return a text that ends a turn, and each beginning of it that a server may leave of it when it cuts the end off.
@@ -298,8 +298,6 @@ class Plan(Relaxations):
         cut += [text.rstrip() for text in self._list_cuts(text)]
         return [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
 
-    def _ends_text(self, edge: Edge) -> bool:
-        return self.nodes[TURN, edge.target].kind == "end" and self.nodes[TURN, edge.source].kind == "content"
 
 
 def _is_cut_at(text: str, place: int, shared: int) -> bool:

@@ -22,10 +22,13 @@ _START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|</[
 
 _SPEAKS = r"(?=[^\s>\]]{0,40}(?i:tool|call|function))"
 _WRAPPER = re.compile(rf"(?:<{_SPEAKS}([^\s<>\"'=/]{{2,40}})>|\[{_SPEAKS}([A-Z_]{{2,40}})\])\s*")
+_NAMING = re.compile(rf"<{_SPEAKS}(\w{{2,40}})(?:=|\s+\w{{1,32}}=)")
+_HALF_NAMING = re.compile(rf"<{_SPEAKS}\w{{2,40}}\s{{1,4}}\w{{0,32}}")
 _WRAPPER_END = re.compile(rf"</{_SPEAKS}[^\s<>\"'=/]{{2,40}}>|\[/{_SPEAKS}[A-Z_]{{2,40}}\]")
 """Marks that speak of calls, by the names that the fields of a message have for them."""
 
-_LAST_MARK = re.compile(rf"{_TAG}\Z")
+_LAST_MARK = re.compile(rf"(?:{_TAG}|</[^\s<>]{{0,40}})\Z")
+_FIRST_NAMED, _LAST_CLOSING = re.compile(r"<([\w:.-]{1,40})[=\s]"), re.compile(r"</([\w:.-]{1,40})>\s*(?:</[^\s<>]{0,40}>?\s*)?\Z")
 _TRIES = 4  # so many marks may end such calls
 _HALF_MARK = re.compile(r"</?(?:[^\s<>\"'=/][^\s<>\"'=]{0,39})?|\[/?[A-Z_]{0,40}|`{1,2}")
 
@@ -41,10 +44,14 @@ def find_start(buffer: str, at: int, fresh: bool, final: bool) -> int:
 
 
 def find_wrapper(buffer: str, at: int) -> tuple[int, str]:
-    """Return where a mark of another format ends that stands around calls, and the mark that closes it; NO where none stands."""
+    """Return where a mark of another format ends that stands around calls, or begins that names the tool, and the mark that
+    closes it; NO where none stands, or MORE."""
     found = _WRAPPER.match(buffer, at)
     if found is None:
-        return NO, ""
+        names = _NAMING.match(buffer, at)  # the mark itself names the tool
+        if names is None and _HALF_NAMING.fullmatch(buffer, at):
+            return MORE, ""
+        return (at, f"</{names[1]}>") if names else (NO, "")
     return found.end(), f"</{found[1]}>" if found[1] else f"[/{found[2]}]"
 
 
@@ -143,14 +150,14 @@ class Fields:
         while tools and self._tries:
             found = self._ends.pattern.search(buffer, at + self._seen) if self._ends else None
             rest = _drop_last_mark(buffer[begin:]) if found is None and final and size - begin <= HELD_CALL else ""
-            if found is None and not _is_closed(rest):
+            if found is None and not (_is_closed(rest) or (rest and _closes_first(buffer[begin:]))):
                 longest = max(map(len, self._ends.texts)) if self._ends else 0
                 self._seen = max(size - at - longest, self._seen)
                 return MORE if not final and size - begin <= HELD_CALL else NO
             seen = found.end() if found else size
             end = found.start() if found and found.lastindex else seen  # what ends the turn is no part of the call
             calls = read_fields(rest or buffer[begin:end], tools, self._notation) if end - begin <= HELD_CALL else None
-            if calls and (found or all(call.arguments != "{}" for call in calls)):
+            if calls and (found or any(call.arguments != "{}" for call in calls)):
                 self.calls = calls
                 return _leave_fence(buffer, at, end, end, final)
             self._seen, self._tries = seen - at, self._tries - 1
@@ -158,7 +165,7 @@ class Fields:
 
 
 def _drop_last_mark(text: str) -> str:
-    """Return a text without a mark at its end, and the layout around that."""
+    """Return a text without a mark at its end, or the beginning of one that closes, and the layout around that."""
     bare = text.rstrip()
     found = _LAST_MARK.search(bare, max(len(bare) - SHORT, 0))
     return bare[: found.start()].rstrip() if found else bare
@@ -167,6 +174,12 @@ def _drop_last_mark(text: str) -> str:
 def _is_closed(text: str) -> bool:
     """Whether a text ends with the bracket that closes all that it has opened."""
     return text[-1:] in ("}", ")", "]") and all(text.count(one) == text.count(two) for one, two in ("{}", "[]", "()"))
+
+
+def _closes_first(text: str) -> bool:
+    """Whether a text ends with what closes the first tag in it that has a name, and at most one mark behind that."""
+    first, last = _FIRST_NAMED.search(text), _LAST_CLOSING.search(text, max(len(text) - SHORT, 0))
+    return bool(first and last and f"</{first[1]}>" in last[0])
 
 
 def _leave_fence(buffer: str, at: int, begun: int, end: int, final: bool) -> int:

@@ -10,10 +10,12 @@ from ..format.units import MORE, NO, get_units
 from ..recover import Policy, compile_names, read_literal
 from ..schema import UNKNOWN, Schema, ToolSet
 from .constants import skip_blank
+from .fence import Fence
 from .landing import Frame, Landing, Step, list_id
 from .landmarks import AFTER, GAP, TURN
 from .names import SHORT, find_count, find_counted_id
 from .plan import Plan
+from .relaxed import OVERRUN
 from .rules import WAIT, Rule, Spot, Wait
 from .scalars import find_within, match_scalar
 from .writer import Call, Writer
@@ -44,6 +46,8 @@ class Standing:
         self.behind = False  # whether a field has ended and a rule must follow here
         self.ended_reasoning = False
         self.before = ""  # what was handed on last, with something visible in it
+        self.fence = Fence()
+        self.sampled = False  # whether the text shows how messages of other roles begin
         self.begun = False  # whether a mark that begins calls stands in the content
         self.owed = False  # whether a part of what ends a call was left out, and may still come
         self.tries = TRIES
@@ -101,14 +105,18 @@ class Standing:
 
     def _stands_well(self, rule: Rule, at: int, spot: Spot) -> bool:
         """Whether what the guard of a rule asks of what is before it holds."""
-        if rule.guard == "fresh":
-            return self._is_fresh(at)
         if rule.guard == "thought":
             return self.ended_reasoning
         if rule.guard == "owed":
             return self.owed
         if rule.guard == "wrapped":
             return self._is_fresh(at)
+        if rule.recovery == OVERRUN and self.policy.overrun == "text":
+            return False
+        if rule.guard == "fresh":
+            return self._is_fresh(at)
+        if rule.guard == "turn":
+            return not (self.sampled or self.fence.read(self.buffer[self.at : at]).opened)
         if rule.guard == "near":
             return spot.nodes[0].kind != "content" or self._is_fresh(at)
         if rule.guard == "typed":

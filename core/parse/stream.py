@@ -10,6 +10,7 @@ from ..delta import Delta
 from ..format import TurnGraph
 from ..recover import Habits, Policy, PolicyName, get_policy
 from ..schema import ToolSet
+from .constants import is_marked
 from .landing import Step
 from .machine import Machine
 from .plan import BEHIND, get_plan
@@ -148,7 +149,9 @@ def find_start(graph: TurnGraph, prompt: str | None) -> tuple[int, str]:
     place, size, number = max(((prompt.rfind(text), len(text), -number) for number, text in written), default=(-1, 0, 0))
     if place < 0:
         return next((number for number, start in enumerate(starts) if not start.prompt), 0), ""
-    return -number, prompt[place + size :]
+    rest = prompt[place + size :]
+    answered = any(is_marked(other) and other in rest for other in graph.others)  # that prompt began an earlier turn
+    return -number, "" if answered else rest
 
 
 __all__ = ["StreamParser", "find_start"]

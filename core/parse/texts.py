@@ -11,9 +11,9 @@ from ..format.units import MORE, NO, get_units
 from ..recover import Policy, read_literal
 from ..schema import ToolSet
 from .constants import is_firm, skip_blank, skip_spaces
-from .fence import Fence, find_closing
+from .fence import find_closing
 from .landing import HELD_CALL, Landing
-from .landmarks import AFTER, MUTE, SHAPE, TURN, UNSHOWN
+from .landmarks import AFTER, SHAPE, SILENT, TURN, UNSHOWN
 from .names import SHORT
 from .plan import OPEN_REASONING, Plan
 from .rules import LATE, SHAPES, WAIT, Rule, Spot, Wait
@@ -39,7 +39,6 @@ class TextReader(ShortFields):
         self.holding = False  # whether a value waits for its end to tell its type, or its quotes
         self.streaming = False  # whether a value is emitted as a string as it comes
         self.doubt = -1  # the first place at which a value may have ended if what ends it never comes
-        self.fence = Fence()
         self.rejoined = False  # whether reasoning that had ended was opened again, and nothing of it has come
 
     def _apply(self, landing: Landing, start: int) -> None:
@@ -88,7 +87,7 @@ class TextReader(ShortFields):
                 return True
             if final and self._ends_in_half(at):
                 return False
-            self.begun = self.begun or (self.spot.kind == "content" and self._is_mark(at))
+            self._look_at_text(at)
             self._take_escape(at, escape)
 
     def _find_bare_call(self, final: bool) -> Landing | Wait | None:
@@ -167,6 +166,11 @@ class TextReader(ShortFields):
         if self.spot.kind != "reasoning" or self.policy.interrupts == "call":
             return False
         return self._is_mark(at)
+
+    def _look_at_text(self, at: int) -> None:
+        """Remember of a place at which no rule matches what later ones ask of the text before them."""
+        self.begun = self.begun or (self.spot.kind == "content" and self._is_mark(at))
+        self.sampled = self.sampled or any(self.buffer.startswith(other, at) for other in self.plan.others)
 
     def _is_mark(self, at: int) -> bool:
         """Whether a mark that begins calls stands at a place."""
@@ -278,7 +282,7 @@ class TextReader(ShortFields):
             self.writer.text("reasoning", text)
         elif kind == "value":
             self.writer.arguments(escape_json(text))
-        elif self.spot.nodes[0] is not MUTE:
+        elif self.spot.nodes[0] not in SILENT:
             self.fence, self.before = self.fence.read(text), self._join_before(text)
             self.writer.text("content", text)
 

@@ -28,6 +28,9 @@ class Policy:
     * ``typed`` – a value that the schema refuses: ``"written"``, as the model wrote it, or as the ``"schema"`` accepts it.
     * ``wrapped`` – arguments within an argument that the tool does not have: ``"keep"`` it, or ``"open"`` it.
     * ``interrupts`` – what ends reasoning that nothing else ends: a ``"call"``, or already the ``"mark"`` that begins one.
+    * ``overrun`` – the message of a user or a tool with which a model goes on behind the end of its turn: ``"drop"`` it and all
+      behind it, or hand it on as ``"text"``. It is the one habit of which the default loses something: a server that knows the
+      end of the turn would have stopped there.
     * ``unanswered`` – reasoning behind which nothing came: ``"reasoning"``, or handed on as ``"content"``, at its end.
     """
 
@@ -42,6 +45,7 @@ class Policy:
     typed: Literal["written", "schema"] = "written"
     wrapped: Literal["keep", "open"] = "keep"
     interrupts: Literal["call", "mark"] = "call"
+    overrun: Literal["drop", "text"] = "drop"
     unanswered: Literal["reasoning", "content"] = "reasoning"
 
     @property
