@@ -137,7 +137,7 @@ def test_a_name_may_have_a_prefix(form: ca.ChatFormat) -> None:
     body = '\n  <with field="note">x</with>\n</job>\n</jobs>'
     for name in ("pin", "functions.pin", "tools:pin", "api/pin"):
         assert read(form, f'<jobs>\n<job use="{name}">{body}') == ("", [("pin", {"note": "x"})])
-    for name in ("pin:0", "functions.pin:12", "pin#1"):
+    for name in ("functions.pin:0", "tools/pin#12"):
         assert read(form, f'<jobs>\n<job use="{name}">{body}') == ("", [("pin", {"note": "x"})])
     assert read(form, f'<jobs>\n<job use="functions.pins">{body}') == ("", [("functions.pins", {"note": "x"})])
 

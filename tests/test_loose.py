@@ -112,6 +112,20 @@ def test_parts_of_a_header_stand_in_any_order(header: str) -> None:
     assert read(MESSAGES, behind) == ["Well {}", "", [("look", {"a": 1})]]
 
 
+def test_what_begins_a_further_message_may_be_left_out() -> None:
+    """What ends the one before it tells where it begins."""
+    thought, call = "<|lane|>plan<|text|>Well.<|stop|>", '{"a": 1}<|go|>'
+    assert read(MESSAGES, thought + "<|lane|>act at=tools.look<|text|>" + call) == ["Well.", "", [("look", {"a": 1})]]
+    assert read(MESSAGES, thought + "<|lane|>say<|text|>Yes.<|done|>") == ["Well.", "Yes.", []]
+    assert read(MESSAGES, thought + "<|begin|>me at= tools.look<|lane|>act json<|text|>" + call) == ["Well.", "", [("look", {"a": 1})]]
+
+
+def test_the_end_of_another_message_may_stand_behind_a_call() -> None:
+    call = ' at=tools.look<|lane|>act json<|text|>{"a": 1}'
+    for behind in ("<|go|>", "<|stop|>", "}<|go|>"):
+        assert read(MESSAGES, call + behind) == ["", "", [("look", {"a": 1})]]
+
+
 @pytest.mark.parametrize("name", ["look.x", "look:1", "look-all", "look_up"])
 def test_a_tool_in_a_header_is_not_one_whose_name_it_begins_with(name: str) -> None:
     header = f" at=tools.{name} <|kind|>json<|lane|>act<|text|>"

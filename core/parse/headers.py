@@ -58,8 +58,9 @@ def find_headers(marks: Landmarks) -> Headers | None:
         spots[kind] = Spot(TURN, nodes, (Rule(("",), nodes),))
     name = "|".join(re.escape(text.strip()) for text in sorted(names, key=len, reverse=True))
     leaving = [edge.text for edge in within if marks.nodes[TURN, edge.source].kind in ("reasoning", "content")]
-    leads = {begun, *(text[: text.index(begun) + len(begun)] for text in leaving)}
-    return Headers(tuple(sorted(leads)), tuple(sorted(firsts)), mark, re.compile(rf"(?:{name})([\w.:-]+)"), words, spots)
+    ends = {text[: text.index(begun)] for text in leaving}  # what begins a message may be left out
+    leads = {begun, *(end + begun for end in ends), *filter(is_marked, ends)}
+    return Headers(tuple(sorted(leads)), tuple(sorted(firsts)), mark, re.compile(rf"(?:{name})\s*([\w.:-]+)"), words, spots)
 
 
 def _list_marks(text: str) -> list[str]:

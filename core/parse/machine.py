@@ -26,7 +26,7 @@ from .landing import Landing, Step
 from .landmarks import AFTER, GAP, SHAPE, SILENT, TURN
 from .lexer import JsonLexer
 from .names import SHORT, WITH_PREFIX, find_tool_in
-from .plan import LATE_END, OPEN_REASONING, Plan
+from .plan import LATE_END, OPEN_REASONING, STRAY, Plan
 from .relaxed import SHORT_END
 from .rules import SHAPES, Spot, Wait
 from .shaped import ShapedReader
@@ -259,7 +259,7 @@ class Machine(ShapedReader):
         end = self._find_end_behind_signs(final) if self.policy.recover else NO
         if end == MORE:
             return False
-        self._note("call ended early" if end == NO else "signs before the end of a call", self.at)
+        self._note("call ended early" if end == NO else STRAY, self.at)
         self._close_call(complete=bool(call and call.complete) or end != NO)
         self.spot = self.plan.spot(TURN, (GAP if end == NO else SHAPE,), self.may_call)
         self.behind, self.fresh = False, True

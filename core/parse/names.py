@@ -23,7 +23,7 @@ FOREIGN = re.compile(r"(\[[A-Z_]{2,40}\]|<\|?[\w-]{2,40}\|?>)([\w-]{1,64})?(?!\w
 
 _ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
 _ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)
-_PREFIXED, _NUMBER = re.compile(rf"{_WORD}{_JOINS}([\w.-]+)"), re.compile(r"[:#@]\d{1,4}\Z")
+_PREFIXED = re.compile(rf"{_WORD}{_JOINS}([\w.-]+)(?:[:#@]\d{{1,4}})?")
 _JOINT, _NUMBERED = re.compile(r"[:#@.-]"), re.compile(r"((?:\w+\.)*[\w-]+)[:#@.-]\d+(?!\w)")
 
 
@@ -64,13 +64,12 @@ def find_name_in_id(text: str, names: Iterable[str]) -> str:
 
 
 def find_tool_in(name: str, tools: ToolSet | None) -> str:
-    """Return the tool of a request that a name is with a word in front of it, or a number behind it; the name where it is one
-    itself, or none is."""
+    """Return the tool of a request that a name is with a word in front of it, and maybe a number behind it; the name where it
+    is one itself, or none is."""
     if tools is None or name in tools:
         return name
-    bare = _NUMBER.sub("", name)
-    found = _PREFIXED.fullmatch(bare)
-    return next((tool for tool in (bare, found[1] if found else "") if tool in tools), name)
+    found = _PREFIXED.fullmatch(name)
+    return found[1] if found and found[1] in tools else name
 
 
 def find_quoted(buffer: str, start: int, quote: str, final: bool) -> tuple[int, int]:

@@ -42,6 +42,8 @@ LATE_END = "late end of reasoning"
 OTHER_PROMPT = "content as behind another prompt"
 RESPELLED = "marks in another spelling"
 
+STRAY = "signs before the end of a call"
+
 HEADER = Node("header", "content")
 
 
@@ -256,6 +258,8 @@ class Plan(Relaxations):
                     rest = write_parts(edge)[len(close) :]
                     if target.kind == "end":
                         rules += [Rule(read_parts(rest), (END,), cut=True), Rule(read_parts(rest), (AFTER,))]
+                        doubled = [f"{sign}\n{rest.lstrip()}" for sign in "}]" if is_firm(rest)]
+                        rules += [Rule(read_parts(text), (END,), recovery=STRAY, guard="fresh", loose=True) for text in doubled]
                     else:
                         rules.append(rule := Rule(read_parts(rest), (target,), edge.opens_call))
                         if edge.opens_call and rest.strip() and not rule.constant.firm:
@@ -269,7 +273,8 @@ class Plan(Relaxations):
         rules += self._list_loose_openers("") + self._list_separated() + self._list_late_ends()
         rules += self._list_shape_rules(behind=node is GAP) + self._list_empty_sections(AFTER)
         rules += [replace(rule, guard="fresh") for text in self.list_end_texts() for rule in self._list_cut_ends(text, True)]
-        return rules + self._list_end_rules() + self._list_loose_headers() + self._list_overruns() + self._list_overruns(True)
+        rules += self._list_end_rules() + self._list_message_ends() + self._list_loose_headers()
+        return rules + self._list_overruns() + self._list_overruns(True)
 
     def _list_loose_headers(self, first: bool = False) -> list[Rule]:
         """Return what begins a header whose parts may stand in any order, the first of a turn or another one."""
