@@ -132,15 +132,9 @@ class Landmarks:
         """Return what tells that a message of another role begins, without what ends a message before it, if a turn has that."""
         inner = [edge.text.lstrip() for edge in self.graph.turn.edges]
         places = sorted(place for place in find_boundaries(other) if place and not other[place:].lstrip()[:1].isalnum())
-        start = next(
-            (
-                place
-                for place in places
-                if is_firm(other[:place]) and any(text.startswith(other[:place].rstrip()) for text in inner)
-            ),
-            0,
-        )
-        text = other[start:].strip()
+        heads = {place: other[:place].rstrip() for place in places if is_firm(other[:place])}
+        known = [place for place, head in heads.items() if any(text.startswith(head) for text in inner)]
+        text = other[min(known, default=0) :].strip()
         return text if is_marked(text) and not any(text in each for each in inner) else ""
 
     def list_end_texts(self) -> list[str]:
