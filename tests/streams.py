@@ -12,23 +12,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from chat_autoparser.format import ChatFormat
+    from chat_autoparser.recover import Policy, PolicyName
 
 Call = tuple[str, str]
 
 
 class Reading(NamedTuple):
-    """What a parser made of a text: the message's parts, each call as name and arguments, and which were cut off."""
+    """What a parser made of a text: the message's parts, each call as name and arguments, which were cut off, and what was relaxed."""
 
     reasoning: str | None
     content: str | None
     calls: list[Call]
     incomplete: set[int]
+    recoveries: list[str]
     ids: list[str]
 
 
-def read(form: ChatFormat, pieces: Iterable[str], tools: list[dict[str, Any]] | None = None, prompt: str | None = None) -> Reading:
+def read(
+    form: ChatFormat,
+    pieces: Iterable[str],
+    tools: list[dict[str, Any]] | None = None,
+    prompt: str | None = None,
+    policy: Policy | PolicyName = "lenient",
+) -> Reading:
     """Feed pieces to a new parser, and fold what it emits."""
-    parser = form.parser(tools, prompt)
+    parser = form.parser(tools, prompt, policy=policy)
     deltas = [delta for piece in pieces for delta in parser.feed(piece)]
     message = fold_deltas([*deltas, *parser.finish()])
     calls = message.get("tool_calls", [])
@@ -37,14 +45,21 @@ def read(form: ChatFormat, pieces: Iterable[str], tools: list[dict[str, Any]] | 
         message["content"],
         [(call["function"]["name"], call["function"]["arguments"]) for call in calls],
         set(parser.incomplete_calls),
+        [name for name, _ in parser.recoveries],
         [call["id"] for call in calls],
     )
 
 
-def read_all_ways(form: ChatFormat, text: str, tools: list[dict[str, Any]] | None = None, prompt: str | None = None) -> Reading:
+def read_all_ways(
+    form: ChatFormat,
+    text: str,
+    tools: list[dict[str, Any]] | None = None,
+    prompt: str | None = None,
+    policy: Policy | PolicyName = "lenient",
+) -> Reading:
     """Read a text whole, one character at a time and in random pieces; all must agree but for generated ids."""
-    whole = read(form, [text], tools, prompt)
+    whole = read(form, [text], tools, prompt, policy)
     for pieces in (list(text), *(list(cut_pieces(text, seed)) for seed in (0, 2, 5))):
-        other = read(form, pieces, tools, prompt)
-        assert other[:4] == whole[:4], pieces
+        other = read(form, pieces, tools, prompt, policy)
+        assert other[:5] == whole[:5], pieces
     return whole

@@ -206,3 +206,12 @@ def test_strict_reads_none(form: ca.ChatFormat) -> None:
     text = "<jobs>\n<job pin note='x'></job>\n</jobs>"
     message = form.parse(text, tools=TOOLS, prompt="<assistant>", policy="strict")
     assert message["content"] == text
+
+
+@pytest.mark.parametrize("spaces", [1, 4, 5, 9])
+def test_tag_that_names_a_tool_is_read_alike_in_pieces(form: ca.ChatFormat, spaces: int) -> None:
+    """However much white space stands in it."""
+    text = f'<tool_use{" " * spaces}name="pin"><arg name="note">x</arg></tool_use>'
+    found = read_all_ways(form, text, TOOLS, "<assistant>")
+    assert found.calls == ([("pin", '{"note": "x"}')] if spaces < 5 else [])
+    assert found.content == (None if spaces < 5 else text)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import pytest
+from streams import read_all_ways
 
 import chat_autoparser as ca
+from chat_autoparser.recover import PolicyName
 
 TOOLS = [
     {"type": "function", "function": {"name": "find", "parameters": {"type": "object", "properties": {"q": {"type": "string"}}}}}
@@ -25,39 +25,37 @@ TEMPLATE = """\
 
 PLAIN = TEMPLATE.replace("'(/who ' + message.role + ')'", "message.role + ': '").replace("(/who assistant)", "assistant: ")
 
+TAGGED = TEMPLATE.replace(
+    "' ' + (call.function.arguments | tojson) + '(/did)' }}",
+    "'' }}{% for key, value in call.function.arguments | items %}{{ '(/in ' + key + ')' + value + '(/ni)' }}{% endfor %}(/did)",
+)
+
 CALL = [("find", '{"q": "tea"}')]
 
 
 def read(
-    text: str, step: int = 0, template: str = TEMPLATE, policy: ca.Policy | Literal["lenient", "strict"] = "lenient"
-) -> tuple[str, list[tuple[str, str]], list[str]]:
-    """Read a text in pieces of some characters: its content, its calls, and what was relaxed."""
-    parser = ca.analyze(template).parser(TOOLS, policy=policy)
-    pieces = [text[at : at + step] for at in range(0, len(text), step)] if step else [text]
-    deltas = [delta for piece in pieces for delta in parser.feed(piece)] + parser.finish()
-    content = "".join(delta.text for delta in deltas if delta.kind == "content")
-    names = [delta.name for delta in deltas if delta.kind == "tool_call" and delta.name]
-    arguments = ["".join(d.text for d in deltas if d.kind == "tool_call" and d.index == number) for number in range(len(names))]
-    return content, list(zip(names, arguments, strict=True)), [name for name, _ in parser.recoveries]
+    text: str, template: str = TEMPLATE, policy: ca.Policy | PolicyName = "lenient"
+) -> tuple[str | None, list[tuple[str, str]], list[str]]:
+    """Read a text in all ways: its content, its calls, and what was relaxed."""
+    found = read_all_ways(ca.analyze(template), text, TOOLS, policy=policy)
+    return found.content, found.calls, found.recoveries
 
 
-@pytest.mark.parametrize("step", [0, 1, 3])
 @pytest.mark.parametrize(
     ("text", "content", "calls"),
     [
         ("It is four.(/over)\n(/who user)And five?(/over)\n(/who assistant)Six.", "It is four.", []),
         ("It is four.(/over)(/who user)And five?", "It is four.", []),
-        ('(/do)find {"q": "tea"}(/did)(/over)\n(/who tool)None.(/over)\n(/who assistant)There is none.', "", CALL),
-        ('(/do)find {"q": "tea"}(/did)\n(/who tool)None.', "", CALL),
+        ('(/do)find {"q": "tea"}(/did)(/over)\n(/who tool)None.(/over)\n(/who assistant)There is none.', None, CALL),
+        ('(/do)find {"q": "tea"}(/did)\n(/who tool)None.', None, CALL),
         ('Four.(/over)\n(/who user)Look.(/over)\n(/who assistant)(/do)find {"q": "tea"}(/did)', "Four.", []),
     ],
 )
-def test_messages_of_others_are_dropped(text: str, content: str, calls: list[tuple[str, str]], step: int) -> None:
+def test_messages_of_others_are_dropped(text: str, content: str, calls: list[tuple[str, str]]) -> None:
     """Nobody asked for them, and a call in them answers nobody; the recovery says that something was dropped."""
-    assert read(text, step) == (content, calls, ["message of another role"])
+    assert read(text) == (content, calls, ["message of another role"])
 
 
-@pytest.mark.parametrize("step", [0, 1, 3])
 @pytest.mark.parametrize(
     "text",
     [
@@ -67,13 +65,19 @@ def test_messages_of_others_are_dropped(text: str, content: str, calls: list[tup
         "It looks so:\n```\nHi(/over)\n(/who user)Bye.\n```\nAnd so on.",
     ],
 )
-def test_conversation_that_is_shown_is_text(text: str, step: int) -> None:
+def test_conversation_that_is_shown_is_text(text: str) -> None:
     """What an answer says about the template is part of the answer."""
-    assert read(text, step) == (text, [], [])
+    assert read(text) == (text, [], [])
+
+
+def test_argument_may_show_one() -> None:
+    """What a value holds says nothing about the content behind its call."""
+    text = "(/do)find(/in q)a (/who user) b(/ni)(/did)Well.(/over)\n(/who user)And five?"
+    assert read(text, template=TAGGED) == ("Well.", [("find", '{"q": "a (/who user) b"}')], ["message of another role"])
 
 
 @pytest.mark.parametrize("policy", ["strict", ca.Policy(overrun="text")])
-def test_policies_keep_it(policy: ca.Policy | Literal["lenient", "strict"]) -> None:
+def test_policies_keep_it(policy: ca.Policy | PolicyName) -> None:
     text = "It is four.(/over)\n(/who user)And five?"
     assert read(text, policy=policy) == (text, [], [])
 

@@ -41,7 +41,6 @@ OPEN_REASONING = "call in open reasoning"
 LATE_END = "late end of reasoning"
 OTHER_PROMPT = "content as behind another prompt"
 RESPELLED = "marks in another spelling"
-
 STRAY = "signs before the end of a call"
 
 HEADER = Node("header", "content")
@@ -50,10 +49,11 @@ HEADER = Node("header", "content")
 class Plan(Relaxations):
     """What all parsers of one format share. Costs milliseconds to make; spots are made when they are needed first."""
 
-    def __init__(self, graph: TurnGraph, recover: bool = True, drops: bool = False) -> None:
+    def __init__(self, graph: TurnGraph, recover: bool = True, drops: bool = False, overruns: bool = False) -> None:
         super().__init__(graph)
         self._recover = recover
         self._drops = drops  # whether marks of calls that are none are dropped
+        self._overruns = overruns  # whether messages of other roles behind the turn are
         self.headers = find_headers(self) if recover and self.calls else None
         self._spellings = [Plan(other, False) for other in list_spellings(graph)] if recover and self.calls else []
         self._spots: dict[tuple[str, tuple[Node, ...], bool, bool], Spot] = {}
@@ -176,7 +176,8 @@ class Plan(Relaxations):
         rules = [rule for edge in ends for rule in self._list_cut_ends(write_parts(edge), edge.text[:1] in barred)]
         rules += [self._make_rule(graph, edge) for edge in edges if edge not in ends]
         if node.kind in ("content", "reasoning"):
-            rules += self._list_end_rules() + self._list_message_ends() + self._list_overruns()
+            rules += self._list_end_rules() + self._list_message_ends()
+            rules += self._list_overruns() if self._overruns else []
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING)
             rules += self._list_loose_headers()
         if node.kind == "reasoning":
@@ -274,7 +275,7 @@ class Plan(Relaxations):
         rules += self._list_shape_rules(behind=node is GAP) + self._list_empty_sections(AFTER)
         rules += [replace(rule, guard="fresh") for text in self.list_end_texts() for rule in self._list_cut_ends(text, True)]
         rules += self._list_end_rules() + self._list_message_ends() + self._list_loose_headers()
-        return rules + self._list_overruns() + self._list_overruns(True)
+        return rules + (self._list_overruns() + self._list_overruns_behind() if self._overruns else [])
 
     def _list_loose_headers(self, first: bool = False) -> list[Rule]:
         """Return what begins a header whose parts may stand in any order, the first of a turn or another one."""
@@ -311,6 +312,6 @@ def _is_cut_at(text: str, place: int, shared: int) -> bool:
 
 
 @lru_cache(maxsize=64)
-def get_plan(graph: TurnGraph, recover: bool = True, drops: bool = False) -> Plan:
-    """Return the plan of a graph, with or without recoveries and marks that are dropped; formats that are equal share one."""
-    return Plan(graph, recover, drops)
+def get_plan(graph: TurnGraph, recover: bool = True, drops: bool = False, overruns: bool = False) -> Plan:
+    """Return the plan of a graph, with or without recoveries and what is dropped; formats that are equal share one."""
+    return Plan(graph, recover, drops, overruns)

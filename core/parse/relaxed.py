@@ -44,7 +44,6 @@ REQUOTED = "other quotes in a mark"
 _IN_TAG = re.compile(r"(?<=\w) +(?=\w+=)")
 SHORT_END = "end of a call missing"
 TRAILING = "separator at the end"
-OVERRUN = "message of another role"
 WRAPPED = "mark of another format"
 
 
@@ -83,14 +82,19 @@ class Relaxations(Thoughts):
         rests = {text[place:].strip() for text in texts for place in find_boundaries(text)}
         return [Rule(read_parts(text), (END,), recovery=SHORT_END, cut=True) for text in sorted(rests) if is_marked(text)]
 
-    def _list_overruns(self, behind: bool = False) -> list[Rule]:
-        """Return what begins the message of another role behind the end of the turn, or right ``behind`` a call."""
+    def _list_overruns(self) -> list[Rule]:
+        """Return what begins the message of another role behind the end of the turn."""
         ends = sorted({text.rstrip() for text in self.list_end_texts()} - {""})
-        texts = [f"{end}\n{other}" for end in ends for other in self.others]
-        if behind:
-            texts = [other for other in self.others if is_marked(other.strip(":"))]  # a word and a colon may begin a text
-        rules = [Rule(read_parts(text), (OVER,), recovery=OVERRUN, guard="fresh" if behind else "turn") for text in texts]
-        return rules + [Rule(read_parts(text), (OVER,), recovery=OVERRUN, guard="sample") for text in self.others if not behind]
+        rules = [self._make_overrun(f"{end}\n{other}", "turn") for end in ends for other in self.others]
+        return rules + [self._make_overrun(other, "sample") for other in self.others]
+
+    def _list_overruns_behind(self) -> list[Rule]:
+        """Return the same right behind a call, where no end of the turn need stand; a word and a colon may begin a text there."""
+        return [self._make_overrun(other, "fresh") for other in self.others if is_marked(other.strip(":"))]
+
+    @staticmethod
+    def _make_overrun(text: str, guard: Guard) -> Rule:
+        return Rule(read_parts(text), (OVER,), recovery="message of another role", guard=guard)
 
     def _list_stray_ends(self) -> list[Rule]:
         """Return marks of reasoning and of calls without any, which models leave behind an answer."""

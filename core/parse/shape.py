@@ -20,9 +20,9 @@ _MARK = rf"{_TAG}|\[/?[A-Z_]{{2,40}}\]|```\w*"
 _START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|</[^\s<>\"'=/]{{1,40}}>|[\s;,])*")
 """What stands around such calls: tags, fences, and what separates."""
 
-_SPEAKS = r"(?=[^\s>\]]{0,40}(?i:tool|call|function))"
+_SPEAKS = r"(?=[^\s>\]=]{0,40}(?i:tool|call|function))"
 _WRAPPER = re.compile(rf"(?:<{_SPEAKS}([^\s<>\"'=/]{{2,40}})>|\[{_SPEAKS}([A-Z_]{{2,40}})\])\s*")
-_NAMING = re.compile(rf"<{_SPEAKS}(\w{{2,40}})(?:=|\s+\w{{1,32}}=)")
+_NAMING = re.compile(rf"<{_SPEAKS}(\w{{2,40}})(?:=|\s{{1,4}}\w{{1,32}}=)")
 _HALF_NAMING = re.compile(rf"<{_SPEAKS}\w{{2,40}}\s{{1,4}}\w{{0,32}}")
 _WRAPPER_END = re.compile(rf"</{_SPEAKS}[^\s<>\"'=/]{{2,40}}>|\[/{_SPEAKS}[A-Z_]{{2,40}}\]")
 """Marks that speak of calls, by the names that the fields of a message have for them."""

@@ -15,7 +15,6 @@ from .landing import Frame, Landing, Step, list_id
 from .landmarks import AFTER, GAP, TURN
 from .names import SHORT, find_count, find_counted_id
 from .plan import Plan
-from .relaxed import OVERRUN
 from .rules import WAIT, Rule, Spot, Wait
 from .scalars import find_within, match_scalar
 from .writer import Call, Writer
@@ -105,15 +104,13 @@ class Standing:
 
     def _stands_well(self, rule: Rule, at: int, spot: Spot) -> bool:
         """Whether what the guard of a rule asks of what is before it holds."""
+        if rule.guard == "fresh":
+            return self._is_fresh(at)
         if rule.guard == "thought":
             return self.ended_reasoning
         if rule.guard == "owed":
             return self.owed
         if rule.guard == "wrapped":
-            return self._is_fresh(at)
-        if rule.recovery == OVERRUN and self.policy.overrun == "text":
-            return False
-        if rule.guard == "fresh":
             return self._is_fresh(at)
         if rule.guard == "turn":
             return not (self.sampled or self.fence.read(self.buffer[self.at : at]).opened)

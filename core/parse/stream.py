@@ -36,7 +36,7 @@ class StreamParser(Machine):
         chosen = get_policy(policy)
         if known_only and chosen.unknown == "call":
             chosen = replace(chosen, unknown="text")
-        plan = get_plan(graph, chosen.recover, chosen.markup == "drop")
+        plan = get_plan(graph, chosen.recover, chosen.markup == "drop", chosen.recover and chosen.overrun == "drop")
         wanted = None if tools is None else ToolSet(dict(tool) for tool in tools if isinstance(tool, Mapping))
         number, rest = (BEHIND, "") if after_reasoning else find_start(graph, prompt)
         self.habits: Habits | None = None

@@ -169,6 +169,8 @@ class TextReader(ShortFields):
 
     def _look_at_text(self, at: int) -> None:
         """Remember of a place at which no rule matches what later ones ask of the text before them."""
+        if self.spot.kind == "value":
+            return
         self.begun = self.begun or (self.spot.kind == "content" and self._is_mark(at))
         self.sampled = self.sampled or any(self.buffer.startswith(other, at) for other in self.plan.others)
 

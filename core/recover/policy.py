@@ -15,7 +15,7 @@ class Policy:
     ``recover`` tells whether recoveries apply; without them all that a template does not show is text. ``repair`` makes arguments
     valid JSON that are almost JSON; without it they are handed on as they are written.
 
-    The others are habits on which engines differ, each with the value that loses nothing as its default:
+    The others are habits on which engines differ, with the value that loses nothing as the default of each but ``overrun``:
 
     * ``cut`` – a call that the output's end or another call cuts off: ``"keep"`` what was streamed and say that it is
       incomplete, ``"complete"`` its JSON (its arguments then come at once, at its end), ``"drop"`` it, or hand on its ``"text"``.
@@ -29,8 +29,7 @@ class Policy:
     * ``wrapped`` – arguments within an argument that the tool does not have: ``"keep"`` it, or ``"open"`` it.
     * ``interrupts`` – what ends reasoning that nothing else ends: a ``"call"``, or already the ``"mark"`` that begins one.
     * ``overrun`` – the message of a user or a tool with which a model goes on behind the end of its turn: ``"drop"`` it and all
-      behind it, or hand it on as ``"text"``. It is the one habit of which the default loses something: a server that knows the
-      end of the turn would have stopped there.
+      behind it, as a server that knows the end of the turn would have stopped there, or hand it on as ``"text"``.
     * ``unanswered`` – reasoning behind which nothing came: ``"reasoning"``, or handed on as ``"content"``, at its end.
     """
 
