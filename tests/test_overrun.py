@@ -23,6 +23,17 @@ TEMPLATE = """\
 {%- endfor %}
 {%- if add_generation_prompt %}(/who assistant){% endif %}"""
 
+ENDLESS = TEMPLATE.replace("{{- '(/over)\n' }}\n", "")
+"""The next message ends the one before."""
+
+LEADING = TEMPLATE.replace(
+    "{{- '(/over)\n' }}", "{{- '<stop>' if message.role == 'assistant' and loop.last else '(/over)' }}"
+).replace(
+    "{%- if message.content",
+    "{%- if message.reasoning_content %}{{ '(/why)' + message.reasoning_content + '(/over)(/who assistant)' }}{% endif %}\n{%- if message.content",
+)
+"""The last turn ends otherwise than messages that another one follows."""
+
 PLAIN = TEMPLATE.replace("'(/who ' + message.role + ')'", "message.role + ': '").replace("(/who assistant)", "assistant: ")
 
 TAGGED = TEMPLATE.replace(
@@ -80,6 +91,33 @@ def test_argument_may_show_one() -> None:
 def test_policies_keep_it(policy: ca.Policy | PolicyName) -> None:
     text = "It is four.(/over)\n(/who user)And five?"
     assert read(text, policy=policy) == (text, [], [])
+
+
+@pytest.mark.parametrize("before", ["It is four.", "It is four", "It is four.\n", "It is four. "])
+def test_next_message_ends_a_turn_that_has_no_end(before: str) -> None:
+    found = read(f"{before}(/who user)And five?", template=ENDLESS)
+    assert ((found[0] or "").rstrip(), *found[1:]) == (before.rstrip(), [], ["message of another role"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Write (/who user) before a question.",
+        "Write `(/who user)` before a question.",
+        "(/who user) begins a question.",
+        "The mark (/who user)\nbegins a question.\n(/who user)Hi",
+        "{% if user %}\n(/who user){{ content }}\n{% endif %}",
+        "```\nIt is four.\n(/who user)And five?\n```\nSo.",
+    ],
+)
+def test_next_message_that_is_shown_is_text(text: str) -> None:
+    assert read(text, template=ENDLESS) == (text, [], [])
+
+
+def test_answer_in_the_middle_may_end_otherwise() -> None:
+    assert read("It is four.(/over)(/who user)And five?", template=LEADING) == ("It is four.", [], ["message of another role"])
+    text = "Write `(/over)(/who user)` before a question."
+    assert read(text, template=LEADING) == (text, [], [])
 
 
 def test_words_tell_nothing_without_the_end_of_the_turn() -> None:

@@ -62,6 +62,11 @@ def is_quoted(node: Node) -> bool:
     return isinstance(node.codec, Text) and node.codec.quoted
 
 
+def _begins_mark(text: str) -> bool:
+    """Whether a text begins with a sign that is not the end of a bracket."""
+    return not text[:1].isalnum() and text[:1] not in tuple(")]}>")
+
+
 class Landmarks:
     """The texts of a format that a parser knows by what they do."""
 
@@ -75,7 +80,10 @@ class Landmarks:
         self.reasoning_end = found.end.text if found else ""
         self.blank_starts = frozenset(edge.text for start in graph.starts for edge in start.edges if self._is_blank(start, edge))
         self.turn_end = find_turn_end(graph)
-        self.others = sorted(set(map(self._find_beginning, graph.others)) - {""})
+        beginnings = {text: self._find_beginning(text) for text in graph.others}
+        self.others = sorted(set(beginnings.values()) - {""})
+        self.heads = frozenset(text.removesuffix(other).strip() for text, other in beginnings.items() if other) - {""}
+        """What ends a message right before those, though not a turn."""
         self.calls = any(node.kind in ("name", "id") for node in graph.turn.nodes)
         self._edges: dict[str, dict[str, list[Edge]]] = {}
         for name, inner in self.graphs.items():
@@ -131,7 +139,7 @@ class Landmarks:
     def _find_beginning(self, other: str) -> str:
         """Return what tells that a message of another role begins, without what ends a message before it, if a turn has that."""
         inner = [edge.text.lstrip() for edge in self.graph.turn.edges]
-        places = sorted(place for place in find_boundaries(other) if place and not other[place:].lstrip()[:1].isalnum())
+        places = sorted(place for place in find_boundaries(other) if place and _begins_mark(other[place:].lstrip()))
         heads = {place: other[:place].rstrip() for place in places if is_firm(other[:place])}
         known = [place for place, head in heads.items() if any(text.startswith(head) for text in inner)]
         text = other[min(known, default=0) :].strip()

@@ -177,7 +177,7 @@ class Plan(Relaxations):
         rules += [self._make_rule(graph, edge) for edge in edges if edge not in ends]
         if node.kind in ("content", "reasoning"):
             rules += self._list_end_rules() + self._list_message_ends()
-            rules += self._list_overruns() if self._overruns else []
+            rules += self._list_overruns(node) if self._overruns else []
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING)
             rules += self._list_loose_headers()
         if node.kind == "reasoning":
@@ -275,7 +275,7 @@ class Plan(Relaxations):
         rules += self._list_shape_rules(behind=node is GAP) + self._list_empty_sections(AFTER)
         rules += [replace(rule, guard="fresh") for text in self.list_end_texts() for rule in self._list_cut_ends(text, True)]
         rules += self._list_end_rules() + self._list_message_ends() + self._list_loose_headers()
-        return rules + (self._list_overruns() + self._list_overruns_behind() if self._overruns else [])
+        return rules + (self._list_overruns(node) + self._list_overruns_behind() if self._overruns else [])
 
     def _list_loose_headers(self, first: bool = False) -> list[Rule]:
         """Return what begins a header whose parts may stand in any order, the first of a turn or another one."""

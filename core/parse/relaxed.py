@@ -64,6 +64,11 @@ def requote(text: str) -> str:
     return other if not all(map(is_plain, text)) and ('"' in text) != ("'" in text) else ""
 
 
+def _begins_in_signs(text: str) -> bool:
+    """Whether a text begins with a word between signs, as no line of prose or heading does."""
+    return any(is_word_in_signs(text[:place].rstrip()) for place in find_boundaries(text) if place)
+
+
 class Marks(NamedTuple):
     """Texts, and what finds them."""
 
@@ -82,10 +87,14 @@ class Relaxations(Thoughts):
         rests = {text[place:].strip() for text in texts for place in find_boundaries(text)}
         return [Rule(read_parts(text), (END,), recovery=SHORT_END, cut=True) for text in sorted(rests) if is_marked(text)]
 
-    def _list_overruns(self) -> list[Rule]:
-        """Return what begins the message of another role behind the end of the turn."""
-        ends = sorted({text.rstrip() for text in self.list_end_texts()} - {""})
-        rules = [self._make_overrun(f"{end}\n{other}", "turn") for end in ends for other in self.others]
+    def _list_overruns(self, node: Node) -> list[Rule]:
+        """Return what begins the message of another role behind the end of the turn, or alone where a turn may have none."""
+        ends = {text.rstrip() for text in self.list_end_texts()}
+        endless = node.kind == "content" and not {end.strip() for end in ends}.isdisjoint(("", *self.others))
+        first = [other for other in self.others if not any(text.endswith(other) for text in self.others if text != other)]
+        texts = [f"{end}\n{other}" for end in sorted(ends.union(self.heads) - {""}) for other in self.others]
+        alone = [other for other in first if endless and _begins_in_signs(other)]
+        rules = [self._make_overrun(text, "turn") for text in texts] + [self._make_overrun(text, "alone") for text in alone]
         return rules + [self._make_overrun(other, "sample") for other in self.others]
 
     def _list_overruns_behind(self) -> list[Rule]:

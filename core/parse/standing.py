@@ -21,6 +21,7 @@ from .writer import Call, Writer
 
 TRIES = 8  # so often may a JSON value be looked at that is no call
 
+_OF_CODE = frozenset("{}<>[]%=;:,`'\"\\/|&#")  # signs with which no answer ends
 _BEGINNING = 160  # characters in which an object is known from its beginning
 
 
@@ -82,6 +83,19 @@ class Standing:
         sign = self.buffer[at - 1] if at > self.at else self.before[-1:]
         return sign.isalnum() or sign in "\n.!?…。！？"
 
+    def _is_sample(self, at: int) -> bool:
+        """Whether what stands at a place is shown: in code, or behind what shows how messages of other roles begin."""
+        before = self.buffer[self.at : at]
+        return self.sampled or (before or self.before)[-1:] == "`" or self.fence.read(before).opened
+
+    def _ends_answer(self, at: int) -> bool:
+        """Whether an answer may have ended at a place: with a sentence, a line, or a word right before it."""
+        text = self._join_before(self.buffer[self.at : at]) if at > self.at else self.before
+        bare = text.rstrip()
+        if not bare or bare[-1] in _OF_CODE:
+            return False
+        return bare == text or bare[-1] in ".!?…。！？" or "\n" in text[len(bare) :]
+
     def _join_before(self, text: str) -> str:
         """Return what was handed on last where that is a text: with the last visible sign before it, if it has none."""
         return self.before.rstrip()[-1:] + text if text.isspace() else text
@@ -113,7 +127,9 @@ class Standing:
         if rule.guard == "wrapped":
             return self._is_fresh(at)
         if rule.guard == "turn":
-            return not (self.sampled or self.fence.read(self.buffer[self.at : at]).opened)
+            return not self._is_sample(at)
+        if rule.guard == "alone":
+            return self._ends_answer(at) and not self._is_sample(at)
         if rule.guard == "near":
             return spot.nodes[0].kind != "content" or self._is_fresh(at)
         if rule.guard == "typed":
