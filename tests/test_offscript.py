@@ -7,6 +7,7 @@ and from the rule for that damage.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -123,6 +124,40 @@ def test_closers_missing(shape: str) -> None:
             reading = read_turn(shape, text + "\n" + other + sample.end)
             assert load(reading.calls) == [("find_okapi", FIND), ("send_card", SEND)], closer
             assert reading.content is None
+
+
+def find_ends_of_calls(shape: str) -> tuple[str, list[str], int]:
+    """Return a call up to its only value, the pieces of what ends it, and how many of these end the value itself."""
+    head, value, close = (open_calls(shape) + write_calls(shape, ("find_okapi", {"habitat": "pen twelve"}))).partition("pen twelve")
+    pieces = re.findall(r"(?:\]<\]\w+\[>\[)?<[^<>]*>|[^<\]]|\]", close)
+    end = pieces.index(next(piece for piece in pieces if not piece.isspace())) + 1 + close.startswith("\\")
+    return head + value, pieces, end
+
+
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if SAMPLES[shape].end and shape != "JSON array"])
+def test_any_stretch_of_what_ends_a_call_missing(shape: str) -> None:
+    """Before the end of the turn any stretch of it may be missing, but the quote that ends a string, or half of another mark.
+
+    One array writes an id behind the arguments, which is no end.
+    """
+    head, pieces, end = find_ends_of_calls(shape)
+    stop, raw = SAMPLES[shape].end, SAMPLES[shape].raw
+    places = [0] * raw + list(range(end, len(pieces)))
+    for first in places:
+        for last in range(max(first, end) if not raw else max(first + 1, end), len(pieces) + 1):
+            text = head + "".join(pieces[:first] + pieces[last:]) + stop
+            reading = read_all_ways(get_format(shape), text, TOOLS, write_prompt(shape), policy="repair")
+            assert load(reading.calls) == [("find_okapi", {"habitat": "pen twelve"})], text
+            assert not reading.incomplete, text
+            assert (reading.content or "").strip() == "", text
+
+
+def test_call_cut_short_in_unclosed_reasoning_leaves_no_mark_in_content() -> None:
+    shape = "JSON in tags"
+    lead, _ = write_lead(shape)
+    call = write_calls(shape, ("find_okapi", FIND)).removesuffix("}\n</tool_call>")
+    reading = read_turn(shape, lead[: lead.index(REASONING)] + call + SAMPLES[shape].end)
+    assert (reading.content, load(reading.calls)) == (None, [("find_okapi", FIND)])
 
 
 @pytest.mark.parametrize("shape", [shape for shape in CLOSED if len(SAMPLES[shape].closers[-1]) > 1])

@@ -118,6 +118,13 @@ def test_what_a_template_renders_is_read_as_rendered_whatever_a_value_holds(
     assert json.loads(read) == arguments
 
 
+def test_escapes_behind_what_could_end_a_call_stay_in_their_places() -> None:
+    arguments = {"habitat": 'a</function_calls>\nb "c" d'}
+    text = write_calls("call syntax", ("find_okapi", arguments))
+    reading = read_all_ways(get_format("call syntax"), text, TOOLS, write_prompt("call syntax"))
+    assert [(name, json.loads(read)) for name, read in reading.calls] == [("find_okapi", arguments)]
+
+
 def test_the_end_of_a_value_may_be_doubled() -> None:
     text = write_lead(TAGGED)[0] + write_calls(TAGGED, ("find_okapi", FIND))
     damaged = text.replace("</parameter>", "</parameter>\n</parameter>", 1)

@@ -240,7 +240,7 @@ class Machine(ShapedReader):
             return True
         if self.at >= len(self.buffer) and not final:
             return False
-        return self._deviate(final) and self.at < len(self.buffer) and not final
+        return self._deviate(final) and self.at < len(self.buffer)
 
     def _deviate(self, final: bool) -> bool:
         """Nothing that the format knows follows a field of a call: the call ends here, and what follows is text.

@@ -13,6 +13,7 @@ from ..recover import Policy, repair
 from ..schema import ToolSet
 from .constants import skip_blank
 from .landing import Landing
+from .landmarks import GAP, TURN
 from .lexer import GOING, HOLD, ODD, Beside, JsonLexer
 from .plan import Plan
 from .relaxed import TRAILING
@@ -132,11 +133,16 @@ class JsonReader(TextReader):
         return found if end >= 0 or final or beside.other < 0 else GOING
 
     def _find_end_of_call(self, place: int, final: bool) -> Landing | Wait | None:
-        """Return the structure that stands where JSON cannot go on."""
-        found = self._find_landing(self.spot, place, final)
+        """Return the structure that stands where JSON cannot go on: what ends the call, or a mark of what may stand behind it."""
+        places = place, skip_blank(self.buffer, place)
+        found = self._find_best(places, final)
         if isinstance(found, Landing):
             ends = found.rule.closes or found.steps or found.spot.kind == "end"
-            return found if ends and found.end > place and found.rule.recovery != TRAILING else None
+            found = found if ends and found.end > place and found.rule.recovery != TRAILING else None
+        if found is None:
+            found = self._find_best(places, final, self.plan.spot(TURN, (GAP,), self.may_call))
+            if isinstance(found, Landing) and not found.rule.constant.marked:
+                return None
         return found
 
     def _leave_json(self, landing: Landing) -> None:
@@ -152,7 +158,7 @@ class JsonReader(TextReader):
 
     def _add_brackets(self) -> None:
         """Close what is open in JSON that was handed on, if that makes it valid and that is wanted."""
-        written = "".join(self.passed) if self.policy.repair and not self.sent else ""
+        written = "".join(self.passed).rstrip() if self.policy.repair and not self.sent else ""
         with suppress(ValueError, RecursionError):  # nothing completes what is no beginning of JSON
             head, rest = fix(written) if written else ("", "")
             if self.writer.call and head == written and set(rest) <= {"]", "}"} and read_json(written + rest):

@@ -209,7 +209,7 @@ class Plan(Relaxations):
         rules += self._list_rewritten(node, (edge for edge in edges if not self.is_leaving(edge)))
         rules += self._list_bodies(node, close or "")
         if close is None:
-            return rules + (self._list_skipping_closes(node) if certain else [])
+            return rules + (self._list_skipping_closes(node) if certain else self._list_value_ends(node))
         guard: Guard = "ending" if shared and node.kind in SHORT_FIELDS else ""  # arguments may follow that are written otherwise
         if self._may_hold(node, close):
             guard = "fitting"

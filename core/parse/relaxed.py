@@ -140,7 +140,8 @@ class Relaxations(Thoughts):
         places = sorted(place for place in find_boundaries(close) if 0 < place < len(close))
         texts = [close[:place].rstrip() for place in places]
         if certain:
-            texts += [close[place:].strip() for place in places if is_firm(close[place:])]
+            ends = (close, self.section_close)
+            texts += [end[place:].strip() for end in ends for place in sorted({*find_boundaries(end), 0}) if end[place:] != close]
         free = is_delimited(node) or is_quoted(node) or node.kind in SHORT_FIELDS or node.again
         own = self.ends[node.name].rstrip()
         guards: tuple[Guard, Guard] = ("", "") if certain else ("ending", "structure")
@@ -222,32 +223,45 @@ class Relaxations(Thoughts):
 
         Without its end a text goes on as far as it can: only where that end never comes do the first of these rules hold.
         """
-        own, close = self.ends[node.name], self.closes[node.name]
         if node.kind != "value" or not isinstance(node.codec, Text):
             return []
-        lead = own[: len(own) - len(own.lstrip())]
+        own = self.ends[node.name]
+        lead = own[: len(own) - len(own.lstrip())] or "\n"  # without an end of its own a text ends with its line
         stops = sorted({self.turn_end.strip(), *self.stops})
-        turns = [Rule(read_parts(lead + stop), (END,), recovery=SHORT_END, guard="last") for stop in stops if is_firm(stop)]
-        if not is_firm(own):
-            return turns
+        rules = [Rule(read_parts(lead + stop), (END,), recovery=SHORT_END, guard="last") for stop in stops if is_firm(stop)]
+        rest = self._find_rest(node)
+        if rest is None:
+            return rules
+        tails = [end[place:].strip() for end in (rest, rest + self.section_close) for place in sorted({*find_boundaries(end), 0})]
+        starts = [rest[:place].rstrip() for place in sorted(find_boundaries(rest))]
+        ends = [text for text in dict.fromkeys((*starts, *tails)) if is_firm(text) and text not in own]
+        missing = "end of a value missing"
+        rules += [Rule(read_parts(lead + text), (GAP,), closes=True, recovery=missing, guard="late") for text in ends]
+        if self.closes[node.name] is None:
+            return rules  # the key is said again behind the text
+        inner = [text for text in ends if text in tails and text != rest]
+        before = [own + text for text in starts if not is_firm(text)]
+        rules += [Rule(read_parts(f"{one}\n{two}"), (GAP,), closes=True, recovery=SHORT_END) for one in before for two in inner]
+        rules += [Rule(read_parts(own + text), (GAP,), closes=True, recovery=SHORT_END, guard="last") for text in ends]
         edges = [edge for edge in self._edges[TURN].get(node.name, ()) if not self.is_leaving(edge)]
         ways = [(write_parts(edge)[len(own) :].lstrip(), self.nodes[TURN, edge.target]) for edge in edges]
-        rest = (close or "")[len(own) :].lstrip()
-        cuts = [rest[:place].rstrip() for place in sorted({*find_boundaries(rest), len(rest)})]
-        tails = [tail for place in sorted(find_boundaries(rest)) if place and is_firm(tail := rest[place:].strip())]
-        rules = [Rule(read_parts(f"{own}\n{tail}"), (GAP,), closes=True, recovery=SHORT_END) for tail in tails]
-        for text, target in [*ways, *((cut, GAP) for cut in cuts)]:
-            if is_firm(text):
-                # Without an end of its own a text ends with its line.
-                ends, once, twice = target is GAP, read_parts((lead or "\n") + text), read_parts(own + own.lstrip() + text)
-                guards: tuple[Guard, Guard, Guard] = ("late", "last", "ending") if ends else ("entry", "", "")
-                laid = bool(lead) and not ends
-                rules.append(Rule(once, (target,), closes=ends, recovery="end of a value missing", guard=guards[0], laid=laid))
-                rules.append(Rule(twice, (target,), closes=ends, recovery="end of a value doubled", guard=guards[2]))
-                if ends:
-                    whole = read_parts(own + text)
-                    rules.append(Rule(whole, (GAP,), closes=True, recovery=SHORT_END, guard="last"))
-        return rules + turns
+        ways, laid, twice = [way for way in ways if is_firm(way[0])], own[:1].isspace(), own + own.lstrip()
+        rules += [Rule(read_parts(lead + text), (to,), recovery=missing, guard="entry", laid=laid) for text, to in ways]
+        doubled: list[tuple[str, Node, Guard]] = [(text, target, "") for text, target in ways]
+        doubled += [(text, GAP, "ending") for text in ends]
+        for text, target, guard in doubled:
+            closes = target is GAP
+            rules.append(Rule(read_parts(twice + text), (target,), closes=closes, recovery="end of a value doubled", guard=guard))
+        return rules
+
+    def _find_rest(self, node: Node) -> str | None:
+        """Return what ends the call behind what ends a text, where the key may be said again; None where no mark ends the text."""
+        own, close = self.ends[node.name], self.closes[node.name]
+        if close is not None:
+            return close[len(own) :].lstrip() if is_firm(own) or is_quoted(node) else None
+        targets = [self.nodes[TURN, edge.target] for edge in self._edges[TURN].get(node.name, ())]
+        closes = [close for target in targets if target.again and (close := self.closes[target.name])]
+        return min((close[min(find_boundaries(close) - {0}) :].lstrip() for close in closes), default=None)
 
     def _list_close_ends(self, guard: Guard) -> list[Rule]:
         """Return the ends of what closes a call, for calls that have closed their brackets themselves, or closed them twice."""

@@ -39,6 +39,7 @@ class TextReader(ShortFields):
         self.holding = False  # whether a value waits for its end to tell its type, or its quotes
         self.streaming = False  # whether a value is emitted as a string as it comes
         self.doubt = -1  # the first place at which a value may have ended if what ends it never comes
+        self.raw = False  # whether escapes stand in what waits for that end
         self.rejoined = False  # whether reasoning that had ended was opened again, and nothing of it has come
 
     def _apply(self, landing: Landing, start: int) -> None:
@@ -86,7 +87,7 @@ class TextReader(ShortFields):
                 self._leave_text(landing, at)
                 return True
             if final and self._ends_in_half(at):
-                return False
+                return self.doubt >= 0 and self._end_late()
             self._look_at_text(at)
             self._take_escape(at, escape)
 
@@ -247,6 +248,9 @@ class TextReader(ShortFields):
         self.scan = max(end, at + 1)
         if end > at and not self.holding:
             self._emit_text(at)
+            if self.at < at:
+                self.raw = True
+                return
             self._emit(get_units(self.spot.codec).read(self.buffer, at, True)[1])
             self.at = self.scan = end
 
@@ -273,7 +277,7 @@ class TextReader(ShortFields):
                 self._emit(JOINT)
             self.fresh = self.rejoined = False
         if text:
-            self._emit(text)
+            self._emit(get_units(self.spot.codec).decode(text) if self.raw else text)
         self.at = end
         self.mute = self.mute if end < self.mute else 0
 
@@ -322,5 +326,6 @@ class TextReader(ShortFields):
             self.at = end
             return
         self._emit_text(end)
+        self.raw = False
         if self.spot.kind == "value":
             self.writer.arguments('"')
