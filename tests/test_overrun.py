@@ -67,6 +67,11 @@ def test_messages_of_others_are_dropped(text: str, content: str, calls: list[tup
     assert read(text) == (content, calls, ["message of another role"])
 
 
+def test_call_in_marks_of_another_format_ends_before_one() -> None:
+    text = '<tools>{"name": "find", "arguments": {"q": "tea"}}(/over)\n(/who tool)None.'
+    assert read(text) == (None, CALL, ["call by its shape", "message of another role"])
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -292,3 +292,14 @@ def test_many_objects_that_end_at_once_need_no_deep_stack() -> None:
     finally:
         sys.setrecursionlimit(limit)
     assert arguments == '{"a": ' * depth + '"x"' + "}" * (depth - 1) + ', "b": "y"}'
+
+
+@pytest.mark.parametrize("missing", ["", "}", "}}", "}]", "}}]"])
+def test_mark_ends_a_call_of_another_format_that_lacks_brackets(missing: str) -> None:
+    """The call is told by its shape; nothing but brackets is added to it."""
+    call = '[{"name": "pin", "arguments": {"note": "tea"}}]'.removesuffix(missing)
+    form = ca.analyze(STATEMENTS)
+    reading = read_all_ways(form, f"<call>{call}</call><<over>>", TOOLS, policy="repair")
+    assert (reading.content, reading.calls) == (None, [("pin", '{"note": "tea"}')])
+    cut = f"<call>{call[: call.index('tea') + 3]}</call><<over>>"
+    assert read_all_ways(form, cut, TOOLS, policy="repair").calls == []

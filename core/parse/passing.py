@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from json.encoder import encode_basestring
-
-from partial_json_parser.core.complete import fix
 
 from ..format import Text
 from ..format.units import MORE, Units, get_units
-from ..recover import Policy, repair
+from ..recover import Policy, complete, repair
 from ..schema import ToolSet
 from .constants import skip_blank
 from .landing import Landing
@@ -159,11 +156,10 @@ class JsonReader(TextReader):
     def _add_brackets(self) -> None:
         """Close what is open in JSON that was handed on, if that makes it valid and that is wanted."""
         written = "".join(self.passed).rstrip() if self.policy.repair and not self.sent else ""
-        with suppress(ValueError, RecursionError):  # nothing completes what is no beginning of JSON
-            head, rest = fix(written) if written else ("", "")
-            if self.writer.call and head == written and set(rest) <= {"]", "}"} and read_json(written + rest):
-                self.writer.arguments(rest)
-                self.writer.call.complete = True
+        whole = complete(written)
+        if self.writer.call and len(whole) > len(written) and read_json(whole):
+            self.writer.arguments(whole[len(written) :])
+            self.writer.call.complete = True
 
     def _pass_json(self, end: int) -> None:
         """Hand on JSON up to a place; while it is mended it waits."""

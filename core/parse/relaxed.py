@@ -227,8 +227,8 @@ class Relaxations(Thoughts):
             return []
         own = self.ends[node.name]
         lead = own[: len(own) - len(own.lstrip())] or "\n"  # without an end of its own a text ends with its line
-        stops = sorted({self.turn_end.strip(), *self.stops})
-        rules = [Rule(read_parts(lead + stop), (END,), recovery=SHORT_END, guard="last") for stop in stops if is_firm(stop)]
+        stops = {text[:end].strip() for text in (self.turn_end, *self.stops) for end in (*find_boundaries(text), len(text))}
+        rules = [Rule(read_parts(lead + text), (END,), recovery=SHORT_END, guard="last") for text in sorted(stops) if is_firm(text)]
         rest = self._find_rest(node)
         if rest is None:
             return rules

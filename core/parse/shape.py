@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from ..format.units import MORE, NO
-from ..recover import Envelope, FoundCall, Notation, read_calls, read_fields, repair
+from ..recover import Envelope, FoundCall, Notation, complete, read_calls, read_fields, repair
 from ..schema import ToolSet
 from .fence import Fence, skip_fence_end
 from .landing import HELD_CALL, Landing
@@ -75,11 +75,13 @@ class Shape:
     def __init__(self, landing: Landing, start: int, left: Spot, ends: Iterable[str] = ()) -> None:
         self.left = left  # the spot in which they were met
         self._ends = tuple(filter(None, map(str.strip, ends)))
+        self._closing = ("</", "[/", *self._ends)
         self.whole = landing.rule.guard == "whole"
         self.calls: list[FoundCall] = []
         self.ahead = landing.end - start  # where the value begins that is being looked at
         self._seen = self.ahead
         self._lexer = JsonLexer(careful=True)
+        self._short = False  # whether a mark ends the value, without the brackets that do
 
     def read(self, buffer: str, at: int, final: bool, tools: ToolSet | None, envelope: Envelope) -> int:
         """Return where the calls end that stand at a place; that there are none, or that more is needed."""
@@ -87,9 +89,10 @@ class Shape:
         while True:
             if self.calls and not self.whole:
                 return _leave_fence(buffer, at, at + self.ahead, at + self._seen, final)
-            if self._lexer.ended:
+            if self._lexer.ended or self._short:
                 found = _BETWEEN.match(buffer, at + self._seen)
                 place = found.end() if found else at + self._seen
+                place = min((end for mark in self._ends if (end := buffer.find(mark, at + self._seen, place)) >= 0), default=place)
                 if place >= size or _HALF_MARK.fullmatch(buffer, place):
                     return MORE if not final else size if place >= size else NO
                 if buffer.startswith(self._ends, place):
@@ -99,7 +102,7 @@ class Shape:
                 if buffer[place] not in "{[":
                     return NO
                 self.ahead = self._seen = place - at
-                self._lexer = JsonLexer(careful=True)
+                self._lexer, self._short = JsonLexer(careful=True), False
             start, end = at + self.ahead, self._scan(buffer, at, final)
             odd = self._lexer.mends
             if end < 0 and not final:
@@ -107,7 +110,7 @@ class Shape:
                 return NO if (odd and size - start > HELD_CALL) or ((odd or self.whole) and not named) else MORE
             text = buffer[start:end] if end >= 0 else None
             calls = read_calls(text, tools, envelope) if text and not odd else None
-            mended = repair(text) if text and not calls else None
+            mended = repair(complete(text) if self._short else text) if text and not calls else None
             calls = read_calls(mended, tools, envelope) if mended else calls
             if not calls:
                 return NO
@@ -122,6 +125,13 @@ class Shape:
             self._lexer = JsonLexer(mends=True)
             end = self._lexer.scan(buffer, at + self.ahead, final)
         while end == ODD or (end == HOLD and final):
+            place = self._lexer.place
+            if not self._lexer.plain and buffer.startswith(self._closing, place):
+                self._seen, self._short = place - at, True
+                return place
+            if not (final or self._lexer.plain) and any(mark.startswith(buffer[place:]) for mark in self._closing):
+                end = HOLD
+                break
             self._seen = self._lexer.skip(buffer) - at
             if self._lexer.ended:
                 return at + self._seen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .fields import Notation, compile_names, find_name, list_counted, list_words, read_fields
 from .habits import Habits
 from .policy import LENIENT, REPAIR, STRICT, Policy, PolicyName, get_policy
-from .repair import read_literal, repair
+from .repair import complete, read_literal, repair
 from .shape import Envelope, FoundCall, read_calls
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Policy",
     "PolicyName",
     "compile_names",
+    "complete",
     "find_name",
     "get_policy",
     "list_counted",

@@ -11,7 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from json.encoder import encode_basestring
+
+from partial_json_parser.core.complete import fix
 
 DEPTH = 128  # brackets within each other
 
@@ -49,6 +52,15 @@ def _repair(text: str, loose: bool) -> str | None:
     except (_BrokenError, RecursionError):
         return None
     return "".join(reader.out) if reader.at == len(text) else None
+
+
+def complete(text: str) -> str:
+    """Return a beginning of JSON with the brackets that close what is open in it; the text itself where more is missing."""
+    with suppress(ValueError, RecursionError):  # nothing completes what is no beginning of JSON
+        head, rest = fix(text) if text else ("", "")
+        if head == text and set(rest) <= {"]", "}"}:
+            return text + rest
+    return text
 
 
 def read_literal(text: str, at: int) -> tuple[int, str] | None:
