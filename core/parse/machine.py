@@ -22,12 +22,12 @@ from ..format.units import MORE, NO
 from ..recover import Policy
 from ..schema import ToolSet
 from .constants import skip_blank
+from .ends import SHORT_END
 from .landing import Landing, Step
 from .landmarks import AFTER, GAP, SHAPE, SILENT, TURN
 from .lexer import JsonLexer
 from .names import SHORT, WITH_PREFIX, find_tool_in
 from .plan import LATE_END, OPEN_REASONING, STRAY, Plan
-from .relaxed import SHORT_END
 from .rules import SHAPES, Spot, Wait
 from .shaped import ShapedReader
 from .thoughts import OPENED_AGAIN

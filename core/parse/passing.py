@@ -9,11 +9,11 @@ from ..format.units import MORE, Units, get_units
 from ..recover import Policy, complete, repair
 from ..schema import ToolSet
 from .constants import skip_blank
+from .ends import TRAILING
 from .landing import Landing
 from .landmarks import GAP, TURN
 from .lexer import GOING, HOLD, ODD, Beside, JsonLexer
 from .plan import Plan
-from .relaxed import TRAILING
 from .rules import Spot, Wait
 from .scalars import find_within, read_json
 from .texts import TextReader

@@ -13,6 +13,7 @@ from functools import lru_cache
 from ..format import Edge, Graph, Node, Start, Text, TurnGraph
 from ..format.cut import find_boundaries
 from .constants import is_firm, is_marked
+from .ends import SHORT_END, TRAILING
 from .headers import find_headers
 from .landmarks import (
     AFTER,
@@ -30,7 +31,7 @@ from .landmarks import (
     read_parts,
     write_parts,
 )
-from .relaxed import SHORT_END, TRAILING, WRAPPED, Relaxations
+from .relaxed import WRAPPED, Relaxations
 from .rules import Guard, Rule, Spot, sort_rules
 from .spellings import list_spellings
 

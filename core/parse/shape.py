@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from ..format.units import MORE, NO
 from ..recover import Envelope, FoundCall, Notation, complete, read_calls, read_fields, repair
 from ..schema import ToolSet
+from .ends import Marks
 from .fence import Fence, skip_fence_end
 from .landing import HELD_CALL, Landing
 from .lexer import BROKEN, HOLD, ODD, JsonLexer
 from .names import SHORT
-from .relaxed import Marks
 from .rules import Spot
 
 _TAG = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>"

@@ -7,10 +7,10 @@ import re
 from ..format.units import MORE, NO
 from ..recover import Policy, repair
 from ..schema import ToolSet
+from .ends import Marks
 from .landing import Landing, Step
 from .landmarks import SHAPE, TURN
 from .plan import Plan
-from .relaxed import Marks
 from .rules import Spot
 from .shape import Fields, Shape
 from .values import ValueReader

@@ -1,0 +1,180 @@
+"""What a model leaves out, or writes twice, of the ends of values, calls and turns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+from typing import NamedTuple
+
+from ..format import Json, Node, Text
+from ..format.cut import COUNTER, cut_common_start, find_boundaries
+from .constants import is_firm, is_marked, is_plain
+from .landmarks import AFTER, END, FIELDS, GAP, SHORT_FIELDS, TURN, is_delimited, is_quoted, read_parts, write_parts
+from .rules import Guard, Rule
+from .thoughts import Thoughts
+
+SHORT_END = "end of a call missing"
+TRAILING = "separator at the end"
+UNENDED = "end of a value missing"
+DOUBLED = "end of a value doubled"
+
+
+class Marks(NamedTuple):
+    """Texts, and what finds them."""
+
+    texts: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+class Ends(Thoughts):
+    """Makes the rules for them."""
+
+    def _list_late_ends(self) -> list[Rule]:
+        """Return the last marks of what ends a turn behind a call, where what is before them was left out."""
+        ends = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.target].kind == "end"]
+        texts = [write_parts(edge).removeprefix(close) for edge in ends if (close := self.closes.get(edge.source))]
+        texts = [text.lstrip().removeprefix(self.section_close.strip()) for text in texts]
+        rests = {text[place:].strip() for text in texts for place in find_boundaries(text)}
+        return [Rule(read_parts(text), (END,), recovery=SHORT_END, cut=True) for text in sorted(rests) if is_marked(text)]
+
+    def _list_close_ends(self, guard: Guard) -> list[Rule]:
+        """Return the ends of what closes a call, for calls that have closed their brackets themselves, or closed them twice."""
+        name = "end of a call doubled" if guard == "fresh" else SHORT_END
+        firm = filter(is_firm, self._list_closings())
+        return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in firm]
+
+    def _list_short_sections(self) -> list[Rule]:
+        """Return beginnings of what ends all calls, for models that leave the rest out."""
+        close = self.section_close
+        texts = dict.fromkeys(close[:place].rstrip() for place in sorted(find_boundaries(close)) if place < len(close))
+        missing = "end of all calls missing"
+        return [Rule(read_parts(t), (AFTER,), recovery=missing, guard="structure") for t in texts if t.strip()]
+
+    def _list_skipping_closes(self, node: Node) -> list[Rule]:
+        """Return the ends of what ends the call behind a field that follows this one, for models that leave that field out."""
+        following = {edge.target for edge in self._edges[TURN].get(node.name, ()) if not self.is_leaving(edge)}
+        closes = {self.closes.get(name) or "" for name in following}
+        quote = self.ends[node.name][:1] if isinstance(node.codec, Json) and node.codec.within else ""
+        rests = {close[place:].strip() for close in closes for place in find_boundaries(close) if 0 < place < len(close)}
+        texts = {quote + rest for rest in rests if rest}
+        missing = "field of a call missing"
+        guards: dict[str, Guard] = {text: "structure" if text.strip("]})\"'") else "" for text in sorted(texts)}
+        return [Rule(read_parts(text), (GAP,), closes=True, recovery=missing, guard=guard) for text, guard in guards.items()]
+
+    def _list_short_closes(self, node: Node, close: str, certain: bool) -> list[Rule]:
+        """Return pieces of what ends a call, for models that leave the rest of it out.
+
+        A field that tells where it ends may be followed by any of them; text only by a beginning, and only where structure follows.
+        """
+        places = sorted(place for place in find_boundaries(close) if 0 < place < len(close))
+        texts = [close[:place].rstrip() for place in places]
+        if certain:
+            ends = (close, self.section_close)
+            texts += [end[place:].strip() for end in ends for place in sorted({*find_boundaries(end), 0}) if end[place:] != close]
+        free = is_delimited(node) or is_quoted(node) or node.kind in SHORT_FIELDS or node.again
+        own = self.ends[node.name].rstrip()
+        guards: tuple[Guard, Guard] = ("", "") if certain else ("ending", "structure")
+        lead = close[: len(close) - len(close.lstrip())]
+        tails = [lead + close[place:].strip() for place in places] if node.kind == "value" and is_delimited(node) else []
+        rules = [
+            Rule(read_parts(text), (GAP,), closes=True, recovery=SHORT_END, guard=guards[len(text) <= len(own)])
+            for text in dict.fromkeys(texts)
+            if text.strip() and text != close.rstrip() and (free or is_firm(text))
+        ]
+        told = filter(is_firm, tails)
+        rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=SHORT_END, guard="typed") for text in told]
+        if is_delimited(node) and not own and close.strip():
+            rules.append(Rule(("",), (GAP,), closes=True, recovery=SHORT_END, guard="structure"))
+        return rules
+
+    @staticmethod
+    def _list_trailing(inner: Iterable[str], ends: Iterable[str]) -> list[str]:
+        """Return the ends of what stands behind a field with the sign before them that separates it from the next one."""
+        texts, ends = list(inner), list(ends)
+        own = len(cut_common_start([*texts, *ends])) if texts and ends else 0
+        signs = {text[own:].lstrip()[:1] for text in texts} & {",", ";"}
+        return [end[:own] + sign + end[own:] for sign in sorted(signs) for end in ends if not end[own:].lstrip().startswith(sign)]
+
+    def _list_value_ends(self, node: Node) -> list[Rule]:
+        """Return what follows a text where the model has left out, or doubled, what ends the text itself."""
+        if node.kind != "value" or not isinstance(node.codec, Text):
+            return []
+        own, rest = self.ends[node.name], self._find_rest(node)
+        lead = own[: len(own) - len(own.lstrip())] or "\n"  # without an end of its own a text ends with its line
+        stops = {text[:end].strip() for text in (self.turn_end, *self.stops) for end in (*find_boundaries(text), len(text))}
+        rules = [Rule(read_parts(lead + text), (END,), recovery=SHORT_END, guard="last") for text in sorted(stops) if is_firm(text)]
+        if rest is None:
+            return rules
+        tails = [end[place:].strip() for end in (rest, rest + self.section_close) for place in sorted({*find_boundaries(end), 0})]
+        starts = [rest[:place].rstrip() for place in sorted(find_boundaries(rest))]
+        ends = [text for text in dict.fromkeys((*starts, *tails)) if is_firm(text) and text not in own]
+        rules += [Rule(read_parts(lead + text), (GAP,), closes=True, recovery=UNENDED, guard="late") for text in ends]
+        if self.closes[node.name] is None:
+            return rules  # the key is said again behind the text
+        before = [own + text for text in starts if not is_firm(text)]
+        behind = [text for text in ends if text in tails and text != rest]
+        rules += [Rule(read_parts(f"{one}\n{two}"), (GAP,), closes=True, recovery=SHORT_END) for one in before for two in behind]
+        rules += [Rule(read_parts(own + text), (GAP,), closes=True, recovery=SHORT_END, guard="last") for text in ends]
+        twice = own + own.lstrip()
+        rules += [Rule(read_parts(twice + text), (GAP,), closes=True, recovery=DOUBLED, guard="ending") for text in ends]
+        return rules + self._list_entry_ends(node, lead, twice)
+
+    def _list_entry_ends(self, node: Node, lead: str, twice: str) -> list[Rule]:
+        """Return the same where another field of the call follows a text; ``twice`` is what ends the text, doubled."""
+        own, rules = self.ends[node.name], []
+        for edge in self._edges[TURN].get(node.name, ()):
+            text, to = write_parts(edge)[len(own) :].lstrip(), (self.nodes[TURN, edge.target],)
+            if is_firm(text) and not self.is_leaving(edge):
+                rules.append(Rule(read_parts(lead + text), to, recovery=UNENDED, guard="entry", laid=own[:1].isspace()))
+                rules.append(Rule(read_parts(twice + text), to, recovery=DOUBLED))
+        return rules
+
+    def _find_rest(self, node: Node) -> str | None:
+        """Return what ends the call behind what ends a text, where the key may be said again; None where no mark ends the text."""
+        own, close = self.ends[node.name], self.closes[node.name]
+        if close is not None:
+            return close[len(own) :].lstrip() if is_firm(own) or is_quoted(node) else None
+        targets = [self.nodes[TURN, edge.target] for edge in self._edges[TURN].get(node.name, ())]
+        closes = [close for target in targets if target.again and (close := self.closes[target.name])]
+        return min((close[min(find_boundaries(close) - {0}) :].lstrip() for close in closes), default=None)
+
+    @cached_property
+    def _closings(self) -> set[str]:
+        """The ends of what ends calls, one or all."""
+        texts = [close for close in (*self.closes.values(), self.section_close) if close]
+        return {text[place:].strip() for text in texts for place in find_boundaries(text)}
+
+    def _list_closings(self, others: Iterable[str] = ()) -> list[str]:
+        """Return the ends of what ends calls, and other texts, that stand in nothing that begins calls."""
+        return sorted(text for text in self._closings.union(others) if not any(text in opener for opener, _ in self.openers))
+
+    def _list_openings(self) -> set[str]:
+        """Return the beginnings of what begins calls."""
+        return {text[:place].rstrip() for text, _ in self.openers for place in find_boundaries(text)}
+
+    @cached_property
+    def call_ends(self) -> Marks | None:
+        """The marks that end a call, and what finds several of them; None where nothing does that nobody writes by chance."""
+        fields = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS]
+        inner = [write_parts(edge) for edge in fields if not self.is_leaving(edge)]
+        signs = (text for text in self._closings if is_firm(text) or (len(text) > 1 and not any(map(is_plain, text))))
+        told = (text for text in signs if not any(text in other for other in inner))
+        texts = sorted(told, key=lambda text: (-len(text), text))
+        one = "|".join(map(re.escape, texts))
+        return Marks(tuple(texts), re.compile(rf"(?:{one})(?:\s*(?:{one}))*")) if texts else None
+
+    @cached_property
+    def field_ends(self) -> Marks | None:
+        """The marks behind which the last value of a call has ended: of calls, or (group 1) of turns."""
+        edges = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS]
+        inner = [write_parts(edge) for edge in edges if self.nodes[TURN, edge.target].kind != "end"]
+        ends = [write_parts(edge) for edge in edges if self.nodes[TURN, edge.target].kind == "end"]
+        found = {text[place:].strip() for text in ends for place in find_boundaries(text)}.union(self.stops)
+        others = [*inner, *(text for text, _ in self.openers), *(self.call_ends.texts if self.call_ends else ())]
+        firm = {text for text in found if is_firm(text) and not any(text in other for other in others)}
+        turns = sorted(text for text in firm if not any(other != text and other in text for other in firm))
+        calls = self.call_ends.texts[::-1] if self.call_ends else ()
+        one, other = ("|".join(map(re.escape, texts)) for texts in (calls, turns))
+        pattern = "|".join(filter(None, (one, other and f"({other})"))).replace(re.escape(COUNTER), r"\d+")
+        return Marks((*calls, *turns), re.compile(pattern)) if pattern else None
