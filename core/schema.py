@@ -174,7 +174,7 @@ def _list_types(node: Any, root: Any, depth: int) -> Iterable[str]:
 class ToolSet:
     """The tools of a request by name, however odd the dicts are."""
 
-    def __init__(self, tools: Iterable[dict[str, Any]]) -> None:
+    def __init__(self, tools: Iterable[Any]) -> None:
         self.tools: dict[str, Any] = {}
         for tool in tools:
             function = tool.get("function", tool) if isinstance(tool, dict) else None

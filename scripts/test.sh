@@ -18,6 +18,8 @@ newest_vllm=0.33.0
 newest_tests="tests/engines/test_servers.py tests/engines/test_vllm_launch.py tests/engines/test_vllm_safety.py"
 # What a quick run tests of SGLang; SGLANG_TESTS=tests/engines tests all of it.
 sglang_tests="tests/engines/test_servers.py tests/engines/test_sglang_plugin.py"
+# What is tested once more with the parser compiled.
+compiled_tests="tests/test_parser.py tests/test_values.py tests/test_fuzz.py tests/test_cuts.py tests/test_offscript.py tests/test_slips.py"
 lenient=(-W default) # an engine's environment is full of warnings that are not ours
 
 test_library() {
@@ -27,6 +29,13 @@ test_library() {
     .venv/bin/mypy
     .venv/bin/lint-imports --no-cache
     .venv/bin/python -m pytest -n auto --dist loadfile "$@"
+    if ! command -v "${CC:-cc}" >/dev/null && [ "${CI:-}" != true ]; then
+        echo "test: there is no C compiler here; the tests of the compiled parser are left out" >&2
+        return
+    fi
+    scripts/compile.sh
+    echo "test: the parser's tests once more, compiled" >&2
+    PYTHONPATH=build/compiled .venv/bin/python -m pytest -n auto --dist loadfile $compiled_tests "$@"
 }
 
 # Ends with 3 where the machine cannot run the engine, and with any other status but 0 where something failed.

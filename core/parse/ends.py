@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cached_property
 from typing import NamedTuple
 
-from ..format import Json, Node, Text
+from ..format import Json, Node, Text, TurnGraph
 from ..format.cut import COUNTER, cut_common_start, find_boundaries
 from .constants import is_firm, is_marked, is_plain
 from .landmarks import AFTER, END, FIELDS, GAP, SHORT_FIELDS, TURN, is_delimited, is_quoted, read_parts, write_parts
@@ -29,6 +28,12 @@ class Marks(NamedTuple):
 
 class Ends(Thoughts):
     """Makes the rules for them."""
+
+    def __init__(self, graph: TurnGraph) -> None:
+        super().__init__(graph)
+        self._closings = self._find_closings()
+        self.call_ends = self._find_call_ends()
+        self.field_ends = self._find_field_ends()
 
     def _list_late_ends(self) -> list[Rule]:
         """Return the last marks of what ends a turn behind a call, where what is before them was left out."""
@@ -139,9 +144,8 @@ class Ends(Thoughts):
         closes = [close for target in targets if target.again and (close := self.closes[target.name])]
         return min((close[min(find_boundaries(close) - {0}) :].lstrip() for close in closes), default=None)
 
-    @cached_property
-    def _closings(self) -> set[str]:
-        """The ends of what ends calls, one or all."""
+    def _find_closings(self) -> set[str]:
+        """Return the ends of what ends calls, one or all."""
         texts = [close for close in (*self.closes.values(), self.section_close) if close]
         return {text[place:].strip() for text in texts for place in find_boundaries(text)}
 
@@ -153,9 +157,8 @@ class Ends(Thoughts):
         """Return the beginnings of what begins calls."""
         return {text[:place].rstrip() for text, _ in self.openers for place in find_boundaries(text)}
 
-    @cached_property
-    def call_ends(self) -> Marks | None:
-        """The marks that end a call, and what finds several of them; None where nothing does that nobody writes by chance."""
+    def _find_call_ends(self) -> Marks | None:
+        """Return the marks that end a call, and what finds several; None where nothing does that nobody writes by chance."""
         fields = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS]
         inner = [write_parts(edge) for edge in fields if not self.is_leaving(edge)]
         signs = (text for text in self._closings if is_firm(text) or (len(text) > 1 and not any(map(is_plain, text))))
@@ -164,9 +167,8 @@ class Ends(Thoughts):
         one = "|".join(map(re.escape, texts))
         return Marks(tuple(texts), re.compile(rf"(?:{one})(?:\s*(?:{one}))*")) if texts else None
 
-    @cached_property
-    def field_ends(self) -> Marks | None:
-        """The marks behind which the last value of a call has ended: of calls, or (group 1) of turns."""
+    def _find_field_ends(self) -> Marks | None:
+        """Return the marks behind which the last value of a call has ended: of calls, or (group 1) of turns."""
         edges = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS]
         inner = [write_parts(edge) for edge in edges if self.nodes[TURN, edge.target].kind != "end"]
         ends = [write_parts(edge) for edge in edges if self.nodes[TURN, edge.target].kind == "end"]

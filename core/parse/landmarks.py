@@ -29,6 +29,8 @@ SILENT = (MUTE, OVER)
 """Those of which nothing is handed on."""
 THOUGHT = Node("reasoning in other marks", "reasoning")
 """Stands for reasoning of a model whose template knows none."""
+OF_TURN = (*UNSHOWN, THOUGHT)
+"""What no graph has stands in the turn, whatever list or object leads there."""
 END = Node("end", "end")
 BODY = Node("arguments as JSON", "arguments", Json())
 """Stands for arguments that a model writes as one JSON object where the template writes fields."""
@@ -39,6 +41,7 @@ FENCED = Node("arguments in a fence", "arguments", Json())
 
 QUOTES = ("'", '"')
 SHORT_FIELDS = ("name", "id")
+NAMED_FIELDS = (*SHORT_FIELDS, "key")
 FIELDS = ("name", "id", "key", "value", "arguments")
 
 

@@ -20,10 +20,10 @@ from .landmarks import (
     END,
     FIELDS,
     GAP,
+    OF_TURN,
     OVER,
     SHAPE,
     SHORT_FIELDS,
-    THOUGHT,
     TURN,
     UNSHOWN,
     is_delimited,
@@ -135,7 +135,7 @@ class Plan(Relaxations):
         """Return the field behind a rule of a spot in a graph."""
         found = rule.spots.get((graph, calls))
         if found is None:
-            inner = TURN if rule.targets[0] in (*UNSHOWN, THOUGHT) else graph
+            inner = TURN if rule.targets[0] in OF_TURN else graph
             found = rule.spots[graph, calls] = self.spot(inner, rule.targets, calls)
         return found
 

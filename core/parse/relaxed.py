@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cached_property
 
-from ..format import Edge, Node, Text
+from ..format import Edge, Node, Text, TurnGraph
 from ..format.cut import COUNTER, cut_common_end, find_boundaries
 from ..format.units import get_units
 from ..recover import Notation, list_counted, list_words
@@ -24,6 +23,7 @@ from .landmarks import (
     FIELDS,
     GAP,
     MUTE,
+    NAMED_FIELDS,
     OVER,
     QUOTES,
     SHAPE,
@@ -67,6 +67,11 @@ def _begins_in_signs(text: str) -> bool:
 
 class Relaxations(Ends):
     """Makes such rules for calls, and for what stands behind them."""
+
+    def __init__(self, graph: TurnGraph) -> None:
+        super().__init__(graph)
+        self.notation = self._find_notation()
+        self.opening_marks = self._list_opening_marks()
 
     def _list_overruns(self, node: Node) -> list[Rule]:
         """Return what begins the message of another role behind the end of the turn, or alone where a turn may have none."""
@@ -204,9 +209,8 @@ class Relaxations(Ends):
         ends = filter(is_marked, self._list_closings(inner))
         return begins + [Rule(read_parts(text), (node,), recovery=name) for text in ends]
 
-    @cached_property
-    def notation(self) -> Notation:
-        """What the format has around the values of calls."""
+    def _find_notation(self) -> Notation:
+        """Return what the format has around the values of calls."""
         fields = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS or edge.opens_call]
         inner = [edge for graph in self.graphs.values() if graph is not self.graph.turn for edge in graph.edges]
         words = list_words([*(part for edge in (*fields, *inner) for part in edge.parts), *(text for text, _ in self.openers)])
@@ -215,9 +219,8 @@ class Relaxations(Ends):
         decode = get_units(codecs.pop()).decode if len(codecs) == 1 else str
         return Notation(words, list_counted(counted), self.quote, decode)
 
-    @cached_property
-    def opening_marks(self) -> list[str]:
-        """The marks that begin calls, and nothing else."""
+    def _list_opening_marks(self) -> list[str]:
+        """Return the marks that begin calls, and nothing else."""
         thoughts = tuple(filter(None, (self.reasoning_start.strip(), *self.reasoning_ends)))
         others = [*self.closes.values(), self.section_close, *thoughts]
         inner = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS]
@@ -246,8 +249,8 @@ class Relaxations(Ends):
             text, target = write_parts(edge), self.nodes[TURN, edge.target]
             if is_firm(text) and (squeezed := squeeze(text)):
                 rules.append(Rule(read_parts(squeezed), (target,), recovery=SQUEEZED))
-            outer = not text.startswith(QUOTES) or source.kind in (*SHORT_FIELDS, "key")
-            if outer and (target.kind in (*SHORT_FIELDS, "key") or not text.endswith(QUOTES)) and (other := requote(text)):
+            outer = not text.startswith(QUOTES) or source.kind in NAMED_FIELDS
+            if outer and (target.kind in NAMED_FIELDS or not text.endswith(QUOTES)) and (other := requote(text)):
                 rules.append(Rule(read_parts(other), (target,), recovery=REQUOTED))
         return rules
 

@@ -102,7 +102,7 @@ class _Reader:
             name = self.find_tool(at)
             if not name:
                 return found if at >= len(self._text) and found else None
-            call_id = self._id
+            call_id: str | None = self._id
             read = self._read_arguments(name, at + len(name))
             if read is None:
                 return None

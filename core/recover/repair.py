@@ -29,6 +29,7 @@ _INNER = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BEHIND = re.compile(r"\s*(.?)")
 _NEXT = re.compile(r"""\s*,\s*(?:["'}\]{\[/\d-]|[^\W\d]\w*\s*:|(?:true|false|null|True|False|None)\b)|\s*"[\w.-]{1,64}"\s*:""")
 _NEXT_BEGUN = re.compile(r"""\s*(?:,\s*(?:[^\W\d]\w{0,64}\s*)?|"[\w.-]{0,64}(?:"\s*)?)\Z""")
+_HALVES = re.compile(r"[\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\n|.)", re.DOTALL)
 _KNOWN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'", "\n": ""}
 _BARE = re.compile(r"[^\W\d][\w@./-]*(?: [\w@./-]+)*(?=\s*[,\]}])")
@@ -103,7 +104,7 @@ def _read_escape(written: str) -> str:
 
 def _join_halves(text: str) -> str:
     """Join the two halves of a character that was written as two numbers."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if re.search("[\ud800-\udfff]", text) else text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _HALVES.search(text) else text
 
 
 class _Reader:
