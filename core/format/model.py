@@ -115,6 +115,10 @@ class Node:
     carries_name: bool = False
     counted: bool = False
 
+    def __hash__(self) -> int:
+        """Look at the name alone, which tells a node from the others: parsers look fields up by their nodes."""
+        return hash(self.name)
+
 
 @dataclass(frozen=True)
 class Edge:

@@ -1,4 +1,7 @@
-"""What looking ahead finds: where a rule leads, and what is read on the way there."""
+"""What looking ahead finds: where a rule leads, and what is read on the way there.
+
+These are plain classes, as they are made for every place that is looked at.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,17 @@ from typing import Literal, NamedTuple
 from ..schema import Schema
 from .rules import Rule, Spot
 
+StepKind = Literal["open", "close", "name", "id", "key", "again", "wrap"]
 
-class Step(NamedTuple):
+
+class Step:
     """Something that is read on the way to a field that is streamed."""
 
-    kind: Literal["open", "close", "name", "id", "key", "again", "wrap"]
-    text: str = ""
+    __slots__ = ("kind", "text")
+
+    def __init__(self, kind: StepKind, text: str = "") -> None:
+        self.kind = kind
+        self.text = text
 
 
 def list_id(text: str | None) -> tuple[Step, ...]:
@@ -20,19 +28,44 @@ def list_id(text: str | None) -> tuple[Step, ...]:
     return () if text is None else (Step("id", text),)
 
 
-class Landing(NamedTuple):
+class Landing:
     """Where a rule leads: the place behind it, and what was read on the way: calls that end and begin, names, ids and keys.
 
-    It leads to a field, or ``behind`` one that has ended.
+    It leads to a field, or ``behind`` one that has ended. Nothing is changed in it once it is made.
     """
 
-    end: int
-    spot: Spot
-    rule: Rule
-    trail: str = ""
-    steps: tuple[Step, ...] = ()
-    pops: int = 0
-    behind: bool = False
+    __slots__ = ("behind", "end", "pops", "rule", "spot", "steps", "trail")
+
+    def __init__(
+        self, end: int, spot: Spot, rule: Rule, trail: str = "", steps: tuple[Step, ...] = (), pops: int = 0, behind: bool = False
+    ) -> None:
+        self.end = end
+        self.spot = spot
+        self.rule = rule
+        self.trail = trail
+        self.steps = steps
+        self.pops = pops
+        self.behind = behind
+
+    def replace(
+        self,
+        *,
+        end: int | None = None,
+        rule: Rule | None = None,
+        trail: str | None = None,
+        steps: tuple[Step, ...] | None = None,
+        pops: int | None = None,
+    ) -> Landing:
+        """Return the same with something else in it."""
+        return Landing(
+            self.end if end is None else end,
+            self.spot,
+            self.rule if rule is None else rule,
+            self.trail if trail is None else trail,
+            self.steps if steps is None else steps,
+            self.pops if pops is None else pops,
+            self.behind,
+        )
 
     @property
     def again(self) -> bool:

@@ -6,8 +6,10 @@ import re
 
 from ..recover.repair import COMMENT, ends_string
 
-_OUTSIDE = re.compile(r'["{}\[\]]|[^\s\w,:.+-]')
-_MENDED = re.compile(r'["{}\[\]]|,\s*(?:[}\]]|\Z)|(?<![\w.])[^\W\d]\w*|[^\s\w,:.+-]')
+_CAREFUL = re.compile(r'["{}\[\]]|[^\s\w,:.+-]')
+_OUTSIDE = re.compile(r'"|[{\[]+|[}\]]+|[^\s\w,:.+-]')
+_MENDED = re.compile(r'"|[{\[]+|[}\]]+|,\s*(?:[}\]]|\Z)|(?<![\w.])[^\W\d]\w*|[^\s\w,:.+-]')
+_BRACKETS = frozenset("{}[]")
 _BETWEEN = re.compile(r"[\s,:\w.+-]*")
 _COMMENT_BEGUN = re.compile(r"/(?:/[^\n]{0,1024}|\*(?:[^*]|\*(?!/)){0,1024})?\Z")
 _WORDS = frozenset(("true", "false", "null"))
@@ -40,6 +42,7 @@ class JsonLexer:
         "_inner",
         "_key",
         "_open",
+        "_outside",
         "_quote",
         "beside",
         "loose",
@@ -60,6 +63,7 @@ class JsonLexer:
         self._inner = False  # whether a quote stood within it
         self._open: list[str] = []  # the brackets that are open
         self._careful = careful
+        self._outside = _CAREFUL if careful else _MENDED if mends else _OUTSIDE
         self._closed = False  # whether the last sign ended a value
 
     @property
@@ -83,8 +87,13 @@ class JsonLexer:
                 at += 1
                 self.state = STRING
                 continue
-            found = (self.signs if self.state == STRING else _MENDED if self.mends else _OUTSIDE).search(text, at)
+            found = (self.signs if self.state == STRING else self._outside).search(text, at)
             sign = found[0] if found else ""
+            if found and self.state == OUT and sign[0] in _BRACKETS and not self._careful:
+                at = found.start() + self._turn_all(sign)
+                if not self._open:
+                    return at
+                continue
             if found and found.start() == 0 and sign[0].isalpha() and (self._before.isalnum() or self._before == "."):
                 at = found.end()  # the rest of a number whose beginning came before
                 continue
@@ -195,6 +204,16 @@ class JsonLexer:
         else:
             self._turn(sign)
         return not self._open and sign != '"'
+
+    def _turn_all(self, brackets: str) -> int:
+        """Open or close several brackets of a kind, as many as the value has; returns how many those are."""
+        self._closed = brackets[0] in "}]"
+        if not self._closed:
+            self._open += brackets
+            return len(brackets)
+        size = min(len(brackets), len(self._open)) or 1
+        del self._open[-size:]
+        return size
 
     def _turn(self, bracket: str) -> None:
         """Open or close a bracket."""

@@ -91,7 +91,8 @@ class Lookahead(Standing):
             return self._try_end(rule, at, final)
         end, trail = self._match(rule, at, final, spot)
         if end == MORE:
-            return Wait(rule.constant.find_rest(self.buffer, at))
+            rest = rule.constant.find_rest(self.buffer, at)
+            return Wait(rest, self.plan.behind(rule, spot.graph, self.may_call) if rest and rule.kind == "key" else None)
         if end == NO:
             return None
         if spot is self.spot and spot.kind == "value" and rule.constant.is_run and not self.behind:
@@ -166,7 +167,7 @@ class Lookahead(Standing):
             self.frames.append(frame)
             self._pops -= 1
             self._key = key
-        return landing._replace(pops=landing.pops + 1) if isinstance(landing, Landing) else landing
+        return landing.replace(pops=landing.pops + 1) if isinstance(landing, Landing) else landing
 
     def _land(
         self, rule: Rule, end: int, trail: str, final: bool, graph: str, found: Landing | None = None
@@ -211,7 +212,7 @@ class Lookahead(Standing):
         if not self.buffer.startswith(mark, at):
             begun = not final and at < len(self.buffer) and mark.startswith(self.buffer[at:])
             return Wait(mark[len(self.buffer) - at :]) if begun else here
-        return here._replace(end=at + len(mark), rule=here.rule.name_recovery("mark doubled"))
+        return here.replace(end=at + len(mark), rule=here.rule.name_recovery("mark doubled"))
 
     def _follows_well(self, rule: Rule, end: int, final: bool) -> bool | Wait:
         """Whether what the guard of a rule asks of what is behind it holds; or more is needed to tell."""
@@ -257,11 +258,11 @@ class Lookahead(Standing):
             named = replace(rule, recovery="call by its parameters", guard="named")
             begins = self.buffer[end : end + 1].isalpha() or self.buffer.startswith(("[", "<"), end)
             found = self._look_for_name(named, end, final) if begins else None
-            return found._replace(steps=(Step("wrap", closing),)) if isinstance(found, Landing) else found
+            return found.replace(steps=(Step("wrap", closing),)) if isinstance(found, Landing) else found
         if isinstance(landing, Wait):
             return landing
         begins = any(step.kind == "open" for step in landing.steps) and landing.find("name") in self.names
-        return landing._replace(rule=landing.rule.name_recovery(WRAPPED)) if begins else None
+        return landing.replace(rule=landing.rule.name_recovery(WRAPPED)) if begins else None
 
     def _leave_wrapper(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Match the mark of another format that closes calls, of which the beginning stands before a place."""
@@ -297,7 +298,7 @@ class Lookahead(Standing):
         if landing is None:
             told = [headers.words[word] for word in re.findall(r"\w+", header) if word in headers.words]
             landing, steps = self._find_landing(headers.spots[told[-1] if told else "content"], at, final), steps[:1]
-        return landing._replace(rule=rule, steps=(*steps, *landing.steps)) if isinstance(landing, Landing) else landing
+        return landing.replace(rule=rule, steps=(*steps, *landing.steps)) if isinstance(landing, Landing) else landing
 
     def _look_for_json(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Whether an object or a list follows, which is then read as a whole."""
@@ -369,7 +370,7 @@ class Lookahead(Standing):
             follows = landing.end > at or self._structure_follows(at, final, True)
             if follows is not True:
                 return follows or None
-            return landing._replace(steps=here.steps + landing.steps, rule=here.rule.name_recovery("no arguments"))
+            return landing.replace(steps=here.steps + landing.steps, rule=here.rule.name_recovery("no arguments"))
         return landing if isinstance(landing, Wait) else None
 
     def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | Wait | None:

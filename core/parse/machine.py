@@ -68,11 +68,7 @@ class Machine(ShapedReader):
             self.gone += len(text)
             self.before = self._join_before(text)
             return [Delta(self._quick_kind, text, self._quick_index)]
-        if self.awaited and self.awaited.startswith(text):
-            self.buffer += text
-            self.awaited = self.awaited[len(text) :]
-            return []
-        if self.until is not None and self.until.search(text) is None and len(self.buffer) - self.at < SHORT:
+        if (self.awaited or self.until) and self._is_awaited(text):
             self.buffer += text
             return []
         if self.closed:
@@ -88,6 +84,19 @@ class Machine(ShapedReader):
             self._trim()
         self._quick = self._find_quick()
         return self.writer.take()
+
+    def _is_awaited(self, text: str) -> bool:
+        """Whether a piece decides nothing: it is what is awaited, or has nothing in it that may end what is held back."""
+        awaited = self.awaited
+        if awaited and awaited.startswith(text):
+            self.awaited = awaited[len(text) :]
+            return True
+        if self.until is None or not text.startswith(awaited) or len(self.buffer) - self.at >= SHORT:
+            return False
+        if self.until.search(text, len(awaited)) is not None:
+            return False
+        self.awaited = ""
+        return True
 
     def _find_quick(self) -> Callable[[str], object] | None:
         """Return what finds a place in the next piece that may matter; without one the piece is handed on as it is.

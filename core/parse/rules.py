@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from ..format import Kind, Node, Text
 from ..format.cut import find_common_start
@@ -39,12 +39,15 @@ WORD = 3  # so many letters tell that a text may begin which begins with letters
 MISTYPED = "mark mistyped"
 
 
-class Wait(NamedTuple):
-    """What looking ahead answers where more of the output is needed: nothing is decided as long as what comes is ``text``, or
-    before what may end a ``short`` field is there."""
+class Wait:
+    """What looking ahead answers where more of the output is needed: nothing is decided as long as what comes is ``text``, nor
+    behind that before what may end a ``short`` field is there."""
 
-    text: str = ""
-    short: Spot | None = None
+    __slots__ = ("short", "text")
+
+    def __init__(self, text: str = "", short: Spot | None = None) -> None:
+        self.text = text
+        self.short = short
 
 
 WAIT = Wait()
@@ -164,7 +167,8 @@ class Spot:
         """What a text must hold for a short field to end in it; None where that may be anything."""
         if self._short_end is None and all(rule.constant.core for rule in self.rules):
             signs = {rule.constant.core[0] for rule in self.rules} | get_units(self.codec).first
-            self._short_end = re.compile(rf"[\s\d{''.join(sorted(map(re.escape, signs)))}]|{SIGNS.pattern}")
+            counter = r"\d" if any(rule.constant.counts for rule in self.rules) else ""
+            self._short_end = re.compile(rf"[\s{counter}{''.join(sorted(map(re.escape, signs)))}]|{SIGNS.pattern}")
         return self._short_end
 
     def goes_beyond(self, escape: str) -> bool:

@@ -36,7 +36,7 @@ class ShortFields(Lookahead):
         buffer, start = self.buffer, here.end
         if here.trail:
             start = skip_blank(buffer, start) if not here.trail.strip() else start
-            here = here._replace(end=start, trail="")
+            here = here.replace(end=start, trail="")
         node = here.spot.nodes[0]
         if node.again:
             return self._land_again(here, node, kind, final)
@@ -85,7 +85,7 @@ class ShortFields(Lookahead):
         begin, end = find_quoted(self.buffer, start, self.plan.quote, final)
         if end < 0:
             return WAIT if end == MORE else None
-        here = here._replace(rule=here.rule.name_recovery("key in quotes"))
+        here = here.replace(rule=here.rule.name_recovery("key in quotes"))
         return self._leave_short(here, "key", self.buffer[begin:end], end + len(self.plan.quote), final)
 
     def _land_again(self, here: Landing, node: Node, kind: str, final: bool) -> Landing | Wait | None:
@@ -98,7 +98,7 @@ class ShortFields(Lookahead):
         if not self.buffer.startswith(first, here.end):
             begun = self.buffer[here.end :]
             return Wait(first[len(begun) :]) if not final and first.startswith(begun) else None
-        told = here._replace(steps=(*here.steps, Step("again", first)))
+        told = here.replace(steps=(*here.steps, Step("again", first)))
         return self._leave_short(told, "", "", here.end + len(first), final)
 
     def _land_name(self, here: Landing, final: bool) -> Landing | Wait | None:
@@ -133,7 +133,7 @@ class ShortFields(Lookahead):
         if known is None:
             rest = self.buffer[found.end() :]
             return WAIT if not final and any(name.startswith(rest) for name in self.names) else None
-        prefixed = here._replace(rule=here.rule.name_recovery(WITH_PREFIX))
+        prefixed = here.replace(rule=here.rule.name_recovery(WITH_PREFIX))
         return self._leave_short(prefixed, "name", known[0], known.end(), final)
 
     def _pass_foreign(self, here: Landing, name: str, at: int, final: bool) -> Landing | Wait | None:
@@ -143,7 +143,7 @@ class ShortFields(Lookahead):
             return None
         if found.end() == len(self.buffer):
             return WAIT
-        told = here._replace(rule=here.rule.name_recovery("field that is not known"), steps=(*here.steps, *list_id(find_id(found))))
+        told = here.replace(rule=here.rule.name_recovery("field that is not known"), steps=(*here.steps, *list_id(find_id(found))))
         return self._leave_short(told, "name", name, found.end(), final)
 
     def _leave_short(self, here: Landing, kind: str, text: str, at: int, final: bool) -> Landing | Wait | None:
@@ -180,17 +180,17 @@ class ShortFields(Lookahead):
         if kind == "key":
             key = get_units(here.spot.codec).decode(text)
             taken = bool(key) and self._takes_key(here, key) and (here.rule.guard != "entry" or self._is_new(key))
-            return here._replace(steps=(*here.steps, Step("key", key))) if taken and not self._opens_within(here, at) else None
+            return here.replace(steps=(*here.steps, Step("key", key))) if taken and not self._opens_within(here, at) else None
         if kind == "name":
             if any(mark in text for mark in self.plan.opening_marks):
                 return None  # another call has begun
             numbered = find_numbered_id(here.spot.rules, self.buffer, text, at)
-            return here._replace(steps=(*here.steps, Step("name", text), *list_id(numbered)))
+            return here.replace(steps=(*here.steps, Step("name", text), *list_id(numbered)))
         if kind == "id":
             if not ID.fullmatch(text):
                 return None
             named = (Step("name", find_name_in_id(text, self.names)),) if here.spot.nodes[0].carries_name else ()
-            return here._replace(steps=(*here.steps, Step("id", text), *named))
+            return here.replace(steps=(*here.steps, Step("id", text), *named))
         return here
 
     def _opens_within(self, here: Landing, at: int) -> bool:
@@ -235,10 +235,10 @@ class ShortFields(Lookahead):
         if rule.kind == "end":
             landing = self._try_pop(rule, end, final)
             if isinstance(landing, Landing):
-                landing = landing._replace(rule=here.rule, steps=here.steps + landing.steps)
+                landing = landing.replace(rule=here.rule, steps=here.steps + landing.steps)
         else:
             misplaced = kind == "id" and rule.guard == "tool"  # what stands where the id does is the name
-            found = here._replace(steps=(*here.steps[:-1], Step("name", here.steps[-1].text))) if misplaced else here
+            found = here.replace(steps=(*here.steps[:-1], Step("name", here.steps[-1].text))) if misplaced else here
             landing = self._land(rule, end, trail, final, here.spot.graph, found)
             if not constant.text and isinstance(landing, Landing) and read_empty(rule.targets):
                 landing = self._check_empty(landing, end, final)

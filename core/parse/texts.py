@@ -60,6 +60,7 @@ class TextReader(ShortFields):
         while True:
             at = self._find_sign(final)
             if at < 0:
+                self.until = self.spot.pattern if self.holding and self.at < self.scan else None
                 return final and self.doubt >= 0 and self._end_late()
             escape = self._find_escape(at, final)
             if escape == MORE:
@@ -235,8 +236,8 @@ class TextReader(ShortFields):
 
     def _await(self, wait: Wait) -> None:
         """Note what may come next without anything being decided by it."""
-        self.awaited = wait.text[:-1]
         self.until = wait.short.short_end if wait.short else None
+        self.awaited = wait.text if self.until else wait.text[:-1]
 
     def _find_escape(self, at: int, final: bool) -> int:
         """Return where an escape ends that stands at a place: there if none does, or that more is needed to tell."""
