@@ -9,7 +9,7 @@ from typing import Literal
 
 from ..format import Kind, Node, Text
 from ..format.cut import find_common_start
-from ..format.units import get_units
+from ..format.units import NO, get_units
 from .constants import DATA, SIGNS, Constant
 from .nearly import find_mark
 
@@ -114,6 +114,13 @@ class Rule:
             found = self._near[written] = replace(self, parts=(first, *self.parts[1:]), recovery=MISTYPED, guard=guard)
         return found
 
+    def may_match(self, window: str) -> bool:
+        """Whether it may match where some characters stand, whatever follows them."""
+        bare = window.lstrip()
+        if not bare or self.guard in ("whole", "near"):  # those know what they look for
+            return True
+        return self.constant.match_core(bare, 0, False) != NO or self.constant.match_exactly(window, 0, False) != NO
+
     @property
     def head(self) -> str:
         """The first characters of what is looked for."""
@@ -194,6 +201,7 @@ class Spot:
             bare = bare if bare in DATA else ""  # data may have other layout
             begun = {rule for rule, text in self._firsts if window.startswith(text) or text.startswith(window)}
             kept = [(rule, text) for rule, text in self._firsts if rule in begun or (bare and rule.constant.core.startswith(bare))]
+            kept = [(rule, text) for rule, text in kept if rule.may_match(window)]
             short = bool(kept) and all(rule in begun and len(text) > len(window) for rule, text in kept)
             rests = [rule.constant.first[len(window) :] if rule.constant.firm else "" for rule, _ in kept]
             wait = Wait(rests[0][: find_common_start(*rests)]) if short else None
