@@ -288,7 +288,7 @@ def time_starts(model: Path, folder: Path, repeats: int) -> tuple[float, float]:
 # The report
 
 
-def load_bench(name: str, folder: Path, markers: Markers) -> Bench:
+def load_bench(name: str, folder: Path, markers: Markers = "special") -> Bench:
     subject = load_subject(name)
     model = make_model(subject.source, folder / name, markers=markers, eos=subject.eos)
     return Bench(subject, open_engine(model))
