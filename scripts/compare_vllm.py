@@ -3,6 +3,7 @@
     build/vllm/bin/python scripts/compare_vllm.py                 # the tables, in Markdown
     build/vllm/bin/python scripts/compare_vllm.py --only GLM      # templates whose name contains this
     build/vllm/bin/python scripts/compare_vllm.py --messages      # which messages are read right, and no costs: some minutes
+    build/vllm/bin/python scripts/compare_vllm.py --markers added # markers are added tokens that are not special
     build/vllm/bin/python scripts/compare_vllm.py --starts 5      # also start servers with and without `auto`, so often
 
 Messages are what templates render for known fields, and must come back. Costs are microseconds of processor time a token,
@@ -35,7 +36,7 @@ from bench import CALL_ID, LOADS, Load, render_output
 from cases import Case, Subject, load_subject
 from conversations import JsonObject
 from judge import find_fault, fold, take_meaning
-from tiny_model import make_model
+from tiny_model import Markers, make_model
 
 os.environ.update({key: value for key, value in serving.ENVIRONMENT.items() if key not in os.environ})
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
@@ -287,9 +288,9 @@ def time_starts(model: Path, folder: Path, repeats: int) -> tuple[float, float]:
 # The report
 
 
-def load_bench(name: str, folder: Path) -> Bench:
+def load_bench(name: str, folder: Path, markers: Markers = "special") -> Bench:
     subject = load_subject(name)
-    model = make_model(subject.source, folder / name, markers="special", eos=subject.eos)
+    model = make_model(subject.source, folder / name, markers=markers, eos=subject.eos)
     return Bench(subject, open_engine(model))
 
 
@@ -374,6 +375,9 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="only templates whose name contains this")
     parser.add_argument("--starts", type=int, default=0, metavar="N", help="also time N starts of a server, with and without auto")
     parser.add_argument("--messages", action="store_true", help="measure no costs")
+    parser.add_argument(
+        "--markers", choices=("special", "added"), default="special", help="what the tokenizer takes a template's markers for"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
@@ -384,7 +388,7 @@ def main() -> None:
         names = [name for name in PAIRS if options.only.lower() in name.lower()]
         rows = []
         for name in names:
-            rows += list(compare(load_bench(name, Path(folder)), costs=not options.messages))
+            rows += list(compare(load_bench(name, Path(folder), options.markers), costs=not options.messages))
             print(f"{name} done", file=sys.stderr, flush=True)
         print_table(rows)
         print_sums(rows)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -128,3 +130,23 @@ def test_torch_is_never_pulled_in(extra: str) -> None:
     names = {name for name, _ in seen}
     assert "jinja2" in names
     assert not names & {"torch", "vllm", "sglang"}
+
+
+@pytest.mark.parametrize(("ci", "status", "last"), [("true", 1, "setup_browser"), ("", 0, "pytest")])
+def test_ci_fails_where_there_is_no_browser(tmp_path: Path, ci: str, status: int, last: str) -> None:
+    """The test command, with stand-ins for all that it calls: the one that looks for a browser finds none."""
+    script = tmp_path / "scripts" / "test.sh"
+    names = {"scripts": ("setup.sh", "setup_browser.sh"), ".venv/bin": ("ruff", "mypy", "lint-imports", "python")}
+    for folder, files in names.items():
+        (tmp_path / folder).mkdir(parents=True)
+        for name in files:
+            file = tmp_path / folder / name
+            ends = 3 if name == "setup_browser.sh" else 0
+            file.write_text(f'#!/bin/sh\necho "{name} $*" >>called\nexit {ends}\n', encoding="utf-8")
+            file.chmod(0o755)
+    shutil.copy(ROOT / "scripts" / "test.sh", script)
+    done = subprocess.run(
+        ["bash", script, "--engine", "none"], env={**os.environ, "CI": ci}, capture_output=True, timeout=60, check=False
+    )
+    assert done.returncode == status
+    assert last in (tmp_path / "called").read_text("utf-8").splitlines()[-1]

@@ -551,8 +551,8 @@ def test_round_trips_are_told(capsys: Streams) -> None:
 # The library's own front
 
 
-@pytest.mark.parametrize("tools", ["x", b"x", {"type": "function"}, ["x"]])
-def test_tools_that_are_no_list_are_refused(tools: Any) -> None:
+@pytest.mark.parametrize("tools", ["x", b"x", {"type": "function"}, ["x"], [1], [object(), None]])
+def test_tools_that_are_no_list_of_dicts_are_refused(tools: Any) -> None:
     for read in (ChatFormat().parser, ChatFormat().reasoning_splitter):
         with pytest.raises(TypeError, match="list of tool dicts"):
             read(tools)
@@ -562,6 +562,12 @@ def test_a_prompt_that_is_no_text_is_refused() -> None:
     messages: Any = [{"role": "user", "content": "Hello"}]
     with pytest.raises(TypeError, match="rendered prompt as text"):
         ChatFormat().parse("Hm.", None, messages)
+
+
+@pytest.mark.parametrize("text", [None, 3, b"Hm."])
+def test_an_output_that_is_no_text_is_refused(text: Any) -> None:
+    with pytest.raises(TypeError, match="what the model wrote, as str"):
+        ChatFormat().parse(text)
 
 
 @pytest.mark.parametrize(("text", "told"), [("", "is empty"), ("some-lab/Model-7B", "looks like the name of a model")])

@@ -223,6 +223,8 @@ class ChatFormat:
         """Read a whole output into an OpenAI message dict; one feed and one finish. See :meth:`parser`."""
         from ..message import fold_deltas
 
+        if not isinstance(text, str):
+            raise TypeError(f"text must be what the model wrote, as str, not {type(text).__name__}")
         parser = self.parser(tools, prompt, policy=policy)
         return fold_deltas([*parser.feed(text), *parser.finish()])
 
@@ -244,9 +246,14 @@ class ChatFormat:
 
 
 def _check_request(tools: Any, prompt: Any) -> None:
-    """Raise TypeError for what would be misread without a word."""
-    if isinstance(tools, (str, bytes, Mapping)) or (isinstance(tools, (list, tuple)) and any(isinstance(t, str) for t in tools)):
-        raise TypeError(f"tools must be a list of tool dicts, or None where they are not known, not {type(tools).__name__}")
+    """Raise TypeError for what would be misread without a word. An odd item beside dicts does no harm."""
+    wanted = "tools must be a list of tool dicts, or None where they are not known"
+    if isinstance(tools, (str, bytes, Mapping)):
+        raise TypeError(f"{wanted}, not {type(tools).__name__}")
+    if isinstance(tools, (list, tuple)) and tools:
+        odd = [tool for tool in tools if not isinstance(tool, Mapping)]
+        if len(odd) == len(tools) or any(isinstance(tool, str) for tool in odd):
+            raise TypeError(f"{wanted}, not a list with {type(odd[0]).__name__} in it")
     if prompt is not None and not isinstance(prompt, str):
         raise TypeError(f"prompt must be the rendered prompt as text, or None, not {type(prompt).__name__}")
 
