@@ -136,7 +136,7 @@ def test_torch_is_never_pulled_in(extra: str) -> None:
 def test_ci_fails_where_there_is_no_browser(tmp_path: Path, ci: str, status: int, last: str) -> None:
     """The test command, with stand-ins for all that it calls: the one that looks for a browser finds none."""
     script = tmp_path / "scripts" / "test.sh"
-    names = {"scripts": ("setup.sh", "setup_browser.sh"), ".venv/bin": ("ruff", "mypy", "lint-imports", "python")}
+    names = {"scripts": ("setup.sh", "setup_browser.sh", "compile.sh"), ".venv/bin": ("ruff", "mypy", "lint-imports", "python")}
     for folder, files in names.items():
         (tmp_path / folder).mkdir(parents=True)
         for name in files:

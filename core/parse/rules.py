@@ -215,28 +215,41 @@ class Spot:
 def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return what finds the places at which a rule or an escape may begin, and what tells that a text has no such place.
 
-    White space at the end waits only where it may be layout of a rule; the second one also finds what JSON escapes in a value.
+    White space at the end waits only where it may be layout of a rule, and for recoveries only line breaks do, and words that
+    begin as words; the second one also finds what JSON escapes in a value.
     """
-    heads = {rule.head for rule in rules if rule.head}
+    shown = {rule.head for rule in rules if rule.head and not (rule.recovery and rule.head[0].isalnum())}
+    words = {rule.head for rule in rules if rule.head} - shown
     escapes = {written for written, _ in codec.escapes}
     escapes |= {numeral.before for numeral in codec.numerals}
     if any(rule.kind == "end" and not rule.constant.text for rule in rules):
         escapes |= set(codec.images)  # what cannot stand in the text belongs to what follows it
-    wanted = sorted(heads | escapes, key=lambda head: (-len(head), head))
-    blank = sorted({sign for rule in rules if rule.constant.firm for sign in rule.constant.lead})
+    heads = shown | escapes
+    leads = {(sign, bool(rule.recovery)) for rule in rules if rule.constant.firm for sign in rule.constant.lead}
+    blank = sorted({sign for sign, guessed in leads if not (guessed and sign == " ")})
     counters = [r"\d"] if any(not rule.parts[0] and len(rule.parts) > 1 for rule in rules) else []
-    choices = _list_choices(wanted) + (["[" + "".join(map(re.escape, blank)) + r"]+\Z"] if blank else []) + counters
+    choices = _list_choices(heads, words) + (["[" + "".join(map(re.escape, blank)) + r"]+\Z"] if blank else []) + counters
     # A sign alone is rare in a text, a letter is not. What begins with letters only is found quickest.
-    starts = sorted({head[: WORD if head[0].isalnum() else 1] for head in wanted})
-    quick = _list_choices(starts) + [rf"{re.escape(sign)}\Z" for sign in blank] + counters
+    starts, begun = ({head[: WORD if head[0].isalnum() else 1] for head in each} for each in (heads, words))
+    quick = _list_choices(starts, begun) + [rf"{re.escape(sign)}\Z" for sign in blank] + counters
     quick += [r'["\\\x00-\x1f]'] if kind == "value" else []
     return re.compile("|".join(choices) or r"(?!)"), re.compile("|".join(quick) or r"(?!)")
 
 
-def _list_choices(heads: list[str]) -> list[str]:
-    """Return patterns that find texts, and their beginnings where a text ends."""
-    begun = sorted({head[:size] for head in heads for size in range(1, len(head))}, key=lambda head: (-len(head), head))
-    return [re.escape(head) for head in heads] + [rf"{re.escape(half)}\Z" for half in begun]
+def _list_choices(heads: Iterable[str], words: Iterable[str]) -> list[str]:
+    """Return patterns that find texts, and their beginnings where a text ends; words only where one begins."""
+    return _list_begun(heads, "") + _list_begun(words, r"(?<!\w)")
+
+
+def _list_begun(heads: Iterable[str], before: str) -> list[str]:
+    begun = {head[:size] for head in heads for size in range(1, len(head))}
+    patterns = [re.escape(head) for head in sorted(heads, key=_longest_first)]
+    patterns += [rf"{re.escape(half)}\Z" for half in sorted(begun, key=_longest_first)]
+    return [f"{before}(?:{'|'.join(patterns)})"] if before and patterns else patterns
+
+
+def _longest_first(text: str) -> tuple[int, str]:
+    return -len(text), text
 
 
 def sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
