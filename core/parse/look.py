@@ -130,7 +130,7 @@ class Lookahead(Standing):
     def _try_end(self, rule: Rule, at: int, final: bool, found: Landing | None = None) -> Landing | Wait | None:
         """Match the end of the turn, which is one only where nothing follows."""
         constant = rule.constant
-        exact = not constant.core and self._is_raw()  # else layout that belongs to the value were lost
+        exact = not constant.core and self._is_in_text()  # else layout that belongs to the value were lost
         place = at if constant.firm or exact else skip_blank(self.buffer, at)
         match = constant.match_exactly if exact else constant.match_core
         end = match(self.buffer, place, final and not rule.cut)

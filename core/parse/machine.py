@@ -22,7 +22,6 @@ from ..format.units import MORE, NO
 from ..recover import Policy
 from ..schema import ToolSet
 from .constants import skip_blank
-from .ends import SHORT_END
 from .landing import Landing, Step
 from .landmarks import AFTER, GAP, SHAPE, SILENT, TURN
 from .lexer import JsonLexer
@@ -314,7 +313,6 @@ class Machine(ShapedReader):
         for step in landing.steps:
             self._take_step(step, start)
         writer.settle()
-        self.owed = landing.rule.closes and landing.rule.recovery == SHORT_END
         if self.spot.kind == "reasoning" and landing.spot.kind != "reasoning":
             self.ended_reasoning = True
         self.spot = landing.spot

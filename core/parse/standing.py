@@ -49,7 +49,6 @@ class Standing:
         self.fence = Fence()
         self.sampled = False  # whether the text shows how messages of other roles begin
         self.begun = False  # whether a mark that begins calls stands in the content
-        self.owed = False  # whether a part of what ends a call was left out, and may still come
         self.tries = TRIES
         self.spelling = 0  # that in which the call was opened, or is being read ahead
         self.refused = -1  # the place behind a mark that no calls follow which are told by their parameters
@@ -122,8 +121,6 @@ class Standing:
             return self._is_fresh(at)
         if rule.guard == "thought":
             return self.ended_reasoning
-        if rule.guard == "owed":
-            return self.owed
         if rule.guard == "wrapped":
             return self._is_fresh(at)
         if rule.guard == "turn":
@@ -222,11 +219,13 @@ class Standing:
         path = self.plan.graph.path
         return [key] if path is None or key in self._list_declared(name) else path.split(key)
 
+    def _is_in_text(self) -> bool:
+        """Whether a value is being read that may be a text."""
+        return self.spot.kind == "value" and not self.behind and any(isinstance(node.codec, Text) for node in self.spot.nodes)
+
     def _is_raw(self) -> bool:
         """Whether a value is being read that nothing but what follows it ends."""
-        if self.spot.kind != "value" or self.behind:
-            return False
-        return any(isinstance(node.codec, Text) and not node.codec.quoted for node in self.spot.nodes)
+        return self._is_in_text() and any(isinstance(node.codec, Text) and not node.codec.quoted for node in self.spot.nodes)
 
     def _get_call(self, here: Landing) -> Call | None:
         """Return the call that was open before, if it still is where something leads."""

@@ -125,7 +125,10 @@ class TextReader(ShortFields):
             self._emit_text(at)
             self.at = self.scan = len(self.buffer)
             return True
-        half = self.spot.kind == "value" and isinstance(self._find_landing(self.spot, at, False), Wait)
+        if self.spot.kind != "value" or not isinstance(self._find_landing(self.spot, at, False), Wait):
+            return False
+        rest = self.buffer[at:]  # of layout alone, what only a recovery would have behind it is the value's own
+        half = not rest.isspace() or any(rule.constant.text.startswith(rest) for rule in self.spot.rules if not rule.recovery)
         if half and not self._lands_behind(at):
             self.scan = at  # what ends the value
             return True
