@@ -232,6 +232,10 @@ def _measure_idle(server: Server) -> float:
 # Hostile templates
 
 
+BESIDE = {"text": False, "calls": True}
+"""The streams beside an attack, and whether they have calls."""
+
+
 def list_hostile(count: int, source: str) -> Iterator[str]:
     """Templates that a client may send: no two are alike, and each costs more to be understood than to be rendered."""
     print_all = "{% for m in messages %}{{ m.role }}:{{ m.content }}|{% endfor %}"
@@ -251,37 +255,61 @@ def list_hostile(count: int, source: str) -> Iterator[str]:
 
 
 def measure_hostile(engine: str, folder: Path, small: bool) -> Iterator[str]:
-    """The longest silence of a stream beside requests that bring templates of their own."""
+    """The longest silence of streams beside requests that bring templates of their own."""
     count = 16 if small else 200
-    yield f"**Hostile templates**: {count} requests, each with a chat template of its own, four at a time, beside a stream"
-    yield "of a token every 5 ms (`--trust-request-chat-template`); alone, before they come, it waits for the names of calls"
+    yield f"**Hostile templates**: {count} requests, each with a chat template of its own, some at a time, beside two streams of a"
+    yield "token every 5 ms (`--trust-request-chat-template`). One is text, which is sent as it comes: its gaps are stalls. The"
+    yield "other has calls, whose beginning a parser keeps until the name is certain: its gaps are that wait as well"
     yield ""
-    figures = ("answered", "refused", "not within 20 s", "longest gap of the stream ms", "p99", "alone ms", "stream", "memory MB")
-    yield from _list_header("parsers", *figures)
-    load = make_workload(engine, "JSON calls", folder, 2000)
-    source = load_subject(TEMPLATES["JSON calls"]).source
-    for parsers in ("auto", "none"):
-        with serve(load, folder, parsers, ["--trust-request-chat-template"]) as server:
-            alone = asyncio.run(ask(get_port(server), load.make_body(parsers, pace=5), 60))
-            beside, answers = asyncio.run(_attack(get_port(server), load, parsers, list(list_hostile(count, source))))
-            memory = read_memory(server.pid)
-        gaps = sorted(gap * 1000 for stream in beside for gap in stream.gaps)
-        faults = [fault for stream in beside if not stream.cut and (fault := load.find_fault(stream, parsers))]
-        statuses = [answer.status for answer in answers if not answer.cut]
-        counted = [sum(s == 200 for s in statuses), sum(400 <= s < 600 for s in statuses), len(answers) - len(statuses)]
-        stream = faults[0][:60] if faults else "right"
-        silence = [f"{_pick(gaps, 1):.0f}", f"{_pick(gaps, 0.99):.0f}", f"{max(alone.gaps) * 1000:.0f}"]
-        yield _make_row([parsers, *map(str, counted), *silence, stream, f"{memory:.0f}"])
+    figures = (f"{title} {figure}" for title in BESIDE for figure in ("longest gap ms", "p99", "alone"))
+    yield from _list_header("at a time", "parsers", "answered", "refused", "not within 20 s", *figures, "streams", "memory MB")
+    loads = [make_workload(engine, "JSON calls", folder, 2000, has_calls=has_calls) for has_calls in BESIDE.values()]
+    templates = list(list_hostile(count, load_subject(TEMPLATES["JSON calls"]).source))
+    for parallel in (4, 50):
+        for parsers in ("auto", "none"):
+            yield _make_row([str(parallel), parsers, *_measure_attack(folder, loads, parsers, templates, parallel)])
 
 
-async def _attack(port: int, load: Workload, parsers: str, templates: list[str]) -> tuple[list[Answer], list[Answer]]:
-    """Streams one after the other for as long as the attack lasts, at most four minutes, and what came of both."""
-    common = {**load.make_body(parsers), "tool_choice": "none", "max_tokens": 20}
+def _measure_attack(folder: Path, loads: list[Workload], parsers: str, templates: list[str], parallel: int) -> list[str]:
+    with serve(loads[0], folder, parsers, ["--trust-request-chat-template"]) as server:
+        alone = asyncio.run(_stream_all(get_port(server), loads, parsers))
+        beside, answers = asyncio.run(_attack(get_port(server), loads, parsers, templates, parallel))
+        memory = read_memory(server.pid)
+    silence = [figure for each in zip(beside, alone, strict=True) for figure in _measure_silence(*each)]
+    faults = [fault for load, streams in zip(loads, beside, strict=True) for fault in _list_faults(load, streams, parsers)]
+    statuses = [answer.status for answer in answers if not answer.cut]
+    counted = [sum(s == 200 for s in statuses), sum(400 <= s < 600 for s in statuses), len(answers) - len(statuses)]
+    return [*map(str, counted), *silence, faults[0][:60] if faults else "right", f"{memory:.0f}"]
+
+
+def _measure_silence(streams: list[Answer], alone: Answer) -> list[str]:
+    gaps = sorted(gap for stream in streams for gap in stream.gaps)
+    return [f"{gap * 1000:.0f}" for gap in (_pick(gaps, 1), _pick(gaps, 0.99), max(alone.gaps))]
+
+
+def _list_faults(load: Workload, streams: list[Answer], parsers: str) -> list[str]:
+    return [fault for stream in streams if not stream.cut and (fault := load.find_fault(stream, parsers))]
+
+
+async def _stream_all(port: int, loads: list[Workload], parsers: str) -> list[Answer]:
+    return await asyncio.gather(*(ask(port, load.make_body(parsers, pace=5), 60) for load in loads))
+
+
+async def _attack(
+    port: int, loads: list[Workload], parsers: str, templates: list[str], parallel: int
+) -> tuple[list[list[Answer]], list[Answer]]:
+    """Streams of each load, one after the other for as long as the attack lasts, at most four minutes, and what came of both."""
+    common = {**loads[0].make_body(parsers), "tool_choice": "none", "max_tokens": 20}
     bodies = [{**common, "chat_template": template} for template in templates]
-    attack = asyncio.ensure_future(asyncio.wait_for(ask_many(port, bodies, 4, 20), 240))
-    beside: list[Answer] = []
-    while not attack.done():
-        beside.append(await ask(port, load.make_body(parsers, pace=5), 60))
+    attack = asyncio.ensure_future(asyncio.wait_for(ask_many(port, bodies, parallel, 20), 240))
+
+    async def stream(load: Workload) -> list[Answer]:
+        found: list[Answer] = []
+        while not attack.done():
+            found.append(await ask(port, load.make_body(parsers, pace=5), 60))
+        return found
+
+    beside = await asyncio.gather(*map(stream, loads))
     try:
         return beside, await attack
     except asyncio.TimeoutError:

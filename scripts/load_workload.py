@@ -78,13 +78,15 @@ class Workload:
         return find_fault(self.expected, message)
 
 
-def make_workload(engine: str, shape: str, folder: Path, tokens: int, argument: int = 60) -> Workload:
+def make_workload(engine: str, shape: str, folder: Path, tokens: int, argument: int = 60, *, has_calls: bool = True) -> Workload:
     """A turn of about so many tokens: a fifth of it reasoning, a fifth content, the rest calls.
 
-    With 0 tokens it is one call, whose one long argument has so many characters.
+    With 0 tokens it is one call, whose one long argument has so many characters. Without calls it is reasoning and content,
+    of which no parser has to wait for more than a few tokens.
     """
     subject = load_subject(TEMPLATES[shape])
-    model = make_model(subject.source, folder / f"{shape}-{tokens}-{argument}", markers="added", eos=subject.eos)
+    name = f"{shape}-{tokens}-{argument}" + ("" if has_calls else "-text")
+    model = make_model(subject.source, folder / name, markers="added", eos=subject.eos)
     config = json.loads((model / "config.json").read_text("utf-8"))
     (model / "config.json").write_text(json.dumps({**config, "max_position_embeddings": LENGTH}), "utf-8")
     tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
@@ -100,7 +102,7 @@ def make_workload(engine: str, shape: str, folder: Path, tokens: int, argument: 
             "content": prose,
             "tool_calls": [
                 {"id": None, "name": "find_okapi", "arguments": {"habitat": make_text(argument).strip(), "limit": number}}
-                for number in range(calls)
+                for number in range(calls if has_calls else 0)
             ],
         }
         return render_answer(subject.source, subject.eos, case.tools or [], fields), fields

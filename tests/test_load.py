@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from load import list_hostile
+from cases import load_subject
+from load import BESIDE, list_hostile
 from load_client import Answer, ask
-from load_workload import make_workload
+from load_workload import TEMPLATES, Workload, make_workload
+from tokenizers import Tokenizer
+
+import chat_autoparser as ca
 
 
 def make_answer(deltas: list[dict[str, Any]], size: int = 7) -> Answer:
@@ -79,6 +83,29 @@ def test_one_long_argument_is_one_call(tmp_path: Path) -> None:
     load = make_workload("vllm", "tagged calls", tmp_path, 0, 5000)
     assert len(load.expected["tool_calls"]) == 1
     assert len(load.text) > 5000
+
+
+def count_waiting(load: Workload) -> int:
+    """The most tokens in a row of which a parser hands nothing on yet."""
+    tokenizer = Tokenizer.from_file(str(load.model / "tokenizer.json"))
+    source = load_subject(TEMPLATES[load.shape]).source
+    parser = ca.analyze(ca.load_renderer(source, bos_token="<s>", eos_token="</s>")).parser(tools=load.tools)
+    waiting = [0]
+    for token in tokenizer.encode(load.text, add_special_tokens=False).ids:
+        waiting.append(0 if parser.feed(tokenizer.decode([token], skip_special_tokens=False)) else waiting[-1] + 1)
+    return max(waiting)
+
+
+def test_the_gaps_of_text_beside_an_attack_are_stalls(tmp_path: Path) -> None:
+    """With calls they would be the wait for names as well: at a token every 5 ms, more than half of the bar of 250 ms."""
+    waiting = {}
+    for title, has_calls in BESIDE.items():
+        load = make_workload("vllm", "JSON calls", tmp_path, 400, has_calls=has_calls)
+        assert bool(load.expected["tool_calls"]) == has_calls
+        assert load.tokens > 200
+        waiting[title] = count_waiting(load)
+    assert waiting["text"] < 8
+    assert waiting["calls"] > 20
 
 
 def test_no_two_hostile_templates_are_alike() -> None:

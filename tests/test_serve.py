@@ -422,6 +422,16 @@ def test_a_hostile_template_is_stopped(name: str) -> None:
     assert max(gaps) < 1, "this process stood still"
 
 
+def test_an_analysis_costs_this_process_next_to_nothing() -> None:
+    """Measured as time on the processor, which a busy machine does not change: so much of it may stall a stream."""
+    formats = Formats()
+    formats.submit(PLAIN).result()  # starts the process
+    start = time.process_time()
+    for number in range(2):
+        formats.submit(f"{CHATML}{{# {number} #}}").result()
+    assert time.process_time() - start < 2 * 0.02, "it was analysed here"
+
+
 def test_so_many_templates_wait_and_no_more() -> None:
     def work(source: str, tokens: Any, seconds: float) -> ChatFormat:
         time.sleep(0.2)

@@ -25,7 +25,7 @@ from .engine import IS_033, TEMPLATE, ParserManager, load_chat_template
 from .halves import AutoReasoningParser, AutoToolParser
 from .messages import CutCall
 from .parser import AutoParser
-from .reader import FORMATS, Server, find_given, get_reader, note_server, submit_given
+from .reader import FORMATS, Server, find_given, get_reader, is_known, note_server, submit_given
 
 _HARMONY = {"tool_parser_name": "openai", "reasoning_parser_name": "openai_gptoss"}
 """vLLM's own parsers, for the one kind of model whose outputs it reads itself and lets no other parser see."""
@@ -33,6 +33,7 @@ _HARMONY = {"tool_parser_name": "openai", "reasoning_parser_name": "openai_gptos
 _LAUNCHER = "vllm.entrypoints.launchers.launcher"
 _MARK = "_chat_autoparser"
 _LONGEST = 100_000  # characters that an environment variable may have
+_TURNS = 8  # of the event loop, in which the tokens that have come reach their clients
 
 
 def install() -> None:
@@ -184,7 +185,7 @@ async def _preprocess_chat(original: Callable[..., Any], renderer: Any, request:
     tokenizer = renderer.renderer.tokenizer
     given = find_given(request, tokenizer)
     if given is not None:
-        await asyncio.wrap_future(submit_given(given, tokenizer))
+        await _wait_for_analysis(given, tokenizer)
     if IS_033:
         return await original(renderer, request, *args, **kwargs)
     rendered = await original(renderer, request, *args, **{**kwargs, "parser": None})
@@ -199,6 +200,25 @@ async def _preprocess_chat(original: Callable[..., Any], renderer: Any, request:
         made.set_prompt_token_ids(ids)
     made.adjust_request(request=request)
     return rendered
+
+
+async def _wait_for_analysis(given: str, tokenizer: Any) -> None:
+    """Wait for the analysis of a template that is not known yet, and let streams have their turn before it is rendered.
+
+    Many analyses may end in one moment, where templates have waited too long or too many wait. vLLM compiles each of them on
+    the event loop, in tens of milliseconds: all in one turn of the loop would be a gap in every stream.
+    """
+    if is_known(given, tokenizer):
+        return
+    await asyncio.wrap_future(submit_given(given, tokenizer))
+    async with _find_gate(asyncio.get_running_loop()):
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+
+
+@functools.lru_cache(maxsize=4)
+def _find_gate(loop: asyncio.AbstractEventLoop) -> asyncio.Lock:
+    return asyncio.Lock()
 
 
 # What an answer says of itself

@@ -158,6 +158,11 @@ def find_given(request: Any, tokenizer: Any) -> str | None:
     return given if isinstance(given, str) and renders_jinja(tokenizer) else None
 
 
+def is_known(given: str, tokenizer: Any) -> bool:
+    """Whether the template of a request needs no analysis."""
+    return FORMATS.find(given, **tokenizer.special_tokens_map) is not None
+
+
 def submit_given(given: str, tokenizer: Any) -> Future[ChatFormat]:
     """Have the template of a request analysed, away from this process's event loop."""
     return FORMATS.submit(given, **tokenizer.special_tokens_map)

@@ -6,11 +6,14 @@ the expected message.
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import logging
 import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,8 +31,9 @@ from tiny_model import make_model
 from tokenizers.decoders import DecodeStream
 from vllm_messages import make_message, take_delta
 
-from chat_autoparser.serve import COUNTERS
-from chat_autoparser.vllm_plugin import NAMES, check_version, reader, register
+from chat_autoparser import BudgetError
+from chat_autoparser.serve import COUNTERS, Formats
+from chat_autoparser.vllm_plugin import NAMES, check_version, hooks, reader, register
 from chat_autoparser.vllm_plugin.halves import AutoReasoningParser, AutoToolParser
 from chat_autoparser.vllm_plugin.messages import CutCall, Outbox, PendingCalls
 from chat_autoparser.vllm_plugin.parser import AutoParser
@@ -466,6 +470,41 @@ def test_a_request_s_template_counts_where_it_is_trusted_and_known(own: Model) -
     assert found.format.reasoning.end.text == "</seed:think>"
     assert reader.find_reader(request, server) is found  # made once
     assert reader.find_reader(make_request(make_case("Hello.")), server) is server
+
+
+def test_templates_whose_analyses_end_in_one_moment_are_rendered_one_after_the_other(
+    own: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """vLLM compiles each on the event loop: so many turns of it are between two, in which streams go on."""
+    expired, turns, rendered = Event(), [0], []
+
+    def refuse(source: str, special_tokens: Any, seconds: float) -> Any:
+        expired.wait(20)
+        raise BudgetError("it had to wait too long")
+
+    async def render(*args: Any, **kwargs: Any) -> Any:
+        rendered.append(turns[0])
+        raise ValueError("that is all")
+
+    async def count_turns() -> None:
+        while True:
+            await asyncio.sleep(0)
+            turns[0] += 1
+
+    async def run() -> None:
+        counting = asyncio.ensure_future(count_turns())
+        parts = [hooks._preprocess_chat(render, renderer, request, parser=own.compose()) for request in requests]
+        asyncio.get_running_loop().call_later(0.05, expired.set)
+        await asyncio.gather(*parts, return_exceptions=True)
+        counting.cancel()
+
+    monkeypatch.setattr(reader, "FORMATS", Formats(apart=refuse))
+    note(own, own.tokenizer.chat_template, trusts=True)
+    renderer = SimpleNamespace(renderer=SimpleNamespace(tokenizer=own.tokenizer))
+    requests = [make_request(make_case("Hello."), chat_template=f"{PLAIN}{{# {number} #}}") for number in range(40)]
+    asyncio.run(run())
+    assert len(rendered) == len(requests)
+    assert all(after - before >= 8 for before, after in itertools.pairwise(rendered))
 
 
 def test_a_template_that_nobody_understands_ends_the_start(own: Model) -> None:
