@@ -30,6 +30,7 @@ GUARDS = 2  # recoveries that lean on each other
 DEPTH = 128  # lists and objects within each other
 POPS = 16  # of these are left at once, as each takes several calls of functions
 
+UNBRACKETED = Rule(("",), (GAP,), closes=True, recovery="brackets missing")
 _OBJECT = re.compile(r"\{\s*(?:([\"'}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
 
 
@@ -162,11 +163,24 @@ class Lookahead(Standing):
                 behind = self._find_landing(frame.spot, bare, final)  # layout may stand before what follows
                 better = isinstance(behind, Wait) or (behind and (landing is None or _is_better(behind, landing)))
                 landing = behind if better else landing
+            landing = landing or self._end_in_brackets(bare, final)
         finally:
             self.frames.append(frame)
             self._pops -= 1
             self._key = key
         return landing._replace(pops=landing.pops + 1) if isinstance(landing, Landing) else landing
+
+    def _end_in_brackets(self, at: int, final: bool) -> Landing | Wait | None:
+        """Return where a mark leads that ends the call, or stands before the end of the turn, where brackets are still open."""
+        marks = self.plan.field_ends if self.policy.recover else None
+        if marks is None:
+            return None
+        found = marks.pattern.match(self.buffer, at)
+        if found is None:
+            rest = self.buffer[at : at + SHORT]
+            return WAIT if not final and any(mark.startswith(rest) for mark in marks.texts) else None
+        end = at if found.lastindex else found.end()  # what ends the turn is no part of the call
+        return Landing(end, self.plan.spot(TURN, (GAP,), self.may_call), UNBRACKETED, steps=(Step("close"),))
 
     def _land(
         self, rule: Rule, end: int, trail: str, final: bool, graph: str, found: Landing | None = None

@@ -15,6 +15,7 @@ NAME = re.compile(r"[^\s\\\"'<>{}()\[\],;]{1,128}")
 ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
 KEY = re.compile(r"[\w .:$@-]+")
 WITH_PREFIX = "prefix of a name"
+PADDED = "blanks around a key"
 _WORD, _JOINS = r"\w{1,32}", "[.:/]"
 PREFIX = re.compile(rf"{_WORD}(?:{_JOINS}|\Z)")
 """A word in front of a name, or what may be one where the output ends."""

@@ -208,7 +208,7 @@ class Plan(Relaxations):
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
         rules += self._list_skips(node) + self._list_signs(node) + self._list_untyped(node) + self._list_dressings(edges)
         rules += self._list_rewritten(node, (edge for edge in edges if not self.is_leaving(edge)))
-        rules += self._list_bodies(node, close or "")
+        rules += self._list_bodies(node, close or "") + self._list_line_openers(node)
         if close is None:
             return rules + (self._list_skipping_closes(node) if certain else self._list_value_ends(node))
         guard: Guard = "ending" if shared and node.kind in SHORT_FIELDS else ""  # arguments may follow that are written otherwise

@@ -278,8 +278,9 @@ class ValueReader(JsonReader):
         size = len(self.buffer)
         if any(self.buffer.endswith(written) for written in get_units(self.spot.codec).written if len(written) <= size - self.at):
             return size, False
-        rules = [rule for rule in self.spot.rules if not rule.recovery and rule.constant.text]
-        shared = cut_common_start([rule.constant.text for rule in rules] or [""])
+        texts = [rule.constant.text for rule in self.spot.rules if not rule.recovery and rule.constant.text]
+        rules = [rule for rule in self.spot.rules if (rule.opens or not rule.recovery) and rule.constant.text]
+        shared = cut_common_start(texts or [""])
         own, lead = shared.strip(), shared[: len(shared) - len(shared.lstrip())]
         for at in range(max(self.at, size - SHORT), size):
             for rule in rules:
