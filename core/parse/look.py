@@ -32,6 +32,8 @@ POPS = 16  # of these are left at once, as each takes several calls of functions
 
 UNBRACKETED = Rule(("",), (GAP,), closes=True, recovery="brackets missing")
 _OBJECT = re.compile(r"\{\s*(?:([\"'}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
+_HALF_KEY = re.compile(r"\{\s*[\"']?\w*[\"']?\s*")
+_FIRST_KEY = re.compile(r"\{\s*[\"']?(\w+)[\"']?\s*:")
 
 
 class Lookahead(Standing):
@@ -373,6 +375,9 @@ class Lookahead(Standing):
                 return found and WAIT
             # Where the output ends, a key without quotes may be one of the format's own, cut off.
             told = found[1] is not None and not (final and found[1].endswith(":") and self.plan.list_nodes("key"))
+            own = told and braced and self._begins_own(here, begun, final)
+            if own:
+                return WAIT if isinstance(own, Wait) else None
             return here if told or begun.strip() == "{" else None
         if begun == "" and not final:
             return WAIT
@@ -385,6 +390,15 @@ class Lookahead(Standing):
                 return follows or None
             return landing._replace(steps=here.steps + landing.steps, rule=here.rule.name_recovery("no arguments"))
         return landing if isinstance(landing, Wait) else None
+
+    def _begins_own(self, here: Landing, begun: str, final: bool) -> bool | Wait:
+        """Whether an object begins with a key that is a word of the format's own, and no parameter; or more is needed to tell."""
+        if self.tools is None:
+            return False
+        found = _FIRST_KEY.match(begun)
+        if found is None:
+            return WAIT if not final and _HALF_KEY.fullmatch(begun) else False
+        return found[1] in self.plan.notation.words - self._list_declared(self._find_name(here))
 
     def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | Wait | None:
         """Read a name, an id or a key, and what is behind it."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ..format import Node
 from ..format.units import MORE, NO, get_units
-from .constants import SIGNS, skip_blank
+from .constants import DATA, SIGNS, skip_blank
 from .landing import Landing, Step, list_id
 from .landmarks import GAP, TURN
 from .look import Lookahead
@@ -23,6 +23,7 @@ from .names import (
     find_name_in_id,
     find_numbered_id,
     find_quoted,
+    find_signs,
     is_within,
 )
 from .rules import WAIT, Rule, Wait
@@ -46,6 +47,11 @@ class ShortFields(Lookahead):
         bare = skip_blank(buffer, start)
         if kind == "key" and start < bare and not here.spot.codec.escapes and not here.rule.constant.firm and self.policy.recover:
             start = bare  # layout between two entries
+            mark = find_signs(buffer, here.end)
+            if mark and buffer.startswith(mark, bare):  # an entry without anything in it
+                start, here = skip_blank(buffer, bare + len(mark)), here._replace(rule=here.rule.name_recovery("mark doubled"))
+            elif mark and not final and mark.startswith(buffer[bare:]):
+                return WAIT
         return self._read_short(here, kind, start, final)
 
     def _read_short(self, here: Landing, kind: str, start: int, final: bool) -> Landing | Wait | None:
@@ -201,8 +207,10 @@ class ShortFields(Lookahead):
 
     def _strip_key(self, here: Landing, key: str) -> str:
         """Return a key without the blanks around it that no parameter has, where nothing but blanks parts it from what follows."""
-        bound = self.frames or here.spot.codec.escapes or not self.policy.recover
-        return key if bound or key in self._list_declared(self._find_name(here)) else key.strip()
+        bound = self.frames or here.spot.codec.escapes or not self.policy.recover or key.strip() == key
+        if bound or key in self._list_declared(self._find_name(here)):
+            return key
+        return key.strip().removeprefix(find_signs(self.buffer, here.end) if key[:1].isspace() else "").strip()
 
     def _opens_within(self, here: Landing, at: int) -> bool:
         """Whether a call may begin in a key, where other layout stands before the key than the template writes."""
@@ -245,7 +253,7 @@ class ShortFields(Lookahead):
             return Wait(constant.find_rest(self.buffer, at)), False
         if end == NO:
             return self._find_half(rule, here, at, final), False
-        if kind == "key" and (loosely or rule.recovery) and self._goes_on_in_text(here, here.steps[-1].text):
+        if kind == "key" and (loosely or rule.recovery) and self._doubts_key(rule, here, at):
             return None, False
         if rule.kind == "end":
             landing = self._try_pop(rule, end, final)
@@ -302,14 +310,24 @@ class ShortFields(Lookahead):
         declared = self._list_declared(name)
         return not declared or keys[0] in declared or ((here.rule.constant.firm or here.again) and plain)
 
-    def _goes_on_in_text(self, here: Landing, key: str) -> bool:
-        """Whether what seems to be a key may be a text that goes on: only layout parts both, and the tool does not have the key."""
-        within = self.spot.kind == "value" and not (self.behind or self.frames or here.rule.constant.core)
-        if not (within and self.policy.recover):
-            return False
+    def _doubts_key(self, rule: Rule, here: Landing, at: int) -> bool:
+        """Whether what seems to be a key stands before something else than the template writes behind keys, and is none of the
+        tool's."""
+        key, constant = here.steps[-1].text, rule.constant
+        glued = constant.lead != "" and DATA.issuperset(constant.core) and not self.buffer[at : at + 1].isspace()
+        other = (bool(rule.recovery) or glued) and not (constant.firm or self.frames)
+        return (other and self.policy.recover and self._is_undeclared(here, key)) or self._goes_on_in_text(here, key)
+
+    def _is_undeclared(self, here: Landing, key: str) -> bool:
+        """Whether the tool declares parameters, and a key is none of them."""
         name = self._find_name(here)
         declared = self._list_declared(name)
         return bool(declared) and self._split_path(key, name)[0] not in declared
+
+    def _goes_on_in_text(self, here: Landing, key: str) -> bool:
+        """Whether what seems to be a key may be a text that goes on: only layout parts both, and the tool does not have the key."""
+        within = self.spot.kind == "value" and not (self.behind or self.frames or here.rule.constant.core)
+        return within and self.policy.recover and self._is_undeclared(here, key)
 
     def _bars_key(self, sign: str, escaped: bool) -> bool:
         """Whether no key goes on with a sign: a line break, or one of data where none is ``escaped``, but those of paths."""
