@@ -222,6 +222,39 @@ def test_a_mark_before_a_key_is_no_part_of_it_where_it_comes_twice() -> None:
     assert [json.loads(arguments) for _, arguments in found.calls] == [{"path": "a", "times": 3}]
 
 
+STATED = """\
+{%- macro put(v) -%}
+{%- if v is string %}{{ "'" ~ v | replace("'", "''") ~ "'" }}
+{%- elif v is mapping %}{{ "{" }}{% for k, x in v.items() %}{{ put(k) ~ "~ " ~ put(x) ~ (", " if not loop.last else "") }}{% endfor %}{{ "}" }}
+{%- elif v is sequence %}{{ "[" }}{% for x in v %}{{ put(x) ~ (", " if not loop.last else "") }}{% endfor %}{{ "]" }}
+{%- else %}{{ (v | tojson) | upper }}{% endif %}
+{%- endmacro -%}
+{%- for m in messages -%}{{ "<%" ~ m.role ~ "%>" ~ (m.content or "") }}
+{%- for c in m.tool_calls or [] %}{{ "\\nDO " ~ c.function.name ~ "(" }}
+{%- for k, v in c.function.arguments.items() %}{{ k ~ " := " ~ put(v) ~ (", " if not loop.last else "") }}{% endfor %}
+{{- ") NAMED " ~ c.id ~ ";" }}{% endfor %}{{ "<%over%>" }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ "<%assistant%>" }}{% endif %}
+"""
+"""The id of a call stands behind its arguments."""
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "arguments"),
+    [
+        pytest.param("\nDO peek(tags := LIST['a', 'b'], note := 'c') NAMED 1;", "peek", {"tags": ["a", "b"], "note": "c"}, id="word"),
+        pytest.param("\nDO peek(tags := ['a']) NAMED 1;;", "peek", {"tags": ["a"]}, id="sign behind a call"),
+        pytest.param("\nDO save(path := 'a', times := 2,) NAMED 1;", "save", {"path": "a", "times": 2}, id="sign behind arguments"),
+        pytest.param("\nDO save(path := 'LIST[1]', body := 'b',) NAMED 1;", "save", {"path": "LIST[1]", "body": "b"}, id="text"),
+    ],
+)
+def test_structure_is_no_value(text: str, name: str, arguments: dict[str, Any]) -> None:
+    """A word before a list, where the tool wants one, and separators behind the last argument and the last call."""
+    found = read_all_ways(ca.analyze(STATED), text + "<%over%>", TOOLS, "<%assistant%>")
+    calls = [(called, json.loads(given)) for called, given in found.calls]
+    assert (found.content, calls, found.ids, found.incomplete) == (None, [(name, arguments)], ["1"], set())
+
+
 def list_texts(value: object, keys: bool) -> Iterator[str]:
     """The keys in a value, or its texts."""
     if isinstance(value, dict):
