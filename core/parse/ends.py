@@ -89,7 +89,7 @@ class Ends(Thoughts):
         ]
         told = filter(is_firm, tails)
         rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=SHORT_END, guard="typed") for text in told]
-        if is_delimited(node) and not own and close.strip():
+        if (is_delimited(node) or node.kind in SHORT_FIELDS) and not own and close.strip():
             rules.append(Rule(("",), (GAP,), closes=True, recovery=SHORT_END, guard="structure"))
         return rules
 

@@ -30,7 +30,10 @@ GUARDS = 2  # recoveries that lean on each other
 DEPTH = 128  # lists and objects within each other
 POPS = 16  # of these are left at once, as each takes several calls of functions
 
+UNBRACKETED = Rule(("",), (GAP,), closes=True, recovery="brackets missing")
 _OBJECT = re.compile(r"\{\s*(?:([\"'}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
+_HALF_KEY = re.compile(r"\{\s*[\"']?\w*[\"']?\s*")
+_FIRST_KEY = re.compile(r"\{\s*[\"']?(\w+)[\"']?\s*:")
 
 
 class Lookahead(Standing):
@@ -163,11 +166,24 @@ class Lookahead(Standing):
                 behind = self._find_landing(frame.spot, bare, final)  # layout may stand before what follows
                 better = isinstance(behind, Wait) or (behind and (landing is None or _is_better(behind, landing)))
                 landing = behind if better else landing
+            landing = landing or self._end_in_brackets(bare, final)
         finally:
             self.frames.append(frame)
             self._pops -= 1
             self._key = key
         return landing.replace(pops=landing.pops + 1) if isinstance(landing, Landing) else landing
+
+    def _end_in_brackets(self, at: int, final: bool) -> Landing | Wait | None:
+        """Return where a mark leads that ends the call, or stands before the end of the turn, where brackets are still open."""
+        marks = self.plan.field_ends if self.policy.recover else None
+        if marks is None:
+            return None
+        found = marks.pattern.match(self.buffer, at)
+        if found is None:
+            rest = self.buffer[at : at + SHORT]
+            return WAIT if not final and any(mark.startswith(rest) for mark in marks.texts) else None
+        end = at if found.lastindex else found.end()  # what ends the turn is no part of the call
+        return Landing(end, self.plan.spot(TURN, (GAP,), self.may_call), UNBRACKETED, steps=(Step("close"),))
 
     def _land(
         self, rule: Rule, end: int, trail: str, final: bool, graph: str, found: Landing | None = None
@@ -360,6 +376,9 @@ class Lookahead(Standing):
                 return found and WAIT
             # Where the output ends, a key without quotes may be one of the format's own, cut off.
             told = found[1] is not None and not (final and found[1].endswith(":") and self.plan.list_nodes("key"))
+            own = told and braced and self._begins_own(here, begun, final)
+            if own:
+                return WAIT if isinstance(own, Wait) else None
             return here if told or begun.strip() == "{" else None
         if begun == "" and not final:
             return WAIT
@@ -372,6 +391,15 @@ class Lookahead(Standing):
                 return follows or None
             return landing.replace(steps=here.steps + landing.steps, rule=here.rule.name_recovery("no arguments"))
         return landing if isinstance(landing, Wait) else None
+
+    def _begins_own(self, here: Landing, begun: str, final: bool) -> bool | Wait:
+        """Whether an object begins with a key that is a word of the format's own, and no parameter; or more is needed to tell."""
+        if self.tools is None:
+            return False
+        found = _FIRST_KEY.match(begun)
+        if found is None:
+            return WAIT if not final and _HALF_KEY.fullmatch(begun) else False
+        return found[1] in self.plan.notation.words - self._list_declared(self._find_name(here))
 
     def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | Wait | None:
         """Read a name, an id or a key, and what is behind it."""

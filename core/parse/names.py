@@ -15,12 +15,14 @@ NAME = re.compile(r"[^\s\\\"'<>{}()\[\],;]{1,128}")
 ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
 KEY = re.compile(r"[\w .:$@-]+")
 WITH_PREFIX = "prefix of a name"
+PADDED = "blanks around a key"
 _WORD, _JOINS = r"\w{1,32}", "[.:/]"
 PREFIX = re.compile(rf"{_WORD}(?:{_JOINS}|\Z)")
 """A word in front of a name, or what may be one where the output ends."""
 FOREIGN = re.compile(r"(\[[A-Z_]{2,40}\]|<\|?[\w-]{2,40}\|?>)([\w-]{1,64})?(?!\w)|\[[A-Z_]{0,40}\Z|<\|?[\w-]{0,40}\|?\Z")
 """A field that another format writes behind a name: a mark and a word, or the beginning of one where the output ends."""
 
+_LEADING = re.compile(r"[^\w\s\"'<>()\[\]{}]{1,8}\Z")
 _ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
 _ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)
 _PREFIXED = re.compile(rf"{_WORD}{_JOINS}([\w.-]+)(?:[:#@]\d{{1,4}})?")
@@ -81,6 +83,13 @@ def find_quoted(buffer: str, start: int, quote: str, final: bool) -> tuple[int, 
     if end < 0:
         return begin, NO if final or len(buffer) > begin + SHORT else MORE
     return begin, end if KEY.fullmatch(buffer, begin, end) else NO
+
+
+def find_signs(buffer: str, end: int) -> str:
+    """Return the signs that lead to a key, which begins at a place or behind white space there; empty where a word or a bracket
+    does."""
+    found = _LEADING.search(buffer[max(end - 16, 0) : end].rstrip())
+    return found[0] if found else ""
 
 
 def is_within(marks: Iterable[str], buffer: str, start: int, end: int) -> bool:

@@ -208,7 +208,9 @@ class Plan(Relaxations):
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
         rules += self._list_skips(node) + self._list_signs(node) + self._list_untyped(node) + self._list_dressings(edges)
         rules += self._list_rewritten(node, (edge for edge in edges if not self.is_leaving(edge)))
-        rules += self._list_bodies(node, close or "")
+        rules += self._list_bodies(node, close or "") + self._list_line_openers(node)
+        if node.kind == "value":
+            rules += self._list_trailing_inside([edge for edge in edges if not self.is_leaving(edge)])
         if close is None:
             return rules + (self._list_skipping_closes(node) if certain else self._list_value_ends(node))
         guard: Guard = "ending" if shared and node.kind in SHORT_FIELDS else ""  # arguments may follow that are written otherwise
@@ -222,6 +224,16 @@ class Plan(Relaxations):
         rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=TRAILING) for text in trailing if node.kind == "value"]
         rules += self._list_short_closes(node, close, certain)
         return rules + self._list_value_ends(node)
+
+    def _list_trailing_inside(self, edges: list[Edge]) -> list[Rule]:
+        """Return what leads from the last argument to a field behind all arguments, behind a separator."""
+        keys = [write_parts(edge) for edge in edges if self.nodes[TURN, edge.target].kind == "key"]
+        rules: list[Rule] = []
+        for edge in edges:
+            target = self.nodes[TURN, edge.target]
+            texts = self._list_trailing(keys, [write_parts(edge)]) if target.kind in SHORT_FIELDS and keys else []
+            rules += [Rule(read_parts(text), (target,), recovery=TRAILING) for text in texts]
+        return rules
 
     def list_bare_ends(self, node: Node) -> list[str]:
         """Return what is behind a field at the end of a turn that a server has cut off."""
@@ -260,7 +272,8 @@ class Plan(Relaxations):
                     rest = write_parts(edge)[len(close) :]
                     if target.kind == "end":
                         rules += [Rule(read_parts(rest), (END,), cut=True), Rule(read_parts(rest), (AFTER,))]
-                        doubled = [f"{sign}\n{rest.lstrip()}" for sign in "}]" if is_firm(rest)]
+                        strays = dict.fromkeys(["}", "]", *self._strays]) if is_firm(rest) else ()
+                        doubled = [f"{sign}\n{rest.lstrip()}" for sign in strays]
                         rules += [Rule(read_parts(text), (END,), recovery=STRAY, guard="fresh", loose=True) for text in doubled]
                     else:
                         rules.append(rule := Rule(read_parts(rest), (target,), edge.opens_call))

@@ -14,7 +14,7 @@ from ..format.cut import COUNTER, cut_common_end, find_boundaries
 from ..format.units import get_units
 from ..recover import Notation, list_counted, list_words
 from .constants import is_firm, is_marked, is_plain
-from .ends import Ends
+from .ends import SHORT_END, Ends
 from .landmarks import (
     AFTER,
     BODY,
@@ -30,6 +30,7 @@ from .landmarks import (
     SHORT_FIELDS,
     TURN,
     UNQUOTED,
+    is_quoted,
     read_parts,
     write_parts,
 )
@@ -112,7 +113,8 @@ class Relaxations(Ends):
         if node.kind != "key":
             return []
         written = {edge.text.strip() for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind == "key"}
-        others = {":": "=", "=": ":"} if not {":", "="} <= written else {}  # else each says of what type the value is
+        begun = {text[:1] for text in written}  # what one of several texts begins with says of what type the value is
+        others = {":": "=", "=": ":"} if not {":", "="} <= begun else {}
         found = [(edge.text.lstrip(), self.nodes[TURN, edge.target]) for edge in self._edges[TURN].get(node.name, ())]
         texts = [(f" {others[text[0]]}{text[1:]}", target) for text, target in found if text[:1] in others and not is_firm(text)]
         return [Rule((text,), (target,), recovery="value in other notation") for text, target in texts]
@@ -194,6 +196,14 @@ class Relaxations(Ends):
                 if is_marked(text[:place]) and not inner[:1].isspace() and text[behind:].strip():
                     rules.append(Rule(read_parts(text[:place] + text[behind:]), nodes, True, recovery=missing, guard=guard))
         return rules
+
+    def _list_line_openers(self, node: Node) -> list[Rule]:
+        """Return what begins a call in a line of its own, which a text that ends with its line cannot hold."""
+        own = self.ends[node.name]
+        if node.kind != "value" or not is_quoted(node) or own.strip() or "\n" not in own:
+            return []
+        lines = [(text, nodes) for text, nodes in self.openers if text.startswith(own) and is_marked(text)]
+        return [Rule(read_parts(text), nodes, True, recovery=SHORT_END, guard="known", loose=True) for text, nodes in lines]
 
     def _follows_text(self, opener: str) -> bool:
         """Whether the template writes an opener behind content."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ..format import Node
 from ..format.units import MORE, NO, get_units
-from .constants import SIGNS, skip_blank
+from .constants import DATA, SIGNS, skip_blank
 from .landing import Landing, Step, list_id
 from .landmarks import GAP, TURN
 from .look import Lookahead
@@ -15,6 +15,7 @@ from .names import (
     ID,
     KEY,
     NAME,
+    PADDED,
     PREFIX,
     SHORT,
     WITH_PREFIX,
@@ -22,6 +23,7 @@ from .names import (
     find_name_in_id,
     find_numbered_id,
     find_quoted,
+    find_signs,
     is_within,
 )
 from .rules import WAIT, Rule, Wait
@@ -45,6 +47,11 @@ class ShortFields(Lookahead):
         bare = skip_blank(buffer, start)
         if kind == "key" and start < bare and not here.spot.codec.escapes and not here.rule.constant.firm and self.policy.recover:
             start = bare  # layout between two entries
+            mark = find_signs(buffer, here.end)
+            if mark and buffer.startswith(mark, bare):  # an entry without anything in it
+                start, here = skip_blank(buffer, bare + len(mark)), here._replace(rule=here.rule.name_recovery("mark doubled"))
+            elif mark and not final and mark.startswith(buffer[bare:]):
+                return WAIT
         return self._read_short(here, kind, start, final)
 
     def _read_short(self, here: Landing, kind: str, start: int, final: bool) -> Landing | Wait | None:
@@ -179,6 +186,11 @@ class ShortFields(Lookahead):
         """Return where one stands with a text as the field that was read; None where it can be none."""
         if kind == "key":
             key = get_units(here.spot.codec).decode(text)
+            bare = self._strip_key(here, key)
+            if bare != key:
+                if self._goes_on_in_text(here, bare):
+                    return None
+                here, key = here._replace(rule=here.rule.name_recovery(PADDED)), bare
             taken = bool(key) and self._takes_key(here, key) and (here.rule.guard != "entry" or self._is_new(key))
             return here.replace(steps=(*here.steps, Step("key", key))) if taken and not self._opens_within(here, at) else None
         if kind == "name":
@@ -192,6 +204,13 @@ class ShortFields(Lookahead):
             named = (Step("name", find_name_in_id(text, self.names)),) if here.spot.nodes[0].carries_name else ()
             return here.replace(steps=(*here.steps, Step("id", text), *named))
         return here
+
+    def _strip_key(self, here: Landing, key: str) -> str:
+        """Return a key without the blanks around it that no parameter has, where nothing but blanks parts it from what follows."""
+        bound = self.frames or here.spot.codec.escapes or not self.policy.recover or key.strip() == key
+        if bound or key in self._list_declared(self._find_name(here)):
+            return key
+        return key.strip().removeprefix(find_signs(self.buffer, here.end) if key[:1].isspace() else "").strip()
 
     def _opens_within(self, here: Landing, at: int) -> bool:
         """Whether a call may begin in a key, where other layout stands before the key than the template writes."""
@@ -228,10 +247,14 @@ class ShortFields(Lookahead):
             end, trail = constant.match_loosely(self.buffer, at, final), constant.trail
         elif end == NO and constant.text and rule.kind == "arguments" and self.policy.recover:
             end = skip_blank(self.buffer, at) if self.buffer[at : at + 1].isspace() else NO  # the bracket tells that they begin
+        elif here.rule.recovery == PADDED and constant.trail == "":
+            trail = " "  # what stands on one side stands on both
         if end == MORE:
             return Wait(constant.find_rest(self.buffer, at)), False
         if end == NO:
             return self._find_half(rule, here, at, final), False
+        if kind == "key" and (loosely or rule.recovery) and self._doubts_key(rule, here, at):
+            return None, False
         if rule.kind == "end":
             landing = self._try_pop(rule, end, final)
             if isinstance(landing, Landing):
@@ -242,9 +265,13 @@ class ShortFields(Lookahead):
             landing = self._land(rule, end, trail, final, here.spot.graph, found)
             if not constant.text and isinstance(landing, Landing) and read_empty(rule.targets):
                 landing = self._check_empty(landing, end, final)
-        begins = self._match_value(landing, final) if loosely and rule.kind != "end" and isinstance(landing, Landing) else 0
+        bare = kind == "key" and not constant.text and not read_empty(rule.targets)  # then nothing but its value ends a key
+        told = (loosely or bare) and rule.kind != "end" and isinstance(landing, Landing)
+        begins = self._match_value(landing, final) if told and isinstance(landing, Landing) else 0
         if begins == MORE:
             return WAIT, False
+        if begins == NO and bare:
+            return None, False
         relaxed = isinstance(landing, Landing) and bool(landing.rule.recovery) and not here.rule.recovery
         return landing, begins != NO and not relaxed
 
@@ -277,11 +304,30 @@ class ShortFields(Lookahead):
             return False
         if self.frames:
             return True
-        plain = all(map(KEY.fullmatch, keys))
+        plain = all(map(KEY.fullmatch, keys)) and not (" " in key and self._goes_on_in_text(here, key))
         if not self._is_raw() and (plain or here.spot.codec.escapes or not self.policy.recover):
             return True
         declared = self._list_declared(name)
         return not declared or keys[0] in declared or ((here.rule.constant.firm or here.again) and plain)
+
+    def _doubts_key(self, rule: Rule, here: Landing, at: int) -> bool:
+        """Whether what seems to be a key stands before something else than the template writes behind keys, and is none of the
+        tool's."""
+        key, constant = here.steps[-1].text, rule.constant
+        glued = constant.lead != "" and DATA.issuperset(constant.core) and not self.buffer[at : at + 1].isspace()
+        other = (bool(rule.recovery) or glued) and not (constant.firm or self.frames)
+        return (other and self.policy.recover and self._is_undeclared(here, key)) or self._goes_on_in_text(here, key)
+
+    def _is_undeclared(self, here: Landing, key: str) -> bool:
+        """Whether the tool declares parameters, and a key is none of them."""
+        name = self._find_name(here)
+        declared = self._list_declared(name)
+        return bool(declared) and self._split_path(key, name)[0] not in declared
+
+    def _goes_on_in_text(self, here: Landing, key: str) -> bool:
+        """Whether what seems to be a key may be a text that goes on: only layout parts both, and the tool does not have the key."""
+        within = self.spot.kind == "value" and not (self.behind or self.frames or here.rule.constant.core)
+        return within and self.policy.recover and self._is_undeclared(here, key)
 
     def _bars_key(self, sign: str, escaped: bool) -> bool:
         """Whether no key goes on with a sign: a line break, or one of data where none is ``escaped``, but those of paths."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from json.encoder import encode_basestring
 
 from ..format import Insides, Json, Node, Text
@@ -17,6 +18,8 @@ from .passing import JsonReader
 from .plan import Plan
 from .rules import WAIT, Rule, Spot, Wait
 from .scalars import match_scalar, read_bare, read_empty
+
+_CONSTRUCTED = re.compile(r"[^\W\d]\w{0,31}")
 
 
 class ValueReader(JsonReader):
@@ -157,6 +160,13 @@ class ValueReader(JsonReader):
             if sign and sign in "\"'([{":
                 self._note("value in other notation", at)
                 return self._start_json(foreign=sign != '"')
+            bracket = self._find_bracket(at, final)
+            if bracket == MORE:
+                return False
+            if bracket > at:
+                self._note("value in other notation", at)
+                self.at = bracket
+                return self._start_json(foreign=True)
             end, literal = read_bare(self.buffer, at, final)
             if end > at:
                 self._note("value in other notation", at)
@@ -188,6 +198,17 @@ class ValueReader(JsonReader):
             if (char or self.buffer[at : at + 1]) in ("[", "{", '"'):
                 return True
         return False
+
+    def _find_bracket(self, at: int, final: bool) -> int:
+        """Return where a list or an object begins behind a word that says so, if nothing else is wanted; the place itself where
+        none does, or that more is needed to tell."""
+        types = self.wanted.get_types()
+        if not types or not {"array", "object"}.issuperset(types):
+            return at
+        found = _CONSTRUCTED.match(self.buffer, at)
+        if found is None or (found.end() == len(self.buffer) and not final):
+            return MORE if found and found.end() - at < SHORT else at
+        return found.end() if self.buffer.startswith(("[", "{"), found.end()) else at
 
     def _check_scalar(self, at: int, end: int, literal: str, final: bool) -> tuple[int, str]:
         """Return where a number or a word really ends and its JSON: it may be the beginning of a text (NO), or a number may go on
@@ -278,8 +299,9 @@ class ValueReader(JsonReader):
         size = len(self.buffer)
         if any(self.buffer.endswith(written) for written in get_units(self.spot.codec).written if len(written) <= size - self.at):
             return size, False
-        rules = [rule for rule in self.spot.rules if not rule.recovery and rule.constant.text]
-        shared = cut_common_start([rule.constant.text for rule in rules] or [""])
+        texts = [rule.constant.text for rule in self.spot.rules if not rule.recovery and rule.constant.text]
+        rules = [rule for rule in self.spot.rules if (rule.opens or not rule.recovery) and rule.constant.text]
+        shared = cut_common_start(texts or [""])
         own, lead = shared.strip(), shared[: len(shared) - len(shared.lstrip())]
         for at in range(max(self.at, size - SHORT), size):
             for rule in rules:
