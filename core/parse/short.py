@@ -49,7 +49,7 @@ class ShortFields(Lookahead):
             start = bare  # layout between two entries
             mark = find_signs(buffer, here.end)
             if mark and buffer.startswith(mark, bare):  # an entry without anything in it
-                start, here = skip_blank(buffer, bare + len(mark)), here._replace(rule=here.rule.name_recovery("mark doubled"))
+                start, here = skip_blank(buffer, bare + len(mark)), here.replace(rule=here.rule.name_recovery("mark doubled"))
             elif mark and not final and mark.startswith(buffer[bare:]):
                 return WAIT
         return self._read_short(here, kind, start, final)
@@ -190,7 +190,7 @@ class ShortFields(Lookahead):
             if bare != key:
                 if self._goes_on_in_text(here, bare):
                     return None
-                here, key = here._replace(rule=here.rule.name_recovery(PADDED)), bare
+                here, key = here.replace(rule=here.rule.name_recovery(PADDED)), bare
             taken = bool(key) and self._takes_key(here, key) and (here.rule.guard != "entry" or self._is_new(key))
             return here.replace(steps=(*here.steps, Step("key", key))) if taken and not self._opens_within(here, at) else None
         if kind == "name":
