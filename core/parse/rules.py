@@ -16,6 +16,7 @@ from .nearly import find_mark
 Guard = Literal[
     "", "tool", "known", "structure", "ending", "entry", "late", "last", "fresh", "shape", "named", "whole", "header", "thought",
     "owed", "told", "orphan", "fitting", "wrapped", "typed", "near",
+    "fence", "unfenced",
     "turn", "alone", "sample",
 ]
 """What must hold for a rule that no render shows: a tool is named that the request has (``known``), or as far as its tools are
@@ -26,9 +27,10 @@ before it a part was left out (``owed``), a text or a line ends right before (``
 (``orphan``), what is behind it begins as something does that renders show there (``fitting``), it is a mark of another format
 that closes calls (``wrapped``), a value stands before it that is no text, where none is wanted, and structure or the end of the
 output behind it (``typed``), an argument of this tool begins that was not given yet (``entry``), a mark stands there that is
-like one that could (``near``), it is the model's own, and no example of a conversation (``turn``), nor amid a sentence
-(``alone``), or never, but then a conversation is shown (``sample``). Two hold only where the text that they end would not end
-otherwise: structure or the end of the output follows (``late``), or nothing more (``last``)."""
+like one that could (``near``), a line of it opens code that begins with a call (``fence``), or ends such code (``unfenced``), it
+is the model's own, and no example of a conversation (``turn``), nor amid a sentence (``alone``), or never, but then a conversation
+is shown (``sample``). Two hold only where the text that they end would not end otherwise: structure or the end of the output
+follows (``late``), or nothing more (``last``)."""
 
 SHAPES: frozenset[Guard] = frozenset(("shape", "named", "whole"))
 LATE: frozenset[Guard] = frozenset(("late", "last"))
