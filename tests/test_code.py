@@ -170,3 +170,70 @@ def test_a_call_behind_the_end_of_content_does_not_stand_in_its_code() -> None:
     assert (found.reasoning, found.calls, found.recoveries) == ("A fence:\n```\n", [LOOK], [])
     found = read_all_ways(form, f"[say]I look.\n```\n{call}\n```\n[/say][/turn]", TOOLS)
     assert (found.content, found.calls) == ("I look.\n", [LOOK])
+
+
+@each_format
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I would write `ONE`.",
+        "`ONE`",
+        "I would write ``ONE`` then.",
+        "Say `ls`, and not `ONE`: that is all.",
+        "`ONE, then TWO` is what I write.",
+        "A line with one ` in it.\nOr `ONE`, as they say.",
+    ],
+)
+def test_a_call_in_inline_code_is_shown(name: str, text: str) -> None:
+    text = fill(name, text)
+    found = read_all_ways(get_format(name), text + "<<over>>", TOOLS)
+    assert (found.content, found.calls, found.recoveries) == (text, [], [])
+    found = read_all_ways(get_format(name), f"<muse>{text}</muse>Yes.<<over>>", TOOLS)
+    assert (found.reasoning, found.content, found.calls) == (text, "Yes.", [])
+
+
+@each_format
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("The sign is `ONE<<over>>", "The sign is `"),
+        ("The signs are ``ONE<<over>>", "The signs are ``"),
+        ("The sign is `ONE`` here.", "The sign is ``` here."),
+        ("The sign is `ONE\n\nThat is `it`.", "The sign is ` That is `it`."),
+        ("I run `ls`ONE", "I run `ls`"),
+        ("I run `ls`ONE, then `cd`.", "I run `ls`, then `cd`."),
+    ],
+)
+def test_a_backquote_before_a_call_that_none_closes_is_text(name: str, text: str, content: str) -> None:
+    for city in ("Oslo", "a `b` c", "`", "``"):
+        found = read_all_ways(get_format(name), fill(name, text).replace("Oslo", city), TOOLS)
+        assert " ".join((found.content or "").split()) == content
+        assert (found.calls, found.recoveries) == ([("look", f'{{"city": "{city}"}}')], [])
+
+
+@each_format
+def test_a_call_that_a_template_renders_behind_a_backquote_is_one(name: str) -> None:
+    source, call = FORMATS[name][0], {"function": {"name": "look", "arguments": {"city": "the `old` town"}}}
+    message = {"role": "assistant", "content": "Not a quote: `", "tool_calls": [call]}
+    start = [{"role": "user", "content": "Hi."}]
+    renderer = ca.load_renderer(source)
+    prompt = renderer(start, add_generation_prompt=True)
+    found = read_all_ways(get_format(name), renderer([*start, message]).removeprefix(prompt), TOOLS, prompt)
+    assert ((found.content or "").strip(), found.calls) == (message["content"], [("look", '{"city": "the `old` town"}')])
+
+
+def test_only_a_call_behind_a_backquote_waits_for_another_one() -> None:
+    form = get_format("name and JSON")
+    parser = form.parser(TOOLS)
+    came = [bool(parser.feed(piece)) for piece in ("Run `ls` and", " `cd`: ", "[do look {", '"city": "Oslo"', "}]")]
+    assert came == [True, True, False, True, True]
+    parser = form.parser(TOOLS)
+    came = [bool(parser.feed(piece)) for piece in ("Write ", "`[do look {", '"city": "Oslo"', "}]", "\n", "\nor")]
+    assert came == [True, True, False, False, False, True]
+
+
+@each_format
+def test_strictly_a_call_in_inline_code_is_one(name: str) -> None:
+    found = read(get_format(name), [fill(name, "I would write `ONE<<over>>")], TOOLS, policy="strict")
+    assert found.recoveries == []
+    assert found.calls == read(get_format(name), [fill(name, "I would write ONE<<over>>")], TOOLS, policy="strict").calls

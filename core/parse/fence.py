@@ -19,6 +19,7 @@ _HALF = re.compile(rf"`{{1,2}}|~{{1,2}}|(?:`{{3,32}}|~{{3,32}})[ \t]{{0,8}}{_WOR
 _END = re.compile(r"\s*(`{3,}|~{3,})(?![\w`~])")
 _HALF_END = re.compile(r"\s*(?:`{0,2}|~{0,2})")
 _CLOSING = re.compile(r"\n[ \t]*(`{3,}|~{3,})(?![\w`~])")
+_SPAN_END = re.compile(r"`+|\n[ \t]*\n")
 _LONGEST = 64
 
 
@@ -71,6 +72,19 @@ def find_closing(text: str, at: int, final: bool, run: str) -> int:
     limit = at + HELD_CALL
     end = next((found.end() for found in _CLOSING.finditer(text, at, limit) if found[1].startswith(run)), NO)
     return MORE if end == NO and not final and len(text) < limit else end
+
+
+def find_span_end(text: str, at: int, final: bool, run: str) -> int:
+    """Return the place behind the run that ends code within a paragraph; that there is none, or that more is needed."""
+    limit = at + HELD_CALL
+    for found in _SPAN_END.finditer(text, at, limit):
+        if found[0][0] == "\n":
+            return NO
+        if found.end() == len(text) and not final:
+            return MORE
+        if found[0] == run:
+            return found.end()
+    return NO if final or len(text) >= limit else MORE
 
 
 def skip_fence(text: str, at: int, final: bool) -> int:

@@ -11,7 +11,7 @@ from ..format.units import MORE, NO, get_units
 from ..recover import Policy, read_literal
 from ..schema import ToolSet
 from .constants import is_firm, skip_blank, skip_spaces
-from .fence import find_closing
+from .fence import find_closing, find_span_end
 from .landing import HELD_CALL, Landing
 from .landmarks import AFTER, GAP, SHAPE, SILENT, TURN, UNSHOWN
 from .names import SHORT
@@ -194,11 +194,20 @@ class TextReader(ShortFields):
         if not (thought or (landing.calls and self.spot.kind == "content" and self.policy.recover)):
             return at
         fence = self.fence.read(self.buffer[self.at : at])
+        if 0 < len(fence.code) < 3 and fence.code == fence.run:
+            return self._find_span_end(at, final, fence.code)
         if thought:
             return self._find_thought_end(landing, at, final)
         if (landing.fence or fence.fenced) and not fence.dressed:
             return self._find_fence_end(landing, at, final, landing.fence or fence.code)
         return at
+
+    def _find_span_end(self, at: int, final: bool, run: str) -> int:
+        """Return where code ends that stands in a line and begins with a call."""
+        end = find_span_end(self.buffer, at, final, run)
+        if end < 0:
+            return MORE if end == MORE else at
+        return end if (self._read_apart(self.buffer[at:end]) or "").endswith(run) else at
 
     def _find_fence_end(self, landing: Landing, at: int, final: bool, run: str) -> int:
         """Return where a fence ends behind which prose goes on, or a place in its first line if not only calls stand in it."""
