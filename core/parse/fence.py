@@ -1,4 +1,4 @@
-"""Fences of code in a text: a call that stands in one, with prose behind it, is an example."""
+"""Code in a text: a call that stands in it is dressed if nothing else does, and an example if prose goes on behind it."""
 
 from __future__ import annotations
 
@@ -8,32 +8,83 @@ from typing import NamedTuple
 from ..format.units import MORE, NO
 from .landing import HELD_CALL
 
-_TICKS = re.compile("`+")
-_OPENING, _HALF = re.compile(r"```[ \t]*\w*[ \t]*\n\s*"), re.compile(r"`{1,2}|```[ \t]*\w*[ \t]*")
-_END = re.compile(r"\s*```(?!\w)")
-_CLOSING = re.compile(r"\n[ \t]*`{3,}[ \t]*(?=\n|\Z)")
+RUNS = ("```", "~~~")
+"""The signs of fences, of which a line has three or more."""
+FENCED_CALL = "fence around a call"
+
+_WORD = r"[^\s`~]{0,32}"
+_SIGNS = re.compile(r"`+|~+|\n+")
+_OPENING = re.compile(rf"(`{{3,32}}|~{{3,32}})[ \t]{{0,8}}{_WORD}[ \t]{{0,8}}\r?\n\s{{0,64}}")
+_HALF = re.compile(rf"`{{1,2}}|~{{1,2}}|(?:`{{3,32}}|~{{3,32}})[ \t]{{0,8}}{_WORD}[ \t]{{0,8}}\r?")
+_END = re.compile(r"\s*(`{3,}|~{3,})(?![\w`~])")
+_HALF_END = re.compile(r"\s*(?:`{0,2}|~{0,2})")
+_CLOSING = re.compile(r"\n[ \t]*(`{3,}|~{3,})(?![\w`~])")
+_SPAN_END = re.compile(r"`+|\n[ \t]*\n")
+_LONGEST = 64
 
 
 class Fence(NamedTuple):
-    """Whether a fence is open at the end of a text that comes in pieces; a run of three backquotes or more opens and closes."""
+    """What code is open at the end of a text that comes in pieces.
 
-    opened: bool = False
-    run: int = 0  # backquotes at the end of what came
+    A run of backquotes opens code in its line, one of three or more, or of so many tildes, a fence; a run like it ends either. It
+    is told when something else follows. A fence is ``dressed`` if its first line was no text, because a call stands behind it.
+    """
+
+    opened: str = ""
+    run: str = ""  # signs at the end of what came
+    dressed: bool = False
 
     def read(self, text: str) -> Fence:
         """Return what is so behind the next piece."""
-        opened, run = self
-        for found in _TICKS.finditer(text):
-            before = run if found.start() == 0 else 0
-            run = before + len(found[0])
-            opened ^= before < 3 <= run
-        return Fence(opened, 0 if text and not text.endswith("`") else run)
+        fence = self
+        for found in _SIGNS.finditer(text):
+            if found.start() or found[0][0] != fence.run[:1]:
+                fence = fence._settle()
+            if found[0][0] == "\n":
+                fence = fence if len(fence.opened) >= 3 else Fence()
+            else:
+                fence = fence._replace(run=(fence.run + found[0])[:_LONGEST])
+        return fence if not text or text.endswith(("`", "~")) else fence._settle()
+
+    def _settle(self) -> Fence:
+        """Return what is open when another sign follows."""
+        opened, run, _ = self
+        if not run:
+            return self
+        if not opened:
+            return Fence(run if len(run) >= 3 or run[0] == "`" else "")
+        ends = run == opened or (len(opened) >= 3 and run.startswith(opened))
+        return Fence() if ends else self._replace(run="")
+
+    @property
+    def code(self) -> str:
+        """The run that has opened the code in which what comes next stands; empty where that is no code."""
+        return self._settle().opened
+
+    @property
+    def fenced(self) -> bool:
+        """Whether what comes next stands in a fence."""
+        return len(self.code) >= 3
 
 
-def find_closing(text: str, at: int, final: bool) -> int:
-    """Return the place behind the next fence that ends code; that there is none, or that more is needed."""
-    found = _CLOSING.search(text, at)
-    return found.end() if found else MORE if not final and len(text) - at < HELD_CALL else NO
+def find_closing(text: str, at: int, final: bool, run: str) -> int:
+    """Return the place behind what ends a fence that a run has opened; that there is none, or that more is needed."""
+    limit = at + HELD_CALL
+    end = next((found.end() for found in _CLOSING.finditer(text, at, limit) if found[1].startswith(run)), NO)
+    return MORE if end == NO and not final and len(text) < limit else end
+
+
+def find_span_end(text: str, at: int, final: bool, run: str) -> int:
+    """Return the place behind the run that ends code within a paragraph; that there is none, or that more is needed."""
+    limit = at + HELD_CALL
+    for found in _SPAN_END.finditer(text, at, limit):
+        if found[0][0] == "\n":
+            return NO
+        if found.end() == len(text) and not final:
+            return MORE
+        if found[0] == run:
+            return found.end()
+    return NO if final or len(text) >= limit else MORE
 
 
 def skip_fence(text: str, at: int, final: bool) -> int:
@@ -44,9 +95,16 @@ def skip_fence(text: str, at: int, final: bool) -> int:
     return found.end() if found else at
 
 
-def skip_fence_end(text: str, at: int, final: bool) -> int:
-    """Return the place behind the line that ends a fence; the place itself where none stands there, or that more is needed."""
+def read_run(text: str, at: int) -> str:
+    """Return the signs of the fence that opens at a place."""
+    found = _OPENING.match(text, at)
+    return found[1] if found else ""
+
+
+def skip_fence_end(text: str, at: int, final: bool, run: str = "") -> int:
+    """Return the place behind the line that ends a fence, that of a run; the place itself where none stands there, or that more is
+    needed."""
     found = _END.match(text, at)
-    if not final and (text[at:].strip() in ("", "`", "``") or (found and found.end() == len(text))):
+    if not final and (_HALF_END.fullmatch(text, at) or (found and found.end() == len(text))):
         return MORE
-    return found.end() if found else at
+    return found.end() if found and found[1].startswith(run) else at

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from ..schema import Schema
-from .rules import Rule, Spot
+from .rules import SHAPES, Rule, Spot
 
-StepKind = Literal["open", "close", "name", "id", "key", "again", "wrap"]
+StepKind = Literal["open", "close", "name", "id", "key", "again", "wrap", "fence"]
 
 
 class Step:
@@ -71,6 +71,16 @@ class Landing:
     def again(self) -> bool:
         """Whether a name, an id or a key came again on the way, which nobody writes by chance."""
         return any(step.kind == "again" for step in self.steps)
+
+    @property
+    def calls(self) -> bool:
+        """Whether it begins a call."""
+        return self.rule.opens or self.rule.guard in SHAPES
+
+    @property
+    def fence(self) -> str:
+        """The signs of the fence behind whose first line it begins a call; empty where none is there."""
+        return next((step.text for step in self.steps if step.kind == "fence"), "")
 
     def find(self, kind: str) -> str | None:
         """Return the last field of a kind that was read on the way in the call that is open at its end."""

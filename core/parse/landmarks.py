@@ -106,6 +106,7 @@ class Landmarks:
                 other = UNQUOTED if text else FENCED
                 self.closes.setdefault(other.name, close[1:] if text else f"\n```{close}")
                 self.ends[other.name] = ""
+        self.content_end = self._find_content_end()
         self.section_close = self._find_section_close()
         self.texts = frozenset(edge.text for edges in self._edges.values() for each in edges.values() for edge in each)
         self.openers = self._list_openers()
@@ -181,6 +182,12 @@ class Landmarks:
         edges = self._edges[TURN].get(node.name, ())
         inner = [write_parts(edge) for edge in edges if not self.is_leaving(edge)]
         return cut_common_start([*inner, *self._list_leaving(node.name)]) if edges else ""
+
+    def _find_content_end(self) -> str:
+        """Return what ends content, whatever follows."""
+        names = [node.name for node in self.list_nodes("content")]
+        texts = [write_parts(edge) for name in names for edge in self._edges[TURN].get(name, ())]
+        return cut_common_start(texts).strip() if texts else ""
 
     def _find_section_close(self) -> str:
         """Return what stands behind the last call, where it differs from what stands behind each."""

@@ -14,12 +14,13 @@ from dataclasses import replace
 from ..format.units import MORE, NO
 from ..recover import find_name
 from .constants import is_marked, skip_blank
-from .fence import skip_fence
+from .fence import read_run, skip_fence, skip_fence_end
 from .headers import LONGEST
 from .landing import Landing, Step
 from .landmarks import GAP, TURN
 from .names import SHORT
 from .nearly import HALF_MARK, MARK, is_near, may_be_near
+from .plan import OPEN_REASONING
 from .relaxed import WRAPPED
 from .rules import SHAPES, WAIT, Rule, Spot, Wait
 from .scalars import BEGINNINGS
@@ -90,6 +91,10 @@ class Lookahead(Standing):
             return self._try_whole(rule, at, final)
         if rule.guard == "near":
             return self._try_near(rule, at, final, spot)
+        if rule.guard == "fence":
+            return self._try_fence(at, final, spot)
+        if rule.guard == "unfenced":
+            return self._try_fence_end(rule, at, final)
         if rule.kind == "end" and spot.graph == TURN:
             return self._try_end(rule, at, final)
         end, trail = self._match(rule, at, final, spot)
@@ -258,6 +263,30 @@ class Lookahead(Standing):
                 if landing is not None:
                     return landing
         return None
+
+    def _try_fence(self, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
+        """Whether a fence of code opens at a place, and a call begins right behind its first line."""
+        end = skip_fence(self.buffer, at, final)
+        if end == MORE:
+            return WAIT
+        if end == at or self._guards >= GUARDS:
+            return None
+        self._guards += 1
+        landing = self._find_best((self.buffer.index("\n", at), end), final, spot)
+        self._guards -= 1
+        if not isinstance(landing, Landing):
+            return landing
+        ended = self.plan.content_end and landing.rule.constant.core.startswith(self.plan.content_end)
+        within = not ended if spot.kind == "content" else landing.rule.recovery == OPEN_REASONING
+        steps = Step("fence", read_run(self.buffer, at)), *landing.steps
+        return landing.replace(steps=steps) if within and landing.calls and not landing.fence else None
+
+    def _try_fence_end(self, rule: Rule, at: int, final: bool) -> Landing | Wait | None:
+        """Whether the fence ends at a place whose first line was dropped."""
+        end = skip_fence_end(self.buffer, at, final, self.fence.opened)
+        if end <= at:
+            return WAIT if end == MORE else None
+        return Landing(end, self.plan.spot(TURN, rule.targets, self.may_call), rule)
 
     def _try_wrapped(self, rule: Rule, at: int, final: bool) -> Landing | Wait | None:
         """Whether a call of this format begins behind a mark of another one, or a tool of the request is named there."""

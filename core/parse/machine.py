@@ -22,6 +22,7 @@ from ..format.units import MORE, NO
 from ..recover import Policy
 from ..schema import ToolSet
 from .constants import skip_blank
+from .fence import FENCED_CALL, Fence
 from .landing import Landing, Step
 from .landmarks import AFTER, GAP, SHAPE, SILENT, TURN
 from .lexer import JsonLexer
@@ -109,7 +110,7 @@ class Machine(ShapedReader):
         if spot.nodes[0] in SILENT:
             return None
         if spot.kind == "content" or spot.kind == "reasoning":
-            if self.fence.run:
+            if self.fence.run or 0 < len(self.fence.opened) < 3:
                 return None
             self._quick_kind, self._quick_index = spot.kind, None
             return spot.quick.search
@@ -310,11 +311,12 @@ class Machine(ShapedReader):
         self.behind, self.lexer, self.holding, self.streaming = landing.behind, None, False, False
         if self._leaves_blank(landing) and not self.rejoined:
             writer.text("reasoning", self.plan.graph.blank)
+        if self.spot.kind == "reasoning" and landing.spot.kind != "reasoning":
+            self.ended_reasoning, self.fence = True, Fence()
         for step in landing.steps:
             self._take_step(step, start)
         writer.settle()
-        if self.spot.kind == "reasoning" and landing.spot.kind != "reasoning":
-            self.ended_reasoning = True
+        self.fence = Fence() if landing.rule.guard == "unfenced" else self.fence
         self.spot = landing.spot
         if self.unclosed and landing.spot.kind == "content":
             self.spot = self.plan.spot(TURN, landing.spot.nodes, self.may_call, True)
@@ -341,6 +343,9 @@ class Machine(ShapedReader):
         elif step.kind == "open":
             writer.open_call(self.plan.id_behind, step.text)
             self.anchor = start
+        elif step.kind == "fence":
+            self._note(FENCED_CALL, start)
+            self.fence = Fence(step.text, dressed=True)
         elif writer.call is None:
             return
         elif step.kind == "key":
@@ -352,6 +357,12 @@ class Machine(ShapedReader):
             self.anchor = -1
             if writer.call.name != step.text:
                 self._note(WITH_PREFIX, start)
+
+    def _read_apart(self, text: str) -> str | None:
+        reader = Machine(self.plan, self.tools, self.spot, self.policy)
+        deltas = [*reader.feed(text), *reader.finish()]
+        calls = any(delta.kind == "tool_call" for delta in deltas)
+        return "".join(delta.text for delta in deltas if delta.kind == "content") if calls else None
 
     # Ends ----------------------------------------------------------------------------------------------------------------
 

@@ -161,7 +161,8 @@ class Plan(Relaxations):
             return []
         if node in UNSHOWN:
             rules = self._list_rules_behind(node)
-            return rules + self._list_near(rules, node) + (self._list_dropped(node) if self._drops else [])
+            rules += self._list_fences(node) + (self._list_dropped(node) if self._drops else [])
+            return rules + self._list_near(rules, node)
         edges = self._edges[graph].get(node.name, ())
         if graph != TURN:
             ends = [edge for edge in edges if self.nodes[graph, edge.target].kind == "end"]
@@ -179,7 +180,7 @@ class Plan(Relaxations):
         if node.kind in ("content", "reasoning"):
             rules += self._list_end_rules() + self._list_message_ends()
             rules += self._list_overruns(node) if self._overruns else []
-            rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING)
+            rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING) + self._list_fences(node)
             rules += self._list_loose_headers()
         if node.kind == "reasoning":
             rules += self._list_reasoning_ends() + self._list_opened_reasoning(True) + self._list_named_rules(OPEN_REASONING)

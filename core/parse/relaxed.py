@@ -15,6 +15,7 @@ from ..format.units import get_units
 from ..recover import Notation, list_counted, list_words
 from .constants import is_firm, is_marked, is_plain
 from .ends import SHORT_END, Ends
+from .fence import FENCED_CALL, RUNS
 from .landmarks import (
     AFTER,
     BODY,
@@ -30,6 +31,7 @@ from .landmarks import (
     SHORT_FIELDS,
     TURN,
     UNQUOTED,
+    UNSHOWN,
     is_quoted,
     read_parts,
     write_parts,
@@ -291,7 +293,14 @@ class Relaxations(Ends):
         bare = [text for text in sorted(texts) if is_firm(text) and not is_marked(text) and text.lstrip(" \n,;")[:1] in ("[", "{")]
         rules += [Rule(read_parts(text.strip()), (SHAPE,), recovery="call by its shape", guard="shape") for text in bare]
         rules += self._list_named_rules("call by its parameters")
-        return rules + [Rule((sign,), (SHAPE,), recovery="call by its shape", guard="whole") for sign in "<[{`"]
+        return rules + [Rule((sign,), (SHAPE,), recovery="call by its shape", guard="whole") for sign in "<[{`~"]
+
+    @staticmethod
+    def _list_fences(node: Node) -> list[Rule]:
+        """Return what opens a fence of code around calls, and what ends it behind them."""
+        rules = [Rule((run,), (node,), True, recovery=FENCED_CALL, guard="fence") for run in RUNS]
+        ends = RUNS if node in UNSHOWN else ()
+        return rules + [Rule((run,), (node,), recovery=FENCED_CALL, guard="unfenced") for run in ends]
 
     def _list_named_rules(self, recovery: str) -> list[Rule]:
         """Return the marks that begin calls, for calls that are told by their parameters behind them."""

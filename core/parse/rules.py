@@ -15,7 +15,7 @@ from .nearly import find_mark
 
 Guard = Literal[
     "", "tool", "known", "structure", "ending", "entry", "late", "last", "fresh", "shape", "named", "whole", "header", "thought",
-    "told", "orphan", "fitting", "wrapped", "typed", "near", "turn", "alone", "sample",
+    "told", "orphan", "fitting", "wrapped", "typed", "near", "fence", "unfenced", "turn", "alone", "sample",
 ]
 """What must hold for a rule that no render shows: a tool is named that the request has (``known``), or as far as its tools are
 known (``tool``), structure follows (``structure``), structure or the end of the output does (``ending``), nothing visible came
@@ -24,10 +24,10 @@ before (``fresh``), JSON with the shape of calls follows (``shape``), and nothin
 right before (``told``), and no call has begun in it (``orphan``), what is behind it begins as something does that renders show
 there (``fitting``), it is a mark of another format that closes calls (``wrapped``), a value stands before it that is no text,
 where none is wanted, and structure or the end of the output behind it (``typed``), an argument of this tool begins that was not
-given yet (``entry``), a mark stands there that is like one that could (``near``), it is the model's own, and no example of a
-conversation (``turn``), nor amid a sentence (``alone``), or never, but then a conversation is shown (``sample``). Two hold only
-where the text that they end would not end otherwise: structure or the end of the output follows (``late``), or nothing more
-(``last``)."""
+given yet (``entry``), a mark stands there that is like one that could (``near``), a line of it opens code that begins with a call
+(``fence``), or ends such code (``unfenced``), it is the model's own, and no example of a conversation (``turn``), nor amid a
+sentence (``alone``), or never, but then a conversation is shown (``sample``). Two hold only where the text that they end would
+not end otherwise: structure or the end of the output follows (``late``), or nothing more (``last``)."""
 
 SHAPES: frozenset[Guard] = frozenset(("shape", "named", "whole"))
 LATE: frozenset[Guard] = frozenset(("late", "last"))
@@ -116,7 +116,7 @@ class Rule:
     def may_match(self, window: str) -> bool:
         """Whether it may match where some characters stand, whatever follows them."""
         bare = window.lstrip()
-        if not bare or self.guard in ("whole", "near"):  # those know what they look for
+        if not bare or self.guard in ("whole", "near", "fence", "unfenced"):  # those know what they look for
             return True
         return self.constant.match_core(bare, 0, False) != NO or self.constant.match_exactly(window, 0, False) != NO
 

@@ -16,7 +16,7 @@ from .names import SHORT
 from .rules import Spot
 
 _TAG = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>"
-_MARK = rf"{_TAG}|\[/?[A-Z_]{{2,40}}\]|```\w*"
+_MARK = rf"{_TAG}|\[/?[A-Z_]{{2,40}}\]|(?:`{{3,}}|~{{3,}})[\w+.-]{{0,32}}"
 _START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|</[^\s<>\"'=/]{{1,40}}>|[\s;,])*")
 """What stands around such calls: tags, fences, and what separates."""
 
@@ -30,7 +30,7 @@ _WRAPPER_END = re.compile(rf"</{_SPEAKS}[^\s<>\"'=/]{{2,40}}>|\[/{_SPEAKS}[A-Z_]
 _LAST_MARK = re.compile(rf"(?:{_TAG}|</[^\s<>]{{0,40}})\Z")
 _FIRST_NAMED, _LAST_CLOSING = re.compile(r"<([\w:.-]{1,40})[=\s]"), re.compile(r"</([\w:.-]{1,40})>\s*(?:</[^\s<>]{0,40}>?\s*)?\Z")
 _TRIES = 4  # so many marks may end such calls
-_HALF_MARK = re.compile(r"</?(?:[^\s<>\"'=/][^\s<>\"'=]{0,39})?|\[/?[A-Z_]{0,40}|`{1,2}")
+_HALF_MARK = re.compile(r"</?(?:[^\s<>\"'=/][^\s<>\"'=]{0,39})?|\[/?[A-Z_]{0,40}|`{1,2}|~{1,2}")
 
 
 def find_start(buffer: str, at: int, fresh: bool, final: bool) -> int:
@@ -39,8 +39,8 @@ def find_start(buffer: str, at: int, fresh: bool, final: bool) -> int:
     end = found.end() if found else at
     if end >= len(buffer) or _HALF_MARK.fullmatch(buffer, end):
         return NO if final or end - at > SHORT else MORE
-    marked = buffer[at:end].strip("` \n")
-    return end if buffer[end] in "{[" and (fresh or (marked and buffer[at] != "`")) else NO
+    marked = buffer[at:end].strip("`~ \n")
+    return end if buffer[end] in "{[" and (fresh or (marked and buffer[at] not in "`~")) else NO
 
 
 def find_wrapper(buffer: str, at: int) -> tuple[int, str]:
@@ -77,6 +77,7 @@ class Shape:
         self._ends = tuple(filter(None, map(str.strip, ends)))
         self._closing = ("</", "[/", *self._ends)
         self.whole = landing.rule.guard == "whole"
+        self.fence = landing.fence  # which ends behind all calls
         self.calls: list[FoundCall] = []
         self.ahead = landing.end - start  # where the value begins that is being looked at
         self._seen = self.ahead
@@ -88,7 +89,7 @@ class Shape:
         size = len(buffer)
         while True:
             if self.calls and not self.whole:
-                return _leave_fence(buffer, at, at + self.ahead, at + self._seen, final)
+                return at + self._seen if self.fence else _leave_fence(buffer, at, at + self.ahead, at + self._seen, final)
             if self._lexer.ended or self._short:
                 found = _BETWEEN.match(buffer, at + self._seen)
                 place = found.end() if found else at + self._seen
@@ -148,6 +149,7 @@ class Fields:
 
     def __init__(self, landing: Landing, start: int, left: Spot, notation: Notation, ends: Marks | None) -> None:
         self.left = left
+        self.fence = landing.fence
         self.calls: list[FoundCall] = []
         self.ahead = self._seen = landing.end - start
         self._notation = notation
@@ -169,7 +171,7 @@ class Fields:
             calls = read_fields(rest or buffer[begin:end], tools, self._notation) if end - begin <= HELD_CALL else None
             if calls and (found or any(call.arguments != "{}" for call in calls)):
                 self.calls = calls
-                return _leave_fence(buffer, at, end, end, final)
+                return end if self.fence else _leave_fence(buffer, at, end, end, final)
             self._seen, self._tries = seen - at, self._tries - 1
         return NO
 
@@ -194,7 +196,7 @@ def _closes_first(text: str) -> bool:
 
 def _leave_fence(buffer: str, at: int, begun: int, end: int, final: bool) -> int:
     """Return the end of calls with that of a fence which began between two places, or that more is needed."""
-    return skip_fence_end(buffer, end, final) if Fence().read(buffer[at:begun]).opened else end
+    return skip_fence_end(buffer, end, final) if Fence().read(buffer[at:begun]).fenced else end
 
 
 def _names_tool(buffer: str, at: int, tools: ToolSet | None) -> bool:

@@ -56,6 +56,8 @@ class ShapedReader(ValueReader):
                 self.formless, self.scan = place + shape.ahead, place
             return True
         self._close_call()
+        if shape.fence:
+            self._take_step(Step("fence", shape.fence), place)
         for call in shape.calls:
             self.writer.open_call(False)
             if call.id:

@@ -22,6 +22,7 @@ from .writer import Call, Writer
 TRIES = 8  # so often may a JSON value be looked at that is no call
 
 _OF_CODE = frozenset("{}<>[]%=;:,`'\"\\/|&#")  # signs with which no answer ends
+_INDENT = 16  # so much layout may stand before a fence
 _BEGINNING = 160  # characters in which an object is known from its beginning
 
 
@@ -85,7 +86,15 @@ class Standing:
     def _is_sample(self, at: int) -> bool:
         """Whether what stands at a place is shown: in code, or behind what shows how messages of other roles begin."""
         before = self.buffer[self.at : at]
-        return self.sampled or (before or self.before)[-1:] == "`" or self.fence.read(before).opened
+        return self.sampled or (before or self.before)[-1:] == "`" or self.fence.read(before).fenced
+
+    def _begins_line(self, at: int) -> bool:
+        """Whether a line begins at a place, but for some layout."""
+        begun = at
+        while begun > self.at and at - begun < _INDENT and self.buffer[begun - 1] in " \t":
+            begun -= 1
+        before = self.buffer[begun - 1] if begun > self.at else self.before.rstrip(" \t")[-1:]
+        return before in ("", "\n")
 
     def _ends_answer(self, at: int) -> bool:
         """Whether an answer may have ended at a place: with a sentence, a line, or a word right before it."""
@@ -96,8 +105,12 @@ class Standing:
         return bare == text or bare[-1] in ".!?…。！？" or "\n" in text[len(bare) :]
 
     def _join_before(self, text: str) -> str:
-        """Return what was handed on last where that is a text: with the last visible sign before it, if it has none."""
-        return self.before.rstrip()[-1:] + text if text.isspace() else text
+        """Return what was handed on last where that is a text: with the last visible sign before it, if it has none, and whether
+        a line has ended since."""
+        if not text.isspace():
+            return text
+        bare = self.before.rstrip()
+        return bare[-1:] + ("\n" if "\n" in self.before[len(bare) :] else "") + text
 
     def _follows_data(self, at: int) -> bool:
         """Whether the last visible sign before a place ends data or a mark."""
@@ -123,6 +136,10 @@ class Standing:
             return self.ended_reasoning
         if rule.guard == "wrapped":
             return self._is_fresh(at)
+        if rule.guard == "fence":
+            return self._begins_line(at) and not (spot is self.spot and self.fence.read(self.buffer[self.at : at]).fenced)
+        if rule.guard == "unfenced":
+            return self.fence.dressed and self._is_fresh(at)
         if rule.guard == "turn":
             return not self._is_sample(at)
         if rule.guard == "alone":

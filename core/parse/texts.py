@@ -11,12 +11,12 @@ from ..format.units import MORE, NO, get_units
 from ..recover import Policy, read_literal
 from ..schema import ToolSet
 from .constants import is_firm, skip_blank, skip_spaces
-from .fence import find_closing
+from .fence import find_closing, find_span_end
 from .landing import HELD_CALL, Landing
-from .landmarks import AFTER, SHAPE, SILENT, TURN, UNSHOWN
+from .landmarks import AFTER, GAP, SHAPE, SILENT, TURN, UNSHOWN
 from .names import SHORT
 from .plan import OPEN_REASONING, Plan
-from .rules import LATE, SHAPES, WAIT, Rule, Spot, Wait
+from .rules import LATE, WAIT, Rule, Spot, Wait
 from .scalars import convert, escape_json, fits, read_json
 from .short import ShortFields
 
@@ -24,6 +24,7 @@ BARE_CALL = Rule(("",), (SHAPE,), recovery="call by its parameters", guard="name
 INTERRUPTED = Rule(("",), (AFTER,))
 _BEHIND_NAME = re.compile(r"\s*([(<{\[]?)")
 JOINT = "\n\n"  # between two blocks of reasoning
+_FENCES = 4  # so many fences with calls are looked at together
 HELD = 1 << 14  # so much of an output may wait for what tells the type of a value
 
 
@@ -44,6 +45,10 @@ class TextReader(ShortFields):
 
     def _apply(self, landing: Landing, start: int) -> None:
         """Go where a rule leads; ``start`` is where the text before it ended."""
+        raise NotImplementedError
+
+    def _read_apart(self, text: str) -> str | None:
+        """Return the content of a text as if it stood alone; None where no calls stand in it."""
         raise NotImplementedError
 
     def _note(self, name: str, place: int) -> None:
@@ -70,6 +75,7 @@ class TextReader(ShortFields):
             landing = self._find_beyond(at, escape, final) if escape > at else self._find_shown(at, final)
             quoted = self._find_quote_end(landing, at, final) if isinstance(landing, Landing) else at
             if quoted > at:
+                self._emit_text(self._find_blank(quoted))
                 self.scan = quoted
                 continue
             if isinstance(landing, Wait) or quoted == MORE:
@@ -176,6 +182,8 @@ class TextReader(ShortFields):
         """Remember of a place at which no rule matches what later ones ask of the text before them."""
         if self.spot.kind == "value":
             return
+        if self.buffer[at] in "`~":
+            self._emit_text(self._find_blank(at))  # no later place looks again at the code that is open before this one
         self.begun = self.begun or (self.spot.kind == "content" and self._is_mark(at))
         self.sampled = self.sampled or any(self.buffer.startswith(other, at) for other in self.plan.others)
 
@@ -184,20 +192,54 @@ class TextReader(ShortFields):
         return any(self.buffer.startswith(mark, at) for mark in self.plan.opening_marks)
 
     def _find_quote_end(self, landing: Landing, at: int, final: bool) -> int:
-        """Return where the code ends, or the call in a thought, that is an example; the place itself if none is, or that more is
-        needed."""
-        if landing.rule.recovery == OPEN_REASONING:
+        """Return up to where all is text because a call is shown in code, or thought of; the place itself if it is not, or that
+        more is needed."""
+        thought = landing.rule.recovery == OPEN_REASONING
+        if not (thought or (landing.calls and self.spot.kind == "content" and self.policy.recover)):
+            return at
+        fence = self.fence.read(self.buffer[self.at : at])
+        if 0 < len(fence.code) < 3 and fence.code == fence.run:
+            return self._find_span_end(at, final, fence.code)
+        if thought:
             return self._find_thought_end(landing, at, final)
-        calls = landing.rule.opens or landing.rule.guard in SHAPES
-        if not (calls and self.spot.kind == "content" and self.policy.recover):
-            return at
-        if not self.fence.read(self.buffer[self.at : at]).opened:
-            return at
-        end = find_closing(self.buffer, at, final)
+        if (landing.fence or fence.fenced) and not fence.dressed:
+            return self._find_fence_end(landing, at, final, landing.fence or fence.code)
+        return at
+
+    def _find_span_end(self, at: int, final: bool, run: str) -> int:
+        """Return where code ends that stands in a line and begins with a call."""
+        end = find_span_end(self.buffer, at, final, run)
         if end < 0:
             return MORE if end == MORE else at
-        follows = self._structure_follows(end, final, True)
-        return MORE if isinstance(follows, Wait) else at if follows else end
+        return end if (self._read_apart(self.buffer[at:end]) or "").endswith(run) else at
+
+    def _find_fence_end(self, landing: Landing, at: int, final: bool, run: str) -> int:
+        """Return where a fence ends behind which prose goes on, or a place in its first line if not only calls stand in it."""
+        end, size = find_closing(self.buffer, at + len(landing.fence), final, run), len(self.buffer)
+        if end == MORE:
+            return MORE
+        follows = end == NO or self._call_follows(end, at + HELD_CALL, final)
+        if follows is not True:
+            return MORE if isinstance(follows, Wait) else end
+        if not landing.fence or (end == NO and size - at >= HELD_CALL):
+            return at
+        content = self._read_apart(self.buffer[self.buffer.index("\n", at) : end if end >= 0 else size])
+        alone = content is not None and content.strip().strip(run[0]) == "" and (end == NO or run in content)
+        return at if alone else at + len(run)
+
+    def _call_follows(self, at: int, limit: int, final: bool) -> bool | Wait:
+        """Whether a call or an end follows a fence, and no prose; what follows another fence with a call tells that of both."""
+        spot = self.plan.spot(TURN, (GAP,), self.may_call)
+        for _ in range(_FENCES):
+            start = skip_blank(self.buffer, at)
+            landing = self._find_landing(spot, start, final) if start < len(self.buffer) else None
+            run = landing.fence if isinstance(landing, Landing) else ""
+            if not run:
+                return self._structure_follows(at, final, True)
+            at = find_closing(self.buffer, start + len(run), final, run)
+            if at < 0 or at > limit:
+                return WAIT if at == MORE else True
+        return True
 
     def _find_thought_end(self, landing: Landing, at: int, final: bool) -> int:
         """Return where a call ends behind which the sentence goes on: it is thought of, not made."""
@@ -288,7 +330,7 @@ class TextReader(ShortFields):
     def _emit(self, text: str) -> None:
         kind = self.spot.kind
         if kind == "reasoning":
-            self.before = self._join_before(text)
+            self.fence, self.before = self.fence.read(text), self._join_before(text)
             self.writer.text("reasoning", text)
         elif kind == "value":
             self.writer.arguments(escape_json(text))
