@@ -116,3 +116,34 @@ def test_what_names_no_tool_or_no_parameter_is_text(written: str) -> None:
     for name, (_, form) in FORMATS.items():
         if (name, written[2:4]) != ("keyed", "c1"):  # that the template renders
             assert read(name, written)[:2] == ("Hm." + form % written, [])
+
+
+NAMED = WRAPPER % (
+    "{%- for c in m.tool_calls or [] %}[[act]]{{ c.function.name }}[[with]]{{ c.function.arguments | tojson }}[[done]]{% endfor -%}"
+)
+PARTED = WRAPPER % (
+    "{%- for c in m.tool_calls or [] %}[[act]]{{ c.function.name }}\n{{ c.function.arguments | tojson }}\n[[/act]]{% endfor -%}"
+)
+GIVEN = "c.function.arguments if c.function.arguments is string else c.function.arguments | tojson"
+
+
+@pytest.mark.parametrize(
+    ("source", "written"),
+    [
+        (KEYED, '[[batch]]{ "c1": ["look", {"days": 2}], "c2": ["look", %s], "c3": ["now", "{}"] }[[/batch]]'),
+        (
+            OBJECTS,
+            '[[call]]{"tool": "look", "input": {"days": 2}}[[/call]][[call]]{"tool": "look", "input": %s}[[/call]]'
+            '[[call]]{"tool": "now", "input": "{}"}[[/call]]',
+        ),
+        (NAMED, '[[act]]look[[with]]{"days": 2}[[done]][[act]]look[[with]]%s[[done]][[act]]now[[with]]"{}"[[done]]'),
+        (PARTED, '[[act]]look\n{"days": 2}\n[[/act]][[act]]look\n%s\n[[/act]][[act]]now\n"{}"\n[[/act]]'),
+    ],
+    ids=["keyed", "objects", "named", "parted"],
+)
+def test_arguments_encoded_once_more_are_those_of_their_call(source: str, written: str) -> None:
+    inner = '{\n  "city": "a \\\\ \\"[[done]]\\" \u00e9 \U0001f600"}'
+    source = source.replace("c.function.arguments | tojson", GIVEN)
+    found = read_all_ways(ca.analyze(source), f"Hm.{written % json.dumps(inner)} Done.", TOOLS)
+    assert found.calls == [("look", '{"days": 2}'), ("look", inner), ("now", "{}")]
+    assert (found.content, found.recoveries[:1]) == ("Hm. Done.", ["arguments in a string"])

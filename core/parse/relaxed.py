@@ -18,6 +18,7 @@ from .ends import Ends
 from .landmarks import (
     AFTER,
     BODY,
+    ENCODED,
     END,
     FENCED,
     FIELDS,
@@ -247,6 +248,8 @@ class Relaxations(Ends):
         for text in sorted(texts):
             if text.endswith(QUOTES) and UNQUOTED.name in self.closes and text[:-1] not in texts:
                 rules.append(Rule(read_parts(text[:-1]), (UNQUOTED,), recovery="arguments without quotes"))
+            if ENCODED.name in self.closes and not text.rstrip().endswith(QUOTES) and f'{text}"' not in texts:
+                rules.append(Rule(read_parts(f'{text}"'), (ENCODED,), recovery=ENCODED.name))
             if FENCED.name in self.closes and is_marked(text) and not text.endswith(QUOTES):
                 opened = (f"{text.rstrip()}\n```{word}\n" for word in ("json", ""))
                 rules += [Rule(read_parts(each), (FENCED,), recovery="arguments in a fence") for each in opened]
