@@ -6,9 +6,10 @@ there.
 
 from __future__ import annotations
 
+import json
 import re
 
-from ..format import Edge, Graph, Json, Kind, Node, Start, Text, TurnGraph
+from ..format import Edge, Graph, Json, Kind, Node, Numeral, Start, Text, TurnGraph
 from ..format.cut import COUNTER, cut_common_start, find_boundaries
 from ..format.view import find_reasoning, find_turn_end
 from ..recover import Envelope
@@ -36,6 +37,9 @@ BODY = Node("arguments as JSON", "arguments", Json())
 """Stands for arguments that a model writes as one JSON object where the template writes fields."""
 UNQUOTED = Node("arguments without quotes", "arguments", Json())
 """Stands for arguments that a model writes as they are where the template writes them in a string."""
+_JSON_TEXT = Text(tuple((json.dumps(char)[1:-1], char) for char in '\\"\n\t\r\b\f'), (Numeral("utf-16", "\\u"),), True)
+ENCODED = Node("arguments in a string", "arguments", Json(_JSON_TEXT))
+"""Stands for arguments that a model encodes once more where the template writes an object."""
 FENCED = Node("arguments in a fence", "arguments", Json())
 """Stands for arguments that a model writes in a fence of code."""
 
@@ -106,6 +110,9 @@ class Landmarks:
                 other = UNQUOTED if text else FENCED
                 self.closes.setdefault(other.name, close[1:] if text else f"\n```{close}")
                 self.ends[other.name] = ""
+                if not text and close.strip():
+                    self.closes.setdefault(ENCODED.name, f'"{close}')
+                    self.ends[ENCODED.name] = '"'
         self.content_end = self._find_content_end()
         self.section_close = self._find_section_close()
         self.texts = frozenset(edge.text for edges in self._edges.values() for each in edges.values() for edge in each)

@@ -15,17 +15,20 @@ NAME = re.compile(r"[^\s\\\"'<>{}()\[\],;]{1,128}")
 ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
 KEY = re.compile(r"[\w .:$@-]+")
 WITH_PREFIX = "prefix of a name"
+AMID = "name amid other text"
 PADDED = "blanks around a key"
 _WORD, _JOINS = r"\w{1,32}", "[.:/]"
 PREFIX = re.compile(rf"{_WORD}(?:{_JOINS}|\Z)")
 """A word in front of a name, or what may be one where the output ends."""
+LEAD, NUMBER = re.compile(rf"{_WORD}[.:/= ]{{1,2}}"), re.compile(r"(?:[:#@./ -]{1,2}\d{1,4})?")
+"""What may stand before a name and behind it, with no other mark around."""
 FOREIGN = re.compile(r"(\[[A-Z_]{2,40}\]|<\|?[\w-]{2,40}\|?>)([\w-]{1,64})?(?!\w)|\[[A-Z_]{0,40}\Z|<\|?[\w-]{0,40}\|?\Z")
 """A field that another format writes behind a name: a mark and a word, or the beginning of one where the output ends."""
 
 _LEADING = re.compile(r"[^\w\s\"'<>()\[\]{}]{1,8}\Z")
 _ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
 _ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)
-_PREFIXED = re.compile(rf"{_WORD}{_JOINS}([\w.-]+)(?:[:#@]\d{{1,4}})?")
+_PREFIXED = re.compile(rf"(?:{_WORD}{_JOINS})?([\w.-]+?)(?:[:#@/]\d{{1,4}})?")
 _JOINT, _NUMBERED = re.compile(r"[:#@.-]"), re.compile(r"((?:\w+\.)*[\w-]+)[:#@.-]\d+(?!\w)")
 
 
@@ -66,8 +69,8 @@ def find_name_in_id(text: str, names: Iterable[str]) -> str:
 
 
 def find_tool_in(name: str, tools: ToolSet | None) -> str:
-    """Return the tool of a request that a name is with a word in front of it, and maybe a number behind it; the name where it
-    is one itself, or none is."""
+    """Return the tool of a request that a name is with a word in front of it or a number behind it; the name where it is one
+    itself, or none is."""
     if tools is None or name in tools:
         return name
     found = _PREFIXED.fullmatch(name)

@@ -19,6 +19,7 @@ from .fence import FENCED_CALL, RUNS
 from .landmarks import (
     AFTER,
     BODY,
+    ENCODED,
     END,
     FENCED,
     FIELDS,
@@ -42,6 +43,7 @@ from .thoughts import is_word_in_signs
 
 SQUEEZED = "white space in a mark missing"
 REQUOTED = "other quotes in a mark"
+_PREFIX = re.compile(r"\w+[.:/]\Z")
 _IN_TAG = re.compile(r"(?<=\w) +(?=\w+=)")
 WRAPPED = "mark of another format"
 
@@ -139,12 +141,18 @@ class Relaxations(Ends):
             for behind in self._edges[TURN].get(edge.target, ()) if self.nodes[TURN, edge.target].kind == "name" else ():
                 if is_marked(write_parts(edge)) and is_marked(write_parts(behind)) and not self.is_leaving(behind):
                     rules.append(Rule(behind.parts, (self.nodes[TURN, behind.target],), recovery=missing, guard="tool"))
-        for edge in self._edges[TURN].get(node.name, ()) if node.kind == "name" else ():
+        for edge in self._edges[TURN].get(node.name, ()) if node.kind == "name" or node.carries_name else ():
             target, text = self.nodes[TURN, edge.target], write_parts(edge)
+            if len(edge.parts) > 1 and is_marked(edge.parts[-1]) and not (is_marked(edge.parts[0]) or self.is_leaving(edge)):
+                rules.append(Rule(edge.parts[-1:], (target,), recovery=missing, guard="tool"))  # what counts the call
             if target.kind == "arguments" and is_marked(text) and not self.envelope.arguments:
                 rules.append(Rule(("",), (target,), recovery=missing))
-            if target.kind == "arguments" and not text.strip() and (close := self.closes[target.name] or "").strip():
-                rules.append(Rule(read_parts(close), (GAP,), closes=True, recovery="no arguments", guard="structure"))
+            if target.kind == "arguments" and (close := self.closes[target.name] or "").strip():
+                guard: Guard = "" if text.strip() else "structure"
+                if not guard and is_marked(text) and is_marked(close):
+                    guard = "ending"
+                if guard:
+                    rules.append(Rule(read_parts(close), (GAP,), closes=True, recovery="no arguments", guard=guard))
             for behind in self._edges[TURN].get(target.name, ()) if target.kind == "id" else ():
                 field = self.nodes[TURN, behind.target]
                 if is_marked(write_parts(behind)) and not self.is_leaving(behind):
@@ -178,18 +186,22 @@ class Relaxations(Ends):
     def _list_loose_openers(self, recovery: str) -> list[Rule]:
         """Return what may begin a call in any text: each opener, and its inner part where the outer one was left out."""
         rules: list[Rule] = []
-        for text, nodes in self.openers:
+        bare = [(text[: found.start()], nodes) for text, nodes in self.openers if (found := _PREFIX.search(text))]
+        shown = len(self.openers)
+        for number, (text, nodes) in enumerate([*self.openers, *(pair for pair in bare if is_marked(pair[0]))]):
             for other, name in ((squeeze(text), SQUEEZED), (requote(text), REQUOTED)):
                 if is_firm(other):
                     rules.append(Rule(read_parts(other), nodes, True, recovery=recovery or name, guard="tool"))
+            missing = recovery or "beginning of a call missing"
             if is_firm(text):  # data alone amid prose has to be looked at to its end
-                guard: Guard = "tool" if recovery else "" if is_marked(text) or self._follows_text(text) else "fresh"
-                rules.append(Rule(read_parts(text), nodes, True, recovery=recovery, guard=guard))
+                whole = number < shown
+                free = whole and not recovery
+                guard: Guard = "tool" if not free else "" if is_marked(text) or self._follows_text(text) else "fresh"
+                rules.append(Rule(read_parts(text), nodes, True, recovery=recovery if whole else missing, guard=guard))
             for place in sorted(find_boundaries(text)):
                 inner = text[place:]
                 if any(text.count(quote, 0, place) % 2 for quote in "\"'"):
                     continue  # amid a text in quotes
-                missing = recovery or "beginning of a call missing"
                 guard = "known" if recovery else "tool" if is_marked(text) else "fresh"  # two recoveries at once
                 if place > 0 and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
                     worded = guard == "known" or any(map(str.isalnum, inner))  # signs alone stand in tables and rules
@@ -248,6 +260,8 @@ class Relaxations(Ends):
         for text in sorted(texts):
             if text.endswith(QUOTES) and UNQUOTED.name in self.closes and text[:-1] not in texts:
                 rules.append(Rule(read_parts(text[:-1]), (UNQUOTED,), recovery="arguments without quotes"))
+            if ENCODED.name in self.closes and not text.rstrip().endswith(QUOTES) and f'{text}"' not in texts:
+                rules.append(Rule(read_parts(f'{text}"'), (ENCODED,), recovery=ENCODED.name))
             if FENCED.name in self.closes and is_marked(text) and not text.endswith(QUOTES):
                 opened = (f"{text.rstrip()}\n```{word}\n" for word in ("json", ""))
                 rules += [Rule(read_parts(each), (FENCED,), recovery="arguments in a fence") for each in opened]

@@ -10,7 +10,7 @@ from typing import Literal
 from ..format import Kind, Node, Text
 from ..format.cut import find_common_start
 from ..format.units import NO, get_units
-from .constants import DATA, SIGNS, Constant
+from .constants import DATA, SIGNS, Constant, is_marked
 from .nearly import find_mark
 
 Guard = Literal[
@@ -130,8 +130,8 @@ class Spot:
     """A field that is being read: the nodes that it may be, and the rules that may end it, the one to try first before others."""
 
     __slots__ = (
-        "_firsts", "_narrowed", "_short", "_short_end", "codec", "graph", "kind", "mistypable", "nodes", "pattern", "quick",
-        "rules", "width",
+        "_firsts", "_narrowed", "_short", "_short_end", "codec", "graph", "kind", "mark_behind", "mistypable", "nodes", "pattern",
+        "quick", "rules", "width",
     )  # fmt: skip
 
     def __init__(self, graph: str, nodes: tuple[Node, ...], rules: tuple[Rule, ...]) -> None:
@@ -141,6 +141,9 @@ class Spot:
         self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
         self.rules = rules
         self.mistypable = [rule for rule in rules if rule.mark]
+        marks = sorted({rule.parts[-1].strip() for rule in rules if is_marked(rule.parts[-1]) and not rule.recovery})
+        self.mark_behind = re.compile("|".join(map(re.escape, reversed(marks)))) if marks else None
+        """What finds the marks behind a field."""
         self.pattern, self.quick = _compile_search(self.kind, rules, self.codec)
         self._firsts = [(rule, rule.head if rule.loose else rule.constant.first[:_WIDTH]) for rule in rules]
         self.width = max((len(text) for _, text in self._firsts), default=0)

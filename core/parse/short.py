@@ -11,10 +11,13 @@ from .landing import Landing, Step, list_id
 from .landmarks import GAP, TURN
 from .look import Lookahead
 from .names import (
+    AMID,
     FOREIGN,
     ID,
     KEY,
+    LEAD,
     NAME,
+    NUMBER,
     PADDED,
     PREFIX,
     SHORT,
@@ -42,10 +45,10 @@ class ShortFields(Lookahead):
         node = here.spot.nodes[0]
         if node.again:
             return self._land_again(here, node, kind, final)
-        if kind == "name":
-            return self._land_name(here, final)
+        if kind != "key":
+            return self._land_named(here, kind, final)
         bare = skip_blank(buffer, start)
-        if kind == "key" and start < bare and not here.spot.codec.escapes and not here.rule.constant.firm and self.policy.recover:
+        if start < bare and not here.spot.codec.escapes and not here.rule.constant.firm and self.policy.recover:
             start = bare  # layout between two entries
             mark = find_signs(buffer, here.end)
             if mark and buffer.startswith(mark, bare):  # an entry without anything in it
@@ -53,6 +56,37 @@ class ShortFields(Lookahead):
             elif mark and not final and mark.startswith(buffer[bare:]):
                 return WAIT
         return self._read_short(here, kind, start, final)
+
+    def _land_named(self, here: Landing, kind: str, final: bool) -> Landing | Wait | None:
+        """Read a name or an id; where the template writes none so, of a tool of the request whatever stands around its name."""
+        found = self._land_name(here, final) if kind == "name" else self._read_short(here, kind, here.end, final)
+        if found is not None or not (self.policy.recover and self.names):
+            return found
+        start = skip_blank(self.buffer, here.end)
+        if start - here.end > SHORT or start == len(self.buffer):
+            return None if final or start - here.end > SHORT else WAIT
+        here = here.replace(end=start, rule=here.rule.name_recovery(AMID))
+        found = self._land_name(here, final) if kind == "name" else self._read_short(here, kind, start, final)
+        if isinstance(found, Landing) and self._find_name(found) not in self.names:
+            found = None
+        return found or self._land_amid(here, kind, final)
+
+    def _land_amid(self, here: Landing, kind: str, final: bool) -> Landing | Wait | None:
+        """Read a name, or an id that carries one, from what stands between two marks: a tool of the request and little else."""
+        marks = here.spot.mark_behind
+        if marks is None or not here.rule.marked or not (kind == "name" or here.spot.nodes[0].carries_name):
+            return None
+        found = marks.search(self.buffer, here.end, here.end + SHORT)
+        if found is None:
+            return None if final or here.end + SHORT <= len(self.buffer) else WAIT
+        text = self.buffer[here.end : found.start()].strip("\"'` \n")
+        lead = LEAD.match(text)
+        name = self._match_tool(text, lead.end() if lead else 0) or self._match_tool(text, 0)
+        if name is None or not NUMBER.fullmatch(text, name.end()):
+            return None
+        whole = text if kind == "id" and ID.fullmatch(text) else None
+        steps = (*here.steps, *list_id(whole), Step("name", name[0]))
+        return self._leave_short(here.replace(steps=steps), "", "", found.start(), final)
 
     def _read_short(self, here: Landing, kind: str, start: int, final: bool) -> Landing | Wait | None:
         """Read an id or a key from a place on."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..schema import ToolSet
 
 _DECODER = json.JSONDecoder(strict=False)  # a raw line break in a string is no reason to lose a call
 _NAME = re.compile(r"[\w.:/-]{1,128}")
-_DEPTH = 3  # objects around a call
+_DEPTH = 4  # lists and objects around a call
 _BLANK = " \t\r\n"
 
 
@@ -53,32 +53,93 @@ def read_calls(text: str, tools: ToolSet | None, envelope: Envelope) -> list[Fou
     Costs time linear in the text; raises nothing.
     """
     try:
-        if text.startswith("["):
-            found = _read_list(_list_items(text), tools, envelope)
-        else:
-            value, end = _DECODER.raw_decode(text)
-            found = [_read_call(text[:end], value, tools, envelope, 0)]
+        value, end = _DECODER.raw_decode(text)
+        return _read(Member(value, text[:end]), tools, envelope, 0) or None
     except (_NoCallError, ValueError, RecursionError):
         return None
-    return found or None
 
 
-def _read_list(items: list[Member], tools: ToolSet | None, envelope: Envelope) -> list[FoundCall]:
+def _read(item: Member, tools: ToolSet | None, envelope: Envelope, depth: int) -> list[FoundCall]:
+    """Return the calls that a value is: one call, or a list or an object of what are calls. Raises what tells that it is none."""
+    if depth > _DEPTH or not isinstance(item.value, dict | list):
+        raise _NoCallError
+    if isinstance(item.value, list):
+        items = _list_items(item.text)
+        pair = _read_pair(items, tools)
+        return [pair] if pair else _read_list(items, tools, envelope, depth)
+    members = _list_entries(item.text)
+    key = _find_name(dict(members), tools, envelope)
+    if key is not None:
+        return [_read_named(_to_dict(members), key, tools, envelope)]
+    return _read_by_name(members, tools) or _read_inner(members, tools, envelope, depth)
+
+
+def _read_pair(items: list[Member], tools: ToolSet | None) -> FoundCall | None:
+    """Return the call that a tool, its arguments and maybe an id are in a list; None where it has something else."""
+    texts = [item.value for item in items if isinstance(item.value, str)]
+    names = [text for text in texts if tools is not None and text in tools]
+    if len(names) != 1 or len(items) > 3:
+        return None
+    rest = [item for item in items if item.value != names[0]]
+    objects = [item for item in rest if item.value and _fits(item, names[0], tools)] or [i for i in rest if i.value == {}]
+    others = [item.value for item in rest if item not in objects]
+    if len(objects) != 1 or not all(isinstance(other, str) and _NAME.fullmatch(other) for other in others):
+        return None
+    return FoundCall(names[0], _read_object(objects[0]) or "{}", *others)
+
+
+def _read_by_name(members: Sequence[tuple[str, Member]], tools: ToolSet | None) -> list[FoundCall]:
+    """Return the calls of an object in which the arguments of each stand under its tool; none where anything else stands there."""
+    found = [FoundCall(key, _read_object(item) or "") for key, item in members if tools is not None and key in tools]
+    fitting = all(_fits(item, key, tools) for key, item in members)
+    told = len(found) == 1 or any(call.arguments.strip("{} ") for call in found)  # else it may be no more than a list of names
+    return found if found and len(found) == len(members) and fitting and told else []
+
+
+def _fits(item: Member, name: str, tools: ToolSet | None) -> bool:
+    """Whether a value is an object of arguments for a tool, or a text that holds one."""
+    written = _read_object(item) if item.value else "{}" if item.value == {} else None
+    properties = tools.get_parameters(name).list_properties() if tools is not None and name in tools else frozenset()
+    return written is not None and (not properties or properties.issuperset(json.loads(written, strict=False)))
+
+
+def _read_inner(
+    members: Sequence[tuple[str, Member]], tools: ToolSet | None, envelope: Envelope, depth: int
+) -> list[FoundCall]:
+    """Return the calls under the keys of an object, each an id or a word for calls; beside several nothing else stands."""
+    inner = [(key, item) for key, item in members if isinstance(item.value, dict | list)]
+    if not inner or (len(inner) > 1 and len(inner) < len(members)):
+        raise _NoCallError
+    found: list[FoundCall] = []
+    for key, item in inner:
+        calls = _read(item, tools, envelope, depth + 1)
+        named = len(inner) > 1 or isinstance(item.value, list) or any(map(str.isdigit, key))
+        one = len(calls) == 1 and calls[0].id is None and named and not isinstance(_first(item.value), dict | list)
+        found += [calls[0]._replace(id=key)] if one else calls
+    return found
+
+
+def _first(value: Any) -> Any:
+    """Return the first item of a list; None where there is none."""
+    return value[0] if isinstance(value, list) and value else None
+
+
+def _read_list(items: list[Member], tools: ToolSet | None, envelope: Envelope, depth: int) -> list[FoundCall]:
     """Return the calls that the items of a list are. Beside one of a tool of the request, what has the same keys is one of a tool
     that the request does not have. Raises what tells that any of them is none."""
-    known = {number: call for number, item in enumerate(items) if (call := _try_call(item, tools, envelope))}
+    known = {number: calls for number, item in enumerate(items) if (calls := _try(item, tools, envelope, depth + 1))}
     if not known:
         raise _NoCallError
     number, first = next(iter(known.items()))
-    alike = _learn_envelope(items[number], first, envelope.id) if len(known) < len(items) else envelope
-    return [known.get(number) or _read_alike(item, alike) for number, item in enumerate(items)]
+    alike = _learn_envelope(items[number], first[0], envelope.id) if len(known) < len(items) else envelope
+    return [call for number, item in enumerate(items) for call in known.get(number) or [_read_alike(item, alike)]]
 
 
-def _try_call(item: Member, tools: ToolSet | None, envelope: Envelope) -> FoundCall | None:
+def _try(item: Member, tools: ToolSet | None, envelope: Envelope, depth: int) -> list[FoundCall]:
     try:
-        return _read_call(item.text, item.value, tools, envelope, 0)
-    except _NoCallError:
-        return None
+        return _read(item, tools, envelope, depth)
+    except (_NoCallError, ValueError):
+        return []
 
 
 def _learn_envelope(item: Member, call: FoundCall, id_key: str) -> Envelope:
@@ -93,7 +154,7 @@ def _read_alike(item: Member, envelope: Envelope) -> FoundCall:
     keyed = isinstance(item.value, dict) and {envelope.name, envelope.arguments}.issubset(item.value)
     if not keyed or not _NAME.fullmatch(str(item.value[envelope.name])):
         raise _NoCallError
-    return _read_call(item.text, item.value, None, envelope, 0)
+    return _read_named(list_members(item.text), envelope.name, None, envelope)
 
 
 def _list_items(text: str) -> list[Member]:
@@ -109,15 +170,28 @@ def _list_items(text: str) -> list[Member]:
 
 def list_members(text: str) -> dict[str, Member]:
     """Return the members of an object, each with the text of its value. Raises ValueError."""
-    found: dict[str, Member] = {}
+    return _to_dict(_list_entries(text))
+
+
+def _to_dict(entries: Sequence[tuple[str, Member]]) -> dict[str, Member]:
+    """Return members by their keys. Raises ValueError where one comes twice."""
+    found = dict(entries)
+    if len(found) < len(entries):
+        raise ValueError("a key comes twice")
+    return found
+
+
+def _list_entries(text: str) -> list[tuple[str, Member]]:
+    """Return the members of an object, also those whose key comes twice. Raises ValueError."""
+    found: list[tuple[str, Member]] = []
     at = _skip(text, 1)
     while not text.startswith("}", at):
         key, at = _DECODER.raw_decode(text, at)
         at = _skip(text, _skip(text, at, ":"))
         value, end = _DECODER.raw_decode(text, at)
-        if not isinstance(key, str) or key in found:
+        if not isinstance(key, str):
             raise ValueError(key)
-        found[key] = Member(value, text[at:end])
+        found.append((key, Member(value, text[at:end])))
         at = _skip(text, _skip(text, end, ","))
     return found
 
@@ -127,22 +201,6 @@ def _skip(text: str, at: int, sign: str = "") -> int:
     while text[at : at + 1] and text[at] in _BLANK:
         at += 1
     return at + 1 if sign and text.startswith(sign, at) else at
-
-
-def _read_call(text: str, value: Any, tools: ToolSet | None, envelope: Envelope, depth: int) -> FoundCall:
-    if not isinstance(value, dict) or depth > _DEPTH:
-        raise _NoCallError
-    members = list_members(text)
-    key = _find_name(members, tools, envelope)
-    if key is not None:
-        return _read_named(members, key, tools, envelope)
-    inner = [(name, member) for name, member in members.items() if isinstance(member.value, dict)]
-    if len(inner) != 1:
-        raise _NoCallError
-    ((name, member),) = inner
-    if tools is not None and name in tools and len(members) == 1:
-        return FoundCall(name, member.text)
-    return _read_call(member.text, member.value, tools, envelope, depth + 1)
 
 
 def _find_name(members: Mapping[str, Member], tools: ToolSet | None, envelope: Envelope) -> str | None:

@@ -1,0 +1,149 @@
+"""Calls that are told by their shape behind a mark: whatever lists and objects stand around them. The templates are invented."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from streams import read_all_ways
+from test_slips import WRAPPER
+
+import chat_autoparser as ca
+from chat_autoparser.recover import Envelope, read_calls
+from chat_autoparser.schema import ToolSet
+
+KEYED = WRAPPER % (
+    "{%- if m.tool_calls %}[[batch]]{ {%- for c in m.tool_calls %}{{ c.id | tojson }}: [{{ c.function.name | tojson }}, "
+    "{{ c.function.arguments | tojson }}]{{ ', ' if not loop.last }}{% endfor %} }[[/batch]]{% endif -%}"
+)
+"""A pair under the id of each call."""
+
+OBJECTS = WRAPPER % (
+    '{%- for c in m.tool_calls or [] %}[[call]]{"tool": {{ c.function.name | tojson }}, "input": '
+    "{{ c.function.arguments | tojson }}}[[/call]]{% endfor -%}"
+)
+FORMATS = {"keyed": (KEYED, "[[batch]]%s[[/batch]]"), "objects": (OBJECTS, "[[call]]%s[[/call]]")}
+TOOLS = [
+    {"name": "look", "parameters": {"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}},
+    {"name": "now", "parameters": {"properties": {}}},
+]
+OSLO = {"city": "Oslo"}
+BOTH = [("look", '{"city": "Oslo"}'), ("now", "{}")]
+
+
+def read(name: str, written: str) -> tuple[str | None, list[tuple[str, str]], list[str]]:
+    """What is read in a format behind its mark."""
+    source, form = FORMATS[name]
+    found = read_all_ways(ca.analyze(source), "Hm." + form % written, TOOLS)
+    return found.content, found.calls, found.ids
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"c1": {"name": "look", "arguments": OSLO}, "c2": {"name": "now", "arguments": {}}},
+        [["look", OSLO], ["now", {}]],
+        [["a", "look", OSLO], ["b", "now", {}]],
+        {"look": OSLO, "now": {}},
+        [{"look": OSLO}, {"now": {}}],
+        {"calls": [{"look": OSLO}, ["now", {}]]},
+        {"tool_calls": [{"function": {"name": "look", "arguments": json.dumps(OSLO)}}, {"function": {"name": "now"}}]},
+        {"c1": ["look", json.dumps(OSLO)], "c2": ["now", "{}"]},
+        {"batch": {"c1": {"tool": "look", "input": OSLO}, "c2": {"now": {}}}},
+    ],
+    ids=json.dumps,
+)
+def test_a_value_that_is_nothing_but_calls_is_these(name: str, value: Any) -> None:
+    assert read(name, json.dumps(value))[:2] == ("Hm.", BOTH)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("written", ["{'c1': ['look', {'city': 'Oslo',},], 'c2': ['now', {}]}", "[('look', {'city': 'Oslo'}), ('now', {})]"])
+def test_python_writes_them_too(name: str, written: str) -> None:
+    assert read(name, written)[:2] == ("Hm.", BOTH)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    ("value", "ids"),
+    [
+        ({"a": {"name": "look", "arguments": OSLO}, "b": {"name": "now", "arguments": {}}}, ["a", "b"]),
+        ([["a", "look", OSLO], ["b", "now", {}]], ["a", "b"]),
+        ({"c1": {"look": OSLO}}, ["c1"]),
+    ],
+    ids=json.dumps,
+)
+def test_a_key_or_a_word_beside_a_call_is_its_id(name: str, value: Any, ids: list[str]) -> None:
+    assert read(name, json.dumps(value))[2] == ids
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_two_calls_under_one_id_are_two(name: str) -> None:
+    written = '{"c1": {"name": "look", "arguments": {"city": "Oslo"}}, "c1": {"name": "now", "arguments": {}}}'
+    assert read(name, written)[:2] == ("Hm.", BOTH)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_one_word_around_one_call_is_no_id(name: str) -> None:
+    _, calls, ids = read(name, json.dumps({"function": {"name": "look", "arguments": OSLO}}))
+    assert calls == BOTH[:1]
+    assert ids[0].startswith("call_")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [["look", OSLO, 3], ["now", {}]],
+        [["look", {"town": "Oslo"}]],
+        [["look", OSLO], "and more"],
+        {"c1": ["look", OSLO], "note": "and more", "c2": ["now", {}]},
+        {"look": {"town": "Oslo"}, "now": {}},
+        {"look": {}, "now": {}},
+        {"look": ["Oslo"], "now": {}},
+        ["look", "now"],
+        [["fly", OSLO]],
+    ],
+    ids=json.dumps,
+)
+def test_a_value_of_which_something_is_no_call_is_none_by_its_shape(value: Any) -> None:
+    assert read_calls(json.dumps(value), ToolSet(TOOLS), Envelope()) is None
+
+
+@pytest.mark.parametrize("written", ['{"look": {"town": "Oslo"}}', '[["fly", {"city": "Oslo"}]]', '{"c1": ["fly", {}]}'])
+def test_what_names_no_tool_or_no_parameter_is_text(written: str) -> None:
+    for name, (_, form) in FORMATS.items():
+        if (name, written[2:4]) != ("keyed", "c1"):  # that the template renders
+            assert read(name, written)[:2] == ("Hm." + form % written, [])
+
+
+NAMED = WRAPPER % (
+    "{%- for c in m.tool_calls or [] %}[[act]]{{ c.function.name }}[[with]]{{ c.function.arguments | tojson }}[[done]]{% endfor -%}"
+)
+PARTED = WRAPPER % (
+    "{%- for c in m.tool_calls or [] %}[[act]]{{ c.function.name }}\n{{ c.function.arguments | tojson }}\n[[/act]]{% endfor -%}"
+)
+GIVEN = "c.function.arguments if c.function.arguments is string else c.function.arguments | tojson"
+
+
+@pytest.mark.parametrize(
+    ("source", "written"),
+    [
+        (KEYED, '[[batch]]{ "c1": ["look", {"days": 2}], "c2": ["look", %s], "c3": ["now", "{}"] }[[/batch]]'),
+        (
+            OBJECTS,
+            '[[call]]{"tool": "look", "input": {"days": 2}}[[/call]][[call]]{"tool": "look", "input": %s}[[/call]]'
+            '[[call]]{"tool": "now", "input": "{}"}[[/call]]',
+        ),
+        (NAMED, '[[act]]look[[with]]{"days": 2}[[done]][[act]]look[[with]]%s[[done]][[act]]now[[with]]"{}"[[done]]'),
+        (PARTED, '[[act]]look\n{"days": 2}\n[[/act]][[act]]look\n%s\n[[/act]][[act]]now\n"{}"\n[[/act]]'),
+    ],
+    ids=["keyed", "objects", "named", "parted"],
+)
+def test_arguments_encoded_once_more_are_those_of_their_call(source: str, written: str) -> None:
+    inner = '{\n  "city": "a \\\\ \\"[[done]]\\" \u00e9 \U0001f600"}'
+    source = source.replace("c.function.arguments | tojson", GIVEN)
+    found = read_all_ways(ca.analyze(source), f"Hm.{written % json.dumps(inner)} Done.", TOOLS)
+    assert found.calls == [("look", '{"days": 2}'), ("look", inner), ("now", "{}")]
+    assert (found.content, found.recoveries[:1]) == ("Hm. Done.", ["arguments in a string"])
