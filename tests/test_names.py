@@ -75,10 +75,10 @@ def test_a_call_ends_behind_its_name_if_its_end_stands_there(name: str) -> None:
     assert (found.content, found.calls) == (None, [("now", "{}")])
 
 
-def test_white_space_around_a_key_is_no_part_of_it_if_the_tool_has_it_without() -> None:
+def test_white_space_around_a_key_is_no_part_of_it() -> None:
     form = ca.analyze(FIELDS)
     found = read_all_ways(form, "[[act]] weather\n [[key]] city [[is]]Oslo[[/is]] [[key]] sky [[is]]x[[/is]][[done]]", TOOLS)
-    assert found.calls == [("weather", '{"city": "Oslo", " sky": "x"}')]
+    assert found.calls == [("weather", '{"city": "Oslo", "sky": "x"}')]
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -46,7 +46,9 @@ class Ends(Thoughts):
     def _list_close_ends(self, guard: Guard) -> list[Rule]:
         """Return the ends of what closes a call, for calls that have closed their brackets themselves, or closed them twice."""
         name = "end of a call doubled" if guard == "fresh" else SHORT_END
-        firm = filter(is_firm, self._list_closings())
+        firm = list(filter(is_firm, self._list_closings()))
+        if guard == "owed":  # amid text only what the template itself writes
+            firm = [text for text in firm if any(text in own for own in self.texts)]
         return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in firm]
 
     def _list_short_sections(self) -> list[Rule]:

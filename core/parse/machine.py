@@ -22,6 +22,7 @@ from ..format.units import MORE, NO
 from ..recover import Policy
 from ..schema import ToolSet
 from .constants import skip_blank
+from .ends import SHORT_END
 from .fence import FENCED_CALL, Fence
 from .landing import Landing, Step
 from .landmarks import AFTER, GAP, SHAPE, SILENT, TURN
@@ -317,6 +318,7 @@ class Machine(ShapedReader):
             self._take_step(step, start)
         writer.settle()
         self.fence = Fence() if landing.rule.guard == "unfenced" else self.fence
+        self.owed = landing.rule.closes and landing.rule.recovery == SHORT_END
         self.spot = landing.spot
         if self.unclosed and landing.spot.kind == "content":
             self.spot = self.plan.spot(TURN, landing.spot.nodes, self.may_call, True)

@@ -262,7 +262,7 @@ class Plan(Relaxations):
 
     def _list_rules_behind(self, node: Node) -> list[Rule]:
         rules: list[Rule] = []
-        rules += self._list_close_ends("" if node is SHAPE else "fresh")
+        rules += self._list_close_ends("" if node is SHAPE else "fresh") + self._list_close_ends("owed")
         rules += [Rule((sign,), (AFTER,), recovery=WRAPPED, guard="wrapped") for sign in ("</", "[/")]
         if node is not AFTER:
             for source, close in self.closes.items():

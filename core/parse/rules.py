@@ -15,19 +15,20 @@ from .nearly import find_mark
 
 Guard = Literal[
     "", "tool", "known", "structure", "ending", "entry", "late", "last", "fresh", "shape", "named", "whole", "header", "thought",
-    "told", "orphan", "fitting", "wrapped", "typed", "near", "fence", "unfenced", "turn", "alone", "sample",
+    "owed", "told", "orphan", "fitting", "wrapped", "typed", "near", "fence", "unfenced", "turn", "alone", "sample",
 ]
 """What must hold for a rule that no render shows: a tool is named that the request has (``known``), or as far as its tools are
 known (``tool``), structure follows (``structure``), structure or the end of the output does (``ending``), nothing visible came
 before (``fresh``), JSON with the shape of calls follows (``shape``), and nothing else (``whole``), or a tool and its parameters
-(``named``), the mark that ends a header does (``header``), reasoning stood in this turn (``thought``), a text or a line ends
-right before (``told``), and no call has begun in it (``orphan``), what is behind it begins as something does that renders show
-there (``fitting``), it is a mark of another format that closes calls (``wrapped``), a value stands before it that is no text,
-where none is wanted, and structure or the end of the output behind it (``typed``), an argument of this tool begins that was not
-given yet (``entry``), a mark stands there that is like one that could (``near``), a line of it opens code that begins with a call
-(``fence``), or ends such code (``unfenced``), it is the model's own, and no example of a conversation (``turn``), nor amid a
-sentence (``alone``), or never, but then a conversation is shown (``sample``). Two hold only where the text that they end would
-not end otherwise: structure or the end of the output follows (``late``), or nothing more (``last``)."""
+(``named``), the mark that ends a header does (``header``), reasoning stood in this turn (``thought``), of the end of the call
+before it a part was left out (``owed``), a text or a line ends right before (``told``), and no call has begun in it
+(``orphan``), what is behind it begins as something does that renders show there (``fitting``), it is a mark of another format
+that closes calls (``wrapped``), a value stands before it that is no text, where none is wanted, and structure or the end of the
+output behind it (``typed``), an argument of this tool begins that was not given yet (``entry``), a mark stands there that is
+like one that could (``near``), a line of it opens code that begins with a call (``fence``), or ends such code (``unfenced``), it
+is the model's own, and no example of a conversation (``turn``), nor amid a sentence (``alone``), or never, but then a conversation
+is shown (``sample``). Two hold only where the text that they end would not end otherwise: structure or the end of the output
+follows (``late``), or nothing more (``last``)."""
 
 SHAPES: frozenset[Guard] = frozenset(("shape", "named", "whole"))
 LATE: frozenset[Guard] = frozenset(("late", "last"))
@@ -91,7 +92,7 @@ class Rule:
         object.__setattr__(self, "kind", self.targets[0].kind)
         object.__setattr__(self, "constant", constant)
         object.__setattr__(self, "marked", self.marked or constant.marked)
-        ends = not self.opens and (not self.recovery or self.guard == "fresh")
+        ends = not self.opens and (not self.recovery or self.guard == "owed")
         object.__setattr__(self, "mark", find_mark(self.parts[0].lstrip()) if ends else "")
 
     def name_recovery(self, recovery: str) -> Rule:

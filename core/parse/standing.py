@@ -50,6 +50,7 @@ class Standing:
         self.fence = Fence()
         self.sampled = False  # whether the text shows how messages of other roles begin
         self.begun = False  # whether a mark that begins calls stands in the content
+        self.owed = False  # whether a part of what ends a call was left out, and may still come
         self.tries = TRIES
         self.spelling = 0  # that in which the call was opened, or is being read ahead
         self.refused = -1  # the place behind a mark that no calls follow which are told by their parameters
@@ -134,6 +135,8 @@ class Standing:
             return self._is_fresh(at)
         if rule.guard == "thought":
             return self.ended_reasoning
+        if rule.guard == "owed":
+            return self.owed
         if rule.guard == "wrapped":
             return self._is_fresh(at)
         if rule.guard == "fence":
