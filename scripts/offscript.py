@@ -58,6 +58,12 @@ def _read_templates() -> dict[str, str]:
     return {name: source.text for folder in (None, UNSEEN) for source in load_corpus(folder=folder) for name in source.names}
 
 
+def is_at_hand(case: JsonObject) -> bool:
+    """Whether the template of a case is here: some are in no package, but in the folder of the peers."""
+    kind, _, bare = str(case["template"]).removesuffix(".jinja").rpartition(":")
+    return kind == "llama.cpp" or bare in _read_templates()
+
+
 @cache
 def load_format(name: str) -> ca.ChatFormat:
     """The format of a template, by a name as the cases have it."""
@@ -285,6 +291,10 @@ def main() -> int:
         return 2
     wanted = options.only.lower()
     cases = [c for c in cases if wanted in f"{c['id']} {c['template']} {_find_group(c)}".lower()]
+    away = [case["id"] for case in cases if not is_at_hand(case)]
+    if away:
+        print(f"left out, as their templates are not here: {', '.join(away)}", file=sys.stderr)
+    cases = [case for case in cases if is_at_hand(case)]
     rows = measure(cases, {"policy": options.policy} if options.policy else {}, options.conventions)
     if options.json:
         options.json.write_text(json.dumps(rows, ensure_ascii=False, indent=1), "utf-8")

@@ -19,6 +19,8 @@ _HALF = re.compile(rf"`{{1,2}}|~{{1,2}}|(?:`{{3,32}}|~{{3,32}})[ \t]{{0,8}}{_WOR
 _END = re.compile(r"\s*(`{3,}|~{3,})(?![\w`~])")
 _HALF_END = re.compile(r"\s*(?:`{0,2}|~{0,2})")
 _CLOSING = re.compile(r"\n[ \t]*(`{3,}|~{3,})(?![\w`~])")
+CODE_SIGNS = re.compile(r"[`~\n]")
+"""What code ends with."""
 _SPAN_END = re.compile(r"`+|\n[ \t]*\n")
 _LONGEST = 64
 

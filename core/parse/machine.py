@@ -92,7 +92,7 @@ class Machine(ShapedReader):
         if awaited and awaited.startswith(text):
             self.awaited = awaited[len(text) :]
             return True
-        if self.until is None or not text.startswith(awaited) or len(self.buffer) - self.at >= SHORT:
+        if self.until is None or not text.startswith(awaited) or len(self.buffer) - self.at >= self.patience:
             return False
         if self.until.search(text, len(awaited)) is not None:
             return False

@@ -11,7 +11,7 @@ from ..format.units import MORE, NO, get_units
 from ..recover import Policy, read_literal
 from ..schema import ToolSet
 from .constants import is_firm, skip_blank, skip_spaces
-from .fence import find_closing, find_span_end
+from .fence import CODE_SIGNS, find_closing, find_span_end
 from .landing import HELD_CALL, Landing
 from .landmarks import AFTER, GAP, SHAPE, SILENT, TURN, UNSHOWN
 from .names import SHORT
@@ -35,6 +35,7 @@ class TextReader(ShortFields):
         super().__init__(plan, tools, start, policy)
         self.awaited = ""  # what may come without anything being decided
         self.until: re.Pattern[str] | None = None  # what must come before a short field can end
+        self.patience = SHORT  # for how many characters that is waited for
         self.scan = 0  # where to look on for the end of a text
         self.mute = 0  # where in the buffer the prompt ends, as long as what it has written is held back
         self.holding = False  # whether a value waits for its end to tell its type, or its quotes
@@ -65,7 +66,7 @@ class TextReader(ShortFields):
         while True:
             at = self._find_sign(final)
             if at < 0:
-                self.until = self.spot.pattern if self.holding and self.at < self.scan else None
+                self.until, self.patience = self.spot.pattern if self.holding and self.at < self.scan else None, SHORT
                 return final and self.doubt >= 0 and self._end_late()
             escape = self._find_escape(at, final)
             if escape == MORE:
@@ -83,6 +84,8 @@ class TextReader(ShortFields):
                 self.scan = at
                 if isinstance(landing, Wait):
                     self._await(landing)
+                else:
+                    self._await_code_end()
                 return False
             if landing and landing.rule.guard in LATE:
                 self.doubt = at if self.doubt < 0 else self.doubt
@@ -281,8 +284,13 @@ class TextReader(ShortFields):
 
     def _await(self, wait: Wait) -> None:
         """Note what may come next without anything being decided by it."""
-        self.until = wait.short.short_end if wait.short else None
+        self.until, self.patience = wait.short.short_end if wait.short else None, SHORT
         self.awaited = wait.text if self.until else wait.text[:-1]
+
+    def _await_code_end(self) -> None:
+        """Note that nothing need be decided before the code ends that is open, where what follows it tells what a call is."""
+        if self.fence.read(self.buffer[self.at :]).code:
+            self.until, self.patience = CODE_SIGNS, HELD_CALL
 
     def _find_escape(self, at: int, final: bool) -> int:
         """Return where an escape ends that stands at a place: there if none does, or that more is needed to tell."""
