@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,8 +13,8 @@ import pytest
 from conftest import ROOT
 
 from chat_autoparser.analysis import analyze
-from chat_autoparser.ask.renderer import load_renderer
-from chat_autoparser.show import doctor
+from chat_autoparser.ask.renderer import Renderer, load_renderer
+from chat_autoparser.show import command, doctor
 from chat_autoparser.show.display import Display
 from chat_autoparser.show.turns import KnownTurn
 
@@ -96,6 +97,20 @@ def test_where_no_pair_reads_all_this_packages_parsers_are_named(monkeypatch: py
     assert not finding.best_reads_all
     text = "\n".join(map(str, doctor.lay_out_findings([finding], "model")))
     assert "no built-in parser reads all turns; use this package's: serve --calls auto --reasoning auto" in text
+
+
+def test_a_template_is_chosen_where_a_model_has_several(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    named = [{"name": name, "template": source} for name, source in (("default", "{{ nothing }}"), ("tools", DEMO.read_text("utf-8")))]
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": named}), encoding="utf-8")
+    seen: list[str | None] = []
+
+    def examine(path: Path, renderer: Renderer, format: object, display: object) -> list[doctor.Finding]:
+        seen.append(renderer.source)
+        return []
+
+    monkeypatch.setattr(command, "examine", examine)
+    assert command.main(["doctor", str(tmp_path), "--template", "tools"]) == 1
+    assert seen == [DEMO.read_text("utf-8")]
 
 
 def test_an_engine_that_does_not_run_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -252,7 +252,7 @@ def examine_model(arguments: argparse.Namespace) -> int:
     path = find_path(arguments.model)
     if not path.is_dir():
         raise InputError(f"{arguments.model} is no model folder: the engines' parsers need the tokenizer that lies in it")
-    renderer = load_template(arguments.model, switches=dict(arguments.switches))
+    renderer = load_template(arguments.model, arguments.name, dict(arguments.switches))
     format = analyze(renderer.within(_BUDGET))
     findings = examine(path, renderer, format, Display(sys.stderr))
     if arguments.json:

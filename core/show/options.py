@@ -87,7 +87,7 @@ _COMMANDS = {
         "renders, how many, and how each of the others differs; then the flags to use. The parsers run in this process, "
         "without a server or a model.",
         "no built-in parser reads all turns",
-        ("model", "--set", "--json"),
+        ("model", "--template", "--set", "--json"),
     ),
     "certify": _Command(
         "store a format and its proof beside a model",
