@@ -75,6 +75,8 @@ def read(format: ca.ChatFormat, pieces: list[str], tools: Any, prompt: str | Non
         else:
             texts[delta.kind].append(delta.text)
             texts["both"].append(delta.text)
+    if any(name == "fault" for name, _ in parser.recoveries):
+        raise AssertionError(f"the parser failed, and handed on the rest as text: {''.join(pieces)!r}")
     called = {number: "".join(parts) for number, parts in calls.items()}
     return *map("".join, texts.values()), called, parser.incomplete_calls
 

@@ -40,6 +40,7 @@ def read(
     deltas = [delta for piece in pieces for delta in parser.feed(piece)]
     message = fold_deltas([*deltas, *parser.finish()])
     calls = message.get("tool_calls", [])
+    assert "fault" not in (name for name, _ in parser.recoveries), "the parser failed, and handed on the rest as text"
     return Reading(
         message["reasoning_content"],
         message["content"],

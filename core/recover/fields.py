@@ -87,7 +87,7 @@ class _Reader:
         self._names = compile_names(frozenset(tools.tools))
         self._keys = self._names
         self._schema = Schema({})
-        self._id: str | None = None  # what the call is called that is being read
+        self._id = ""  # what the call is called that is being read
         self._left: set[str] = set()
         self._next: dict[int, int] = {}  # the field behind a place, or what is none
         self._steps = _STEPS * (len(text) + _LONGEST)
@@ -97,12 +97,12 @@ class _Reader:
         found: list[FoundCall] = []
         at = 0
         while True:
-            self._id = None
+            self._id = ""
             at = self.skip(at, numbers=True)
             name = self.find_tool(at)
             if not name:
                 return found if at >= len(self._text) and found else None
-            call_id: str | None = self._id
+            call_id = self._id or None
             read = self._read_arguments(name, at + len(name))
             if read is None:
                 return None
@@ -132,7 +132,7 @@ class _Reader:
     def _pass_id(self, at: int) -> int:
         """Return the place behind a word that a sign joins to what follows; the place itself where none is there."""
         found = _ID.match(self._text, at)
-        self._id = found[0] if found else None
+        self._id = found[0] if found else ""
         return found.end() if found else at
 
     def _pass_one(self, at: int, numbers: bool = False) -> int:
