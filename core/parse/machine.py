@@ -51,6 +51,7 @@ class Machine(ShapedReader):
         self.recoveries: list[tuple[str, int]] = []  # what was relaxed, and at which character of the output
         self.closed = False
         self._quick: Callable[[str], object] | None = None
+        self._skipped = ""  # the last piece that was handed on without a look, if that came last
         self._passing: JsonLexer | None = None  # reads JSON that is handed on as it comes
         self._quick_kind: Literal["reasoning", "content", "tool_call"] = "content"
         self._quick_index: int | None = None
@@ -67,13 +68,15 @@ class Machine(ShapedReader):
         """Read a piece of the output."""
         if self._quick is not None and text and self._quick(text) is None:
             self.gone += len(text)
-            self.before = self._join_before(text)
+            self.before, self._skipped = self._join_before(text), text
             return [Delta(self._quick_kind, text, self._quick_index)]
         if (self.awaited or self.until) and self._is_awaited(text):
             self.buffer += text
             return []
         if self.closed:
             raise ClosedParserError("feeding a parser that was finished: make a new one for each generation")
+        if self._skipped:
+            self._trim(self._skipped[-1])
         if self._passing is None or not text:
             self.buffer += text
         elif self._pass_piece(self._passing, text):
@@ -82,7 +85,7 @@ class Machine(ShapedReader):
         self.awaited, self.until = "", None
         self._run_safely(False)
         if self.at > TRIM and self.anchor < 0:
-            self._trim()
+            self._trim(self.buffer[self.at - 1])
         self._quick = self._find_quick()
         return self.writer.take()
 
@@ -133,13 +136,15 @@ class Machine(ShapedReader):
             self._run_safely(True)
         return self.writer.take()
 
-    def _trim(self) -> None:
-        cut = self.at
-        self.buffer = self.buffer[cut:]
+    def _trim(self, before: str) -> None:
+        """Drop what has been read from the buffer, but for the sign before what comes."""
+        self._skipped, cut = "", self.at - len(before)
+        self.buffer = before + self.buffer[self.at :]
         self.gone += cut
-        self.mute = max(self.mute - cut, 0)
-        self.at, self.scan, self.began = 0, max(self.scan - cut, 0), self.began - cut
-        self.doubt, self.refused, self.formless = max(self.doubt - cut, -1), self.refused - cut, self.formless - cut
+        self.mute = max(self.mute - cut, 0) if self.mute else 0
+        self.doubt = self.doubt - cut if self.doubt >= 0 else -1
+        self.at, self.scan, self.began = len(before), max(self.scan - cut, len(before)), self.began - cut
+        self.refused, self.formless = self.refused - cut, self.formless - cut
 
     def settle(self) -> None:
         """Take what has come of the beginning of a turn for all of it: the prompt has written that, and the model goes on."""

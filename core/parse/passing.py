@@ -151,6 +151,7 @@ class JsonReader(TextReader):
         self.lexer = None
         self._note("brackets missing", self.at)
         self._close_call(complete=False)
+        self.spot, self.fresh = self.plan.spot(TURN, (GAP,), self.may_call), True  # if what comes is no call, text goes on
         self._apply(landing, self.at)
 
     def _add_brackets(self) -> None:
