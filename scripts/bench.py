@@ -90,6 +90,7 @@ def make_fields(length: int) -> dict[str, Any]:
 
 
 CALL_ID = "abcd12345"
+CONTENT = "an answer"
 NUMBER = 7000001
 DEPTH = 1000
 
@@ -142,23 +143,23 @@ def render_output(
     """Return what a model of the template would write, and the tools; None where the template refuses it."""
     arguments = load.make(length)
     tools = make_tools(arguments or {})
-    if load.near:
-        return make_near_calls(format or ca.analyze(source, bos_token="<s>", eos_token="</s>"), length), tools
-    if arguments is None:
-        return make_text(length), tools
     render = ca.load_renderer(source, bos_token="<s>", eos_token="</s>").within(BUDGET)
     user = {"role": "user", "content": "Go."}
     function: dict[str, Any] = {"name": "run", "arguments": arguments}
-    call = {"id": CALL_ID, "type": "function", "function": function}
+    turn: dict[str, Any] = {"role": "assistant", "content": CONTENT}
+    if arguments is not None:
+        turn |= {"content": "", "tool_calls": [{"id": CALL_ID, "type": "function", "function": function}]}
     # Templates want arguments as an object or as text, and tools with or without their envelope.
     for spelled, listed in product((arguments, json.dumps(arguments)), (tools, [tool["function"] for tool in tools])):
         function["arguments"] = spelled
         try:
-            text = render([user, {"role": "assistant", "content": "", "tool_calls": [call]}], listed, False)
-            prompt = render([user], listed, False)
+            text = render([user, turn], listed, False)[len(render([user], listed, False)) :]
         except ca.AutoparserError:
             continue
-        return deepen(text[len(prompt) :]) if load.name == "nested lists" else text[len(prompt) :], tools
+        if arguments is not None:
+            return deepen(text) if load.name == "nested lists" else text, tools
+        format = format or ca.analyze(source, bos_token="<s>", eos_token="</s>")
+        return text.partition(CONTENT)[0] + (make_near_calls(format, length) if load.near else make_text(length)), tools
     return None
 
 

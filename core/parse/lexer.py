@@ -89,9 +89,15 @@ class JsonLexer:
                 continue
             found = (self.signs if self.state == STRING else self._outside).search(text, at)
             sign = found[0] if found else ""
-            if found and self.state == OUT and sign[0] in _BRACKETS and not self._careful:
-                at = found.start() + self._turn_all(sign)
-                if not self._open:
+            bracket = found is not None and self.state == OUT and sign[0] in _BRACKETS
+            if (bracket or (sign == '"' and not self.loose)) and found and not self._careful:
+                if bracket:
+                    at = found.start() + self._turn_all(sign)
+                else:
+                    self.state = OUT if self.state == STRING else STRING
+                    self._closed = self.state == OUT
+                    at = found.end()
+                if self._closed and not self._open:
                     return at
                 continue
             if found and found.start() == 0 and sign[0].isalpha() and (self._before.isalnum() or self._before == "."):

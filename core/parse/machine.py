@@ -36,6 +36,7 @@ from .thoughts import OPENED_AGAIN
 _STRAY = re.compile(r"[,;{}\[\]()\"'\s]{1,64}")
 _MEMBER = re.compile(r"\s*,\s*\"(\w{1,32})\"\s*:\s*(?:\"[^\"\\\n]{0,64}\"|[\w.-]{1,32})(?=\W)")
 _HALF_MEMBER = re.compile(r"\s*,\s*(?:\"\w{0,32}(?:\"\s*(?::\s*(?:\"[^\"\\\n]{0,64}\"?|[\w.-]{0,32}))?)?)?")
+_HALF = 16  # so much of what may be half a mark is looked at again with the next piece before anything else
 TRIM = 8192  # so much of the buffer may be behind the parser
 
 
@@ -66,18 +67,22 @@ class Machine(ShapedReader):
 
     def feed(self, text: str) -> list[Delta]:
         """Read a piece of the output."""
-        if self._quick is not None and text and self._quick(text) is None:
-            self.gone += len(text)
-            self.before, self._skipped = self._join_before(text), text
-            return [Delta(self._quick_kind, text, self._quick_index)]
+        if self._quick is not None and text:
+            size = len(self.buffer)
+            whole = self.buffer[self.at :] + text if self.at < size else text
+            if self._quick(whole) is None:
+                self.gone, self.at, self.scan = self.gone + len(text), size, size
+                if self._passing is None:
+                    self.before, self._skipped = self._join_before(whole), text
+                return [Delta(self._quick_kind, whole, self._quick_index)]
         if (self.awaited or self.until) and self._is_awaited(text):
             self.buffer += text
             return []
         if self.closed:
             raise ClosedParserError("feeding a parser that was finished: make a new one for each generation")
-        if self._skipped:
-            self._trim(self._skipped[-1])
         if self._passing is None or not text:
+            if self._skipped:
+                self._trim(self._skipped[-1])
             self.buffer += text
         elif self._pass_piece(self._passing, text):
             self._quick = self._passing.signs.search if self._passing.plain and not self._passing.mends else None
@@ -103,12 +108,16 @@ class Machine(ShapedReader):
         return True
 
     def _find_quick(self) -> Callable[[str], object] | None:
-        """Return what finds a place in the next piece that may matter; without one the piece is handed on as it is.
+        """Return what finds a place in the next piece, behind what is held back of a text, that may matter; without one both are
+        handed on as they are.
 
-        None where something is held back or waited for, so that each piece has to be looked at.
+        None where each piece has to be looked at.
         """
         self._passing = None
-        if self.at < len(self.buffer) or self.fresh or self.behind or self.trail:
+        held = len(self.buffer) - self.at
+        if self.fresh or self.behind or self.trail or held > _HALF:
+            return None
+        if held and (self.shape is not None or self.lexer is not None or self.until is not None or self.mute or self.doubt >= 0):
             return None
         spot, call = self.spot, self.writer.call
         if spot.nodes[0] in SILENT:
@@ -118,7 +127,7 @@ class Machine(ShapedReader):
                 return None
             self._quick_kind, self._quick_index = spot.kind, None
             return spot.quick.search
-        if call is None or not call.sent:
+        if call is None or not call.sent or held:
             return None
         self._quick_kind, self._quick_index = "tool_call", call.index
         if self.lexer is not None:

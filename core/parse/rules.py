@@ -35,6 +35,7 @@ LATE: frozenset[Guard] = frozenset(("late", "last"))
 
 _WIDTH = 16  # characters by which rules are told apart before they are tried
 _WINDOWS = 512  # so many beginnings are remembered in a spot
+_END = r"\Z"
 WORD = 3  # so many letters tell that a text may begin which begins with letters
 MISTYPED = "mark mistyped"
 
@@ -219,9 +220,10 @@ def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[r
     """Return what finds the places at which a rule or an escape may begin, and what tells that a text has no such place.
 
     White space at the end waits only where it may be layout of a rule, and for recoveries only line breaks do, and words that
-    begin as words; the second one also finds what JSON escapes in a value.
+    begin as words, as those do that have layout before them; the second one also finds what JSON escapes in a value.
     """
-    shown = {rule.head for rule in rules if rule.head and not (rule.recovery and rule.head[0].isalnum())}
+    worded = [rule for rule in rules if rule.head[:1].isalnum() and (rule.recovery or rule.constant.lead)]
+    shown = {rule.head for rule in rules if rule.head and rule not in worded}
     words = {rule.head for rule in rules if rule.head} - shown
     escapes = {written for written, _ in codec.escapes}
     escapes |= {numeral.before for numeral in codec.numerals}
@@ -240,15 +242,19 @@ def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[r
 
 
 def _list_choices(heads: Iterable[str], words: Iterable[str]) -> list[str]:
-    """Return patterns that find texts, and their beginnings where a text ends; words only where one begins."""
-    return _list_begun(heads, "") + _list_begun(words, r"(?<!\w)")
+    """Return patterns that find texts, and their beginnings where a text ends; words only where one begins.
+
+    That no letter stands before a word is asked behind it: a pattern whose choices all begin with a letter of their own is
+    searched for twice as fast.
+    """
+    begun = [rf"{word}(?<!\w{word.removesuffix(_END)})" for word in _list_begun(words)]
+    return _list_begun(heads) + begun
 
 
-def _list_begun(heads: Iterable[str], before: str) -> list[str]:
+def _list_begun(heads: Iterable[str]) -> list[str]:
     begun = {head[:size] for head in heads for size in range(1, len(head))}
     patterns = [re.escape(head) for head in sorted(heads, key=_longest_first)]
-    patterns += [rf"{re.escape(half)}\Z" for half in sorted(begun, key=_longest_first)]
-    return [f"{before}(?:{'|'.join(patterns)})"] if before and patterns else patterns
+    return patterns + [re.escape(half) + _END for half in sorted(begun, key=_longest_first)]
 
 
 def _longest_first(text: str) -> tuple[int, str]:

@@ -78,7 +78,9 @@ class ShortFields(Lookahead):
             return None
         found = marks.search(self.buffer, here.end, here.end + SHORT)
         if found is None:
-            return None if final or here.end + SHORT <= len(self.buffer) else WAIT
+            words = len(self.buffer[here.end : here.end + SHORT].split())
+            prose = words > 2 + max(len(name.split()) for name in self.names)  # a word in front of the name, and a number behind it
+            return None if final or prose or here.end + SHORT <= len(self.buffer) else WAIT
         text = self.buffer[here.end : found.start()].strip("\"'` \n")
         lead = LEAD.match(text)
         name = self._match_tool(text, lead.end() if lead else 0) or self._match_tool(text, 0)
