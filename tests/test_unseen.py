@@ -51,7 +51,7 @@ SAMPLE = {
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 260
+    assert len(load_corpus(folder=FOLDER)) == 272
 
 
 @pytest.mark.parametrize("name", SAMPLE)

@@ -39,7 +39,6 @@ class Ends(Thoughts):
         """Return the last marks of what ends a turn behind a call, where what is before them was left out."""
         ends = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.target].kind == "end"]
         texts = [write_parts(edge).removeprefix(close) for edge in ends if (close := self.closes.get(edge.source))]
-        texts = [text.lstrip().removeprefix(self.section_close.strip()) for text in texts]
         rests = {text[place:].strip() for text in texts for place in find_boundaries(text)}
         return [Rule(read_parts(text), (END,), recovery=SHORT_END, cut=True) for text in sorted(rests) if is_marked(text)]
 
@@ -111,12 +110,15 @@ class Ends(Thoughts):
         lead = own[: len(own) - len(own.lstrip())] or "\n"  # without an end of its own a text ends with its line
         stops = {text[:end].strip() for text in (self.turn_end, *self.stops) for end in (*find_boundaries(text), len(text))}
         rules = [Rule(read_parts(lead + text), (END,), recovery=SHORT_END, guard="last") for text in sorted(stops) if is_firm(text)]
+        marks = [(text, nodes) for text, nodes in self.openers if is_firm(text)]
+        rules += [Rule(read_parts(text), nodes, True, recovery=UNENDED, guard="typed") for text, nodes in marks]
         if rest is None:
             return rules
         tails = [end[place:].strip() for end in (rest, rest + self.section_close) for place in sorted({*find_boundaries(end), 0})]
         starts = [rest[:place].rstrip() for place in sorted(find_boundaries(rest))]
         ends = [text for text in dict.fromkeys((*starts, *tails)) if is_firm(text) and text not in own]
-        rules += [Rule(read_parts(lead + text), (GAP,), closes=True, recovery=UNENDED, guard="late") for text in ends]
+        guards: tuple[Guard, Guard] = ("typed", "late")
+        rules += [Rule(read_parts(lead + text), (GAP,), closes=True, recovery=UNENDED, guard=g) for text in ends for g in guards]
         if self.closes[node.name] is None:
             return rules  # the key is said again behind the text
         before = [own + text for text in starts if not is_firm(text)]

@@ -5,37 +5,33 @@ for the next place at which a rule of the spot may begin. There a rule matches, 
 text from that place on is held back. Where it matches, what is behind it must be what the rule leads to. Only then is it taken,
 and never taken back. Everything else is text.
 
-The parser is made of layers, each a class on the one before: what it remembers (``standing``), what stands at a place (``look``),
-names and keys (``short``), texts (``texts``), JSON that is handed on (``passing``), values (``values``), calls told by their shape
-(``shaped``), and here the way through all of them. What is written as JSON lives in the writer, what the format says in the plan.
+The parser is made of layers, each a class on the one before: what it remembers (``standing``), what stands around calls
+(``around``) and anywhere (``look``), names and keys (``short``), texts (``texts``), JSON that is handed on (``passing``), values
+(``values``), calls told by their shape (``shaped``), what is behind fields (``behind``), and here the way through all of them. What
+is written as JSON lives in the writer, what the format says in the plan.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Literal
 
 from ..delta import Delta
 from ..errors import AutoparserError
-from ..format.units import MORE, NO
-from ..recover import Policy
+from ..recover import Policy, find_tool_in
 from ..schema import ToolSet
+from .behind import BehindFields
 from .constants import skip_blank
 from .ends import SHORT_END
 from .fence import FENCED_CALL, Fence
 from .landing import Landing, Step
-from .landmarks import AFTER, GAP, SHAPE, SILENT, TURN
+from .landmarks import AFTER, GAP, SILENT, TURN
 from .lexer import JsonLexer
-from .names import SHORT, WITH_PREFIX, find_tool_in
-from .plan import LATE_END, OPEN_REASONING, STRAY, Plan
+from .names import WITH_PREFIX
+from .plan import LATE_END, OPEN_REASONING, Plan
 from .rules import SHAPES, Spot, Wait
-from .shaped import ShapedReader
 from .thoughts import OPENED_AGAIN
 
-_STRAY = re.compile(r"[,;{}\[\]()\"'\s]{1,64}")
-_MEMBER = re.compile(r"\s*,\s*\"(\w{1,32})\"\s*:\s*(?:\"[^\"\\\n]{0,64}\"|[\w.-]{1,32})(?=\W)")
-_HALF_MEMBER = re.compile(r"\s*,\s*(?:\"\w{0,32}(?:\"\s*(?::\s*(?:\"[^\"\\\n]{0,64}\"?|[\w.-]{0,32}))?)?)?")
 _HALF = 16  # so much of what may be half a mark is looked at again with the next piece before anything else
 TRIM = 8192  # so much of the buffer may be behind the parser
 
@@ -44,7 +40,7 @@ class ClosedParserError(AutoparserError):
     """A parser was fed after its end."""
 
 
-class Machine(ShapedReader):
+class Machine(BehindFields):
     """Reads one generation; see the module's text."""
 
     def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
@@ -252,60 +248,6 @@ class Machine(ShapedReader):
         self.spot = self.plan.spot(TURN, targets, self.may_call)
         self.trail = rule.constant.text if rule and not rule.constant.core else self.trail
         self.scan = self.at
-
-    def _step_behind(self, final: bool) -> bool:
-        """Find what follows a field that has ended."""
-        best = self._find_best((self.at, skip_blank(self.buffer, self.at)), final)
-        if isinstance(best, Wait):
-            self._await(best)
-            return False
-        if best:
-            self._apply(best, self.at)
-            return True
-        if self.at >= len(self.buffer) and not final:
-            return False
-        return self._deviate(final) and self.at < len(self.buffer)
-
-    def _deviate(self, final: bool) -> bool:
-        """Nothing that the format knows follows a field of a call: the call ends here, and what follows is text.
-
-        Signs of data alone before what ends calls belong to neither. Returns whether that could be told.
-        """
-        call = self.writer.call
-        if final and self.at >= len(self.buffer):
-            self.behind = False
-            return True
-        if final and isinstance(self._find_best((self.at, skip_blank(self.buffer, self.at)), False), Wait):
-            self.at = self.scan = len(self.buffer)  # half of the structure that would have followed
-            return True
-        if self._read_again():
-            return True
-        end = self._find_end_behind_signs(final) if self.policy.recover else NO
-        if end == MORE:
-            return False
-        self._note("call ended early" if end == NO else STRAY, self.at)
-        self._close_call(complete=bool(call and call.complete) or end != NO)
-        self.spot = self.plan.spot(TURN, (GAP if end == NO else SHAPE,), self.may_call)
-        self.behind, self.fresh = False, True
-        self.at = self.scan = max(end, self.at)
-        return True
-
-    def _find_end_behind_signs(self, final: bool) -> int:
-        """Return where a mark stands that ends calls or the turn, or the output ends, behind a few signs of data, and members of
-        the object around a call that are no parameters; NO where none does, or that more is needed to tell."""
-        at, declared = self.at, self._list_declared(self.writer.call.name if self.writer.call else None)
-        while (member := _MEMBER.match(self.buffer, at)) and member[1] not in declared:
-            at = member.end()
-        if not final and _HALF_MEMBER.fullmatch(self.buffer, at):
-            return MORE
-        found, marks = _STRAY.match(self.buffer, at), self.plan.field_ends
-        if found is None or marks is None:
-            return NO
-        end, size = found.end(), len(self.buffer)
-        if marks.pattern.match(self.buffer, end) or (final and end == size):
-            return end
-        rest = self.buffer[end : end + SHORT]
-        return MORE if not final and any(mark.startswith(rest) for mark in marks.texts) else NO
 
     def _apply(self, landing: Landing, start: int) -> None:
         """Go where a rule leads; ``start`` is where the text before it ended."""

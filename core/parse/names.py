@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 
 from ..format.units import MORE, NO
-from ..schema import ToolSet
 from .rules import Rule
 
 SHORT = 256  # characters that a name or a key may have
@@ -17,8 +16,8 @@ KEY = re.compile(r"[\w .:$@-]+")
 WITH_PREFIX = "prefix of a name"
 AMID = "name amid other text"
 PADDED = "blanks around a key"
-_WORD, _JOINS = r"\w{1,32}", "[.:/]"
-PREFIX = re.compile(rf"{_WORD}(?:{_JOINS}|\Z)")
+_WORD = r"\w{1,32}"
+PREFIX = re.compile(rf"{_WORD}(?:[.:/]|\Z)")
 """A word in front of a name, or what may be one where the output ends."""
 LEAD, NUMBER = re.compile(rf"{_WORD}[.:/= ]{{1,2}}"), re.compile(r"(?:[:#@./ -]{1,2}\d{1,4})?")
 """What may stand before a name and behind it, with no other mark around."""
@@ -28,7 +27,7 @@ FOREIGN = re.compile(r"(\[[A-Z_]{2,40}\]|<\|?[\w-]{2,40}\|?>)([\w-]{1,64})?(?!\w
 _LEADING = re.compile(r"[^\w\s\"'<>()\[\]{}]{1,8}\Z")
 _ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
 _ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)
-_PREFIXED = re.compile(rf"(?:{_WORD}{_JOINS})?([\w.-]+?)(?:[:#@/]\d{{1,4}})?")
+_COMMENTS = re.compile(r"(?:\s+|(?:#|//)[^\n]*\n)*")
 _JOINT, _NUMBERED = re.compile(r"[:#@.-]"), re.compile(r"((?:\w+\.)*[\w-]+)[:#@.-]\d+(?!\w)")
 
 
@@ -68,15 +67,6 @@ def find_name_in_id(text: str, names: Iterable[str]) -> str:
     return next(known, None) or re.sub(r"[^\w]\d+$", "", text).rpartition(".")[2] or text
 
 
-def find_tool_in(name: str, tools: ToolSet | None) -> str:
-    """Return the tool of a request that a name is with a word in front of it or a number behind it; the name where it is one
-    itself, or none is."""
-    if tools is None or name in tools:
-        return name
-    found = _PREFIXED.fullmatch(name)
-    return found[1] if found and found[1] in tools else name
-
-
 def find_quoted(buffer: str, start: int, quote: str, final: bool) -> tuple[int, int]:
     """Return where a key begins and ends that stands between quotes at a place; the end is NO or MORE where none does, or may."""
     if not quote or not buffer.startswith(quote, start):
@@ -93,6 +83,17 @@ def find_signs(buffer: str, end: int) -> str:
     does."""
     found = _LEADING.search(buffer[max(end - 16, 0) : end].rstrip())
     return found[0] if found else ""
+
+
+def skip_comments(buffer: str, at: int) -> int:
+    """Return where the white space and the lines end that are comments, from a place on."""
+    found = _COMMENTS.match(buffer, at)
+    return found.end() if found else at
+
+
+def is_comment(buffer: str, at: int) -> bool:
+    """Whether a comment begins at a place whose line has not ended, or may when more has come."""
+    return buffer.startswith(("#", "//"), at) or buffer[at:] == "/"
 
 
 def is_within(marks: Iterable[str], buffer: str, start: int, end: int) -> bool:

@@ -184,7 +184,7 @@ class Plan(Relaxations):
             rules += self._list_loose_headers()
         if node.kind == "reasoning":
             rules += self._list_reasoning_ends() + self._list_opened_reasoning(True) + self._list_named_rules(OPEN_REASONING)
-            rules += self._list_other_ends(node) + self._list_other_starts()
+            rules += self._list_other_ends(node) + self._list_other_starts() + self._list_loose_headers(bare=True)
         if node.kind == "content":
             rules += self._list_shape_rules() + self._list_orphan_ends() + self._list_empty_sections(node) + self._list_stray_ends()
             rules += self._list_opened_reasoning(False) + self._list_other_starts()
@@ -207,7 +207,7 @@ class Plan(Relaxations):
                     rules += self._list_cut_ends(text, True)
                 else:
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
-        rules += self._list_skips(node) + self._list_signs(node) + self._list_untyped(node) + self._list_dressings(edges)
+        rules += self._list_skips(node) + self._list_signs(node) + self._list_other_types(node) + self._list_dressings(edges)
         rules += self._list_rewritten(node, (edge for edge in edges if not self.is_leaving(edge)))
         rules += self._list_bodies(node, close or "") + self._list_line_openers(node)
         if node.kind == "value":
@@ -273,7 +273,7 @@ class Plan(Relaxations):
                     rest = write_parts(edge)[len(close) :]
                     if target.kind == "end":
                         rules += [Rule(read_parts(rest), (END,), cut=True), Rule(read_parts(rest), (AFTER,))]
-                        strays = dict.fromkeys(["}", "]", *self._strays]) if is_firm(rest) else ()
+                        strays = dict.fromkeys(["}", "]", *self.strays]) if is_firm(rest) else ()
                         doubled = [f"{sign}\n{rest.lstrip()}" for sign in strays]
                         rules += [Rule(read_parts(text), (END,), recovery=STRAY, guard="fresh", loose=True) for text in doubled]
                     else:
@@ -283,7 +283,7 @@ class Plan(Relaxations):
             if self.section_close.strip():
                 rules.append(Rule(read_parts(self.section_close), (AFTER,)))
                 ends = [self.section_close, *(text for text in self._closings if is_firm(text))]
-                trailing = [f"{sign}\n{text.lstrip()}" for sign in self._strays for text in sorted(set(ends))]
+                trailing = [f"{sign}\n{text.lstrip()}" for sign in self.strays for text in sorted(set(ends))]
                 rules += [Rule(read_parts(text), (AFTER,), recovery=TRAILING, guard="fresh", loose=True) for text in trailing]
                 rules += self._list_short_sections()
         rules += self._list_loose_openers("") + self._list_separated() + self._list_late_ends()
@@ -292,11 +292,13 @@ class Plan(Relaxations):
         rules += self._list_end_rules() + self._list_message_ends() + self._list_loose_headers()
         return rules + (self._list_overruns(node) + self._list_overruns_behind() if self._overruns else [])
 
-    def _list_loose_headers(self, first: bool = False) -> list[Rule]:
-        """Return what begins a header whose parts may stand in any order, the first of a turn or another one."""
-        leads = self.headers.leads if self.headers and not first else [""]
-        texts = [lead + part for lead in leads for part in (self.headers.firsts if self.headers else ())]
-        return [Rule(read_parts(text), (HEADER,), recovery="header in another order", guard="header") for text in texts]
+    def _list_loose_headers(self, first: bool = False, bare: bool = False) -> list[Rule]:
+        """Return what begins a header whose parts may stand in any order, the first of a turn or another one; a ``bare`` one has
+        nothing before it that begins a message."""
+        leads = self.headers.leads if self.headers and not (first or bare) else [""]
+        firsts = [part for part in (self.headers.firsts if self.headers else ()) if is_marked(part) or not bare]
+        name = OPEN_REASONING if bare else "header in another order"
+        return [Rule(read_parts(lead + part), (HEADER,), recovery=name, guard="header") for lead in leads for part in firsts]
 
     def _list_end_rules(self) -> list[Rule]:
         """Return what ends a turn, wherever text may stand."""
@@ -318,7 +320,6 @@ class Plan(Relaxations):
         cut = [text for text in beginnings if anywhere or is_firm(text) or (text[:1] == "\n" and len(text.strip()) > 1)]
         cut += [text.rstrip() for text in self._list_cuts(text)]
         return [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
-
 
 
 def _is_cut_at(text: str, place: int, shared: int) -> bool:

@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterable
 
 from ..format import Edge, Node, Text, TurnGraph
-from ..format.cut import COUNTER, cut_common_end, find_boundaries
+from ..format.cut import COUNTER, cut_common_end, cut_common_start, find_boundaries
 from ..format.units import get_units
 from ..recover import Notation, list_counted, list_words
+from ..schema import TYPES
 from .constants import is_firm, is_marked, is_plain
 from .ends import SHORT_END, Ends
 from .fence import FENCED_CALL, RUNS
@@ -46,11 +47,19 @@ REQUOTED = "other quotes in a mark"
 _PREFIX = re.compile(r"\w+[.:/]\Z")
 _IN_TAG = re.compile(r"(?<=\w) +(?=\w+=)")
 WRAPPED = "mark of another format"
+_TYPES = (*(kind.__name__ for kind in (str, int, float, bool, list, tuple, dict)), *TYPES)
+"""The words for types that Python and JSON Schema have."""
 
 
 def _is_even(text: str) -> bool:
     """Whether no bracket of data and no quote is open in a text, nor closed that was opened before it."""
     return all(text.count(opens) == text.count(closes) for opens, closes in ("[]", "{}", "()")) and text.count('"') % 2 == 0
+
+
+def _find_first(text: str) -> str:
+    """Return the mark or the word with which a text begins, where another one follows."""
+    bare = text.lstrip()
+    return bare[: min(find_boundaries(bare) - {0}, default=0)].strip()
 
 
 def squeeze(text: str) -> str:
@@ -77,6 +86,7 @@ class Relaxations(Ends):
         super().__init__(graph)
         self.notation = self._find_notation()
         self.opening_marks = self._list_opening_marks()
+        self.strays = self._find_strays()
 
     def _list_overruns(self, node: Node) -> list[Rule]:
         """Return what begins the message of another role behind the end of the turn, or alone where a turn may have none."""
@@ -123,15 +133,21 @@ class Relaxations(Ends):
         texts = [(f" {others[text[0]]}{text[1:]}", target) for text, target in found if text[:1] in others and not is_firm(text)]
         return [Rule((text,), (target,), recovery="value in other notation") for text, target in texts]
 
-    def _list_untyped(self, node: Node) -> list[Rule]:
-        """Return what stands between a key and its value without the word there that tells its type; the schema may tell it."""
+    def _list_other_types(self, node: Node) -> list[Rule]:
+        """Return what stands between a key and its value without the word there that tells its type, or with another word for it;
+        the schema may tell it."""
         if node.kind != "key":
             return []
         keys = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind == "key"]
         texts = {write_parts(edge) for edge in keys if self.nodes[TURN, edge.target].type in ("string", "integer")}
-        shared = cut_common_end([*texts]) if len(texts) > 1 else ""
-        edges = (edge for edge in self._edges[TURN].get(node.name, ()) if shared.strip() and edge.text.endswith(shared))
-        return [Rule(read_parts(shared), (self.nodes[TURN, edge.target],), recovery="type missing") for edge in edges]
+        begins, ends = (cut([*texts]) if len(texts) > 1 else "" for cut in (cut_common_start, cut_common_end))
+        words = {text[len(begins) : len(text) - len(ends)] for text in texts}
+        own = [edge for edge in self._edges[TURN].get(node.name, ()) if ends.strip() and edge.text.endswith(ends)]
+        rules = [Rule(read_parts(ends), (self.nodes[TURN, edge.target],), recovery="type missing") for edge in own]
+        if begins.strip() and all(map(str.isalpha, words)):
+            others = [f"{begins}{word}{ends}" for word in _TYPES if word not in words]
+            rules += [Rule((text,), rule.targets, recovery="type in another word") for text in others for rule in rules]
+        return rules
 
     def _list_skips(self, node: Node) -> list[Rule]:
         """Return what leads on where a field was left out, or the mark before JSON: an id behind the name, or one before it."""
@@ -193,6 +209,9 @@ class Relaxations(Ends):
                 if is_firm(other):
                     rules.append(Rule(read_parts(other), nodes, True, recovery=recovery or name, guard="tool"))
             missing = recovery or "beginning of a call missing"
+            first = _find_first(text)
+            if number < shown and is_marked(first):
+                rules.append(Rule(read_parts(f"{first}\n{text}"), nodes, True, recovery=recovery or "mark doubled", guard="tool"))
             if is_firm(text):  # data alone amid prose has to be looked at to its end
                 whole = number < shown
                 free = whole and not recovery
@@ -268,11 +287,17 @@ class Relaxations(Ends):
         return rules
 
     def _list_rewritten(self, source: Node, edges: Iterable[Edge]) -> list[Rule]:
-        """Return what leads on within a call where the white space between the words of a tag was left out, or other quotes stand
-        around names."""
+        """Return what leads on within a call where the white space between the words of a tag was left out, other quotes stand
+        around names, or another field's end was written behind a name or a key."""
         rules: list[Rule] = []
+        marks = {_find_first(write_parts(edge)) for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS}
         for edge in edges:
             text, target = write_parts(edge), self.nodes[TURN, edge.target]
+            first = _find_first(text) if source.kind in NAMED_FIELDS else ""
+            rest = text.lstrip().removeprefix(first)
+            if is_marked(first) and is_marked(rest):
+                others = (mark for mark in sorted(marks - {first}) if is_marked(mark))
+                rules += [Rule(read_parts(other + rest), (target,), recovery=MISTYPED) for other in others]
             if is_firm(text) and (squeezed := squeeze(text)):
                 rules.append(Rule(read_parts(squeezed), (target,), recovery=SQUEEZED))
             outer = not text.startswith(QUOTES) or source.kind in NAMED_FIELDS
@@ -280,17 +305,19 @@ class Relaxations(Ends):
                 rules.append(Rule(read_parts(other), (target,), recovery=REQUOTED))
         return rules
 
-    @property
-    def _strays(self) -> list[str]:
-        """Signs that models put behind a call without need: what separates, and a bracket that closes the call once more."""
+    def _find_strays(self) -> list[str]:
+        """Return signs that models put behind a call without need: what separates, and a bracket that closes it once more."""
         ends = {close.strip().lstrip("\"'")[:1] for close in self.closes.values() if close}
         return [",", ";", *sorted(ends & {")", "]", "}"})]
 
     def _list_separated(self) -> list[Rule]:
         """Return what begins a call behind another one, with a sign between them that is not needed, or in the place of layout."""
-        pairs = [(f"{sign}\n{text.strip()}", nodes) for text, nodes in self.openers for sign in self._strays]
-        blank = [edge for edge, rest in self._list_next_openings() if self.closes.get(edge.source) and rest.isspace()]
-        pairs += [(sign + " ", (self.nodes[TURN, edge.target],)) for edge in blank for sign in ",;"]
+        pairs = [(f"{sign}\n{text.strip()}", nodes) for text, nodes in self.openers for sign in self.strays]
+        parted = [(edge, rest) for edge, rest in self._list_next_openings() if self.closes.get(edge.source) and rest]
+        firm = [(edge, rest.strip()) for edge, rest in parted if is_firm(rest)]
+        pairs += [(f"{sign}\n{rest}", (self.nodes[TURN, edge.target],)) for edge, rest in firm for sign in self.strays]
+        parted = [(edge, rest.strip()) for edge, rest in parted if rest.strip() in ("", ",", ";")]
+        pairs += [(sign + " ", (self.nodes[TURN, edge.target],)) for edge, own in parted for sign in ",;" if sign != own]
         name = "layout between calls"
         return [Rule(read_parts(text), nodes, True, recovery=name, guard="fresh", loose=True) for text, nodes in pairs]
 

@@ -11,6 +11,7 @@ from ..schema import ToolSet
 from .ends import Marks
 from .fence import Fence, skip_fence_end
 from .landing import HELD_CALL, Landing
+from .landmarks import SHAPE
 from .lexer import BROKEN, HOLD, ODD, JsonLexer
 from .names import SHORT
 from .rules import Spot
@@ -21,7 +22,7 @@ _START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|</[
 """What stands around such calls: tags, fences, and what separates."""
 
 _SPEAKS = r"(?=[^\s>\]=]{0,40}(?i:tool|call|function))"
-_WRAPPER = re.compile(rf"(?:<{_SPEAKS}([^\s<>\"'=/]{{2,40}})>|\[{_SPEAKS}([A-Z_]{{2,40}})\])\s*")
+_WRAPPER = re.compile(rf"(?:<{_SPEAKS}([^\s<>\"'=/]{{2,40}})>|\[{_SPEAKS}([A-Z_]{{2,40}})\]|<\|\w{{2,40}}\|>)\s*")
 _NAMING = re.compile(rf"<{_SPEAKS}(\w{{2,40}})(?:=|\s{{1,4}}\w{{1,32}}=)")
 _HALF_NAMING = re.compile(rf"<{_SPEAKS}\w{{2,40}}\s{{1,4}}\w{{0,32}}")
 _WRAPPER_END = re.compile(rf"</{_SPEAKS}[^\s<>\"'=/]{{2,40}}>|\[/{_SPEAKS}[A-Z_]{{2,40}}\]")
@@ -45,14 +46,14 @@ def find_start(buffer: str, at: int, fresh: bool, final: bool) -> int:
 
 def find_wrapper(buffer: str, at: int) -> tuple[int, str]:
     """Return where a mark of another format ends that stands around calls, or begins that names the tool, and the mark that
-    closes it; NO where none stands, or MORE."""
+    closes it, empty where it says nothing of calls; NO where none stands, or MORE."""
     found = _WRAPPER.match(buffer, at)
     if found is None:
         names = _NAMING.match(buffer, at)  # the mark itself names the tool
         if names is None and _HALF_NAMING.fullmatch(buffer, at):
             return MORE, ""
         return (at, f"</{names[1]}>") if names else (NO, "")
-    return found.end(), f"</{found[1]}>" if found[1] else f"[/{found[2]}]"
+    return found.end(), f"</{found[1]}>" if found[1] else f"[/{found[2]}]" if found[2] else ""
 
 
 def find_wrapper_end(buffer: str, at: int) -> int:
@@ -76,7 +77,7 @@ class Shape:
         self.left = left  # the spot in which they were met
         self._ends = tuple(filter(None, map(str.strip, ends)))
         self._closing = ("</", "[/", *self._ends)
-        self.whole = landing.rule.guard == "whole"
+        self.whole = landing.rule.guard == "whole" and left.nodes[0] is not SHAPE  # behind another such call a mark has come
         self.fence = landing.fence  # which ends behind all calls
         self.calls: list[FoundCall] = []
         self.ahead = landing.end - start  # where the value begins that is being looked at

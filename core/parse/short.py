@@ -8,7 +8,7 @@ from ..format import Node
 from ..format.units import MORE, NO, get_units
 from .constants import DATA, SIGNS, skip_blank
 from .landing import Landing, Step, list_id
-from .landmarks import GAP, TURN
+from .landmarks import GAP, QUOTES, TURN
 from .look import Lookahead
 from .names import (
     AMID,
@@ -27,7 +27,9 @@ from .names import (
     find_numbered_id,
     find_quoted,
     find_signs,
+    is_comment,
     is_within,
+    skip_comments,
 )
 from .rules import WAIT, Rule, Wait
 from .scalars import fits, read_empty
@@ -62,9 +64,9 @@ class ShortFields(Lookahead):
         found = self._land_name(here, final) if kind == "name" else self._read_short(here, kind, here.end, final)
         if found is not None or not (self.policy.recover and self.names):
             return found
-        start = skip_blank(self.buffer, here.end)
-        if start - here.end > SHORT or start == len(self.buffer):
-            return None if final or start - here.end > SHORT else WAIT
+        start = skip_comments(self.buffer, here.end)
+        if start - here.end > SHORT or start == len(self.buffer) or is_comment(self.buffer, start):
+            return None if final or len(self.buffer) - here.end > SHORT else WAIT
         here = here.replace(end=start, rule=here.rule.name_recovery(AMID))
         found = self._land_name(here, final) if kind == "name" else self._read_short(here, kind, start, final)
         if isinstance(found, Landing) and self._find_name(found) not in self.names:
@@ -302,7 +304,8 @@ class ShortFields(Lookahead):
             if not constant.text and isinstance(landing, Landing) and read_empty(rule.targets):
                 landing = self._check_empty(landing, end, final)
         bare = kind == "key" and not constant.text and not read_empty(rule.targets)  # then nothing but its value ends a key
-        told = (loosely or bare) and rule.kind != "end" and isinstance(landing, Landing)
+        amid = rule.kind == "value" and constant.text.endswith(QUOTES)  # amid a mark, of which the value's word is a part
+        told = (loosely or bare or amid) and rule.kind != "end" and isinstance(landing, Landing)
         begins = self._match_value(landing, final) if told and isinstance(landing, Landing) else 0
         if begins == MORE:
             return WAIT, False

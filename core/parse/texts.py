@@ -203,11 +203,11 @@ class TextReader(ShortFields):
         fence = self.fence.read(self.buffer[self.at : at])
         if 0 < len(fence.code) < 3 and fence.code == fence.run:
             return self._find_span_end(at, final, fence.code)
-        if thought:
-            return self._find_thought_end(landing, at, final)
         if (landing.fence or fence.fenced) and not fence.dressed:
+            if landing.rule.recovery and not (landing.fence or self._begins_line(at)):
+                return at + 1  # amid a line of code nothing is called that no render shows so
             return self._find_fence_end(landing, at, final, landing.fence or fence.code)
-        return at
+        return self._find_thought_end(landing, at, final) if thought else at
 
     def _find_span_end(self, at: int, final: bool, run: str) -> int:
         """Return where code ends that stands in a line and begins with a call."""

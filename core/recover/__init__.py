@@ -6,7 +6,7 @@ from .fields import Notation, compile_names, find_name, list_counted, list_words
 from .habits import Habits
 from .policy import LENIENT, REPAIR, STRICT, Policy, PolicyName, get_policy
 from .repair import complete, read_literal, repair
-from .shape import Envelope, FoundCall, read_calls
+from .shape import Envelope, FoundCall, find_tool_in, read_calls
 
 __all__ = [
     "LENIENT",
@@ -21,6 +21,7 @@ __all__ = [
     "compile_names",
     "complete",
     "find_name",
+    "find_tool_in",
     "get_policy",
     "list_counted",
     "list_words",

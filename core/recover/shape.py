@@ -16,6 +16,7 @@ from ..schema import ToolSet
 
 _DECODER = json.JSONDecoder(strict=False)  # a raw line break in a string is no reason to lose a call
 _NAME = re.compile(r"[\w.:/-]{1,128}")
+_PREFIXED = re.compile(r"(?:\w{1,32}[.:/])?([\w.-]+?)(?:[:#@/]\d{1,4})?")
 _DEPTH = 4  # lists and objects around a call
 _BLANK = " \t\r\n"
 
@@ -45,6 +46,15 @@ class Member(NamedTuple):
 
 class _NoCallError(Exception):
     """A value is no call."""
+
+
+def find_tool_in(name: str, tools: ToolSet | None) -> str:
+    """Return the tool of a request that a name is with a word in front of it or a number behind it; the name where it is one
+    itself, or none is."""
+    if tools is None or name in tools:
+        return name
+    found = _PREFIXED.fullmatch(name)
+    return found[1] if found and found[1] in tools else name
 
 
 def read_calls(text: str, tools: ToolSet | None, envelope: Envelope) -> list[FoundCall] | None:
@@ -208,7 +218,7 @@ def _find_name(members: Mapping[str, Member], tools: ToolSet | None, envelope: E
 
     def names(key: str) -> bool:
         value = members[key].value if key in members else None
-        return isinstance(value, str) and value != "" and (tools is None or value in tools)
+        return isinstance(value, str) and value != "" and (tools is None or find_tool_in(value, tools) in tools)
 
     if envelope.name and names(envelope.name):
         return envelope.name
@@ -217,7 +227,7 @@ def _find_name(members: Mapping[str, Member], tools: ToolSet | None, envelope: E
 
 
 def _read_named(members: dict[str, Member], key: str, tools: ToolSet | None, envelope: Envelope) -> FoundCall:
-    name = members[key].value
+    name = find_tool_in(members[key].value, tools)
     ident = members[envelope.id].value if envelope.id in members else None
     rest = {other: member for other, member in members.items() if other != key}
     given = rest.get(envelope.arguments)

@@ -1,0 +1,149 @@
+"""What stands around calls, or in their place: fences of code, marks of other formats, headers, JSON, and the names of tools."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from ..format.units import MORE
+from ..recover import find_name
+from .constants import skip_blank
+from .fence import read_run, skip_fence, skip_fence_end
+from .headers import LONGEST
+from .landing import Landing, Step
+from .landmarks import TURN
+from .plan import OPEN_REASONING
+from .relaxed import WRAPPED
+from .rules import WAIT, Rule, Spot, Wait
+from .shape import find_start, find_wrapper, find_wrapper_end
+from .standing import Standing
+
+GUARDS = 2  # recoveries that lean on each other
+
+
+class Surroundings(Standing):
+    """Looks at what is no field of the format, and at what follows it."""
+
+    def _find_landing(self, spot: Spot, at: int, final: bool) -> Landing | Wait | None:
+        """Return where the best rule of a spot leads."""
+        raise NotImplementedError
+
+    def _find_best(self, places: tuple[int, ...], final: bool, spot: Spot | None = None) -> Landing | Wait | None:
+        """Return where the best rule leads from one of some places."""
+        raise NotImplementedError
+
+    def _try_whole(self, rule: Rule, at: int, final: bool) -> Landing | Wait | None:
+        """Whether JSON begins at a place: the first of a text, or behind a mark of whatever dialect."""
+        if not self.names or not self.tries:
+            return None
+        end = find_start(self.buffer, at, self._is_fresh(at), final)
+        if end < 0 or end == self.formless:
+            return WAIT if end == MORE else self._try_wrapped(rule, at, final)
+        return Landing(end, self.plan.spot(TURN, rule.targets), rule)
+
+    def _try_fence(self, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
+        """Whether a fence of code opens at a place, and a call begins right behind its first line."""
+        end = skip_fence(self.buffer, at, final)
+        if end == MORE:
+            return WAIT
+        if end == at or self._guards >= GUARDS:
+            return None
+        self._guards += 1
+        landing = self._find_best((self.buffer.index("\n", at), end), final, spot)
+        self._guards -= 1
+        if not isinstance(landing, Landing):
+            return landing
+        ended = self.plan.content_end and landing.rule.constant.core.startswith(self.plan.content_end)
+        within = not ended if spot.kind == "content" else landing.rule.recovery == OPEN_REASONING
+        steps = Step("fence", read_run(self.buffer, at)), *landing.steps
+        return landing.replace(steps=steps) if within and landing.calls and not landing.fence else None
+
+    def _try_fence_end(self, rule: Rule, at: int, final: bool) -> Landing | Wait | None:
+        """Whether the fence ends at a place whose first line was dropped."""
+        end = skip_fence_end(self.buffer, at, final, self.fence.opened)
+        if end <= at:
+            return WAIT if end == MORE else None
+        return Landing(end, self.plan.spot(TURN, rule.targets, self.may_call), rule)
+
+    def _try_wrapped(self, rule: Rule, at: int, final: bool) -> Landing | Wait | None:
+        """Whether a call of this format begins behind a mark of another one, or a tool of the request is named there."""
+        end, closing = find_wrapper(self.buffer, at)
+        own = end > at and any(self.buffer[at:end].strip() in text for text in self.plan.texts)
+        if end == MORE and not final:
+            return WAIT
+        if end < 0 or own or self._guards >= GUARDS or self.spot.nodes[0].kind != "content" or self._follows_data(at):
+            return None
+        self._guards += 1
+        landing = self._find_landing(self.spot, end, final) if end > at else None
+        self._guards -= 1
+        if landing is None and (closing or self._is_fresh(at)):
+            named = replace(rule, recovery="call by its parameters", guard="named")
+            begins = self.buffer[end : end + 1].isalpha() or self.buffer.startswith(("[", "<"), end)
+            found = self._look_for_name(named, end, final) if begins else None
+            return found.replace(steps=(Step("wrap", closing),)) if closing and isinstance(found, Landing) else found
+        if isinstance(landing, Wait):
+            return landing
+        if landing is None or not any(step.kind == "open" for step in landing.steps) or landing.find("name") not in self.names:
+            return None
+        return landing.replace(rule=landing.rule.name_recovery(WRAPPED))
+
+    def _leave_wrapper(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
+        """Match the mark of another format that closes calls, of which the beginning stands before a place."""
+        at = end - len(rule.constant.text)
+        end = find_wrapper_end(self.buffer, at)
+        if end == MORE and not final:
+            return WAIT
+        return Landing(end, self.plan.spot(TURN, rule.targets), rule) if end >= 0 else None
+
+    def _read_header(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
+        """Read the rest of a header in whatever order it is, and what follows it."""
+        headers = self.plan.headers
+        assert headers
+        place = self.buffer.find(headers.mark, end, end + LONGEST)
+        if place < 0:
+            return None if final or len(self.buffer) - end >= LONGEST else WAIT
+        header = rule.constant.text + self.buffer[end:place]
+        at, named = place + len(headers.mark), headers.name.search(header)
+        known = self._match_tool(header, named.start(1)) if named else None
+        name = max(known[0] if known else "", named[1], key=len) if named else ""  # a tool may be called what is no word
+        if rule.recovery == OPEN_REASONING and name not in self.names:
+            return None  # nothing but the tool tells that the thought has ended
+        steps: tuple[Step, ...] = (Step("close"), Step("open"), Step("name", name))
+        landing: Landing | Wait | None = None
+        if named and self._may_name(name):
+            landing = self._find_landing(headers.spots["name"], at, final)
+        elif named:  # a call that is none is text with its name
+            start = skip_blank(self.buffer, at)
+            if start >= len(self.buffer) or self.buffer[start] == "{":
+                return WAIT if start >= len(self.buffer) and not final else None
+        if landing is None and final and name in self.names:
+            cut = self._find_best((at, skip_blank(self.buffer, at)), False, headers.spots["name"])
+            if isinstance(cut, Wait):
+                return None  # what is cut off behind the name of a tool is no answer
+        if landing is None:
+            told = [headers.words[word] for word in re.findall(r"\w+", header) if word in headers.words]
+            landing, steps = self._find_landing(headers.spots[told[-1] if told else "content"], at, final), steps[:1]
+        return landing.replace(rule=rule, steps=(*steps, *landing.steps)) if isinstance(landing, Landing) else landing
+
+    def _look_for_json(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
+        """Whether an object or a list follows, which is then read as a whole."""
+        constant = rule.constant  # a mark, or JSON itself as far as calls begin alike
+        begun = next((sign for sign in constant.core if sign in "{["), "")
+        at = skip_blank(self.buffer, end) if constant.marked else self.buffer.rindex(begun, 0, end)
+        at = skip_fence(self.buffer, at, final)
+        if at == MORE or at >= len(self.buffer) or not self.tries:
+            return None if final or not self.tries else WAIT
+        begins = self.buffer[at] in "{[" and at != self.formless
+        return Landing(at, self.plan.spot(TURN, rule.targets), rule) if begins else None
+
+    def _look_for_name(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
+        """Whether a tool of the request is named behind a mark, and nothing before it but signs and words of the format."""
+        if not self.tools or not self.tries or end == self.refused:
+            return None
+        begun = skip_blank(self.buffer, end)
+        if begun == self.formless and not self.buffer[begun + 1 : begun + 2].isalpha():
+            return None  # JSON that is no call
+        named = find_name(self.buffer, end, self.tools, self.plan.notation, final)
+        if named is None:
+            return WAIT
+        return Landing(end, self.plan.spot(TURN, rule.targets), rule) if named else None

@@ -1,0 +1,95 @@
+"""Behind a field of a call: what follows it, and what becomes of the call where nothing does that the format knows."""
+
+from __future__ import annotations
+
+import re
+
+from ..format.units import MORE, NO
+from .constants import skip_blank
+from .landing import Landing
+from .landmarks import GAP, SHAPE, TURN
+from .names import SHORT
+from .plan import STRAY
+from .rules import Wait
+from .shaped import ShapedReader
+
+_STRAY = re.compile(r"[,;{}\[\]()\"'\s]{1,64}")
+_MEMBER = re.compile(r"\s*,\s*\"(\w{1,32})\"\s*:\s*(?:\"[^\"\\\n]{0,64}\"|[\w.-]{1,32})(?=\W)")
+_HALF_MEMBER = re.compile(r"\s*,\s*(?:\"\w{0,32}(?:\"\s*(?::\s*(?:\"[^\"\\\n]{0,64}\"?|[\w.-]{0,32}))?)?)?")
+
+
+class BehindFields(ShapedReader):
+    """Goes on behind fields that have ended."""
+
+    def _step_behind(self, final: bool) -> bool:
+        """Find what follows a field that has ended."""
+        best = self._find_best((self.at, skip_blank(self.buffer, self.at)), final)
+        if isinstance(best, Wait):
+            self._await(best)
+            return False
+        if best:
+            self._apply(best, self.at)
+            return True
+        if self.at >= len(self.buffer) and not final:
+            return False
+        return self._deviate(final) and self.at < len(self.buffer)
+
+    def _deviate(self, final: bool) -> bool:
+        """Nothing that the format knows follows a field of a call: the call ends here, and what follows is text.
+
+        Signs of data alone before what ends calls belong to neither. Returns whether that could be told.
+        """
+        call = self.writer.call
+        if final and self.at >= len(self.buffer):
+            self.behind = False
+            return True
+        if final and isinstance(self._find_best((self.at, skip_blank(self.buffer, self.at)), False), Wait):
+            self.at = self.scan = len(self.buffer)  # half of the structure that would have followed
+            return True
+        if self._read_again():
+            return True
+        follows = self._find_next_behind_sign(final) if self.policy.recover else None
+        if isinstance(follows, Wait):
+            self._await(follows)
+            return False
+        if follows:
+            self._note(STRAY, self.at)
+            self._apply(follows, self.at)
+            return True
+        end = self._find_end_behind_signs(final) if self.policy.recover else NO
+        if end == MORE:
+            return False
+        self._note("call ended early" if end == NO else STRAY, self.at)
+        self._close_call(complete=bool(call and call.complete) or end != NO)
+        self.spot = self.plan.spot(TURN, (GAP if end == NO else SHAPE,), self.may_call)
+        self.behind, self.fresh = False, True
+        self.at = self.scan = max(end, self.at)
+        return True
+
+    def _find_next_behind_sign(self, final: bool) -> Landing | Wait | None:
+        """Return where what the template writes behind a field leads, the end of a call or the next one, behind a sign too many."""
+        at = skip_blank(self.buffer, self.at)
+        if self.buffer[at : at + 1] not in self.plan.strays:
+            return None
+        landing = self._find_best((at + 1, skip_blank(self.buffer, at + 1)), final)
+        if isinstance(landing, Landing):
+            ends = landing.rule.closes and not landing.rule.recovery
+            return landing if ends or (landing.calls and landing.find("name") in self.names) else None
+        return landing
+
+    def _find_end_behind_signs(self, final: bool) -> int:
+        """Return where a mark stands that ends calls or the turn, or the output ends, behind a few signs of data, and members of
+        the object around a call that are no parameters; NO where none does, or that more is needed to tell."""
+        at, declared = self.at, self._list_declared(self.writer.call.name if self.writer.call else None)
+        while (member := _MEMBER.match(self.buffer, at)) and member[1] not in declared:
+            at = member.end()
+        if not final and _HALF_MEMBER.fullmatch(self.buffer, at):
+            return MORE
+        found, marks = _STRAY.match(self.buffer, at), self.plan.field_ends
+        if found is None or marks is None:
+            return NO
+        end, size = found.end(), len(self.buffer)
+        if marks.pattern.match(self.buffer, end) or (final and end == size):
+            return end
+        rest = self.buffer[end : end + SHORT]
+        return MORE if not final and any(mark.startswith(rest) for mark in marks.texts) else NO
