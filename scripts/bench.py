@@ -30,7 +30,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from corpus import load_corpus
 
@@ -137,10 +137,16 @@ def make_tools(arguments: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"type": "function", "function": {"name": "run", "description": "Runs.", "parameters": parameters}}]
 
 
-def render_output(
-    source: str, load: Load, length: int, format: ca.ChatFormat | None = None
-) -> tuple[str, list[dict[str, Any]]] | None:
-    """Return what a model of the template would write, and the tools; None where the template refuses it."""
+class Output(NamedTuple):
+    """What a model of a template would write behind a prompt, and the tools of the request."""
+
+    text: str
+    tools: list[dict[str, Any]]
+    prompt: str
+
+
+def render_output(source: str, load: Load, length: int, format: ca.ChatFormat | None = None) -> Output | None:
+    """Return an output with a load in it; None where the template refuses it."""
     arguments = load.make(length)
     tools = make_tools(arguments or {})
     render = ca.load_renderer(source, bos_token="<s>", eos_token="</s>").within(BUDGET)
@@ -153,13 +159,17 @@ def render_output(
     for spelled, listed in product((arguments, json.dumps(arguments)), (tools, [tool["function"] for tool in tools])):
         function["arguments"] = spelled
         try:
-            text = render([user, turn], listed, False)[len(render([user], listed, False)) :]
+            text = render([user, turn], listed, False)
+            prompts = [render([user], listed, generates) for generates in (True, False)]
         except ca.AutoparserError:
             continue
+        prompt = next((prompt for prompt in prompts if text.startswith(prompt)), "")
+        text = text.removeprefix(prompt)
         if arguments is not None:
-            return deepen(text) if load.name == "nested lists" else text, tools
+            return Output(deepen(text) if load.name == "nested lists" else text, tools, prompt)
         format = format or ca.analyze(source, bos_token="<s>", eos_token="</s>")
-        return text.partition(CONTENT)[0] + (make_near_calls(format, length) if load.near else make_text(length)), tools
+        written = make_near_calls(format, length) if load.near else make_text(length)
+        return Output(text.partition(CONTENT)[0] + written, tools, prompt)
     return None
 
 
@@ -196,16 +206,16 @@ def time_feeding(feeds: Sequence[Callable[[str], Any]], tokens: list[str]) -> li
 class Figures:
     """What the rounds of one output gave, in microseconds a token: ours, ours without recoveries, and the floor."""
 
-    def __init__(self, format: ca.ChatFormat, output: tuple[str, list[dict[str, Any]]], tokens: int) -> None:
-        text, self._tools = output
+    def __init__(self, format: ca.ChatFormat, output: Output, tokens: int) -> None:
+        text, self._tools, self._prompt = output
         self._format, self._tokens = format, split_tokens(text)[:tokens]
         self._rounds: list[list[float]] = []
 
     def run_rounds(self, number: int) -> None:
         """Measure so many rounds more."""
         for _ in range(number):
-            ours = self._format.parser(tools=self._tools)
-            bare = self._format.parser(tools=self._tools, policy="strict")
+            ours = self._format.parser(tools=self._tools, prompt=self._prompt)
+            bare = self._format.parser(tools=self._tools, prompt=self._prompt, policy="strict")
             self._rounds.append(time_feeding((ours.feed, bare.feed, NoParser().feed), self._tokens))
 
     def sum_up(self) -> tuple[float, float, float, float]:

@@ -202,7 +202,7 @@ def make_feed(bench: Bench, load: Load, tokens: int) -> Feed | None:
     rendered = render_output(bench.subject.source, load, tokens * 4)
     if rendered is None or plain is None:
         return None
-    text, tools = rendered
+    text, tools, _ = rendered
     turn = bench.make_turn(Case(load.name, plain.messages, tools, plain.kwargs, text, {}))
     ids = bench.engine.encode(text)[:tokens]
     return Feed(turn, ids, bench.engine.encode(turn.prompt)) if len(ids) == tokens else None

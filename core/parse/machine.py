@@ -13,6 +13,7 @@ is written as JSON lives in the writer, what the format says in the plan.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Literal
 
@@ -47,7 +48,7 @@ class Machine(BehindFields):
         super().__init__(plan, tools, start, policy)
         self.recoveries: list[tuple[str, int]] = []  # what was relaxed, and at which character of the output
         self.closed = False
-        self._quick: Callable[[str], object] | None = None
+        self._quick: Callable[[str], re.Match[str] | None] | None = None
         self._skipped = ""  # the last piece that was handed on without a look, if that came last
         self._passing: JsonLexer | None = None  # reads JSON that is handed on as it comes
         self._quick_kind: Literal["reasoning", "content", "tool_call"] = "content"
@@ -66,11 +67,14 @@ class Machine(BehindFields):
         if self._quick is not None and text:
             size = len(self.buffer)
             whole = self.buffer[self.at :] + text if self.at < size else text
-            if self._quick(whole) is None:
-                self.gone, self.at, self.scan = self.gone + len(text), size, size
+            found = self._quick(whole)
+            if found is None:
+                self.gone, self.at, self.scan, self.awaited = self.gone + len(text), size, size, ""
                 if self._passing is None:
                     self.before, self._skipped = self._join_before(whole), text
                 return [Delta(self._quick_kind, whole, self._quick_index)]
+            if found.end() == len(whole) and self._quick_kind != "tool_call" and len(whole) - found.start() <= _HALF:
+                return self._hold_half(text, whole[: found.start()])
         if (self.awaited or self.until) and self._is_awaited(text):
             self.buffer += text
             return []
@@ -90,6 +94,19 @@ class Machine(BehindFields):
         self._quick = self._find_quick()
         return self.writer.take()
 
+    def _hold_half(self, text: str, before: str) -> list[Delta]:
+        """Take a piece that ends with what may be half a mark; hand on what stands ``before`` that."""
+        if self._skipped:
+            self._trim(self._skipped[-1])
+        self.buffer, self.awaited = self.buffer + text, ""
+        if not before:
+            return []
+        self.at += len(before)
+        self.scan, self.before = self.at, self._join_before(before)
+        if self.at > TRIM:
+            self._trim(self.buffer[self.at - 1])
+        return [Delta(self._quick_kind, before, self._quick_index)]
+
     def _is_awaited(self, text: str) -> bool:
         """Whether a piece decides nothing: it is what is awaited, or has nothing in it that may end what is held back."""
         awaited = self.awaited
@@ -103,7 +120,7 @@ class Machine(BehindFields):
         self.awaited = ""
         return True
 
-    def _find_quick(self) -> Callable[[str], object] | None:
+    def _find_quick(self) -> Callable[[str], re.Match[str] | None] | None:
         """Return what finds a place in the next piece, behind what is held back of a text, that may matter; without one both are
         handed on as they are.
 

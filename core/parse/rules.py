@@ -36,7 +36,7 @@ LATE: frozenset[Guard] = frozenset(("late", "last"))
 _WIDTH = 16  # characters by which rules are told apart before they are tried
 _WINDOWS = 512  # so many beginnings are remembered in a spot
 _END = r"\Z"
-WORD = 3  # so many letters tell that a text may begin which begins with letters
+WORD = 6  # so many letters tell that a text may begin which begins with letters
 MISTYPED = "mark mistyped"
 
 
