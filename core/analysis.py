@@ -17,7 +17,7 @@ from .format import ChatFormat
 from .message import fold_deltas
 from .prove.pieces import cut_pieces
 from .prove.proof import Read, prove
-from .prove.search import Space, search
+from .prove.search import search
 from .teach.learn import learn
 from .teach.lesson import load_lessons
 
@@ -67,9 +67,8 @@ def derive_format(renderer: Renderer, stops: tuple[str, ...] | None = None) -> C
 def search_further(format: ChatFormat, renderer: Renderer, seconds: float) -> ChatFormat:
     """Look for a turn that a format misreads, for some seconds; returns the format with what that says in its verdict."""
     oracle = Oracle(renderer.within(Budget(seconds=2 * seconds + 30, renders=10**9)))
-    derivation = derive(oracle)
-    space = Space(derivation.shape, derivation.calling, derivation.settings)
-    found = search(oracle.renderer, format.graph, space, make_reads(format), seconds)
+    derivation = replace(derive(oracle), graph=format.graph)
+    found = search(oracle.renderer, derivation, make_reads(format), seconds)
     verdict = format.verdict
     if found.counterexample is None:
         return replace(format, verdict=replace(verdict, notes=(*verdict.notes, f"{found.tried} more turns were read back")))

@@ -80,7 +80,7 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | 
     """
     headers = sorted((each for each in shown if each.strip() and each in prompt), key=len, reverse=True) or [""]
     beyond = {header: prompt[prompt.rfind(header) + len(header) :] for header in headers}
-    ends = hidden.ends if hidden else _list_reasoning_ends(draft, shown)
+    ends = [hidden.end] if hidden else _list_reasoning_ends(draft, shown)
     opened = any(rest.strip() for rest in beyond.values())
     closed = any(_is_closed(draft, shown.get(header) or {}, rest, ends) for header, rest in beyond.items())
     if opened and ends and not closed:
@@ -156,6 +156,6 @@ def _open_hidden(draft: Draft, hidden: Hidden) -> None:
     """Let a model open reasoning itself, where the prompt leaves that to it."""
     for prompt, links in draft.starts.items():
         opened = any(link.target.kind == "reasoning" for link in links)
-        if not opened and hidden.opening and hidden.opening not in prompt and not any(end in prompt for end in hidden.ends):
+        if not opened and hidden.opening and hidden.opening not in prompt and hidden.end not in prompt:
             links[Link(hidden.opening, _REASONING)] = None
             links[Link(hidden.opening, _REASONING._replace(beside_calls=True))] = None
