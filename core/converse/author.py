@@ -76,8 +76,8 @@ class Author:
         """Return the tools of a conversation with the given turn in it."""
         if not self.shape.tools or not (question.tools or question.calls):
             return None
-        unread = [call for call in question.calls if read_arguments(call.arguments) is None]
-        return build_tools([replace(c, arguments="{}") if c in unread else c for c in question.calls], self.shape)
+        calls = [replace(c, arguments="{}") if read_arguments(c.arguments) is None else c for c in question.calls]
+        return build_tools(calls, self.shape)
 
     def build_prompt(self, question: Question) -> list[dict[str, Any]]:
         """Build the messages before a turn."""
