@@ -88,8 +88,7 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | 
     found: Links = {}
     for header in headers:
         links = shown.get(header) or {link: None for links in shown.values() for link in links}
-        plain = {_drop_written(link, beyond[header], ends): None for link in links if link.target.kind != "reasoning"}
-        found |= _give_back(plain, header, beyond[header], ends)
+        found |= {_drop_written(link, beyond[header], ends): None for link in links if link.target.kind != "reasoning"}
         if closed:
             found |= _list_behind(draft, ends)
     return found or {link: None for links in shown.values() for link in links if link.target.kind != "reasoning"}
@@ -120,19 +119,6 @@ def _list_behind(draft: Draft, ends: Iterable[str]) -> Links:
     reasoning = [links for field, links in draft.edges[TURN].items() if field.kind == "reasoning"]
     cut = [(link, link.text.partition(end)[2].lstrip()) for links in reasoning for link in links for end in ends]
     return {link._replace(text=rest): None for link, rest in cut if rest and link.target.kind == "content"}
-
-
-def _give_back(links: Links, header: str, beyond: str, ends: Iterable[str]) -> Links:
-    """Give what a header took from the first mark back to it.
-
-    All marks may begin alike, and then the header seems to have that beginning, too. What ends reasoning shows it.
-    """
-    for end in ends:
-        lead = end[: next((place for place, char in enumerate(end) if char.isalnum() or char == "/"), 0)]
-        for length in range(len(lead), 0, -1):
-            if header.endswith(lead[:length]) and (lead[:length] + beyond).startswith(lead) and not beyond.startswith(lead):
-                return {link._replace(text=lead[:length] + link.text): None for link in links}
-    return links
 
 
 def _list_reasoning_ends(draft: Draft, starts: dict[str, Links]) -> list[str]:
