@@ -14,7 +14,7 @@ from ..ask.renderer import Renderer
 from ..derive.driver import Derivation
 from ..format import Counterexample
 from .cases import HARD_TEXTS, ODD_STRINGS, PLAIN_TEXTS, STRINGS, Case, Drawer
-from .proof import Read, Tally, examine
+from .proof import Examination, Read
 
 _PIECES = [text for texts in (*STRINGS, *ODD_STRINGS) for text in texts]
 _TRIES = 200
@@ -37,9 +37,9 @@ def search(
     """
 
     def fail(case: Case) -> Counterexample | None:
-        tally = Tally()
-        examine(case, Oracle(renderer), derivation.graph, reads, tally)
-        return min(tally.failures, key=lambda failure: len(failure.text), default=None)
+        examination = Examination(Oracle(renderer), derivation.graph, reads)
+        examination.examine(case)
+        return examination.smallest
 
     end, choose, tried = monotonic() + seconds, Random(seed), 0
     while monotonic() < end:
