@@ -137,16 +137,12 @@ def _letters(text: str) -> str:
 
 def add_hidden(draft: Draft, hidden: Hidden) -> None:
     """Add the edges out of reasoning that no turn shows: to what follows the header where there is none."""
-    for beside, kinds in ((False, ("content",)), (True, ("content", "name", "id", "arguments", "key", "value"))):
-        reasoning = Field("reasoning", beside_calls=beside)
-        for links in list(draft.starts.values()):
-            for link in links:
-                calls = link.opens_call or link.target.beside_calls
-                if link.target.kind not in kinds or calls != beside:
-                    continue
-                # A history without reasoning may print its end alone.
-                spaces = () if link.text.strip().startswith(hidden.end) else ("\n\n", "\n", "")
-                for text in [f"{hidden.end}{space}{link.text}" for space in spaces] or [link.text]:
-                    draft.add(TURN, reasoning, text, link.target, link.opens_call)
+    links = [link for links in draft.starts.values() for link in links]
+    for link in sorted(links, key=lambda link: link.opens_call or link.target.beside_calls):
+        reasoning = Field("reasoning", beside_calls=link.opens_call or link.target.beside_calls)
+        # A history without reasoning may print its end alone.
+        spaces = () if link.text.strip().startswith(hidden.end) else ("\n\n", "\n", "")
+        for text in [f"{hidden.end}{space}{link.text}" for space in spaces] or [link.text]:
+            draft.add(TURN, reasoning, text, link.target, link.opens_call)
     draft.hidden = True
     draft.notes.append(f"the template never prints reasoning; what ends it was inferred ({hidden.source})")

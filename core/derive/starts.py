@@ -39,7 +39,7 @@ def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches]) -> 
         if prompt in shown and not _is_left_open(prompt, shown, hidden):
             draft.starts[prompt] = dict(shown[prompt])
         else:
-            draft.starts[prompt] = _guess(draft, prompt, shown, hidden)
+            draft.starts[prompt] = _guess(draft, prompt, shown)
             draft.guessed.add(prompt)
     for prompt, links in shown.items():
         draft.starts.setdefault(prompt, _drop_unopened(links))
@@ -49,12 +49,11 @@ def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches]) -> 
 
 
 def _is_left_open(prompt: str, shown: dict[str, Links], hidden: Hidden | None) -> bool:
-    """Whether a prompt ends with what opens reasoning, and only an answer is shown behind it that earlier turns have without that:
-    a last message which the template lets the model go on with, reasoning included."""
+    """Whether a prompt ends with what opens reasoning, and only an answer is shown behind it: a last message which the template
+    lets the model go on with, reasoning included."""
     opening = hidden.opening.strip() if hidden else ""
-    shorter = any(prompt != header and prompt.startswith(header) for header in shown if header.strip())
     answers = all(link.target.kind == "content" for link in shown[prompt])
-    return bool(opening) and prompt.rstrip().endswith(opening) and answers and shorter
+    return bool(opening) and prompt.rstrip().endswith(opening) and answers
 
 
 def _open_closed(draft: Draft) -> None:
@@ -72,7 +71,7 @@ def _drop_unopened(links: Links) -> Links:
     return {link: None for link in links if link.target.kind != "reasoning" or link.text not in texts}
 
 
-def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | None) -> Links:
+def _guess(draft: Draft, prompt: str, shown: dict[str, Links]) -> Links:
     """Return what may follow a prompt that no turn shows.
 
     If what it has beyond the header ends reasoning, it is as if the header had been printed; if it does not, reasoning is
@@ -80,7 +79,7 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | 
     """
     headers = sorted((each for each in shown if each.strip() and each in prompt), key=len, reverse=True) or [""]
     beyond = {header: prompt[prompt.rfind(header) + len(header) :] for header in headers}
-    ends = [hidden.end] if hidden else _list_reasoning_ends(draft, shown)
+    ends = _list_reasoning_ends(draft, shown)
     opened = any(rest.strip() for rest in beyond.values())
     closed = any(_is_closed(draft, shown.get(header) or {}, rest, ends) for header, rest in beyond.items())
     if opened and ends and not closed:
