@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 from .ask.budget import Budget
@@ -15,9 +16,8 @@ from .derive.record import make_format
 from .errors import MissingTemplateError
 from .format import ChatFormat
 from .message import fold_deltas
-from .prove.pieces import cut_pieces
 from .prove.proof import Read, prove
-from .prove.search import Space, search
+from .prove.search import search
 from .teach.learn import learn
 from .teach.lesson import load_lessons
 
@@ -67,15 +67,24 @@ def derive_format(renderer: Renderer, stops: tuple[str, ...] | None = None) -> C
 def search_further(format: ChatFormat, renderer: Renderer, seconds: float) -> ChatFormat:
     """Look for a turn that a format misreads, for some seconds; returns the format with what that says in its verdict."""
     oracle = Oracle(renderer.within(Budget(seconds=2 * seconds + 30, renders=10**9)))
-    derivation = derive(oracle)
-    space = Space(derivation.shape, derivation.calling, derivation.settings)
-    found = search(oracle.renderer, format.graph, space, make_reads(format), seconds)
+    derivation = replace(derive(oracle), graph=format.graph)
+    found = search(oracle.renderer, derivation, make_reads(format), seconds)
     verdict = format.verdict
     if found.counterexample is None:
         return replace(format, verdict=replace(verdict, notes=(*verdict.notes, f"{found.tried} more turns were read back")))
     part = found.counterexample.aspect.partition(",")[0]
     parts = tuple((name, "partly proven" if name == part and status == "proven" else status) for name, status in verdict.parts)
     return replace(format, verdict=replace(verdict, parts=parts, counterexample=found.counterexample))
+
+
+def cut_pieces(text: str, longest: int) -> list[str]:
+    """Cut a text in pieces of one to ``longest`` characters, as servers hand it on; the same text is always cut alike."""
+    source, pieces, start = Random(text), [], 0
+    while start < len(text):
+        size = source.randint(1, longest)
+        pieces.append(text[start : start + size])
+        start += size
+    return pieces
 
 
 def make_reads(format: ChatFormat) -> dict[str, Read]:

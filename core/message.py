@@ -1,7 +1,8 @@
-"""From streamed pieces to the message they make."""
+"""From streamed pieces to the message they make, and what its calls say."""
 
 from __future__ import annotations
 
+import json
 import secrets
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,15 @@ if TYPE_CHECKING:
 def make_call_id() -> str:
     """Return a fresh tool-call id for a call to which the model gave none."""
     return "call_" + secrets.token_hex(12)
+
+
+def read_arguments(text: str) -> dict[str, Any] | None:
+    """Return the object that arguments are; None where they are not whole, no object, or nested too deep to be read."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def fold_deltas(deltas: Iterable[Delta]) -> dict[str, Any]:

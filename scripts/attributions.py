@@ -19,7 +19,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from conversations import JsonObject
@@ -213,17 +212,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Attribute what chat templates render.")
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="only templates whose name contains this")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth template")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every result there")
     parser.add_argument("--masks", action="store_true", help="only compare with the templates' generation blocks")
     options = parser.parse_args()
     sources = load_corpus(options.only)[:: options.every]
     print_masks([report for report in map(compare_masks, sources) if report])
     if options.masks:
         return 0
-    results: dict[str, list[JsonObject]] = {}
     for label, frame in (("plain fields", PLAIN), ("white space, quotes, markup", HARD)):
         reports = [measure(source, frame) for source in sources]
-        results[label] = reports
         counts: Counter[str] = Counter()
         for report in reports:
             counts.update(report.get("counts", {}))
@@ -235,8 +231,6 @@ def main() -> int:
         for report in rendered:
             if report not in clean:
                 print(f"  {report['template']}: {report['counts']} uncertain: {' '.join(report['uncertain'])[:200]}")
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1), "utf-8")
     return 0
 
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import compileall
 import gc
-import json
 import logging
 import os
 import statistics
@@ -378,7 +377,6 @@ def main() -> None:
     parser.add_argument(
         "--markers", choices=("special", "added"), default="special", help="what the tokenizer takes a template's markers for"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     load_general_plugins()
@@ -393,15 +391,6 @@ def main() -> None:
         print_table(rows)
         print_sums(rows)
         print_bars(rows)
-        if options.json:
-            keyed = [
-                {
-                    **row,
-                    **{k: {" ".join(map(str, i)): v for i, v in row[k].items()} for k in ("costs", "floors") if k in row},
-                }
-                for row in rows
-            ]
-            options.json.write_text(json.dumps(keyed, indent=1), "utf-8")
         if options.starts:
             with_auto, without = time_starts(Path(folder) / names[0], Path(folder), options.starts)
             print(f"\na server answers after {with_auto:.2f} s with auto, {without:.2f} s without")

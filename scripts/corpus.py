@@ -10,13 +10,16 @@ The second collection is data beside the repository, not in it: the folder that 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import signal
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -64,6 +67,17 @@ def _list_all() -> list[Path]:
 
 def _list_folder(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.jinja"))
+
+
+def run_all(work: Callable[[Any], Any], items: Sequence[Any], jobs: int) -> list[Any]:
+    """What comes of each of some items, in their order, with a line of progress on a terminal."""
+    found = []
+    with multiprocessing.Pool(jobs) as pool:
+        for result in pool.imap(work, items, chunksize=2):
+            found.append(result)
+            if sys.stderr.isatty():
+                sys.stderr.write(f"\r{len(found)}/{len(items)}" + "\n" * (len(found) == len(items)))
+    return found
 
 
 # Templates by name

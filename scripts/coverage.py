@@ -4,8 +4,6 @@
     python scripts/coverage.py --rename words      # the same with each template's markers renamed (also: brackets, bare)
     python scripts/coverage.py --folder tests/unseen      # the same of templates that were made up, none of them known to the code
     python scripts/coverage.py --show NAME         # each turn of one template, expected and got
-    python scripts/coverage.py --slice 2/8 --json FILE    # one part of eight
-    python scripts/coverage.py --merge FILE ...           # the same report, of runs that were stored
 
 Only the public API is used. What turns are, and which nobody could read, is in `turns`; it knows nothing of the parser.
 `misses.json` holds, for each template with known misses, how many and why. Exit status 1 if a turn is missed beyond them.
@@ -15,17 +13,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, cast
 
 from conversations import JsonObject
-from corpus import Source, load_corpus
+from corpus import Source, load_corpus, run_all
 from judge import Format, find_fault, read_ways
 from rename import MODES, rename
 from rendering import BOS, EOS
@@ -191,20 +187,6 @@ def print_turns(report: Report) -> None:
         print(f"   {'got       ' + str(row['got']) + ' ' + str(row['faults']) if row['faults'] else 'right'}")
 
 
-def run(sources: list[Source], work: Any, jobs: int) -> list[Report]:
-    """All reports, in the order of the sources, with a progress line on a terminal."""
-    reports: list[Report] = []
-    with multiprocessing.Pool(jobs) as pool:
-        results: Iterable[Report] = pool.imap(work, sources, chunksize=2)
-        for report in results:
-            reports.append(report)
-            if sys.stderr.isatty():
-                sys.stderr.write(f"\r{len(reports)}/{len(sources)} {report['template'][:60]:<60}")
-    if sys.stderr.isatty():
-        sys.stderr.write("\r" + " " * 80 + "\r")
-    return reports
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description="Read back what chat templates render.")
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="only templates whose name contains this")
@@ -215,23 +197,15 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="list the templates without a miss, too")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write totals and every turn there")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--slice", metavar="I/N", help="only the I-th of N parts of the templates")
-    parser.add_argument("--merge", type=Path, nargs="+", metavar="FILE", help="report on what was stored with --json")
     parser.add_argument("--seed", type=int, default=0, help="of the random pieces")
     options = parser.parse_args()
-    if options.merge:
-        print_report([r for file in options.merge for r in json.loads(file.read_text("utf-8"))["templates"]], options.all)
-        return 0
     sources = load_corpus(options.show or options.only, options.folder)
-    if options.slice:
-        number, parts = map(int, options.slice.split("/"))
-        sources = sources[number - 1 :: parts]
     if options.quick and not (options.show or options.only):
         sources = sources[::8]
     if not sources:
         parser.error("no template has such a name")
     work = partial(measure, mode=options.rename, quick=options.quick, seed=options.seed)
-    reports = run(sources, work, options.jobs)
+    reports = run_all(work, sources, options.jobs)
     if options.json:
         result = {"totals": summarise(reports), "templates": reports}
         options.json.write_text(json.dumps(result, ensure_ascii=False, indent=1), "utf-8")

@@ -14,18 +14,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 from conversations import NEEDLES, TOOLS, Conversation, JsonObject
-from corpus import Source, load_corpus
+from corpus import Source, load_corpus, run_all
 from invent import draw, says
 from invent.turns import Speaker, make_turns
 from judge import Format, find_fault, read_ways
@@ -225,17 +223,6 @@ def print_report(report: Report) -> None:
             print(f"   got      {json.dumps(row['got'], ensure_ascii=False)}")
 
 
-def run(items: Iterable[Any], work: Any, jobs: int) -> list[Report]:
-    """All reports, in order."""
-    reports: list[Report] = []
-    with multiprocessing.Pool(jobs) as pool:
-        for report in pool.imap(work, items, chunksize=2):
-            reports.append(report)
-            if sys.stderr.isatty():
-                sys.stderr.write(f"\r{len(reports)}")
-    return reports
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description="Draw formats that nobody has seen, and read their turns.")
     parser.add_argument("--count", type=int, help="how many formats (default 1000), or how many of the real templates (all)")
@@ -256,9 +243,9 @@ def main() -> int:
     if options.corpus:
         sources = load_corpus()
         sources = random.Random(seed).sample(sources, min(options.count or len(sources), len(sources)))
-        reports = run(sources, measure_source, options.jobs)
+        reports = run_all(measure_source, sources, options.jobs)
     else:
-        reports = run(range(options.count or 1000), partial(measure_briefly, seed=seed), options.jobs)
+        reports = run_all(partial(measure_briefly, seed=seed), range(options.count or 1000), options.jobs)
     totals = summarise(reports)
     if options.json:
         options.json.write_text(json.dumps({"totals": totals, "formats": reports}, ensure_ascii=False, indent=1), "utf-8")

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import multiprocessing
 import sys
 import time
 from collections import Counter
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from conversations import JsonObject
-from corpus import Source, load_corpus
+from corpus import Source, load_corpus, run_all
 from rendering import BOS, EOS
 
 from chat_autoparser import load_renderer
@@ -135,11 +134,9 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     sources = load_corpus(options.show or options.only)[:: options.every]
-    with multiprocessing.Pool(options.jobs) as pool:
-        reports: list[JsonObject] = []
-        for report in pool.imap(partial(measure, maker=options.parser), sources):
-            print_faults(report)
-            reports.append(report)
+    reports: list[JsonObject] = run_all(partial(measure, maker=options.parser), sources, options.jobs)
+    for report in reports:
+        print_faults(report)
     if options.json:
         options.json.write_text(json.dumps(reports, ensure_ascii=False, indent=1), "utf-8")
     if options.show:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from chat_autoparser import analyze
+from chat_autoparser.ask.oracle import Oracle
 from chat_autoparser.ask.renderer import load_renderer
 from chat_autoparser.ask.words import holds_word
-from chat_autoparser.derive.driver import derive_graph
+from chat_autoparser.derive import driver
 from chat_autoparser.errors import TemplateError
 from chat_autoparser.format import Choice, Insides, Json, Number, Text, TurnGraph
 
@@ -38,7 +39,7 @@ def write(reasoning: str = "", calls: str = "", opened: str = "") -> str:
 
 
 def derive(source: str) -> TurnGraph:
-    return derive_graph(load_renderer(source))
+    return driver.derive(Oracle(load_renderer(source))).graph
 
 
 def list_edges(graph: TurnGraph) -> set[tuple[str, str, str]]:

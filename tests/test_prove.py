@@ -21,7 +21,7 @@ from chat_autoparser.format import Graph, TurnGraph, Verdict
 from chat_autoparser.message import fold_deltas
 from chat_autoparser.parse import StreamParser
 from chat_autoparser.prove import Read, draw_cases, prove
-from chat_autoparser.prove.search import Space, search
+from chat_autoparser.prove.search import search
 
 Tools = Sequence[Mapping[str, Any]]
 
@@ -203,11 +203,10 @@ def test_a_search_finds_what_the_cases_do_not_have_and_makes_it_small() -> None:
         message = read(text, tools, prompt)
         return {**message, "content": (message.get("content") or "").replace("$", "") or None}
 
-    space = Space(derivation.shape, derivation.calling, derivation.settings)
-    found = search(oracle.renderer, derivation.graph, space, {"whole": lose}, seconds=30)
+    found = search(oracle.renderer, derivation, {"whole": lose}, seconds=30)
     assert found.counterexample is not None
     assert json.loads(found.counterexample.expected)["content"] == "$"
-    assert search(oracle.renderer, derivation.graph, space, {"whole": read}, seconds=0.5).counterexample is None
+    assert search(oracle.renderer, derivation, {"whole": read}, seconds=0.5).counterexample is None
 
 
 def test_what_only_a_recovery_reads_is_misread() -> None:

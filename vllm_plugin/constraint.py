@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from vllm.tool_parsers.utils import get_json_schema_from_tools
 
@@ -78,14 +78,6 @@ def _remember(tag: str) -> None:
         _told.popitem(last=False)
 
 
-class _Wish(NamedTuple):
-    tools: list[dict[str, Any]]
-    choice: str
-    parallel: bool
-    strict: bool | None
-    state: State
-
-
 def _find_tag(
     request: Any, reader: Reader, tools: list[dict[str, Any]], choice: ToolChoice, level: int, state: State
 ) -> str | None:
@@ -93,20 +85,17 @@ def _find_tag(
     if not enforces_tools():
         return None
     parallel = request.parallel_tool_calls is not False and not choice.single
-    wish = _Wish(tools, choice.mode, parallel, True if level > 1 else None, state)
     try:
-        return _make_tag(reader.format, json.dumps(wish))
+        return _make_tag(reader.format, json.dumps([tools, choice.mode, parallel, True if level > 1 else None, state]))
     except (RecursionError, TypeError, ValueError):  # schemas come from clients
         return None
 
 
 @lru_cache(maxsize=256)
 def _make_tag(format: ChatFormat, text: str) -> str | None:
-    wish = _Wish(*json.loads(text))
+    tools, choice, parallel, strict, state = json.loads(text)
     try:
-        tag = build_structural_tag(
-            format, wish.tools, wish.choice, parallel=wish.parallel, strict=wish.strict, reasoning=wish.state
-        )
+        tag = build_structural_tag(format, tools, choice, parallel=parallel, strict=strict, reasoning=state)
     except (ConstraintError, RecursionError) as error:
         LOG.debug("A call is not held to the model's own format: %s", error)
         return None

@@ -123,9 +123,7 @@ class AutoReasoningParser(ReasoningParser):  # type: ignore[misc]
         """Remember the rendered prompt."""
         self._prompt_ids = prompt_token_ids
 
-    def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
-        """Remember the rendered prompt."""
-        self._prompt_ids = prompt_token_ids
+    adjust_initial_state_from_prompt = set_prompt_token_ids
 
     def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
         """Whether reasoning is over, or was never to be, behind a prompt."""

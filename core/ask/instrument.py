@@ -53,31 +53,26 @@ class Instrument(NodeTransformer):
         node.target = self.visit(node.target)
         return node
 
-    def visit_Output(self, node: nodes.Output) -> nodes.Output:  # noqa: N802
+    def _visit_parts(self, node: nodes.Output | nodes.Concat) -> nodes.Node:
         self.generic_visit(node)
         node.nodes = [_weighed(part) for part in node.nodes]
         return node
 
-    def visit_Concat(self, node: nodes.Concat) -> nodes.Concat:  # noqa: N802
-        self.generic_visit(node)
-        node.nodes = [_weighed(part) for part in node.nodes]
-        return node
+    visit_Output = visit_Concat = _visit_parts  # noqa: N815
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Expr:  # noqa: N802
         self.generic_visit(node)
         return _weighed(node) if isinstance(node.arg, nodes.Slice) else node
 
-    def visit_List(self, node: nodes.List) -> nodes.Expr:  # noqa: N802
+    def _visit_literal(self, node: nodes.List | nodes.Dict) -> nodes.Expr:
         self.generic_visit(node)
         return _weighed(node)
+
+    visit_List = visit_Dict = _visit_literal  # noqa: N815
 
     def visit_Tuple(self, node: nodes.Tuple) -> nodes.Expr:  # noqa: N802
         self.generic_visit(node)
         return _weighed(node) if node.ctx == "load" else node
-
-    def visit_Dict(self, node: nodes.Dict) -> nodes.Expr:  # noqa: N802
-        self.generic_visit(node)
-        return _weighed(node)
 
     def _visit_body(self, node: nodes.For | nodes.Macro | nodes.CallBlock | nodes.Block) -> nodes.Node:
         size = nodes.Const(_measure_text(node.body), lineno=node.lineno)

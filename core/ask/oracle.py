@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..errors import BudgetError, TemplateError
+from ..errors import TemplateError
 from .pieces import find_shared_header, list_tokens
 from .question import Question, Shape, Switches, build_history, build_messages, build_tools
 from .renderer import Renderer
@@ -102,8 +102,6 @@ class Oracle:
         self.renders += 1
         try:
             return self.renderer(messages, tools, prompt, **dict(switches))
-        except BudgetError:
-            raise
         except TemplateError as error:
             if len(self.errors) < 20 and str(error) not in self.errors:
                 self.errors.append(str(error))

@@ -52,10 +52,11 @@ class Renderer(ABC):
 
     ``source`` is the template's Jinja source, or None where there is none or it does not decide what is rendered.
     ``switches`` are the names of further arguments that the template reads, as far as that is known, and ``constants``
-    the texts that its expressions hold.
+    the texts that its expressions hold: both are those of the ``parts`` of a renderer that renders with others.
     """
 
     source: str | None = None
+    parts: tuple[Renderer, ...] = ()
 
     def __init__(self, bounds: Budget | Account | None = None) -> None:
         self._bounds = bounds or Budget()
@@ -63,17 +64,17 @@ class Renderer(ABC):
     @property
     def switches(self) -> frozenset[str]:
         """Names of arguments beyond messages and tools that the template reads; empty where that is unknown."""
-        return frozenset()
+        return frozenset().union(*(part.switches for part in self.parts))
 
     @property
     def constants(self) -> frozenset[str]:
         """The texts in the template's expressions; empty where they are unknown."""
-        return frozenset()
+        return frozenset().union(*(part.constants for part in self.parts))
 
     @property
     def compared(self) -> dict[str, tuple[str, ...]]:
         """The texts that the template compares its switches with, by switch; empty where that is unknown."""
-        return {}
+        return {name: texts for part in self.parts for name, texts in part.compared.items()}
 
     @property
     def is_accounted(self) -> bool:
@@ -188,22 +189,8 @@ class NamedRenderer(Renderer):
             )
         self._default = JinjaRenderer(templates["default"], **variables)
         self._tool_use = JinjaRenderer(templates["tool_use"], **variables) if "tool_use" in templates else self._default
+        self.parts = self._default, self._tool_use
         self.source = self._default.source
-
-    @property
-    def switches(self) -> frozenset[str]:
-        """Names of arguments that one of the templates reads."""
-        return self._default.switches | self._tool_use.switches
-
-    @property
-    def constants(self) -> frozenset[str]:
-        """The texts in the expressions of the templates."""
-        return self._default.constants | self._tool_use.constants
-
-    @property
-    def compared(self) -> dict[str, tuple[str, ...]]:
-        """The texts that one of the templates compares its switches with, by switch."""
-        return {**self._default.compared, **self._tool_use.compared}
 
     def _render(self, conversation: Conversation, meter: Meter) -> str:
         chosen = self._default if conversation.tools is None else self._tool_use

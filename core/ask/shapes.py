@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Literal
@@ -11,7 +11,7 @@ from .oracle import Oracle
 from .question import REASONING_FIELDS, Call, Question, Shape, Switches
 from .words import UNREAD, USER, make_id, make_named_id, make_word
 
-_CONTENT, _REASONING, _NAME, _KEY, _VALUE = (make_word(kind) for kind in ("c", "r", "fn", "k", "v"))
+_CONTENT, _REASONING, _NAME, _VALUE = (make_word(kind) for kind in ("c", "r", "fn", "v"))
 _FORMS: tuple[Literal["object", "text"], ...] = ("object", "text")
 _ABSENT: tuple[Literal["empty", "null", "missing"], ...] = ("empty", "null", "missing")
 
@@ -50,9 +50,20 @@ def _list_candidates(oracle: Oracle, arguments: Literal["object", "text"]) -> It
             yield replace(likely, tools=False)
 
 
+def make_calls(shape: Shape, counts: Sequence[int]) -> tuple[Call, ...]:
+    """Return calls of words in the given shape, with the given numbers of arguments."""
+    calls = []
+    for call, count in enumerate(counts):
+        name = make_word("fn", call)
+        ident = make_named_id(name, call) if shape.named_ids else make_id(call)
+        numbers = range(10 * call, 10 * call + count)
+        calls.append(Call.of(name, ident, {make_word("k", number): make_word("v", number) for number in numbers}))
+    return tuple(calls)
+
+
 def make_test_call(shape: Shape) -> Call:
-    """Return a call of words in the given shape."""
-    return Call.of(_NAME, make_named_id(_NAME, 0) if shape.named_ids else make_id(0), {_KEY: _VALUE})
+    """Return a call with one argument."""
+    return make_calls(shape, (1,))[0]
 
 
 def _prints_call(oracle: Oracle, shape: Shape) -> bool:

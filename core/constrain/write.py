@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from ..errors import ConstraintError
 from ..format import Choice, Codec, Edge, Graph, Insides, Json, Node, Number, Path, Start, Text, TurnGraph
+from ..message import read_arguments
 from ..schema import find_type
 from .texts import encode_text, find_ends, spell_text
 from .walk import Walk
@@ -65,11 +66,7 @@ class _Call(NamedTuple):
         function = call.get("function", call)
         arguments = function.get("arguments") or {}
         text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-        try:
-            found = json.loads(text)
-        except ValueError:
-            found = None
-        return cls(function["name"], call.get("id") or "", found if isinstance(found, dict) else None, text)
+        return cls(function["name"], call.get("id") or "", read_arguments(text), text)
 
 
 class _State(NamedTuple):

@@ -7,7 +7,6 @@ the turn is written by walking the format's graph from where the prompt leaves i
 
 from __future__ import annotations
 
-import json
 from ast import literal_eval
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from ..derive.record import make_shape
 from ..derive.types import find_json
 from ..errors import ConstraintError, TemplateError
 from ..format import ChatFormat, Start
+from ..message import read_arguments
 
 _BUDGET = Budget(seconds=120.0, renders=50_000, render_seconds=10.0)
 
@@ -76,8 +76,8 @@ class Author:
         """Return the tools of a conversation with the given turn in it."""
         if not self.shape.tools or not (question.tools or question.calls):
             return None
-        unread = [call for call in question.calls if read_arguments(call.arguments) is None]
-        return build_tools([replace(c, arguments="{}") if c in unread else c for c in question.calls], self.shape)
+        calls = [replace(c, arguments="{}") if read_arguments(c.arguments) is None else c for c in question.calls]
+        return build_tools(calls, self.shape)
 
     def build_prompt(self, question: Question) -> list[dict[str, Any]]:
         """Build the messages before a turn."""
@@ -144,15 +144,6 @@ def list_words(question: Question) -> list[str]:
     for call in question.calls:
         words += [call.name, *(value for value in call.object.values() if isinstance(value, str))]
     return words
-
-
-def read_arguments(text: str) -> dict[str, Any] | None:
-    """Return the object that arguments are; None where they are not whole, no object, or nested too deep to be read."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def find_written_json(call: Call, text: str) -> str:

@@ -27,13 +27,13 @@ from ..constrain.example import CONTENT, REASONING
 from ..errors import TemplateError
 from ..format import ChatFormat
 from ..format.cut import cut_common_start, find_common_start
+from ..message import read_arguments
 from .author import (
     Author,
     Form,
     Generation,
     find_written_json,
     make_calls,
-    read_arguments,
     read_message,
     read_switches,
 )

@@ -19,7 +19,7 @@ from ..ask.renderer import Renderer, load_renderer
 from ..ask.shapes import find_shape, list_call_shapes
 from ..ask.words import make_id, make_word
 from ..derive.roles import find_conversation
-from ..errors import BudgetError, TemplateError, TemplateRefusal
+from ..errors import TemplateError, TemplateRefusal
 from ..format.conversation import TOOL, Message, Problem, name_role
 
 _ID = make_id(0)
@@ -71,8 +71,6 @@ class _Checker:
         """Return why the template does not render a conversation, or None where it does."""
         try:
             self.renderer(messages, self.tools if tools else None, prompt, **self._kwargs)
-        except BudgetError:
-            raise
         except TemplateError as error:
             return error
         return None
@@ -82,8 +80,6 @@ class _Checker:
         marked = [_set_text(message, make_word("said", index)) for index, message in enumerate(messages)]
         try:
             text = self.renderer(marked, self.tools, prompt, **self._kwargs)
-        except BudgetError:
-            raise
         except TemplateError:
             return []  # it looks at what the texts say; nothing can be put in their place
         changed = [index for index, message in enumerate(marked) if message != messages[index]]

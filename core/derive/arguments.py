@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..ask.oracle import Oracle
 from ..ask.pieces import Field, Needle, Span
 from ..ask.question import Call, Question, Shape
+from ..ask.shapes import make_test_call
 from ..ask.words import USER, make_word
 from ..format import Json, Text
 from ..format.units import NO, get_units
-from .strings import SPECIAL, make_marks, make_text, write_marked
+from .strings import make_marks, make_text, read_images, write_marked
 from .types import find_json
 
 _HARD_KEY = make_word("h")
@@ -33,11 +34,11 @@ class Written(NamedTuple):
     leads: bool
 
 
-def find_json_arguments(oracle: Oracle, shape: Shape, call: Call) -> Written | None:
+def find_json_arguments(oracle: Oracle, shape: Shape) -> Written | None:
     """Return how arguments are written if it is as JSON, whatever is in them; None where it is in another way."""
     for refused in ("", "b", "d", "bd"):  # lists, empty objects, or both
         hard = {key: value for key, value in _HARD.items() if key[-1] not in refused}
-        text = _render(oracle, shape, call, hard)
+        text = _render(oracle, shape, hard)
         if text is not None:
             break
     else:
@@ -45,35 +46,28 @@ def find_json_arguments(oracle: Oracle, shape: Shape, call: Call) -> Written | N
     within = None
     place = find_json(text, hard)
     if place is None:
-        within = _find_encoding(oracle, shape, call)
+        within = _find_encoding(oracle, shape)
         place = find_encoded(text, hard, within) if within is not None else None
-    return None if place is None else Written(Json(within), place[0] < text.find(call.name))
+    return None if place is None else Written(Json(within), place[0] < text.find(make_test_call(shape).name))
 
 
-def _render(oracle: Oracle, shape: Shape, call: Call, arguments: dict[str, Any]) -> str | None:
+def _render(oracle: Oracle, shape: Shape, arguments: dict[str, Any]) -> str | None:
     """Return a call with the given arguments as it is printed; content helps templates that want some."""
-    asked = Call.of(call.name, call.id, arguments)
+    call = replace(make_test_call(shape), arguments=json.dumps(arguments, ensure_ascii=False))
     for content in (None, make_word("c")):
-        text = oracle.render(Question(content=content, calls=(asked,)), shape)
+        text = oracle.render(Question(content=content, calls=(call,)), shape)
         if text is not None:
             return text[text.rfind(USER) :]
     return None
 
 
-def _find_encoding(oracle: Oracle, shape: Shape, call: Call) -> Text | None:
+def _find_encoding(oracle: Oracle, shape: Shape) -> Text | None:
     """Return what becomes of the characters of a JSON text inside a string; None where they are as in any JSON text.
 
     JSON writes a backslash as two and a quote as a backslash and a quote; what those became tells the single ones.
     """
     marks = make_marks("m")
-    text = _render(oracle, shape, call, {_HARD_KEY: write_marked(marks)})
-    if text is None:
-        return None
-    images: dict[str, str] = {}
-    for char, mark, following in zip(SPECIAL, marks, marks[1:], strict=False):
-        match = re.search(f"{mark}(.*?){following}", text, re.DOTALL)
-        if match:
-            images[char] = match[1]
+    images = read_images(_render(oracle, shape, {_HARD_KEY: write_marked(marks)}), marks)
     doubled = images.get("\\", "")
     backslash = doubled[: len(doubled) // 2]
     if not backslash or doubled != backslash * 2 or not images.get('"', "").startswith(backslash):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..ask.budget import Budget
 from ..ask.oracle import Oracle
 from ..ask.question import Question, Shape, Switches
-from ..ask.renderer import Renderer
-from ..ask.shapes import find_reasoning_shape, find_shape, list_call_shapes
+from ..ask.shapes import find_reasoning_shape, find_shape, list_call_shapes, make_calls
 from ..ask.switches import find_switches, list_settings
 from ..errors import TemplateError
 from ..format import TurnGraph
@@ -40,13 +38,11 @@ class Derivation:
     renders: int = 0
 
 
-def derive_graph(renderer: Renderer) -> TurnGraph:
-    """Derive how a renderer writes a turn. Raises :class:`TemplateError` where it renders no plain conversation."""
-    return derive(Oracle(renderer if renderer.is_accounted else renderer.within(Budget()))).graph
-
-
 def derive(oracle: Oracle) -> Derivation:
-    """Derive how the renderer of an oracle writes a turn, and tell what was found out on the way."""
+    """Derive how the renderer of an oracle writes a turn, and tell what was found out on the way.
+
+    Raises :class:`TemplateError` where it renders no plain conversation.
+    """
     if not find_shape(oracle):
         reason = oracle.errors[0] if oracle.errors else "the message of the user or of the assistant is not printed"
         raise TemplateError(
@@ -107,7 +103,7 @@ def _learn_calls(draft: Draft, oracle: Oracle, shapes: list[Shape], settings: li
 def _is_alike(oracle: Oracle, caller: Caller, learnt: list[Shape]) -> bool:
     """Whether calls are printed as in a shape that was learnt already."""
     for counts in ((2,), (0, 1)):
-        question = Question(calls=caller.make_calls(counts))
+        question = Question(calls=make_calls(caller.shape, counts))
         text = oracle.render(question, caller.shape)
         if text is None or all(oracle.render(question, shape) != text for shape in learnt):
             return False

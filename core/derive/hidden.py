@@ -28,7 +28,7 @@ class Hidden(NamedTuple):
     """What opens reasoning and what ends it, as far as that is known."""
 
     opening: str
-    ends: tuple[str, ...]
+    end: str
     source: str
 
 
@@ -41,12 +41,12 @@ def find_hidden(oracle: Oracle, prompts: Sequence[str], headers: Sequence[str]) 
     end = _find_cut(oracle)
     opening = next((each for each in beyond if end not in each), "")
     if end:
-        return Hidden(opening or _find_mirror(end, oracle), (end,), "the template cuts out what stands before it")
+        return Hidden(opening or _find_mirror(end, oracle), end, "the template cuts out what stands before it")
     for each in beyond:
         mirror = _find_mirror(each.strip(), oracle)
         closes = mirror in map(str.strip, beyond) and len(mirror) < len(each.strip())  # one prompt opens it, another one closes it
         if mirror and not closes:
-            return Hidden(each, (mirror,), "it mirrors what the prompt opens")
+            return Hidden(each, mirror, "it mirrors what the prompt opens")
     return _find_spoken(oracle)
 
 
@@ -57,7 +57,7 @@ def _find_spoken(oracle: Oracle) -> Hidden | None:
         marks = [token for token in dict.fromkeys(list_tokens(text)) if _may_be_marker(token) and _means_reasoning(token)]
         for opening, end in pairwise(marks):
             if _letters(opening) == _letters(end):
-                return Hidden(opening, (end,), "the template speaks of it")
+                return Hidden(opening, end, "the template speaks of it")
     return None
 
 
@@ -82,12 +82,12 @@ def _find_closed(beyond: Sequence[str]) -> Hidden | None:
         for opened in beyond:
             rest = closed.strip()[len(opened.strip()) :]
             if closed != opened and closed.startswith(opened.strip()) and rest.strip():
-                return Hidden(opened, (rest.strip(),), "another prompt closes it at once")
+                return Hidden(opened, rest.strip(), "another prompt closes it at once")
     for closed in beyond:
         tokens = [token for token in list_tokens(closed) if not token.isspace()]
         if len(tokens) == 2 and _letters(tokens[0]) == _letters(tokens[1]) != "":
             opened = closed[: closed.index(tokens[0]) + len(tokens[0])]
-            return Hidden(opened, (tokens[1],), "the prompt closes it at once")
+            return Hidden(opened, tokens[1], "the prompt closes it at once")
     return None
 
 
@@ -137,16 +137,12 @@ def _letters(text: str) -> str:
 
 def add_hidden(draft: Draft, hidden: Hidden) -> None:
     """Add the edges out of reasoning that no turn shows: to what follows the header where there is none."""
-    for beside, kinds in ((False, ("content",)), (True, ("content", "name", "id", "arguments", "key", "value"))):
-        reasoning = Field("reasoning", beside_calls=beside)
-        for links in list(draft.starts.values()):
-            for link in links:
-                calls = link.opens_call or link.target.beside_calls
-                if link.target.kind not in kinds or calls != beside:
-                    continue
-                for end in hidden.ends:
-                    closed = link.text.strip().startswith(end.strip())  # a history without reasoning may print its end alone
-                    for text in (link.text,) if closed else (f"{end}{space}{link.text}" for space in ("\n\n", "\n", "")):
-                        draft.add(TURN, reasoning, text, link.target, link.opens_call)
+    links = [link for links in draft.starts.values() for link in links]
+    for link in sorted(links, key=lambda link: link.opens_call or link.target.beside_calls):
+        reasoning = Field("reasoning", beside_calls=link.opens_call or link.target.beside_calls)
+        # A history without reasoning may print its end alone.
+        spaces = () if link.text.strip().startswith(hidden.end) else ("\n\n", "\n", "")
+        for text in [f"{hidden.end}{space}{link.text}" for space in spaces] or [link.text]:
+            draft.add(TURN, reasoning, text, link.target, link.opens_call)
     draft.hidden = True
     draft.notes.append(f"the template never prints reasoning; what ends it was inferred ({hidden.source})")

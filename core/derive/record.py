@@ -18,6 +18,9 @@ from .driver import Derivation
 from .roles import find_conversation
 from .stops import is_marker
 
+_SHARED = ("parts", "system", "absent", "bare_tools", "flat_calls", "named_ids", "tools")
+"""What a format says of the shape of a question in the same words."""
+
 
 def make_format(oracle: Oracle, derivation: Derivation) -> ChatFormat:
     """Return the format of what an oracle's renderer writes; its verdict is left to the proof.
@@ -91,16 +94,10 @@ def make_asking(oracle: Oracle, derivation: Derivation) -> Asking:
     """Return the shape in which a template takes its input: that for calls if it prints any, else that for plain turns."""
     shape = derivation.calling[0] if derivation.calling else derivation.shape
     return Asking(
-        parts=shape.parts,
-        system=shape.system,
+        **{name: getattr(shape, name) for name in _SHARED},
         arguments=tuple(dict.fromkeys(each.arguments for each in derivation.calling)),
-        absent=shape.absent,
         reasoning=derivation.shape.reasoning,
         results=shape.result,
-        bare_tools=shape.bare_tools,
-        flat_calls=shape.flat_calls,
-        named_ids=shape.named_ids,
-        tools=shape.tools,
         switches=_find_switches(oracle, derivation),
     )
 
@@ -119,18 +116,9 @@ def _find_switches(oracle: Oracle, derivation: Derivation) -> tuple[tuple[str, s
 
 def make_shape(asking: Asking) -> Shape:
     """Return the shape of a question from what a format says of it."""
-    return Shape(
-        parts=asking.parts,
-        system=asking.system,
-        arguments=asking.arguments[0] if asking.arguments else "object",
-        absent=asking.absent,
-        reasoning=asking.reasoning,
-        result=asking.results,
-        bare_tools=asking.bare_tools,
-        flat_calls=asking.flat_calls,
-        named_ids=asking.named_ids,
-        tools=asking.tools,
-    )
+    shared = {name: getattr(asking, name) for name in _SHARED}
+    arguments = asking.arguments[0] if asking.arguments else "object"
+    return Shape(**shared, arguments=arguments, reasoning=asking.reasoning, result=asking.results)
 
 
 def find_capabilities(oracle: Oracle, derivation: Derivation, asking: Asking) -> Capabilities:

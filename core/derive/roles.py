@@ -18,7 +18,7 @@ from ..ask.oracle import Oracle
 from ..ask.question import Call, Question, Shape, build_tools, build_turn
 from ..ask.shapes import make_test_call
 from ..ask.words import make_word
-from ..errors import BudgetError, TemplateError, TemplateRefusal
+from ..errors import TemplateError, TemplateRefusal
 from ..format.conversation import (
     ANYWHERE,
     ASSISTANT,
@@ -87,8 +87,6 @@ class Asker:
         tools = build_tools(calls, self._shape) if calls and self._shape.tools else None
         try:
             text = self._renderer(messages, tools, prompt)
-        except BudgetError:
-            raise
         except TemplateError as error:
             return Answer(refused=True, reason=error.reason if isinstance(error, TemplateRefusal) else "")
         text = text if prompt else text.removesuffix(self._trailing)

@@ -39,7 +39,7 @@ def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches]) -> 
         if prompt in shown and not _is_left_open(prompt, shown, hidden):
             draft.starts[prompt] = dict(shown[prompt])
         else:
-            draft.starts[prompt] = _guess(draft, prompt, shown, hidden)
+            draft.starts[prompt] = _guess(draft, prompt, shown)
             draft.guessed.add(prompt)
     for prompt, links in shown.items():
         draft.starts.setdefault(prompt, _drop_unopened(links))
@@ -49,12 +49,11 @@ def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches]) -> 
 
 
 def _is_left_open(prompt: str, shown: dict[str, Links], hidden: Hidden | None) -> bool:
-    """Whether a prompt ends with what opens reasoning, and only an answer is shown behind it that earlier turns have without that:
-    a last message which the template lets the model go on with, reasoning included."""
+    """Whether a prompt ends with what opens reasoning, and only an answer is shown behind it: a last message which the template
+    lets the model go on with, reasoning included."""
     opening = hidden.opening.strip() if hidden else ""
-    shorter = any(prompt != header and prompt.startswith(header) for header in shown if header.strip())
     answers = all(link.target.kind == "content" for link in shown[prompt])
-    return bool(opening) and prompt.rstrip().endswith(opening) and answers and shorter
+    return bool(opening) and prompt.rstrip().endswith(opening) and answers
 
 
 def _open_closed(draft: Draft) -> None:
@@ -72,7 +71,7 @@ def _drop_unopened(links: Links) -> Links:
     return {link: None for link in links if link.target.kind != "reasoning" or link.text not in texts}
 
 
-def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | None) -> Links:
+def _guess(draft: Draft, prompt: str, shown: dict[str, Links]) -> Links:
     """Return what may follow a prompt that no turn shows.
 
     If what it has beyond the header ends reasoning, it is as if the header had been printed; if it does not, reasoning is
@@ -80,7 +79,7 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | 
     """
     headers = sorted((each for each in shown if each.strip() and each in prompt), key=len, reverse=True) or [""]
     beyond = {header: prompt[prompt.rfind(header) + len(header) :] for header in headers}
-    ends = hidden.ends if hidden else _list_reasoning_ends(draft, shown)
+    ends = _list_reasoning_ends(draft, shown)
     opened = any(rest.strip() for rest in beyond.values())
     closed = any(_is_closed(draft, shown.get(header) or {}, rest, ends) for header, rest in beyond.items())
     if opened and ends and not closed:
@@ -88,8 +87,7 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links], hidden: Hidden | 
     found: Links = {}
     for header in headers:
         links = shown.get(header) or {link: None for links in shown.values() for link in links}
-        plain = {_drop_written(link, beyond[header], ends): None for link in links if link.target.kind != "reasoning"}
-        found |= _give_back(plain, header, beyond[header], ends)
+        found |= {_drop_written(link, beyond[header], ends): None for link in links if link.target.kind != "reasoning"}
         if closed:
             found |= _list_behind(draft, ends)
     return found or {link: None for links in shown.values() for link in links if link.target.kind != "reasoning"}
@@ -122,19 +120,6 @@ def _list_behind(draft: Draft, ends: Iterable[str]) -> Links:
     return {link._replace(text=rest): None for link, rest in cut if rest and link.target.kind == "content"}
 
 
-def _give_back(links: Links, header: str, beyond: str, ends: Iterable[str]) -> Links:
-    """Give what a header took from the first mark back to it.
-
-    All marks may begin alike, and then the header seems to have that beginning, too. What ends reasoning shows it.
-    """
-    for end in ends:
-        lead = end[: next((place for place, char in enumerate(end) if char.isalnum() or char == "/"), 0)]
-        for length in range(len(lead), 0, -1):
-            if header.endswith(lead[:length]) and (lead[:length] + beyond).startswith(lead) and not beyond.startswith(lead):
-                return {link._replace(text=lead[:length] + link.text): None for link in links}
-    return links
-
-
 def _list_reasoning_ends(draft: Draft, starts: dict[str, Links]) -> list[str]:
     """Return what ends reasoning, whatever follows it, without the layout around it and without what opens a call elsewhere."""
     others = [links for field, links in draft.edges[TURN].items() if field.kind == "content"]
@@ -156,6 +141,6 @@ def _open_hidden(draft: Draft, hidden: Hidden) -> None:
     """Let a model open reasoning itself, where the prompt leaves that to it."""
     for prompt, links in draft.starts.items():
         opened = any(link.target.kind == "reasoning" for link in links)
-        if not opened and hidden.opening and hidden.opening not in prompt and not any(end in prompt for end in hidden.ends):
+        if not opened and hidden.opening and hidden.opening not in prompt and hidden.end not in prompt:
             links[Link(hidden.opening, _REASONING)] = None
             links[Link(hidden.opening, _REASONING._replace(beside_calls=True))] = None

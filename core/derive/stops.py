@@ -17,7 +17,7 @@ def find_stops(draft: Draft) -> list[str]:
     """
     sources = draft.edges[TURN].items()
     plain = [(links, field) for field, links in sources if field.kind in ("content", "reasoning") and not field.beside_calls]
-    others = [(links, field) for field, links in sources if field.kind != "reasoning" and (links, field) not in plain]
+    others = [(links, field) for field, links in sources if (links, field) not in plain]
     inner = [link.text for links in (*draft.edges[TURN].values(), *draft.starts.values()) for link in links if link.target != END]
     if plain and others:
         shared = _share([links for links, _ in (*plain, *others)], inner)
@@ -51,7 +51,7 @@ def _share(sources: Iterable[Links], inner: Sequence[str]) -> str:
     texts = [link.text for links in sources for link in links if link.target == END]
     size = find_common_end(*texts) if len(texts) > 1 else 0
     shortest = min(texts, key=len, default="")
-    shared = (shortest if size == len(shortest) else cut_common_end(texts) if size else "").strip()
+    shared = (cut_common_end(texts) if size else "").strip()
     shared = _take_sign(shared, shortest[len(shortest) - size :], inner)
     shared = _drop_first(shared, inner)
     shared = _drop_brackets(_drop_closers(shared, sources), inner)

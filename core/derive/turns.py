@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
 from ..ask.oracle import Oracle, Turn
 from ..ask.pieces import Field, Needle, Row, cut_row
 from ..ask.question import LESS_TOLD, Call, Question, Shape, Switches, Told
-from ..ask.words import make_id, make_named_id, make_word
+from ..ask.shapes import make_calls, make_test_call
+from ..ask.words import make_word
 from ..format import Text
 from .arguments import Written, find_json_arguments, find_spans
 from .draft import TURN, Draft
@@ -30,7 +31,7 @@ def learn_plain_turns(draft: Draft, oracle: Oracle, switches: Switches) -> None:
     for reasoning, content, tools in product((None, REASONING), (None, CONTENT), (True, False)):
         if reasoning or content:
             question = Question(reasoning, content, switches=switches, tools=tools)
-            _add(draft, oracle, question, oracle.shape, _make_needles(question, ""))
+            _add(draft, oracle, question, oracle.shape)
 
 
 def learn_resumed_turns(draft: Draft, oracle: Oracle, calling: Shape, switches: Switches) -> None:
@@ -38,7 +39,7 @@ def learn_resumed_turns(draft: Draft, oracle: Oracle, calling: Shape, switches: 
     shape = replace(calling, reasoning=oracle.shape.reasoning)
     for reasoning, content in ((None, CONTENT), (REASONING, CONTENT)):
         question = Question(reasoning, content, switches=switches, resumed=True)
-        _add(draft, oracle, question, shape, _make_needles(question, ""))
+        _add(draft, oracle, question, shape)
 
 
 class Caller:
@@ -47,17 +48,8 @@ class Caller:
     def __init__(self, draft: Draft, oracle: Oracle, shape: Shape, family: str) -> None:
         self.draft, self.oracle, self.family = draft, oracle, family
         self.shape = replace(shape, reasoning=oracle.shape.reasoning)
-        self.written = find_json_arguments(oracle, self.shape, self.make_calls((1,))[0])
-
-    def make_calls(self, counts: Sequence[int]) -> tuple[Call, ...]:
-        """Return calls of words, with the given numbers of arguments."""
-        calls = []
-        for call, count in enumerate(counts):
-            name = make_word("fn", call)
-            ident = make_named_id(name, call) if self.shape.named_ids else make_id(call)
-            numbers = [10 * call + number for number in range(count)]
-            calls.append(Call.of(name, ident, {make_word("k", number): make_word("v", number) for number in numbers}))
-        return tuple(calls)
+        self._one = make_test_call(shape)
+        self.written = find_json_arguments(oracle, self.shape)
 
     def learn(self, settings: Sequence[Switches]) -> bool:
         """Learn turns with calls, and how values are written; False where no call is printed whole."""
@@ -84,29 +76,22 @@ class Caller:
     def _learn_resumed(self, switches: Switches) -> None:
         """Learn turns with calls that answer the result of a tool."""
         for reasoning, content in ((None, None), (REASONING, None), (None, CONTENT)):
-            question = Question(reasoning, content, self.make_calls((2,)), switches, resumed=True)
-            needles = _make_needles(question, self.family, self.shape.named_ids)
-            _add(self.draft, self.oracle, question, self.shape, needles, self.written, self.family)
+            self._learn_turn(Question(reasoning, content, make_calls(self.shape, (2,)), switches, resumed=True))
 
     def _learn_turns(self, settings: Sequence[Switches]) -> bool:
         seen = False
         for switches in settings:
-            for question in self._list_questions(switches):
-                needles = _make_needles(question, self.family, self.shape.named_ids)
-                seen |= _add(self.draft, self.oracle, question, self.shape, needles, self.written, self.family)
+            counts = _FEW_COUNTS if switches else _COUNTS
+            for reasoning, content, count in product((None, REASONING), (None, CONTENT), counts):
+                seen |= self._learn_turn(Question(reasoning, content, make_calls(self.shape, count), switches))
         return seen
 
-    def _list_questions(self, switches: Switches) -> Iterator[Question]:
-        for reasoning, content, counts in product((None, REASONING), (None, CONTENT), _FEW_COUNTS if switches else _COUNTS):
-            yield Question(reasoning, content, self.make_calls(counts), switches)
-
-    def _name_one(self) -> tuple[str, str]:
-        name = make_word("fn")
-        return name, make_named_id(name, 0) if self.shape.named_ids else make_id(0)
+    def _learn_turn(self, question: Question) -> bool:
+        return _add(self.draft, self.oracle, question, self.shape, self.written, self.family)
 
     def _build_one(self, pairs: Sequence[tuple[str, object]], told: Told = "type") -> str | None:
         """Render one call with some arguments, of whose types the tools tell so much."""
-        call = Call.of(*self._name_one(), dict(pairs))
+        call = Call.of(self._one.name, self._one.id, dict(pairs))
         for question in (Question(calls=(call,)), Question(REASONING, None, (call,)), Question(None, CONTENT, (call,))):
             turn = self.oracle.ask_turn(replace(question, told=told), self.shape)
             if turn is not None:
@@ -114,7 +99,7 @@ class Caller:
         return None
 
     def _learn_values(self) -> None:
-        build, outer = self._build_one, self._name_one()
+        build, outer = self._build_one, (self._one.name, self._one.id)
         types = learn_object(self.draft, TURN, self.family, build, outer)
         learn_insides(self.draft, self.family, make_inner_build(build, types, outer), types)
         self._learn_what_tells_strings()
@@ -127,7 +112,7 @@ class Caller:
             self.draft.tell_strings(self.family)
 
 
-def _make_needles(question: Question, family: str, named_ids: bool = False) -> dict[str, Needle]:
+def _make_needles(question: Question, family: str) -> dict[str, Needle]:
     beside = bool(question.calls)
     needles: dict[str, Needle] = {}
     if question.reasoning:
@@ -144,19 +129,13 @@ def _make_needles(question: Question, family: str, named_ids: bool = False) -> d
 
 
 def _add(
-    draft: Draft,
-    oracle: Oracle,
-    question: Question,
-    shape: Shape,
-    needles: dict[str, Needle],
-    written: Written | None = None,
-    family: str = "",
+    draft: Draft, oracle: Oracle, question: Question, shape: Shape, written: Written | None = None, family: str = ""
 ) -> bool:
     """Add the edges of a turn, if all of its calls are printed whole."""
     turn = oracle.ask_turn(question, shape)
     if turn is None:
         return False
-    row = cut_turn(turn, question, needles, written, family)
+    row = cut_turn(turn, question, written, family)
     if row is None or not all(call.name in turn.text for call in question.calls):
         return False
     draft.add_turn(turn, row, question.switches)
@@ -166,8 +145,9 @@ def _add(
     return True
 
 
-def cut_turn(turn: Turn, question: Question, needles: dict[str, Needle], written: Written | None, family: str) -> Row | None:
+def cut_turn(turn: Turn, question: Question, written: Written | None, family: str) -> Row | None:
     """Return the fields of a turn; None where its arguments are not written as was thought."""
+    needles = _make_needles(question, family)
     if written is None:
         return cut_row(turn.text, needles)
     spans = find_spans(turn.text, question.calls, written, Field("arguments", "", 0, family))
@@ -180,9 +160,7 @@ def learn_prose(draft: Draft, oracle: Oracle, calling: Shape | None) -> None:
     texts = write_marked(marks[0]), write_marked(marks[1])
     shapes = [(oracle.shape, False), *([(replace(calling, reasoning=oracle.shape.reasoning), True)] if calling else [])]
     for shape, beside in shapes:
-        name = make_word("fn")
-        ident = make_named_id(name, 0) if shape.named_ids else make_id(0)
-        calls = (Call.of(name, ident, {make_word("k"): make_word("v")}),) if beside else ()
+        calls = (make_test_call(shape),) if beside else ()
         turn = oracle.ask_turn(Question(texts[0], texts[1], calls), shape)
         plain = oracle.ask_turn(Question(None, texts[1], calls), shape)
         for field, mark, answer in ((_REASONING, marks[0], turn), (_CONTENT, marks[1], plain)):

@@ -264,6 +264,3 @@ def _cut_around(gap: str, writing: Writing) -> str | None:
     mid, behind = (match_digits(strip_digits(text)) for text in (writing.mid, writing.behind))
     match = re.fullmatch(f"{mid}(.*){behind}", gap, re.DOTALL)
     return match[1] if match else None
-
-
-__all__ = ["TURN", "learn_insides", "learn_object", "make_inner_build"]

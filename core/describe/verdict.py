@@ -19,6 +19,9 @@ _RATINGS: dict[str, str] = {
     "partly proven": "fair",
     FROM_INSTRUCTIONS: "fair",
 }
+WORDS = {"good": "proven", "fair": "partly proven", "bad": "not established"}
+"""What a rating is called."""
+
 _COSTS = {
     "reasoning": "reasoning may arrive as content, or content as reasoning",
     "content": "content may arrive with markup in it",
@@ -60,7 +63,7 @@ def summarise(verdict: Verdict) -> str:
     """Return a verdict in one line."""
     if not verdict.checked:
         return "not proven, no turn was read back"
-    word = {"good": "proven", "fair": "partly proven", "bad": "not established"}[rate(verdict)]
+    word = WORDS[rate(verdict)]
     open_parts = ", ".join(f"{part} {status}" for part, status in verdict.parts if status not in ("proven", "absent"))
     word += f" ({open_parts})" if open_parts else ""
     return f"{word}; {verdict.passed} of {verdict.checked} rendered turns were read back exactly"

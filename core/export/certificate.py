@@ -35,16 +35,11 @@ def hash_template(renderer: Renderer) -> str:
     """Return the hash of what decides how a renderer renders. Raises :class:`FormatError` for one that has no Jinja
     source.
     """
-    if isinstance(renderer, NamedRenderer):
-        parts = [renderer._default, renderer._tool_use]
-    elif isinstance(renderer, JinjaRenderer):
-        parts = [renderer]
-    else:
-        raise FormatError("certifying a format: the renderer has no Jinja source whose hash would tell that it is the same")
-    told = [
-        [part.source, {name: value for name, value in sorted(part.variables.items()) if name in (part.source or "")}]
-        for part in parts
-    ]
+    told = []
+    for part in renderer.parts if isinstance(renderer, NamedRenderer) else (renderer,):
+        if not isinstance(part, JinjaRenderer):
+            raise FormatError("certifying a format: the renderer has no Jinja source whose hash would tell that it is the same")
+        told.append([part.source, {name: value for name, value in sorted(part.variables.items()) if name in (part.source or "")}])
     return sha256(json.dumps(told, ensure_ascii=True, default=repr).encode()).hexdigest()
 
 

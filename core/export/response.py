@@ -35,28 +35,21 @@ class ResponseTemplate:
 
         Never raises. The result is plain JSON data, fit for the key ``response_template`` of a ``tokenizer_config.json``.
         """
-        return write_response_template(format)
+        lost: list[str] = []
+        fields: dict[str, Any] = {}
+        if not format.header.strip():
+            return cls(None, ("the header of an assistant's turn is not known, and a template must begin with it",))
+        for name, write in (("thinking", _write_thinking), ("tool_calls", _write_calls), ("content", _write_content)):
+            try:
+                field = write(format, lost)
+                fields.update({name: field} if field else {})
+            except _Inexpressible as reason:
+                lost.append(f"{name}: {reason}")
+        return cls({"defaults": {"role": "assistant"}, "start_anchor": _list_anchors(format), "fields": fields}, tuple(lost))
 
 
 class _Inexpressible(Exception):
     """A part of a format that has no form in a response template."""
-
-
-def write_response_template(format: ChatFormat) -> ResponseTemplate:
-    """Write a response template; see :meth:`ResponseTemplate.of`."""
-    lost: list[str] = []
-    fields: dict[str, Any] = {}
-    if not format.header.strip():
-        return ResponseTemplate(None, ("the header of an assistant's turn is not known, and a template must begin with it",))
-    for name, write in (("thinking", _write_thinking), ("tool_calls", _write_calls), ("content", _write_content)):
-        try:
-            field = write(format, lost)
-            fields.update({name: field} if field else {})
-        except _Inexpressible as reason:
-            lost.append(f"{name}: {reason}")
-    return ResponseTemplate(
-        {"defaults": {"role": "assistant"}, "start_anchor": _list_anchors(format), "fields": fields}, tuple(lost)
-    )
 
 
 def _list_anchors(format: ChatFormat) -> list[str]:

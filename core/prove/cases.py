@@ -9,21 +9,10 @@ from typing import Any
 
 from ..ask.question import LESS_TOLD, Call, Question, Shape, Switches
 
-_WORDS: tuple[str, ...] = (
-    "amber",
-    "bridge",
-    "canal",
-    "dune",
-    "ember",
-    "fjord",
-    "grove",
-    "hollow",
-    "island",
-    "jetty",
-    "kiln",
-    "lantern",
-)
-_WORDS += ("meadow", "nettle", "orchard", "pebble", "quarry", "river", "summit", "thicket", "upland", "valley", "willow")
+_WORDS = (
+    "amber", "bridge", "canal", "dune", "ember", "fjord", "grove", "hollow", "island", "jetty", "kiln", "lantern", "meadow",
+    "nettle", "orchard", "pebble", "quarry", "river", "summit", "thicket", "upland", "valley", "willow"
+)  # fmt: skip
 _NAMES = ("find_{}", "{}", "get-{}", "{}_now", "lookup{}", "a_{}_of_the_day")
 _KEYS = ("{}", "max_{}", "{}Code", "is_{}", "{}2", "the_{}_name")
 _ID_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"
@@ -103,7 +92,7 @@ class Drawer:
 
     def rename(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return arguments with drawn keys."""
-        return dict(zip(self.names(_KEYS, len(arguments)), arguments.values(), strict=True))
+        return self.strings([*arguments.values()])
 
     def strings(self, values: Sequence[Any]) -> dict[str, Any]:
         """Return arguments with the given values and drawn keys."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..ask.question import Call, Question
+from ..message import read_arguments
 
 Message = dict[str, Any]
 
@@ -81,10 +82,7 @@ def compare(expected: Message, message: Mapping[str, Any]) -> bool:
 def _is_same_call(wanted: Message, call: Mapping[str, Any]) -> bool:
     if call["function"]["name"] != wanted["name"] or (wanted["id"] and call.get("id") != wanted["id"]):
         return False
-    try:
-        arguments = json.loads(call["function"]["arguments"])
-    except ValueError:
-        return False
+    arguments = read_arguments(call["function"]["arguments"])
     return bool(_mark_types(arguments) == _mark_types(wanted["arguments"]))
 
 

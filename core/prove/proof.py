@@ -19,6 +19,7 @@ from ..ask.question import Call, Question, Switches, build_tools
 from ..derive.driver import Derivation
 from ..errors import BudgetError
 from ..format import Counterexample, Start, TurnGraph, Verdict
+from ..message import read_arguments
 from ..schema import find_type
 from .cases import Case, draw_cases
 from .ends import list_cuts
@@ -32,9 +33,12 @@ PARTS = ("reasoning", "content", "tools")
 
 
 @dataclass
-class Tally:
-    """What came of cases."""
+class Examination:
+    """Cases that are read back with a graph, and what came of them."""
 
+    oracle: Oracle
+    graph: TurnGraph
+    reads: Mapping[str, Read]
     results: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
     failures: list[Counterexample] = field(default_factory=list)
     shown: set[str] = field(default_factory=set)
@@ -45,6 +49,103 @@ class Tally:
     stopped: bool = False
     exhausted: str = ""
 
+    @property
+    def smallest(self) -> Counterexample | None:
+        """The shortest turn that was misread."""
+        return min(self.failures, key=lambda failure: len(failure.text), default=None)
+
+    def examine(self, case: Case) -> None:
+        """Render a case, read it back in each way, and note what came of it."""
+        for turn, prompt in self._render(case):
+            self._check(case, turn, prompt)
+        if case.question.reasoning and case.question.content:
+            self._check_inferred(case)
+
+    def _render(self, case: Case) -> Iterator[tuple[Turn, str]]:
+        """Render a case; return the turn, cut wherever a server may end it, with each prompt behind which a model may write it."""
+        turn = self.oracle.ask_turn(case.question, case.shape)
+        if turn is None:
+            return
+        if _is_open(turn.prompt, self.graph) and find_expected(case.question, turn.text)["reasoning_content"] is None:
+            return  # an answer behind what opens reasoning is the beginning of a turn, given for the model to go on with
+        texts = list_cuts(turn.text, self.graph, case.question)
+        asked = self.oracle.ask_prompt(case.question, case.shape)
+        before = asked.before if asked else ""
+        for text in texts:
+            yield turn._replace(text=text), before + turn.prompt
+        start = asked and _find_start(asked.added, self.graph)
+        bare = not turn.exact and case.question.reasoning is None
+        if asked and start and bare and not start.shown and _is_closed(start, self.graph):
+            yield turn._replace(text=texts[0]), asked.whole
+
+    def _render_behind(self, case: Case) -> tuple[Turn, str, bool] | None:
+        """Return what a model may write behind a prompt that no turn shows, the prompt, and whether that has closed reasoning;
+        None where it is not known.
+
+        Where the prompt ends as a turn does before reasoning, a model goes on with reasoning; where it ends as a turn with
+        reasoning does before what follows, with that.
+        """
+        asked = self.oracle.ask_prompt(case.question, case.shape)
+        found = (self._find_behind(case, asked, switches) for switches in (case.question.switches, ()))
+        return next(filter(None, found), None)
+
+    def _find_behind(self, case: Case, asked: Prompt | None, switches: Switches) -> tuple[Turn, str, bool] | None:
+        """Do so with the turn as it is rendered under some switches: those of the prompt may leave reasoning out."""
+        turn = self.oracle.ask_turn(replace(case.question, switches=switches), case.shape)
+        if asked is None or turn is None:
+            return None
+        given = case.question.reasoning or "", case.question.content or ""
+        reasoning, content = (next((way for way in list_ways(value) if way in turn.text), value) for value in given)
+        if not 0 <= turn.text.find(reasoning) < turn.text.rfind(content):
+            return None
+        text = list_cuts(turn.text, self.graph, case.question)[0]
+        before, behind = text[: text.find(reasoning)], text.find(reasoning) + len(reasoning)
+        whole = squash(asked.whole)
+        for place in range(text.rfind(content), behind, -1):
+            closed = squash(before + text[behind:place])
+            if text[behind:place].strip() and whole.endswith((squash(turn.prompt) + closed) if not before.strip() else closed):
+                return turn._replace(text=text[place:]), asked.whole, True
+        if before.strip() and whole.endswith(squash(before)):
+            return turn._replace(text=text[len(before) :]), asked.whole, False
+        return None
+
+    def _check(self, case: Case, turn: Turn, prompt: str) -> None:
+        expected = find_expected(case.question, turn.text)
+        if not any(expected.values()):
+            return
+        self.shown |= {part for part, shown in zip(PARTS, expected.values(), strict=True) if shown}
+        calls = case.question.calls
+        tools = build_tools(calls, replace(case.shape, bare_tools=False), case.question.told) if calls else None
+        for way, read in self.reads.items():
+            message = read(turn.text, tools, prompt)
+            good = compare(expected, message)
+            if not good and _holds_mark(case.question, self.graph, turn.text):
+                self.marked = True
+                return
+            if not good and _is_excusable(expected, message) and _is_alike(case, turn, message, self.oracle):
+                good = True
+                self.alike += 1
+            if not good:
+                self.failures.append(_make_counterexample(case, way, turn, prompt, expected, message))
+            self.results[case.aspect].append(good)
+            if not good:
+                return
+
+    def _check_inferred(self, case: Case) -> None:
+        """Check what may follow a prompt that no turn shows."""
+        asked = self.oracle.ask_prompt(case.question, case.shape)
+        start = asked and _find_start(asked.added, self.graph)
+        if start is None or start.shown:
+            return
+        found = self._render_behind(case)
+        if found is not None:
+            self.inferred.add(start)
+            turn, prompt, closed = found
+            asked_for = replace(case, question=replace(case.question, reasoning=None)) if closed else case
+            self._check(asked_for, turn, prompt)
+        elif "reasoning" in self.shown:
+            self.unknown.add(start)
+
 
 def prove(
     derivation: Derivation, oracle: Oracle, reads: Mapping[str, Read], seed: str = "proof", patience: int = 3
@@ -54,83 +155,25 @@ def prove(
     Costs some fifty renders and readings of each; it ends early at ``patience`` counterexamples, and where the bounds of the
     analysis are reached: what was not read back by then is not proven.
     """
-    tally = Tally()
-    graph = derivation.graph
+    examination = Examination(oracle, derivation.graph, reads)
     cases = draw_cases(seed, derivation.shape, derivation.calling, derivation.settings or ((),))
     try:
         for case in cases:
-            examine(case, oracle, graph, reads, tally)
-            if len(tally.failures) >= patience:
-                tally.stopped = True
+            examination.examine(case)
+            if len(examination.failures) >= patience:
+                examination.stopped = True
                 break
     except BudgetError as error:
-        tally.exhausted = str(error)
-    parts = tuple((part, _judge(part, derivation, tally)) for part in PARTS)
-    results = [result for each in tally.results.values() for result in each]
+        examination.exhausted = str(error)
+    parts = tuple((part, _judge(part, derivation, examination)) for part in PARTS)
+    results = [result for each in examination.results.values() for result in each]
     return Verdict(
         parts=parts,
         checked=len(results),
         passed=sum(results),
-        counterexample=min(tally.failures, key=lambda failure: len(failure.text), default=None),
-        notes=_list_notes(derivation, tally),
+        counterexample=examination.smallest,
+        notes=_list_notes(derivation, examination),
     )
-
-
-def examine(case: Case, oracle: Oracle, graph: TurnGraph, reads: Mapping[str, Read], tally: Tally) -> None:
-    """Render a case, read it back in each way, and note in the tally what came of it."""
-    for turn, prompt in _render(oracle, graph, case):
-        _check(case, turn, prompt, oracle, graph, reads, tally)
-    if case.question.reasoning and case.question.content:
-        _check_inferred(case, oracle, graph, reads, tally)
-
-
-def _render(oracle: Oracle, graph: TurnGraph, case: Case) -> Iterator[tuple[Turn, str]]:
-    """Render a case; return the turn, cut wherever a server may end it, with each prompt behind which a model may write it."""
-    turn = oracle.ask_turn(case.question, case.shape)
-    if turn is None or (_is_open(turn.prompt, graph) and find_expected(case.question, turn.text)["reasoning_content"] is None):
-        return  # an answer behind what opens reasoning is the beginning of a turn, given for the model to go on with
-    texts = list_cuts(turn.text, graph, case.question)
-    asked = oracle.ask_prompt(case.question, case.shape)
-    before = asked.before if asked else ""
-    for text in texts:
-        yield turn._replace(text=text), before + turn.prompt
-    start = asked and _find_start(asked.added, graph)
-    if asked and start and not start.shown and not turn.exact and case.question.reasoning is None and _is_closed(start, graph):
-        yield turn._replace(text=texts[0]), asked.whole
-
-
-def _render_behind(oracle: Oracle, graph: TurnGraph, case: Case) -> tuple[Turn, str, bool] | None:
-    """Return what a model may write behind a prompt that no turn shows, the prompt, and whether that has closed reasoning;
-    None where it is not known.
-
-    Where the prompt ends as a turn does before reasoning, a model goes on with reasoning; where it ends as a turn with
-    reasoning does before what follows, with that.
-    """
-    asked = oracle.ask_prompt(case.question, case.shape)
-    found = (_find_behind(oracle, graph, case, asked, switches) for switches in (case.question.switches, ()))
-    return next(filter(None, found), None)
-
-
-def _find_behind(
-    oracle: Oracle, graph: TurnGraph, case: Case, asked: Prompt | None, switches: Switches
-) -> tuple[Turn, str, bool] | None:
-    """Do so with the turn as it is rendered under some switches: those of the prompt may leave reasoning out."""
-    turn = oracle.ask_turn(replace(case.question, switches=switches), case.shape)
-    reasoning, content = case.question.reasoning or "", case.question.content or ""
-    if turn is not None:
-        reasoning, content = (next((way for way in list_ways(value) if way in turn.text), value) for value in (reasoning, content))
-    if asked is None or turn is None or not 0 <= turn.text.find(reasoning) < turn.text.rfind(content):
-        return None
-    text = list_cuts(turn.text, graph, case.question)[0]
-    before, behind = text[: text.find(reasoning)], text.find(reasoning) + len(reasoning)
-    whole = squash(asked.whole)
-    for place in range(text.rfind(content), behind, -1):
-        closed = squash(before + text[behind:place])
-        if text[behind:place].strip() and whole.endswith((squash(turn.prompt) + closed) if not before.strip() else closed):
-            return turn._replace(text=text[place:]), asked.whole, True
-    if before.strip() and whole.endswith(squash(before)):
-        return turn._replace(text=text[len(before) :]), asked.whole, False
-    return None
 
 
 def _find_start(prompt: str, graph: TurnGraph) -> Start | None:
@@ -146,47 +189,6 @@ def _is_open(prompt: str, graph: TurnGraph) -> bool:
 def _is_closed(start: Start, graph: TurnGraph) -> bool:
     """Whether nothing but content and calls may follow a prompt."""
     return bool(start.edges) and all(graph.turn.node(edge.target).kind != "reasoning" for edge in start.edges)
-
-
-def _check(
-    case: Case, turn: Turn, prompt: str, oracle: Oracle, graph: TurnGraph, reads: Mapping[str, Read], tally: Tally
-) -> None:
-    expected = find_expected(case.question, turn.text)
-    if not any(expected.values()):
-        return
-    tally.shown |= {part for part, shown in zip(PARTS, expected.values(), strict=True) if shown}
-    calls = case.question.calls
-    tools = build_tools(calls, replace(case.shape, bare_tools=False), case.question.told) if calls else None
-    for way, read in reads.items():
-        message = read(turn.text, tools, prompt)
-        good = compare(expected, message)
-        if not good and _holds_mark(case.question, graph, turn.text):
-            tally.marked = True
-            return
-        if not good and _is_excusable(expected, message) and _is_alike(case, turn, message, oracle):
-            good = True
-            tally.alike += 1
-        if not good:
-            tally.failures.append(_make_counterexample(case, way, turn, prompt, expected, message))
-        tally.results[case.aspect].append(good)
-        if not good:
-            return
-
-
-def _check_inferred(case: Case, oracle: Oracle, graph: TurnGraph, reads: Mapping[str, Read], tally: Tally) -> None:
-    """Check what may follow a prompt that no turn shows."""
-    asked = oracle.ask_prompt(case.question, case.shape)
-    start = asked and _find_start(asked.added, graph)
-    if start is None or start.shown:
-        return
-    found = _render_behind(oracle, graph, case)
-    if found is not None:
-        tally.inferred.add(start)
-        turn, prompt, closed = found
-        asked_for = replace(case, question=replace(case.question, reasoning=None)) if closed else case
-        _check(asked_for, turn, prompt, oracle, graph, reads, tally)
-    elif "reasoning" in tally.shown:
-        tally.unknown.add(start)
 
 
 def _holds_mark(question: Question, graph: TurnGraph, turn: str) -> bool:
@@ -221,11 +223,8 @@ def _is_alike(case: Case, turn: Turn, message: Mapping[str, Any], oracle: Oracle
     calls = []
     for number, call in enumerate(message.get("tool_calls") or []):
         own = given[number].id if number < len(given) else "AAAAAAAA1"
-        try:
-            arguments = json.loads(call["function"]["arguments"])
-        except ValueError:
-            return False
-        if not isinstance(arguments, dict) or (number < len(given) and not _is_typed(arguments, given[number].object)):
+        arguments = read_arguments(call["function"]["arguments"])
+        if arguments is None or (number < len(given) and not _is_typed(arguments, given[number].object)):
             return False
         ident = (call.get("id") if own in turn.text else None) or own
         calls.append(Call.of(call["function"]["name"], ident, arguments))
@@ -257,33 +256,33 @@ def _make_counterexample(
     )
 
 
-def _judge(part: str, derivation: Derivation, tally: Tally) -> str:
+def _judge(part: str, derivation: Derivation, examination: Examination) -> str:
     """Return the status of a part."""
-    failed = any(failure.aspect.startswith(part) for failure in tally.failures)
-    results = tally.results[part]
+    failed = any(failure.aspect.startswith(part) for failure in examination.failures)
+    results = examination.results[part]
     if part == "tools" and derivation.from_instructions:
         return "read from the instructions, not proven"
     if part == "reasoning" and derivation.hidden:
         return "not established"
-    if tally.exhausted:
+    if examination.exhausted:
         return "partly proven" if any(results) else "not established"
-    if part == "reasoning" and tally.unknown - tally.inferred and not failed:
+    if part == "reasoning" and examination.unknown - examination.inferred and not failed:
         return "partly proven" if any(results) else "not established"
-    if part not in tally.shown:
-        return "not established" if tally.stopped or (part == "tools" and derivation.offers_tools) else "absent"
+    if part not in examination.shown:
+        return "not established" if examination.stopped or (part == "tools" and derivation.offers_tools) else "absent"
     if failed:
         return "partly proven" if any(results) else "not established"
     return "proven"
 
 
-def _list_notes(derivation: Derivation, tally: Tally) -> tuple[str, ...]:
+def _list_notes(derivation: Derivation, examination: Examination) -> tuple[str, ...]:
     """Say what could not be established, and what to do."""
     notes = list(derivation.graph.notes)
-    if tally.exhausted:
-        notes.append(f"the proof was not finished: {tally.exhausted}")
-    if tally.marked:
+    if examination.exhausted:
+        notes.append(f"the proof was not finished: {examination.exhausted}")
+    if examination.marked:
         notes.append("a text that holds what ends it cannot be told from its end")
-    if tally.alike:
+    if examination.alike:
         notes.append("some messages are rendered alike; of those, one that renders to the same text is read")
     for start in derivation.graph.starts:
         if not start.shown and start.switches:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from random import Random
 from time import monotonic
 from typing import Any, NamedTuple
 
 from ..ask.oracle import Oracle
-from ..ask.question import Call, Question, Shape, Switches
+from ..ask.question import Call, Question
 from ..ask.renderer import Renderer
-from ..format import Counterexample, TurnGraph
+from ..derive.driver import Derivation
+from ..format import Counterexample
 from .cases import HARD_TEXTS, ODD_STRINGS, PLAIN_TEXTS, STRINGS, Case, Drawer
-from .proof import Read, Tally, examine
+from .proof import Examination, Read
 
 _PIECES = [text for texts in (*STRINGS, *ODD_STRINGS) for text in texts]
 _TRIES = 200
@@ -26,47 +27,37 @@ class Found(NamedTuple):
     counterexample: Counterexample | None
 
 
-@dataclass(frozen=True)
-class Space:
-    """What to draw from: the shapes in which a template is asked (for turns without calls and with them), and its switches."""
-
-    shape: Shape
-    calling: tuple[Shape, ...]
-    settings: tuple[Switches, ...]
-
-
 def search(
-    renderer: Renderer, graph: TurnGraph, space: Space, reads: Mapping[str, Read], seconds: float, seed: str = "search"
+    renderer: Renderer, derivation: Derivation, reads: Mapping[str, Read], seconds: float, seed: str = "search"
 ) -> Found:
-    """Draw conversations for some seconds, and return the smallest that is misread.
+    """Draw conversations for some seconds, in the shapes and under the switches that were found, and return the smallest
+    that is misread.
 
     Raises :class:`BudgetError` where a render takes too long.
     """
+
+    def fail(case: Case) -> Counterexample | None:
+        examination = Examination(Oracle(renderer), derivation.graph, reads)
+        examination.examine(case)
+        return examination.smallest
+
     end, choose, tried = monotonic() + seconds, Random(seed), 0
     while monotonic() < end:
-        case = _draw(choose, space)
+        case = _draw(choose, derivation)
         tried += 1
-        failure = _fail(renderer, graph, case, reads)
+        failure = fail(case)
         if failure is not None:
-            return Found(tried, _shrink(renderer, graph, case, reads, failure))
+            return Found(tried, _shrink(case, failure, fail))
     return Found(tried, None)
 
 
-def _fail(renderer: Renderer, graph: TurnGraph, case: Case, reads: Mapping[str, Read]) -> Counterexample | None:
-    tally = Tally()
-    examine(case, Oracle(renderer), graph, reads, tally)
-    return min(tally.failures, key=lambda failure: len(failure.text), default=None)
-
-
-def _shrink(
-    renderer: Renderer, graph: TurnGraph, case: Case, reads: Mapping[str, Read], failure: Counterexample
-) -> Counterexample:
+def _shrink(case: Case, failure: Counterexample, fail: Callable[[Case], Counterexample | None]) -> Counterexample:
     """Take away from a turn what it fails without."""
     tries = 0
     smaller = _list_smaller(case)
     while tries < _TRIES and (one := next(smaller, None)) is not None:
         tries += 1
-        found = _fail(renderer, graph, one, reads)
+        found = fail(one)
         if found is not None:
             case, failure, smaller = one, found, _list_smaller(one)
     return failure
@@ -113,18 +104,18 @@ def _cut_text(text: str) -> Iterator[str]:
 # Drawing -----------------------------------------------------------------------------------------------------------------
 
 
-def _draw(choose: Random, space: Space) -> Case:
+def _draw(choose: Random, known: Derivation) -> Case:
     drawer = Drawer(str(choose.random()))
-    count = choose.choice((0, 1, 1, 2, 3, 5)) if space.calling else 0
-    shape = replace(choose.choice(space.calling), reasoning=space.shape.reasoning) if count else space.shape
+    count = choose.choice((0, 1, 1, 2, 3, 5)) if known.calling else 0
+    shape = replace(choose.choice(known.calling), reasoning=known.shape.reasoning) if count else known.shape
     keys = [drawer.names(("{}", "max_{}", "{}_2"), choose.choice((0, 1, 1, 2, 3, 6))) for _ in range(count)]
     arguments = [{name: _draw_value(choose, 2) for name in names} for names in keys]
     question = Question(
         reasoning=_draw_text(choose, drawer) if choose.random() < 0.5 else None,
         content=_draw_text(choose, drawer) if choose.random() < 0.5 or not count else None,
         calls=drawer.calls(shape, arguments) if count else (),
-        switches=choose.choice(space.settings or ((),)),
-        resumed=bool(space.calling) and choose.random() < 0.1,
+        switches=choose.choice(known.settings or ((),)),
+        resumed=bool(known.calling) and choose.random() < 0.1,
     )
     aspect = "reasoning" if question.reasoning else "tools" if count else "content"
     return Case(aspect, question, shape)
@@ -147,6 +138,3 @@ def _draw_value(choose: Random, depth: int) -> Any:
     if kind == 5:
         return [_draw_value(choose, depth - 1) for _ in range(choose.randrange(4))]
     return {f"key{number}": _draw_value(choose, depth - 1) for number in range(choose.randrange(3))}
-
-
-__all__ = ["Found", "Space", "search"]

@@ -128,7 +128,7 @@ def _print_example(display: Display, turn: KnownTurn | None) -> None:
     display.print(
         Line(),
         Line.of(("title", f"A turn as the model writes it{under}"), ("note", " (dim: the end of the prompt)")),
-        *split_lines([Span("note", turn.added), *(Span(*piece) for piece in pieces)], "    "),
+        *split_lines([Span("note", turn.added), *pieces], "    "),
     )
     display.print_legend(dict.fromkeys(piece.kind for piece in pieces))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from ..describe.spans import Line, Span
 from ..describe.words import list_sections
 from ..errors import TemplateError
 from ..format import ChatFormat
+from ..message import read_arguments
 from .turns import KnownTurn, list_turns
 
 
@@ -78,16 +78,9 @@ def find_fault(turn: KnownTurn, message: Mapping[str, Any], calls_only: bool = F
     for got, call in zip(got_calls, turn.calls, strict=True):
         if got["name"] != call.name:
             return f"a call is named {_quote(got['name'])} instead of {_quote(call.name)}"
-        if _load(got["arguments"]) != call.object:
+        if read_arguments(got["arguments"]) != call.object:
             return f"arguments are {_quote(got['arguments'])} instead of {_quote(call.arguments)}"
     return None
-
-
-def _load(arguments: Any) -> Any:
-    try:
-        return json.loads(arguments) if isinstance(arguments, str) else arguments
-    except ValueError:
-        return None
 
 
 def _quote(text: Any) -> str:

@@ -11,12 +11,10 @@ from typing import Any
 from ..ask.renderer import Renderer
 from ..describe.report import name_start
 from ..describe.spans import Line, Span, make_visible
-from ..describe.verdict import rate, rate_status
+from ..describe.verdict import WORDS, rate, rate_status
 from ..errors import AutoparserError
 from ..format import ChatFormat
-
-PARTS = ("reasoning", "content", "tools")
-WORDS = {"good": "proven", "fair": "partly proven", "bad": "not established"}
+from ..prove.proof import PARTS
 
 _COLUMN = 20
 _NARROWEST = 24

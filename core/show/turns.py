@@ -7,22 +7,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..ask.question import Call, Question, Switches
 from ..ask.renderer import Renderer
 from ..constrain import write_turn
 from ..constrain.example import CONTENT, REASONING
 from ..converse.author import Author, make_calls, make_message, read_switches
+from ..describe.spans import Span
 from ..errors import ConstraintError
 from ..format import ChatFormat, Start
-
-
-class Piece(NamedTuple):
-    """A part of a turn: the kind of field it is from, or ``structure``."""
-
-    kind: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -130,12 +124,12 @@ def pick_example(turns: Sequence[KnownTurn]) -> KnownTurn | None:
     return max(turns, key=lambda turn: (turn.fields, bool(turn.calls), bool(turn.reasoning), -len(turn.switches)), default=None)
 
 
-def cut_pieces(turn: KnownTurn) -> Iterator[Piece]:
-    """Return a turn in pieces, each field told from the texts around it."""
+def cut_pieces(turn: KnownTurn) -> Iterator[Span]:
+    """Return a turn in pieces, each field told from the texts around it, which are ``structure``."""
     words = turn.words()
     for before, word in cut_words(turn.text + turn.stop, words):
-        yield Piece("structure", before)
-        yield from [Piece(words[word], word)] if word else ()
+        yield Span("structure", before)
+        yield from [Span(words[word], word)] if word else ()
 
 
 def cut_words(text: str, words: Iterable[str]) -> Iterator[tuple[str, str]]:

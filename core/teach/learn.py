@@ -7,7 +7,6 @@ proven like any other. The verdict says which parts were taught, and what no exa
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -29,33 +28,19 @@ from .sample import cut_lesson
 class TaughtRenderer(Renderer):
     """Renders turns as examples show them: by a template that gets them as content, or without one, as plain text.
 
-    ``parts`` are what of a turn is written as in the examples; the rest is left to the template.
+    ``taught`` is what of a turn is written as in the examples; the rest is left to the template.
     """
 
-    def __init__(self, manner: Manner, parts: frozenset[str], template: Renderer | None, prompt: str, ending: str) -> None:
+    def __init__(self, manner: Manner, taught: frozenset[str], template: Renderer | None, prompt: str, ending: str) -> None:
         super().__init__()
-        self._manner, self._parts, self._template = manner, parts, template
+        self._manner, self._taught, self._template = manner, taught, template
         self._prompt, self._ending = prompt, ending
         self.source = template.source if template else None
-
-    @property
-    def switches(self) -> frozenset[str]:
-        """Names of arguments that the template reads."""
-        return self._template.switches if self._template else frozenset()
-
-    @property
-    def constants(self) -> frozenset[str]:
-        """The texts in the template's expressions."""
-        return self._template.constants if self._template else frozenset()
-
-    @property
-    def compared(self) -> dict[str, tuple[str, ...]]:
-        """The texts that the template compares its switches with."""
-        return self._template.compared if self._template else {}
+        self.parts = (template,) if template else ()
 
     def within(self, budget: Budget) -> Renderer:
         """Return the same renderer with all renders of the template drawn on one budget."""
-        renderer = copy.copy(super().within(budget))
+        renderer = super().within(budget)
         assert isinstance(renderer, TaughtRenderer), "it is a copy"
         renderer._template = self._template.within(budget) if self._template else None
         return renderer
@@ -75,7 +60,7 @@ class TaughtRenderer(Renderer):
         reasoning, calls = "", [call for data in message.get("tool_calls") or () if (call := read_call(data, strict=True))]
         if len(calls) < len(message.get("tool_calls") or ()):
             raise refuse("arguments that are no object")
-        if "reasoning" in self._parts:
+        if "reasoning" in self._taught:
             reasoning = next((str(message[name]) for name in REASONING_FIELDS if message.get(name)), "")
         plain = {key: value for key, value in message.items() if key != "tool_calls"}
         if reasoning:

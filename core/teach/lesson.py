@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ..ask.question import REASONING_FIELDS, Call
-from ..converse.author import read_arguments
 from ..errors import LessonError
+from ..message import read_arguments
 
 VARIABLE = "CHAT_AUTOPARSER_EXAMPLES"
 """The environment variable that names a file of lessons."""

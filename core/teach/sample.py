@@ -12,15 +12,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..ask.question import Call
+from ..constrain.json_graph import STRING as JSON_TEXT
 from ..derive.arguments import find_encoded
 from ..derive.types import find_json
 from ..errors import LessonError
-from ..format import Codec, Json, Numeral, Text
+from ..format import Codec, Json, Text
 from ..schema import find_type
 from .lesson import Lesson
 
 RAW = Text()
-JSON_TEXT = Text(tuple((json.dumps(char)[1:-1], char) for char in '\\"\n\t\r\b\f'), (Numeral("utf-16", "\\u"),), True)
 PYTHON_TEXT = Text((("\\\\", "\\"), ("\\'", "'"), ("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r")), (), True)
 _JSON_WITHIN = Text((("\\\\", "\\"), ('\\"', '"')))
 
