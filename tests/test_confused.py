@@ -83,6 +83,9 @@ RING: tuple[str, Any] = ("ring", {})
         ),
         pytest.param(LISTED, '<act>\n<act>\n{"name": "pin", "arguments": {"note": "a b"}}\n</act>', [NOTE], id="an opener twice"),
         pytest.param(
+            LISTED, '<act>\n{{"name": "pin", "arguments": {"note": "a b"}}}\n</act>', [NOTE], id="braces as in a format string"
+        ),
+        pytest.param(
             PAIRS,
             "<act>pin<k>note</k><v>a b</v><k>count</v><v>3</v></act>",
             [("pin", {"note": "a b", "count": 3})],
@@ -155,3 +158,34 @@ def test_a_draft_in_a_fence_within_reasoning() -> None:
     draft = 'I could write\n```\n<act>pin {"note": "a b"}</act>\n```\nbut what note?'
     found = read_all_ways(ca.analyze(THOUGHT), f"<muse>{draft}</muse><<over>>", TOOLS, "<<assistant>>")
     assert (found.reasoning, found.content, found.calls) == (draft, None, [])
+
+
+HEADED = """\
+{%- for m in messages -%}
+{%- if m.role == 'assistant' -%}
+{%- if m.reasoning_content -%}<|open|>me<|lane|>muse<|say|>{{ m.reasoning_content }}<|shut|>{%- endif -%}
+{%- if m.content -%}<|open|>me<|lane|>talk<|say|>{{ m.content }}<|shut|>{%- endif -%}
+{%- for c in m.tool_calls or [] -%}
+<|open|>me for=tools.{{ c.function.name }}<|lane|>side<|say|>{{ c.function.arguments | tojson }}<|shut|>
+{%- endfor -%}
+{%- else -%}<|open|>{{ m.role }}<|say|>{{ m.content }}<|shut|>{%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}<|open|>me{%- endif -%}
+"""
+"""Each part of a turn is a message with a header."""
+
+
+@pytest.mark.parametrize(
+    ("thought", "call"),
+    [
+        pytest.param("A pin.", '<|lane|>side for=tools.pin<|say|>{"note": "a b"}<|shut|>', id="no end before the call"),
+        pytest.param('What "for=tools.pin" means.', "", id="spoken of"),
+        pytest.param('Or <|lane|>side for=tools.other<|say|>{"note": "a b"}?', "", id="no tool of the request"),
+    ],
+)
+def test_a_header_in_reasoning(thought: str, call: str) -> None:
+    """One that names a tool of the request begins a message, though nothing has ended the one before."""
+    end = call or "<|shut|><|open|>me<|lane|>talk<|say|>So it is.<|shut|>"
+    found = read_all_ways(ca.analyze(HEADED), f"<|lane|>muse<|say|>{thought}{end}", TOOLS, "<|open|>me")
+    calls = [("pin", '{"note": "a b"}')] if call else []
+    assert (found.reasoning, found.content, found.calls) == (thought, None if call else "So it is.", calls)

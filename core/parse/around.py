@@ -102,6 +102,8 @@ class Surroundings(Standing):
         place = self.buffer.find(headers.mark, end, end + LONGEST)
         if place < 0:
             return None if final or len(self.buffer) - end >= LONGEST else WAIT
+        if any(lead in self.buffer[end:place] for lead in headers.leads):
+            return None  # another message begins before that
         header = rule.constant.text + self.buffer[end:place]
         at, named = place + len(headers.mark), headers.name.search(header)
         known = self._match_tool(header, named.start(1)) if named else None

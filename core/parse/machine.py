@@ -73,8 +73,10 @@ class Machine(BehindFields):
                 if self._passing is None:
                     self.before, self._skipped = self._join_before(whole), text
                 return [Delta(self._quick_kind, whole, self._quick_index)]
-            if found.end() == len(whole) and self._quick_kind != "tool_call" and len(whole) - found.start() <= _HALF:
-                return self._hold_half(text, whole[: found.start()])
+            if found.end() == len(whole) and self._quick_kind != "tool_call":
+                before = whole[: found.start()].rstrip()  # layout before a mark may belong to it
+                if len(whole) - len(before) <= _HALF:
+                    return self._hold_half(text, before)
         if (self.awaited or self.until) and self._is_awaited(text):
             self.buffer += text
             return []

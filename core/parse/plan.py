@@ -296,7 +296,7 @@ class Plan(Relaxations):
         """Return what begins a header whose parts may stand in any order, the first of a turn or another one; a ``bare`` one has
         nothing before it that begins a message."""
         leads = self.headers.leads if self.headers and not (first or bare) else [""]
-        firsts = [part for part in (self.headers.firsts if self.headers else ()) if is_marked(part) or not bare]
+        firsts = [part for part in (self.headers.firsts if self.headers else ()) if not (bare and part.strip()[0].isalnum())]
         name = OPEN_REASONING if bare else "header in another order"
         return [Rule(read_parts(lead + part), (HEADER,), recovery=name, guard="header") for lead in leads for part in firsts]
 

@@ -210,8 +210,10 @@ class Relaxations(Ends):
                     rules.append(Rule(read_parts(other), nodes, True, recovery=recovery or name, guard="tool"))
             missing = recovery or "beginning of a call missing"
             first = _find_first(text)
-            if number < shown and is_marked(first):
-                rules.append(Rule(read_parts(f"{first}\n{text}"), nodes, True, recovery=recovery or "mark doubled", guard="tool"))
+            twice = [f"{first}\n{text}"] if is_marked(first) else []
+            twice += [text.replace("{", "{{", 1)] if "{" in text[len(first) :] else []  # as a format string has it
+            for other in twice if number < shown else ():
+                rules.append(Rule(read_parts(other), nodes, True, recovery=recovery or "mark doubled", guard="tool"))
             if is_firm(text):  # data alone amid prose has to be looked at to its end
                 whole = number < shown
                 free = whole and not recovery
