@@ -19,7 +19,7 @@ newest_tests="tests/engines/test_servers.py tests/engines/test_vllm_launch.py te
 # What a quick run tests of SGLang; SGLANG_TESTS=tests/engines tests all of it.
 sglang_tests="tests/engines/test_servers.py tests/engines/test_sglang_plugin.py"
 # What is tested once more with the parser compiled.
-compiled_tests="tests/test_code.py tests/test_conventions.py tests/test_cuts.py tests/test_fields.py tests/test_fuzz.py tests/test_names.py
+compiled_tests="tests/test_code.py tests/test_confused.py tests/test_conventions.py tests/test_cuts.py tests/test_fields.py tests/test_fuzz.py tests/test_names.py
     tests/test_offscript.py tests/test_parser.py tests/test_shapes.py tests/test_slips.py tests/test_uninvented.py tests/test_values.py"
 lenient=(-W default) # an engine's environment is full of warnings that are not ours
 
