@@ -124,14 +124,12 @@ def make_real_model(template: str, folder: Path) -> Path:
 def list_options(engine: str, model: Path, parsers: str = "auto", name: str = NAME) -> list[str]:
     """The engine's options for this model on a small machine without a GPU. `parsers` is TOOL or TOOL,REASONING.
 
-    It is served under the `name`. Nothing of earlier requests is reused: that may change the last bit of a number, and with it
-    what the model writes at temperature 0.
+    It is served under the `name`.
     """
     tools, _, reasoning = parsers.partition(",")
     flags = ["--tool-call-parser", tools, "--reasoning-parser", reasoning or tools, "--served-model-name", name]
     if engine == "vllm":
-        small = ["--enforce-eager", "--max-model-len", str(LENGTH), "--no-enable-prefix-caching"]
-        return [str(model), *flags, "--enable-auto-tool-choice", *small]
+        return [str(model), *flags, "--enable-auto-tool-choice", "--enforce-eager", "--max-model-len", str(LENGTH)]
     small = ["--device", "cpu", "--attention-backend", "torch_native", "--max-total-tokens", "32768"]
     small += ["--max-running-requests", "8", "--disable-overlap-schedule", "--disable-radix-cache"]
     return ["--model-path", str(model), *flags, "--context-length", str(LENGTH), "--mem-fraction-static", "0.1", *small]
