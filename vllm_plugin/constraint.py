@@ -23,6 +23,7 @@ from .engine import enforces_tools, get_tag, has_form, hold, list_tools, read_ch
 from .reader import Reader
 
 _MOST = 1024
+_WHITE_SPACE = 2  # so many characters stand between two of JSON: small models go on with line breaks for ever if they may
 _told: OrderedDict[int, None] = OrderedDict()
 
 
@@ -103,7 +104,8 @@ def _make_tag(format: ChatFormat, text: str) -> str | None:
 
 
 def _make_json_tag(format: ChatFormat, schema: dict[str, Any], state: State) -> str | None:
-    inner = {"type": "structural_tag", "format": {"type": "json_schema", "json_schema": schema}}
+    form = {"type": "json_schema", "json_schema": schema, "max_whitespace_cnt": _WHITE_SPACE}
+    inner = {"type": "structural_tag", "format": form}
     return _check(prepend_reasoning(format, inner, state))
 
 

@@ -678,6 +678,9 @@ def test_forced_calls(models: Any, shape: str, named: bool, enforced: bool, monk
         assert whole["tool_calls"][0]["function"]["arguments"] == '{"city": "Oslo"}'
         for burst in BURSTS:
             assert take_meaning(model.stream(composed, answered, request, prompt, burst)[0]) == take_meaning(whole)
+        if enforced and not named:
+            assert accepts(request, text)
+            assert not accepts(request, text.replace('"name":', '"name":' + 9 * "\n"))  # some models would never stop with those
 
 
 @pytest.mark.parametrize("given", [{"strict": True}, {"parallel_tool_calls": False}, {}], ids=["strict", "one call", "free"])
