@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 from streams import read_all_ways
-from test_slips import LISTED, NOTE, STATEMENTS, TAGS, TOOLS, WRAPPER
+from test_code import ITEMS, VALUE
+from test_slips import LISTED, NOTE, STATEMENTS, TAGS, THOUGHT, TOOLS, WRAPPER, read_turn
 
 import chat_autoparser as ca
-
-ITEMS = "{% for k, v in c.function.arguments.items() %}"
-VALUE = "{{ v if v is string else v | tojson }}"
 
 ARRAY = WRAPPER % (
     "{%- if m.tool_calls -%}<acts>[{%- for c in m.tool_calls -%}"
@@ -23,7 +21,7 @@ ARRAY = WRAPPER % (
 
 SYNTAX = WRAPPER % (
     "{%- if m.tool_calls %}\n<go>\n{%- for c in m.tool_calls %}\n{{ c.function.name }}(" + ITEMS + "{{ k }}="
-    "{% if v is string %}{{ v | tojson }}{% elif v is boolean %}{{ 'True' if v else 'False' }}{% else %}{{ v | tojson }}{% endif %}"
+    "{% if v is boolean %}{{ 'True' if v else 'False' }}{% else %}{{ v | tojson }}{% endif %}"
     "{% if not loop.last %}, {% endif %}{% endfor %})\n{%- endfor %}\n</go>{% endif -%}"
 )
 """A line for each call."""
@@ -106,9 +104,7 @@ RING: tuple[str, Any] = ("ring", {})
     ],
 )
 def test_it_is_read(template: str, text: str, calls: list[tuple[str, Any]]) -> None:
-    prompt = ca.load_renderer(template)([{"role": "user", "content": "Go."}], TOOLS, True)
-    found = read_all_ways(ca.analyze(template), text, TOOLS, prompt)
-    assert (found.content, [(name, json.loads(arguments)) for name, arguments in found.calls]) == (None, calls)
+    assert read_turn(template, text) == (None, calls)
 
 
 def test_a_text_holds_what_a_number_cannot() -> None:
@@ -145,12 +141,6 @@ def test_code_that_holds_what_a_call_looks_like(indent: str, end: str) -> None:
     for template in (LISTED, STATEMENTS, ARRAY):
         found = read_all_ways(ca.analyze(template), text, TOOLS, "<<assistant>>")
         assert (found.content, found.calls) == (text, [])
-
-
-THOUGHT = WRAPPER % (
-    "{%- if m.reasoning_content -%}<muse>{{ m.reasoning_content }}</muse>{%- endif -%}"
-    "{%- for c in m.tool_calls or [] -%}<act>{{ c.function.name }} {{ c.function.arguments | tojson }}</act>{% endfor -%}"
-)
 
 
 def test_a_draft_in_a_fence_within_reasoning() -> None:

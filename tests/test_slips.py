@@ -99,6 +99,13 @@ TOOLS = [make_tool("pin", note="string", count="integer", far="number", tags="ar
 NOTE = ("pin", {"note": "a b"})
 
 
+def read_turn(template: str, text: str) -> tuple[str | None, list[tuple[str, Any]]]:
+    """Read an output of a template's behind its prompt in all ways; returns its content, and its calls with their arguments."""
+    prompt = ca.load_renderer(template)([{"role": "user", "content": "Go."}], TOOLS, True)
+    found = read_all_ways(ca.analyze(template), text, TOOLS, prompt)
+    return found.content, [(name, json.loads(arguments)) for name, arguments in found.calls]
+
+
 @pytest.mark.parametrize(
     ("template", "text", "calls"),
     [
@@ -175,10 +182,7 @@ NOTE = ("pin", {"note": "a b"})
     ],
 )
 def test_a_slip_is_read(template: str, text: str, calls: list[tuple[str, Any]]) -> None:
-    format = ca.analyze(template)
-    prompt = ca.load_renderer(template)([{"role": "user", "content": "Go."}], TOOLS, True)
-    found = read_all_ways(format, text, TOOLS, prompt)
-    assert (found.content, [(name, json.loads(arguments)) for name, arguments in found.calls]) == (None, calls)
+    assert read_turn(template, text) == (None, calls)
 
 
 def test_a_value_without_its_key_is_not_half_of_one() -> None:

@@ -229,9 +229,8 @@ class Lookahead(Surroundings):
 
     def _follows_well(self, rule: Rule, end: int, final: bool) -> bool | Wait:
         """Whether what the guard of a rule asks of what is behind it holds; or more is needed to tell."""
-        if rule.opens and rule.guard == "typed":
-            return True
-        if rule.guard in ("structure", "ending", "typed") or (rule.guard == "late" and final):
+        structured = rule.guard in ("structure", "ending", "typed") or (rule.guard == "late" and final)
+        if structured and not rule.opens:  # what opens a call is structure itself
             return self._structure_follows(end, final, rule.guard != "structure")
         return rule.guard != "sample" and (rule.guard != "fitting" or self._fits_behind(end, final))
 

@@ -93,7 +93,7 @@ def skip_comments(buffer: str, at: int) -> int:
 
 def is_comment(buffer: str, at: int) -> bool:
     """Whether a comment begins at a place whose line has not ended, or may when more has come."""
-    return buffer.startswith(("#", "//"), at) or buffer[at:] == "/"
+    return buffer.startswith(("#", "//"), at) or buffer[at : at + 2] == "/"
 
 
 def is_within(marks: Iterable[str], buffer: str, start: int, end: int) -> bool:
