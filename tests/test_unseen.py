@@ -11,6 +11,9 @@ import coverage
 import offscript
 import pytest
 from corpus import load_corpus
+from rendering import BOS, EOS
+
+import chat_autoparser as ca
 
 FOLDER = Path(__file__).with_name("unseen")
 SAMPLE = {
@@ -51,7 +54,7 @@ SAMPLE = {
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 272
+    assert len(load_corpus(folder=FOLDER)) == 288
 
 
 @pytest.mark.parametrize("name", SAMPLE)
@@ -65,10 +68,37 @@ def test_what_an_unseen_template_renders_is_read_back(name: str) -> None:
     assert not (misses and report["proven"])
 
 
-@pytest.mark.parametrize("name", ["tyne", "awl", "sabrina", "jarosite", "obsidian"])
+PROVEN = {
+    "tyne": "lists and objects are told by their indentation",
+    "awl": "a thought of none is closed by a word at once",
+    "sabrina": "arguments as JSON, escaped as in HTML",
+    "jarosite": "no call has an end of its own",
+    "obsidian": "null ends its entry before the key comes again",
+    "fiddle": "an empty object before a key without quotes; the same arguments as a text of JSON",
+    "hurdygurdy": "arguments in lines, or as a text of JSON in one",
+    "hollow": "what ends all calls has nothing in common with what leads to the next",
+    "cimbasso": "the same, behind the number of calls",
+    "lammergeier": "a call is counted by two numbers",
+    "merganser": "behind the result of a tool no prompt is added, though the history has a header",
+    "tanzanite": "the same, with reasoning",
+    "elder": "half of what ends the turn is a token that servers drop",
+}
+
+
+@pytest.mark.parametrize("name", PROVEN)
 def test_an_unseen_template_is_proven(name: str) -> None:
     (source,) = load_corpus(name, FOLDER)
     assert coverage.measure(source, None, quick=True, seed=1)["proven"]
+
+
+def test_calls_whose_values_stand_before_their_keys_are_not_read() -> None:
+    """Nothing of such a call could be handed on while it comes, and half of it is worse than its text."""
+    (source,) = load_corpus("nyckelharpa", FOLDER)
+    fmt = ca.analyze(source.text, bos_token=BOS, eos_token=EOS)
+    message = fmt.parse('"Uppsala" ->city 2 ->days get_weather/2 call\n<|rest|>\n', prompt="<|seat:assistant|>\n")
+    assert not message.get("tool_calls")
+    assert "->days get_weather/2 call" in message["content"]
+    assert any("before their keys" in note for note in fmt.verdict.notes)
 
 
 OUTPUTS = {

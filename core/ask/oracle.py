@@ -121,7 +121,7 @@ def _split(text: str, prompt: Prompt, question: Question) -> Turn | None:
 
     A history may print the header of a turn in another way than a prompt does. Then, in this order: the prompt's addition
     stands somewhere before the first field; its end does, and that is no mark that it has elsewhere, too; its beginning
-    does; or the history prints no header at all.
+    does, with its last mark right behind it or alone; or the history prints no header at all.
     """
     rest, tail = _cut_asked(text, prompt.whole)
     if rest.startswith(tail):
@@ -144,7 +144,9 @@ def _split(text: str, prompt: Prompt, question: Question) -> Turn | None:
     if end and stop > added.rfind(header) + len(header):
         return Turn(end, rest[region.rfind(end) + len(end) :], False)
     if header.strip():
-        return Turn(header, followed[len(header) :], False)
+        turn = followed[len(header) :]
+        ended = _find_ended(added[added.rfind(header) + len(header) :], turn)
+        return Turn(added, turn[len(ended) :], True, header, ended) if ended else Turn(header, turn, False)
     header = _find_beginning(list_tokens(added), region)
     if header:
         return Turn(header, rest[region.rfind(header) + len(header) :], False)
@@ -187,6 +189,14 @@ def _find_marked(added: str, region: str) -> tuple[str, int]:
         return "", 0
     shared = find_shared_header(added[behind:], region[region.rfind(last) + len(last) :])
     return last + shared, behind + len(shared)
+
+
+def _find_ended(written: str, turn: str) -> str:
+    """Return the last mark of a prompt, and what is behind it, if it ends a block with nothing in it and a turn of the history
+    begins with that end alone."""
+    marks = [token for token in list_tokens(written) if any(map(str.isalnum, token)) and not token.isalnum()]
+    end = written[written.rfind(marks[-1]) :] if len(marks) > 1 else ""
+    return end if turn.startswith(end) else ""
 
 
 def _find_beginning(tokens: list[str], region: str) -> str:

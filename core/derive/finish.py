@@ -13,13 +13,14 @@ from .draft import TURN, Draft, Link, Links
 from .strings import strip_digits
 
 Slots = set[tuple[str, str]]
-"""What stands before and behind a number that counts."""
+"""What stands before and behind a number that counts, with 0 for every digit."""
 
 _AROUND = 4, 2
 
 
 def finish(draft: Draft) -> TurnGraph:
     """Make the graph of what was learnt."""
+    _drop_backward_calls(draft)
     _drop_dead_ends(draft)
     slots = _find_counters(draft)
     graphs = {name: _make_graph(draft, name, slots) for name in draft.edges}
@@ -34,6 +35,16 @@ def finish(draft: Draft) -> TurnGraph:
         path=draft.path,
         notes=tuple(draft.notes),
     )
+
+
+def _drop_backward_calls(draft: Draft) -> None:
+    """Drop calls in which a value stands before its key: nothing of them could be handed on without parts being lost."""
+    links = [(source, link) for source, links in draft.edges[TURN].items() for link in links]
+    if any(link.target.kind == "value" and source.kind != "key" for source, link in links):
+        for each in (*draft.edges[TURN].values(), *draft.starts.values()):
+            for link in [link for link in each if link.opens_call]:
+                del each[link]
+        draft.notes.append("values stand before their keys, which is not read: calls arrive as content")
 
 
 def _drop_dead_ends(draft: Draft) -> None:
@@ -75,7 +86,8 @@ def _find_counters(draft: Draft) -> Slots:
 
 def _surround(match: re.Match[str]) -> tuple[str, str]:
     text, (before, behind) = match.string, _AROUND
-    return text[max(0, match.start() - before) : match.start()], text[match.end() : match.end() + behind]
+    around = text[max(0, match.start() - before) : match.start()], text[match.end() : match.end() + behind]
+    return re.sub(r"\d", "0", around[0]), re.sub(r"\d", "0", around[1])
 
 
 def _split_parts(text: str, slots: Slots) -> tuple[str, ...]:

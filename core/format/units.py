@@ -19,6 +19,7 @@ class Units:
 
     def __init__(self, codec: Text) -> None:
         self.table = dict(codec.escapes)
+        self.stands_for = frozenset(self.table.values())
         self.written = sorted(self.table, key=len, reverse=True)
         self.first = frozenset(written[:1] for written in self.written)
         self._numerals = [(numeral, _compile_numeral(numeral)) for numeral in codec.numerals]

@@ -46,6 +46,8 @@ class Lookahead(Surroundings):
             begins = self._match_value(landing, final) if landing else 0
             if begins == MORE:
                 return WAIT
+            if landing and spot.kind == "start" and landing.pops and not (rule.constant.text or landing.rule.constant.core):
+                begins = NO  # nothing at all tells that the list or object is empty
             if landing and begins == NO:
                 odd = odd or landing
             elif landing:

@@ -197,8 +197,8 @@ class Plan(Relaxations):
         rules = [self._make_rule(TURN, edge) for edge in edges if not self.is_leaving(edge)]
         rules += [Rule(read_parts(text), (END,)) for text in self.list_bare_ends(node) if self._tells_end(node, text)]
         shared = close is not None and any(write_parts(edge).startswith(close) for edge in edges if not self.is_leaving(edge))
-        if close is None or shared:
-            # Where what goes on in the call begins as its end does, all of the end has to be there.
+        if not close or shared:
+            # Where what goes on in the call begins as its end does, or no mark is common to all ends, the whole end tells.
             for edge in edges:
                 if not self.is_leaving(edge):
                     continue
@@ -312,12 +312,12 @@ class Plan(Relaxations):
     def _list_cut_ends(self, text: str, anywhere: bool = False) -> list[Rule]:
         """Return a text that ends a turn, and each beginning of it that a server may leave of it when it cuts the end off.
 
-        A beginning is a mark, or a line of several signs; with ``anywhere`` it need not be: behind a call nothing else is expected.
+        A beginning is a mark, or has a line and several signs; with ``anywhere`` it need not: behind a call nothing else is expected.
         """
         shared = len(self.turn_end) if self.turn_end and text.endswith(self.turn_end) else len(text)
         places = [place for place in find_boundaries(text) if place < len(text) and _is_cut_at(text, place, len(text) - shared)]
         beginnings = [text[:place].rstrip() for place in places]
-        cut = [text for text in beginnings if anywhere or is_firm(text) or (text[:1] == "\n" and len(text.strip()) > 1)]
+        cut = [text for text in beginnings if anywhere or is_firm(text) or ("\n" in text and len(text.strip()) > 1)]
         cut += [text.rstrip() for text in self._list_cuts(text)]
         return [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
 

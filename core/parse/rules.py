@@ -278,6 +278,7 @@ def sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
     def rank(rule: Rule) -> tuple[object, ...]:
         plain = not rule.constant.core and rule.kind in ("content", "reasoning")  # text begins where nothing else does
         guessed = rule.guard in SHAPES
-        return plain, bool(rule.recovery), guessed, not rule.spelling, -rule.constant.size, _ORDER[rule.kind]
+        empty = rule.kind == "end" and not rule.constant.text  # what ends the list or object around it tells more than a key
+        return plain, bool(rule.recovery), guessed, not rule.spelling, -rule.constant.size, not empty, _ORDER[rule.kind]
 
     return tuple(sorted(kept, key=rank))

@@ -147,11 +147,11 @@ def find_start(graph: TurnGraph, prompt: str | None) -> tuple[int, str]:
     if fitting:
         return -max(fitting)[1], ""
     place, size, number = max(((prompt.rfind(text), len(text), -number) for number, text in written), default=(-1, 0, 0))
-    if place < 0:
-        return next((number for number, start in enumerate(starts) if not start.prompt), 0), ""
     rest = prompt[place + size :]
     answered = any(is_marked(other) and other in rest for other in graph.others)  # that prompt began an earlier turn
-    return -number, "" if answered else rest
+    if place >= 0 and not answered:
+        return -number, rest
+    return next((number for number, start in enumerate(starts) if not start.prompt), -number if answered else 0), ""
 
 
 __all__ = ["StreamParser", "find_start"]

@@ -27,7 +27,7 @@ STRINGS: tuple[tuple[str, ...], ...] = (
     ("naïve", "日本語", "🦓 ok", "Ω≈ç", "joined\u200dand\xa0apart"),
 )
 """Strings by class; those of one class stand in one call."""
-ODD_STRINGS = (("",), ("  indented", "trailing ", "\n"))
+ODD_STRINGS = (("",), ("  indented", "trailing ", "\n", "a line\n"))
 """Strings that some templates trim or leave out."""
 TYPED: tuple[dict[str, Any], ...] = (
     {"a": -17, "b": 2.25, "c": True},
