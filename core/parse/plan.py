@@ -312,7 +312,8 @@ class Plan(Relaxations):
     def _list_cut_ends(self, text: str, anywhere: bool = False) -> list[Rule]:
         """Return a text that ends a turn, and each beginning of it that a server may leave of it when it cuts the end off.
 
-        A beginning is a mark, or has a line and several signs; with ``anywhere`` it need not: behind a call nothing else is expected.
+        A beginning is a mark, or has a line and several signs; with ``anywhere`` it need not: behind a call nothing else is
+        expected.
         """
         shared = len(self.turn_end) if self.turn_end and text.endswith(self.turn_end) else len(text)
         places = [place for place in find_boundaries(text) if place < len(text) and _is_cut_at(text, place, len(text) - shared)]
