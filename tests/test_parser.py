@@ -107,6 +107,17 @@ def test_deep_values(shape: str) -> None:
     assert load(read_all_ways(get_format(shape), text, TOOLS, write_prompt(shape))) == [("find_okapi", {"tags": nested})]
 
 
+def test_brackets_that_are_missing_before_another_argument() -> None:
+    """The call goes on: nothing of it becomes text, and what was wanted valid is."""
+    form, prompt = get_format("typed tags"), write_prompt("typed tags")
+    text = open_calls("typed tags") + write_calls("typed tags", ("find_okapi", {"tags": ["a", {"b": 1}], "limit": 3}))
+    cut = text.replace('["a", {"b": 1}]', '["a", {"b": 1')
+    assert cut != text
+    found = read_all_ways(form, cut, TOOLS, prompt, "repair")
+    assert (found.content, load(found)) == (None, [("find_okapi", {"tags": ["a", {"b": 1}], "limit": 3})])
+    assert read_all_ways(form, cut, TOOLS, prompt).content is None
+
+
 # Where generation starts
 
 
@@ -320,6 +331,7 @@ def count_work(form: ChatFormat, prompt: str, text: str, step: int) -> list[int]
         parser.finish()
     finally:
         sys.setprofile(None)
+    assert "fault" not in (name for name, _ in parser.recoveries)  # one that gives up costs little
     return [*counts, count]
 
 
@@ -333,6 +345,15 @@ def test_work_is_linear(shape: str) -> None:
         assert counts[-1] - second <= 1.15 * (second - first) + 2 * len(long), long[:60]  # what was held is read once more
         count_work(form, prompt, short, len(short))  # so that what is made once does not count
         assert count_work(form, prompt, long, len(long))[-1] <= 3.3 * count_work(form, prompt, short, len(short))[-1] + 2000, long[:60]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_work_does_not_grow_faster_where_little_is_held(shape: str) -> None:
+    """No bound is reached here that would stop what tries each call of a flood in two ways."""
+    form, prompt = get_format(shape), write_prompt(shape)
+    for short, long in zip(list_long_texts(shape, 6), list_long_texts(shape, 12), strict=True):
+        count_work(form, prompt, long, len(long))  # so that what is made once does not count
+        assert count_work(form, prompt, long, len(long))[-1] <= 4 * count_work(form, prompt, short, len(short))[-1] + 2000, long[:60]
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -13,7 +13,7 @@ from .draft import TURN, Draft, Link, Links
 from .strings import strip_digits
 
 Slots = set[tuple[str, str]]
-"""What stands before and behind a number that counts, with 0 for every digit."""
+"""What stands before and behind a number that counts, with 0 for each number there."""
 
 _AROUND = 4, 2
 
@@ -86,8 +86,7 @@ def _find_counters(draft: Draft) -> Slots:
 
 def _surround(match: re.Match[str]) -> tuple[str, str]:
     text, (before, behind) = match.string, _AROUND
-    around = text[max(0, match.start() - before) : match.start()], text[match.end() : match.end() + behind]
-    return re.sub(r"\d", "0", around[0]), re.sub(r"\d", "0", around[1])
+    return strip_digits(text[: match.start()])[-before:], strip_digits(text[match.end() :])[:behind]
 
 
 def _split_parts(text: str, slots: Slots) -> tuple[str, ...]:

@@ -143,15 +143,17 @@ class JsonReader(TextReader):
         return found
 
     def _leave_json(self, landing: Landing) -> None:
-        """End the call in JSON that has not ended: nothing is added to it but brackets, where the client gets valid JSON."""
+        """End JSON that has not ended, and the call unless another of its arguments follows: nothing is added to it but brackets,
+        where the client gets valid JSON."""
         if self.mending:
             self._flush_json()
         else:
             self._add_brackets()
         self.lexer = None
         self._note("brackets missing", self.at)
-        self._close_call(complete=False)
-        self.spot, self.fresh = self.plan.spot(TURN, (GAP,), self.may_call), True  # if what comes is no call, text goes on
+        if landing.spot.kind != "value" or self._get_call(landing) is None:
+            self._close_call(complete=False)
+            self.spot, self.fresh = self.plan.spot(TURN, (GAP,), self.may_call), True  # if what comes is no call, text goes on
         self._apply(landing, self.at)
 
     def _add_brackets(self) -> None:

@@ -199,13 +199,10 @@ class Plan(Relaxations):
         shared = close is not None and any(write_parts(edge).startswith(close) for edge in edges if not self.is_leaving(edge))
         if not close or shared:
             # Where what goes on in the call begins as its end does, or no mark is common to all ends, the whole end tells.
-            for edge in edges:
-                if not self.is_leaving(edge):
-                    continue
+            for edge in filter(self.is_leaving, edges):
                 if self.nodes[TURN, edge.target].kind == "end":
-                    text = write_parts(edge)
-                    rules += self._list_cut_ends(text, True)
-                else:
+                    rules += self._list_cut_ends(write_parts(edge), True)
+                elif close != "" or not edge.opens_call:  # behind an end without a text, the next call is looked for anyway
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
         rules += self._list_skips(node) + self._list_signs(node) + self._list_other_types(node) + self._list_dressings(edges)
         rules += self._list_rewritten(node, (edge for edge in edges if not self.is_leaving(edge)))

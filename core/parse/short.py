@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..format import Node, Text
-from ..format.units import MORE, NO, get_units
+from ..format import Node
+from ..format.units import MORE, NO, Units, get_units
 from .constants import DATA, SIGNS, skip_blank
 from .landing import Landing, Step, list_id
 from .landmarks import GAP, QUOTES, TURN
@@ -50,8 +50,8 @@ class ShortFields(Lookahead):
         if kind != "key":
             return self._land_named(here, kind, final)
         bare = skip_blank(buffer, start)
-        amid = self.spot.kind == "value" and not self.behind and self._is_raw()  # then it belongs to the text before
-        if start < bare and not (amid or here.spot.codec.escapes or here.rule.constant.firm) and self.policy.recover:
+        laid = start < bare and not here.spot.codec.escapes and not here.rule.constant.firm
+        if laid and self.policy.recover and not self._is_raw():  # of a text that nothing else ends it is a part
             start = bare  # layout between two entries
             mark = find_signs(buffer, here.end)
             if mark and buffer.startswith(mark, bare):  # an entry without anything in it
@@ -119,7 +119,7 @@ class ShortFields(Lookahead):
                 landing = self._leave_short(here, kind, buffer[start:at], at, final)
                 if landing is not None:
                     return Wait(short=here.spot) if isinstance(landing, Wait) and not sign else landing
-            if kind == "key" and sign and self._bars_key(sign, here.spot.codec):
+            if kind == "key" and sign and self._bars_key(sign, units):
                 return None
             at = here.spot.find_short_end(buffer, at + 1, limit)
         if limit < len(buffer) or final:
@@ -369,9 +369,9 @@ class ShortFields(Lookahead):
         within = self.spot.kind == "value" and not (self.behind or self.frames or here.rule.constant.core)
         return within and self.policy.recover and self._is_undeclared(here, key)
 
-    def _bars_key(self, sign: str, codec: Text) -> bool:
+    def _bars_key(self, sign: str, units: Units) -> bool:
         """Whether no key goes on with a sign: a line break, one that is written otherwise, or where none is one of data, but
         those of paths."""
         path = self.plan.graph.path
-        free = codec.escapes or (path is not None and sign in path.signs)
-        return sign == "\n" or sign in get_units(codec).stands_for or (not free and SIGNS.match(sign) is not None)
+        free = bool(units.first) or (path is not None and sign in path.signs)
+        return sign == "\n" or sign in units.stands_for or (not free and SIGNS.match(sign) is not None)

@@ -146,12 +146,13 @@ def find_start(graph: TurnGraph, prompt: str | None) -> tuple[int, str]:
     fitting = [(len(text), -number) for number, text in written if prompt.endswith(text)]
     if fitting:
         return -max(fitting)[1], ""
-    place, size, number = max(((prompt.rfind(text), len(text), -number) for number, text in written), default=(-1, 0, 0))
+    found = [(place, len(text), -number) for number, text in written if (place := prompt.rfind(text)) >= 0]
+    place, size, number = max(found, default=(0, 0, 0))
     rest = prompt[place + size :]
     answered = any(is_marked(other) and other in rest for other in graph.others)  # that prompt began an earlier turn
-    if place >= 0 and not answered:
+    if found and not answered:
         return -number, rest
-    return next((number for number, start in enumerate(starts) if not start.prompt), -number if answered else 0), ""
+    return next((number for number, start in enumerate(starts) if not start.prompt), -number), ""
 
 
 __all__ = ["StreamParser", "find_start"]
