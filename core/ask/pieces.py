@@ -19,7 +19,7 @@ class Field(NamedTuple):
     """What stands at a place of a render; it becomes a node of the graph.
 
     ``form`` counts the ways of writing a value of one type, ``family`` tells arguments given as an object (``""``) from
-    those given as text, where they are printed differently.
+    those given as text, where they are printed differently. ``signs`` are those that make a key to be written in another way.
     """
 
     kind: Kind
@@ -28,13 +28,15 @@ class Field(NamedTuple):
     family: str = ""
     again: bool = False
     beside_calls: bool = False
+    signs: str = ""
 
     @property
     def name(self) -> str:
         """The name of the node."""
         form = f".{self.form}" if self.form else ""
         beside = "+calls" if self.beside_calls else ""
-        return self.kind + (f":{self.type}{form}" if self.type else "") + self.family + beside + ("=" if self.again else "")
+        marks = "=" * self.again + "!" * bool(self.signs)
+        return self.kind + (f":{self.type}{form}" if self.type else "") + self.family + beside + marks
 
 
 START, END = Field("start"), Field("end")

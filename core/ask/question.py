@@ -13,7 +13,7 @@ from .words import LATER, RESULT, SYSTEM, UNREAD, USER, make_word
 REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking")
 """The names under which a message's reasoning is known to vLLM, SGLang and transformers (their message schemas)."""
 
-Told = Literal["type", "types", "nothing"]
+Told = Literal["type", "types", "most", "nothing"]
 LESS_TOLD: tuple[Told, ...] = ("types", "nothing")
 
 Switches = tuple[tuple[str, Any], ...]
@@ -47,7 +47,8 @@ class Question:
     ``follow`` is what stands behind it: nothing, the results of its calls, a later message of the user's, or that, the
     same turn ``again`` and one more of them. ``tools`` tells
     whether tools are offered though it calls none, ``resumed`` whether it answers the result of a tool and not the user.
-    ``told`` is what the tools say of a parameter: its type, that and another one, or nothing, as it is not declared.
+    ``told`` is what the tools say of a parameter: its type, that and another one, or nothing, as it is not declared; or that
+    the last one of ``"most"`` is not declared.
     """
 
     reasoning: str | None = None
@@ -158,7 +159,9 @@ def build_tools(calls: Sequence[Call], shape: Shape, told: Told = "type") -> lis
 
 def _build_tool(name: str, arguments: Mapping[str, Any], shape: Shape, told: Told) -> dict[str, Any]:
     types = {key: find_type(value) for key, value in arguments.items()} if told != "nothing" else {}
-    declared = {key: kind if told == "type" else [kind, "null"] for key, kind in types.items()}
+    if told == "most" and types:
+        types.popitem()
+    declared = {key: [kind, "null"] if told == "types" else kind for key, kind in types.items()}
     properties = {key: {"type": kind, "description": "A parameter."} for key, kind in declared.items()}
     function = {
         "name": name,

@@ -100,7 +100,7 @@ class _Builder:
     def __init__(self, format: ChatFormat, called: dict[str, Any], parallel: bool, strict: bool | None, free: bool) -> None:
         graph = format.graph
         self.format, self.called, self.strict, self.free, self.parallel = format, called, strict, free, parallel
-        self.walk = Walk(graph.turn, DIGITS, list_stops(graph))
+        self.walk = Walk(graph.turn, DIGITS, list_stops(graph), graph.path)
         self.insides = dict(graph.insides)
         self.rules: dict[str, Tree] = {}
         self.begun = [edge for start in graph.starts for edge in start.edges]

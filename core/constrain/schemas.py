@@ -68,7 +68,7 @@ def sort_properties(schema: Any) -> Any:
     return made
 
 
-def list_by_path(schema: Mapping[str, Any], path: Path, depth: int = 0) -> Schema:
+def list_by_path(schema: Mapping[str, Any], path: Path, outer: tuple[str, ...] = ()) -> Schema:
     """Return the schema of an object with the properties of objects within it in their places, each under its path.
 
     What must be in an object must then be there even where that may be left out: parts of it cannot be written without the others.
@@ -76,11 +76,12 @@ def list_by_path(schema: Mapping[str, Any], path: Path, depth: int = 0) -> Schem
     properties: dict[str, Any] = {}
     required: list[str] = []
     for name, (inner, needed) in (list_properties(schema) or {}).items():
+        keys = (*outer, name)
         nested = isinstance(inner, Mapping) and isinstance(inner.get("properties"), Mapping) and inner["properties"]
-        parts = list_by_path(inner, path, depth + 1) if nested and depth < _DEPTH else {"properties": {}, "required": []}
-        below = {path.join((name, key)): part for key, part in parts["properties"].items()} or {name: inner}
+        parts = list_by_path(inner, path, keys) if nested and len(outer) < _DEPTH else {"properties": {}, "required": []}
+        below = parts["properties"] or {path.join(keys): inner}
         properties |= below
-        required += [path.join((name, key)) for key in parts["required"]] or list(below)[: int(needed)]
+        required += parts["required"] or list(below)[: int(needed)]
     return {**schema, "properties": properties, "required": required} if properties else dict(schema)
 
 

@@ -15,6 +15,7 @@ _DIGIT = (("0", "9"),)
 _HEX = (("0", "9"), ("A", "F"), ("a", "f"))
 _CONTROL = ("\0", "\x1f")
 _KEY = re.compile(r"[^\s<>\"'=/(){}\[\],:|\\][^\s<>\"'=(){}\[\],:|\\]{0,127}")
+_ODD_KEY = re.compile(r"[\w.:/@$ -]+")  # in quotes
 
 
 def find_ends(walk: Walk, node: Node) -> tuple[str, ...]:
@@ -81,7 +82,8 @@ def spell_text(word: str, codec: Codec, ends: tuple[str, ...]) -> str | None:
 def spell_key(name: str, node: Node) -> str:
     """Return a key as a node writes it. Raises :class:`ConstraintError` for one that could be taken for other signs."""
     codec = node.codec if isinstance(node.codec, Codec) else Codec()
-    if not codec.escapes and not _KEY.fullmatch(name):
+    plain = _ODD_KEY if node.signs else _KEY
+    if not codec.escapes and not plain.fullmatch(name):
         raise ConstraintError(
             f"constraining calls: the parameter {name!r} has signs in its name that this model's format may need itself"
         )

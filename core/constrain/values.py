@@ -53,7 +53,7 @@ class Values:
         properties = list_properties(schema)
         keys = walk.list_nodes(exits, "key")
         if properties is None:
-            kinds = [(key, {"type": key.type or "string"}) for key in keys]
+            kinds = [(key, {"type": key.type or "string"}) for key in keys if not key.signs]
             fields = [field for key, kind in kinds for field in self._list_fields(walk, key, None, kind, told=False)]
             return walk.list_rows(exits, [Slot(fields, False)], self._share, repeats=True)
         slots = [Slot(self._list_ways(walk, keys, name, inner), needed) for name, (inner, needed) in properties.items()]
@@ -65,7 +65,7 @@ class Values:
             field
             for way in list_alternatives(schema, self._root)
             if not (way["type"] == "array" and self._path and self._path.base >= 0)  # how many items come cannot be said
-            for key in _find_typed(keys, way["type"])
+            for key in _find_typed([key for key in keys if walk.has_form(key, name)], way["type"])
             for field in self._list_fields(walk, key, name, way, ToolSchema(schema).says_string)
         ]
         if not found:
@@ -74,7 +74,9 @@ class Values:
 
     def _spell(self, name: str, key: Node) -> str:
         keys = [name] if self._path is None else self._path.split(name)
-        spelled = [step if isinstance(step, int) else spell_key(step, key) for step in keys]
+        odd = replace(key, signs=self._path.odd_signs) if self._path else key
+        steps = [(step, odd if self._path and self._path.is_odd(str(step)) else key) for step in keys]
+        spelled = [step if isinstance(step, int) else spell_key(step, node) for step, node in steps]
         return f"{spelled[0]}" if self._path is None else self._path.join(spelled)
 
     def _list_fields(self, walk: Walk, key: Node, name: str | None, schema: Schema, told: bool) -> Iterable[Field]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from ..errors import ConstraintError
-from ..format import Edge, Graph, Node
+from ..format import Edge, Graph, Node, Path
 from ..format import Text as Codec
 from ..format.cut import find_common_start
 from .tree import DIGITS, NOTHING, Repeat, Text, Tree, choose, join, maybe
@@ -66,14 +66,16 @@ class Arm(NamedTuple):
 
 
 class Walk:
-    """A graph, with its counters written as ``gap`` and each end cut at the text that stops a generation."""
+    """A graph, with its counters written as ``gap`` and each end cut at the text that stops a generation; keys may be paths."""
 
-    def __init__(self, graph: Graph, gap: Tree = DIGITS, stops: Iterable[str] = ()) -> None:
+    def __init__(self, graph: Graph, gap: Tree = DIGITS, stops: Iterable[str] = (), path: Path | None = None) -> None:
         self.graph = graph
         self.nodes = {node.name: node for node in graph.nodes}
         self.rank = {node.name: number for number, node in enumerate(graph.nodes)}
         self.stops = [stop for stop in stops if stop]
         self.quoted = any(isinstance(node.codec, Codec) and node.codec.quoted for node in graph.nodes)
+        self._signs = {node.kind: node.signs for node in graph.nodes if node.signs}
+        self._path = path
         self._gap = gap
         self._exits: dict[str, Exits] = {}
 
@@ -115,6 +117,14 @@ class Walk:
     def list_nodes(self, exits: Exits, kind: str, again: bool = False) -> list[Node]:
         """Return the nodes of a kind to which exits lead."""
         return [self.nodes[target] for target in exits if self.is_kind(target, kind) and self.nodes[target].again == again]
+
+    def has_form(self, node: Node, key: str | None) -> bool:
+        """Whether a key, or the value of one, is written as a node has it, which may be for those with some sign, or without."""
+        signs = self._signs.get(node.kind)
+        if signs is None or key is None:
+            return True
+        odd = self._path.begins_oddly(key) if self._path else any(sign in key for sign in signs)
+        return odd == bool(node.signs)
 
     def list_outs(self, exits: Exits) -> Exits:
         """Return the exits that do not lead to a further entry."""

@@ -90,7 +90,7 @@ class _Walker:
     """Says which edges can be taken, and what is written then."""
 
     def __init__(self, graph: TurnGraph, message: Mapping[str, Any], calls: tuple[_Call, ...]) -> None:
-        self.walk = Walk(graph.turn, stops=graph.stops)
+        self.walk = Walk(graph.turn, stops=graph.stops, path=graph.path)
         self.rows = _Rows(dict(graph.insides), graph.sorted_keys)
         found = {kind: message.get(name) for kind, name in (("reasoning", "reasoning_content"), ("content", "content"))}
         self.texts = {kind: str(text) for kind, text in found.items() if text}
@@ -167,7 +167,7 @@ class _Rows:
         if not 0 <= number < len(pairs) or (node.kind == "value" and pairs[number][0] is not None and values >= keys):
             return None
         key, value = pairs[number]
-        if not _fits(node, value) and not node.again:
+        if not (node.again or (_fits(node, value) and walk.has_form(node, key))):
             return None
         if node.kind == "key":
             return (keys + (not node.again), values), self.write(node, key, "key") or []
@@ -205,7 +205,7 @@ def _is_best(walk: Walk, node: Node, value: Any) -> bool:
     """Whether no other way to write a string needs fewer escapes: templates choose quotes by what is between them."""
     if not isinstance(node.codec, Text) or not isinstance(value, str):
         return True
-    alike = [other for other in walk.graph.nodes if other.kind == "value" and other.type == node.type]
+    alike = [other for other in walk.graph.nodes if other.kind == "value" and (other.type, other.signs) == (node.type, node.signs)]
     return len(alike) == 1 or _count_cost(walk, node, value) == min(_count_cost(walk, other, value) for other in alike)
 
 

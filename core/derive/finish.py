@@ -154,6 +154,7 @@ def _make_node(draft: Draft, graph: str, field: Field, counted: bool) -> Node:
         beside_calls=field.beside_calls,
         carries_name=field.kind == "id" and draft.named_ids,
         counted=counted,
+        signs=field.signs,
     )
 
 

@@ -10,8 +10,9 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
+from ..ask.pieces import Field
 from ..ask.words import make_word
 from .strings import AskGaps, Gap
 
@@ -21,24 +22,48 @@ BuildObject = Callable[[Pairs], "str | None"]
 BuildList = Callable[[Sequence[Any]], "str | None"]
 """Renders a list of the given items."""
 
+AskEntries = Callable[[Pairs], list["Gap | None"]]
+"""Renders entries and returns what stands around each, None where it is not printed."""
+
 _KEY, _VALUE = "kp", "sp"
+
+
+class Place(NamedTuple):
+    """Where values stand: the graph, the family of their fields, and the field whose text before it may tell the type."""
+
+    graph: str
+    family: str
+    entry: Literal["key", "value"]
+
+    def field(self, kind: Literal["key", "value"], type_: str = "string", form: int = 0) -> Field:
+        """Return a field of the place."""
+        return Field(kind, type_, form, self.family)
 
 
 def ask_beside_keys(build: BuildObject, outer: Sequence[str] = ()) -> AskGaps:
     """Return what asks for values that stand beside their keys; ``outer`` are other words that bound them."""
 
     def ask_all(values: Sequence[Any]) -> list[Gap | None]:
-        pairs: list[tuple[str, Any]] = [(make_word(_KEY), make_word(_VALUE))]
-        for number, value in enumerate(values):
-            pairs.append((make_word(_KEY, 2 * number + 1), value))
-            pairs.append((make_word(_KEY, 2 * number + 2), make_word(_VALUE, number + 1)))
-        text = build(pairs)
-        if text is None:
-            return [None] * len(values)
-        words = [key for key, _ in pairs] + [make_word(_VALUE, number) for number in range(len(values) + 1)]
-        return _cut_beside_keys(text, [key for key, _ in pairs[1::2]], [*words, *outer])
+        return ask_entries(build, outer, [(make_entry_key(number), value) for number, value in enumerate(values)])
 
     return _one_by_one_if_refused(ask_all)
+
+
+def make_entry_key(number: int) -> str:
+    """Return the word with which the key of an entry begins, by its number: in the order of the alphabet, as templates may sort."""
+    return make_word(_KEY, 2 * number + 1)
+
+
+def ask_entries(build: BuildObject, outer: Sequence[str], entries: Pairs) -> list[Gap | None]:
+    """Return what stands around each of some entries, all of them in one render; ``outer`` are other words that bound them."""
+    pairs: list[tuple[str, Any]] = [(make_word(_KEY), make_word(_VALUE))]
+    for number, entry in enumerate(entries):
+        pairs += [entry, (make_word(_KEY, 2 * number + 2), make_word(_VALUE, number + 1))]
+    text = build(pairs)
+    if text is None:
+        return [None] * len(entries)
+    words = [key for key, _ in pairs] + [make_word(_VALUE, number) for number in range(len(entries) + 1)]
+    return _cut_beside_keys(text, [key for key, _ in entries], [*words, *outer])
 
 
 def _cut_beside_keys(text: str, keys: Sequence[str], words: Sequence[str]) -> list[Gap | None]:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from ..ask.pieces import END, Field, Needle, cut_row
 from ..ask.words import make_word
 from ..format import Insides, Text
 from .draft import TURN, Draft, Link
 from .levels import indent_levels
+from .odd_keys import learn_odd_keys
 from .paths import find_path
-from .places import BuildList, BuildObject, ask_apart, ask_beside_keys, ask_values_apart
+from .places import BuildList, BuildObject, Place, ask_apart, ask_beside_keys, ask_entries, ask_values_apart
 from .strings import SPECIAL, AskGaps, Surroundings, ask_strings, make_text, strip_digits
 from .types import PLAIN, Types, Writing, ask_types, match_digits, restore_digits, splice_before, splice_behind
 
@@ -33,18 +35,6 @@ class _Variant(NamedTuple):
     form: int
     writing: Writing
     base: Surroundings
-
-
-class Place(NamedTuple):
-    """Where values stand: the graph, the family of their fields, and the field whose text before it may tell the type."""
-
-    graph: str
-    family: str
-    entry: Literal["key", "value"]
-
-    def field(self, kind: Literal["key", "value"], type_: str = "string", form: int = 0) -> Field:
-        """Return a field of the place."""
-        return Field(kind, type_, form, self.family)
 
 
 def learn_object(draft: Draft, graph: str, family: str, build: BuildObject, outer: Sequence[str] = ()) -> Types:
@@ -63,7 +53,10 @@ def learn_object(draft: Draft, graph: str, family: str, build: BuildObject, oute
     if _are_values_apart(draft, graph):
         return learn_values(draft, Place(graph, family, "value"), ask_values_apart(build))
     lists = not (repeats or within)
-    return learn_values(draft, Place(graph, family, "key"), ask_beside_keys(build, outer), lists, path is None)
+    place = Place(graph, family, "key")
+    types = learn_values(draft, place, ask_beside_keys(build, outer), lists, path is None)
+    learn_odd_keys(draft, place, partial(ask_entries, build, outer), types, key_codec or Text())
+    return types
 
 
 def _repeats_keys(build: BuildObject, plain: str) -> bool:

@@ -254,7 +254,7 @@ def _write_entries(graph: TurnGraph) -> tuple[dict[str, Any], str]:
     """Return how keys and values are read: in tags, or as JSON with keys that have no quotes."""
     if graph.path:
         raise _Inexpressible("the members of objects are written as arguments of their own")
-    keys = [node for node in graph.turn.nodes if node.kind == "key" and not node.again]
+    keys = [node for node in graph.turn.nodes if node.kind == "key" and not (node.again or node.signs)]
     into = {node.name: [edge for edge in graph.turn.edges if edge.target == node.name] for node in keys}
     first = [edge.text for edges in into.values() for edge in edges if kind_of(graph, edge.source) in (_NAME, _ID)]
     later = [edge.text for edges in into.values() for edge in edges if kind_of(graph, edge.source) not in (_NAME, _ID)]

@@ -103,7 +103,8 @@ class Node:
     type, because what stands around a key and its value may tell the type. ``again`` is set where the field repeats what stood in
     the first field of its kind in this call. ``beside_calls`` tells reasoning and content of turns with calls from those without.
     ``carries_name`` is set for an id in which the name of the tool stands, ``counted`` for a field before whose repetition the
-    number of its call stands again.
+    number of its call stands again. ``signs`` are those of which a key must have one to be written so, and without which it is
+    not; those of its value are the same where what stands behind that tells of them, too.
     """
 
     name: str
@@ -114,6 +115,7 @@ class Node:
     beside_calls: bool = False
     carries_name: bool = False
     counted: bool = False
+    signs: str = ""
 
     def __hash__(self) -> int:
         """Look at the name alone, which tells a node from the others: parsers look fields up by their nodes."""
@@ -143,44 +145,73 @@ class Edge:
 class Path:
     """How the path of a member is written, which begins with the key of the argument: ``opening`` and ``closing`` stand around
     the key of a member, ``before`` and ``behind`` around the number of an item of a list. ``base`` is the number of the first
-    item, negative where the items of lists are no members."""
+    item, negative where the items of lists are no members. A key with one of ``odd_signs`` stands between ``odd_opening`` and
+    ``odd_closing``; what stands before it at the beginning of a path is not told here."""
 
     opening: str
     closing: str
     before: str = ""
     behind: str = ""
     base: int = -1
+    odd_opening: str = ""
+    odd_closing: str = ""
+    odd_signs: str = ""
 
     @property
     def signs(self) -> str:
         """All that may stand around keys and numbers."""
-        return self.opening + self.closing + self.before + self.behind
+        return self.opening + self.closing + self.before + self.behind + self.odd_opening + self.odd_closing
+
+    def is_odd(self, key: str) -> bool:
+        """Whether a key is written otherwise than others."""
+        return any(sign in key for sign in self.odd_signs)
 
     def join(self, keys: Iterable[str | int]) -> str:
         """Return the path of some keys and places in lists, the outermost first."""
         first, *rest = keys
-        return f"{first}" + "".join(map(self._write_step, rest))
+        closing = self.odd_closing if isinstance(first, str) and self.is_odd(first) else ""
+        return f"{first}{closing}" + "".join(map(self._write_step, rest))
 
     def _write_step(self, key: str | int) -> str:
         if isinstance(key, int):
             return f"{self.before}{key + self.base}{self.behind}"
-        return f"{self.opening}{key}{self.closing}"
+        around = (self.odd_opening, self.odd_closing) if self.is_odd(key) else (self.opening, self.closing)
+        return key.join(around)
 
     def begins(self, text: str, at: int) -> bool:
         """Whether another step of a path may begin at a place."""
-        return text.startswith(self.opening, at) or (self.base >= 0 and text.startswith(self.before, at))
+        openings = filter(None, (self.opening, self.odd_opening, self.before if self.base >= 0 else ""))
+        return text.startswith(tuple(openings), at)
 
     def split(self, path: str) -> list[str | int]:
         """Return the keys and places in lists of a path; the whole text alone where it is none."""
-        opening, before, behind = map(re.escape, (self.opening, self.before, self.behind))
-        number = rf"{before}(\d{{1,6}}){behind}(?={opening}|{before}|\Z)" if self.base >= 0 else "((?!))"
-        found = list(re.finditer(rf"{number}|{opening}", path))
-        starts = [*(step.start() for step in found), len(path)]
-        keys: list[str | int] = [path[: starts[0]]]
-        for step, end in zip(found, starts[1:], strict=True):
-            key = path[step.end() : end].removesuffix(self.closing)
-            keys.append(key if step[1] is None else int(step[1]) - self.base)
+        keys: list[str | int] = []
+        at, odd = 0, self.begins_oddly(path)
+        while at < len(path) or not keys:
+            number = re.compile(rf"{re.escape(self.before)}(\d{{1,6}}){re.escape(self.behind)}").match(path, at)
+            if number and self.base >= 0 and keys and (number.end() == len(path) or self.begins(path, number.end())):
+                keys.append(int(number[1]) - self.base)
+                at = number.end()
+                continue
+            if keys:
+                odd = self.odd_opening != "" and path.startswith(self.odd_opening, at)
+                at += len(self.odd_opening if odd else self.opening)
+            end = path.find(self.odd_closing, at) if odd else self._find_step(path, at)
+            if end < at:
+                return [path]
+            key = path[at:end]
+            keys.append(key.removesuffix(self.closing) if keys and not odd else key)
+            at = end + len(self.odd_closing) * odd
         return keys if all(key != "" for key in keys) and self.join(keys) == path else [path]
+
+    def _find_step(self, path: str, at: int) -> int:
+        """Return where the next step begins behind a place; the end of the path where none does."""
+        return next((place for place in range(at, len(path)) if self.begins(path, place)), len(path))
+
+    def begins_oddly(self, path: str) -> bool:
+        """Whether the first key of a path is written otherwise than others: what ends such keys comes before what begins them."""
+        end = path.find(self.odd_closing) if self.odd_closing else -1
+        return end >= 0 and not 0 <= path.find(self.odd_opening) <= end
 
 
 @dataclass(frozen=True)

@@ -125,18 +125,21 @@ class Ends(Thoughts):
         behind = [text for text in ends if text in tails and text != rest]
         rules += [Rule(read_parts(f"{one}\n{two}"), (GAP,), closes=True, recovery=SHORT_END) for one in before for two in behind]
         rules += [Rule(read_parts(own + text), (GAP,), closes=True, recovery=SHORT_END, guard="last") for text in ends]
-        twice = own + own.lstrip()
-        rules += [Rule(read_parts(twice + text), (GAP,), closes=True, recovery=DOUBLED, guard="ending") for text in ends]
+        escaped = {char for _, char in node.codec.escapes}
+        alone = is_firm(own) or not escaped.isdisjoint(own)  # else the first of two is a part of the text
+        twice = own + own.lstrip() if alone else ""
+        doubled = [twice + text for text in ends if twice]
+        rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=DOUBLED, guard="ending") for text in doubled]
         return rules + self._list_entry_ends(node, lead, twice)
 
     def _list_entry_ends(self, node: Node, lead: str, twice: str) -> list[Rule]:
-        """Return the same where another field of the call follows a text; ``twice`` is what ends the text, doubled."""
+        """Return the same where another field of the call follows a text; ``twice`` is what ends the text, doubled, if any."""
         own, rules = self.ends[node.name], []
         for edge in self._edges[TURN].get(node.name, ()):
             text, to = write_parts(edge)[len(own) :].lstrip(), (self.nodes[TURN, edge.target],)
             if is_firm(text) and not self.is_leaving(edge):
                 rules.append(Rule(read_parts(lead + text), to, recovery=UNENDED, guard="entry", laid=own[:1].isspace()))
-                rules.append(Rule(read_parts(twice + text), to, recovery=DOUBLED))
+                rules += [Rule(read_parts(twice + text), to, recovery=DOUBLED)] if twice else []
         return rules
 
     def _find_rest(self, node: Node) -> str | None:

@@ -123,6 +123,11 @@ class Rule:
         return self.constant.match_core(bare, 0, False) != NO or self.constant.match_exactly(window, 0, False) != NO
 
     @property
+    def is_exact(self) -> bool:
+        """Whether its layout is matched to the letter: it tells it from another, or quotes lead to a key, as they may to others."""
+        return self.laid or (self.kind == "key" and self.targets[0].signs != "")
+
+    @property
     def head(self) -> str:
         """The first characters of what is looked for."""
         return self.constant.core[:1] if self.loose else self.constant.head
@@ -132,8 +137,8 @@ class Spot:
     """A field that is being read: the nodes that it may be, and the rules that may end it, the one to try first before others."""
 
     __slots__ = (
-        "_firsts", "_narrowed", "_short", "_short_end", "codec", "graph", "kind", "mark_behind", "mistypable", "nodes", "pattern",
-        "quick", "rules", "width",
+        "_firsts", "_narrowed", "_short", "_short_end", "codec", "escaped", "graph", "holds_signs", "kind", "mark_behind",
+        "mistypable", "nodes", "pattern", "quick", "rules", "width",
     )  # fmt: skip
 
     def __init__(self, graph: str, nodes: tuple[Node, ...], rules: tuple[Rule, ...]) -> None:
@@ -141,6 +146,8 @@ class Spot:
         self.nodes = nodes
         self.kind = nodes[0].kind
         self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
+        self.holds_signs = bool(self.codec.escapes) or self.codec.quoted  # else those of data are none of a key
+        self.escaped = {char for _, char in self.codec.escapes}  # what never stands for itself
         self.rules = rules
         self.mistypable = [rule for rule in rules if rule.mark]
         marks = sorted({rule.parts[-1].strip() for rule in rules if is_marked(rule.parts[-1]) and not rule.recovery})

@@ -50,7 +50,7 @@ class ShortFields(Lookahead):
         if kind != "key":
             return self._land_named(here, kind, final)
         bare = skip_blank(buffer, start)
-        laid = start < bare and not here.spot.codec.escapes and not here.rule.constant.firm
+        laid = start < bare and not here.spot.holds_signs and not here.rule.constant.firm
         if laid and self.policy.recover and not self._is_raw():  # of a text that nothing else ends it is a part
             start = bare  # layout between two entries
             mark = find_signs(buffer, here.end)
@@ -115,16 +115,26 @@ class ShortFields(Lookahead):
                     at = end
                     continue
             sign = buffer[at : at + 1]
-            if not sign or sign.isspace() or here.spot.list_short(sign):
+            longer = self._find_longer_key(here, start, at) if kind == "key" else ""
+            if longer and not final and len(buffer) - start < len(longer):
+                return Wait(longer[len(buffer) - start :])
+            if not longer and (not sign or sign.isspace() or here.spot.list_short(sign)):
                 landing = self._leave_short(here, kind, buffer[start:at], at, final)
                 if landing is not None:
                     return Wait(short=here.spot) if isinstance(landing, Wait) and not sign else landing
-            if kind == "key" and sign and self._bars_key(sign, units):
+            if kind == "key" and sign and self._bars_key(sign, units, here.spot.holds_signs):
                 return None
             at = here.spot.find_short_end(buffer, at + 1, limit)
         if limit < len(buffer) or final:
             return None
         return Wait(short=here.spot)
+
+    def _find_longer_key(self, here: Landing, start: int, at: int) -> str:
+        """Return the parameter of the tool that may stand at a place, where what is read of it is none; else nothing."""
+        declared = () if self.frames else self._list_declared(self._find_name(here))
+        read = self.buffer[start:at]
+        longer = (key for key in declared if not key.isidentifier() and len(key) > len(read) and read not in declared)
+        return next((key for key in longer if read and key.startswith(self.buffer[start : start + len(key)])), "")
 
     def _read_quoted(self, here: Landing, start: int, final: bool) -> Landing | Wait | None:
         """Read a key that stands in the quotes of strings, where the format writes none around keys."""
@@ -230,7 +240,7 @@ class ShortFields(Lookahead):
                 if self._goes_on_in_text(here, bare):
                     return None
                 here, key = here.replace(rule=here.rule.name_recovery(PADDED)), bare
-            taken = bool(key) and self._takes_key(here, key) and (here.rule.guard != "entry" or self._is_new(key))
+            taken = bool(key) and self._takes_key(here, key, at) and (here.rule.guard != "entry" or self._is_new(key))
             return here.replace(steps=(*here.steps, Step("key", key))) if taken and not self._opens_within(here, at) else None
         if kind == "name":
             if any(mark in text for mark in self.plan.opening_marks):
@@ -246,7 +256,7 @@ class ShortFields(Lookahead):
 
     def _strip_key(self, here: Landing, key: str) -> str:
         """Return a key without the blanks around it that no parameter has, where nothing but blanks parts it from what follows."""
-        bound = self.frames or here.spot.codec.escapes or not self.policy.recover or key.strip() == key
+        bound = self.frames or here.spot.holds_signs or not self.policy.recover or key.strip() == key
         if bound or key in self._list_declared(self._find_name(here)):
             return key
         return key.strip().removeprefix(find_signs(self.buffer, here.end) if key[:1].isspace() else "").strip()
@@ -281,7 +291,7 @@ class ShortFields(Lookahead):
         end = constant.match_exactly(self.buffer, at, final)
         path = self.plan.graph.path if kind == "key" else None
         goes_on = path is not None and path.begins(self.buffer, at)
-        loosely = end == NO and bool(constant.core) and not (rule.laid or goes_on)
+        loosely = end == NO and bool(constant.core) and not (rule.is_exact or goes_on)
         if loosely:
             end, trail = constant.match_loosely(self.buffer, at, final), constant.trail
         elif end == NO and constant.text and rule.kind == "arguments" and self.policy.recover:
@@ -336,19 +346,28 @@ class ShortFields(Lookahead):
         types = self._find_types(self._find_name(here), here.steps[-1].text)
         return sorted(rules, key=lambda rule: rule.kind == "value" and not any(fits(node.type, types) for node in rule.targets))
 
-    def _takes_key(self, here: Landing, key: str) -> bool:
-        """Whether a text may be the key of an entry here."""
+    def _takes_key(self, here: Landing, key: str, at: int) -> bool:
+        """Whether a text that ends at a place may be the key of an entry here."""
         name = self._find_name(here)
-        keys = [key] if self.frames else [step for step in self._split_path(key, name) if isinstance(step, str)]
-        if "\n" in key or (not here.spot.codec.escapes and any(map(SIGNS.search, keys))):
+        path = self.plan.graph.path
+        steps = [key] if self.frames else self._split_path(key, name)
+        keys = [step for step in steps if isinstance(step, str) and not (path and path.is_odd(step))]
+        if "\n" in key or (not here.spot.holds_signs and any(map(SIGNS.search, keys))):
             return False
         if self.frames:
             return True
         plain = all(map(KEY.fullmatch, keys)) and not (" " in key and self._goes_on_in_text(here, key))
-        if not self._is_raw() and (plain or here.spot.codec.escapes or not self.policy.recover):
+        ended = here.rule.constant.text[:1] in self.spot.escaped  # what stands before it is no part of a text
+        if (ended or not self._is_raw()) and (plain or here.spot.holds_signs or not self.policy.recover):
             return True
         declared = self._list_declared(name)
-        return not declared or keys[0] in declared or ((here.rule.constant.firm or here.again) and plain)
+        told = here.rule.constant.firm or here.again or self._is_enclosed(here, at)
+        return not declared or steps[0] in declared or (told and plain)
+
+    def _is_enclosed(self, here: Landing, at: int) -> bool:
+        """Whether several signs stand before a key and behind it, as they seldom do in a text."""
+        behind = (rule.constant.core for rule in here.spot.rules if not rule.recovery)
+        return len(here.rule.constant.core) > 1 and any(len(core) > 1 and self.buffer.startswith(core, at) for core in behind)
 
     def _doubts_key(self, rule: Rule, here: Landing, at: int) -> bool:
         """Whether what seems to be a key stands before something else than the template writes behind keys, and is none of the
@@ -369,9 +388,10 @@ class ShortFields(Lookahead):
         within = self.spot.kind == "value" and not (self.behind or self.frames or here.rule.constant.core)
         return within and self.policy.recover and self._is_undeclared(here, key)
 
-    def _bars_key(self, sign: str, units: Units) -> bool:
+    def _bars_key(self, sign: str, units: Units, holds_signs: bool) -> bool:
         """Whether no key goes on with a sign: a line break, one that is written otherwise, or where none is one of data, but
         those of paths."""
         path = self.plan.graph.path
-        free = bool(units.first) or (path is not None and sign in path.signs)
-        return sign == "\n" or sign in units.stands_for or (not free and SIGNS.match(sign) is not None)
+        if path is not None and sign in path.signs:
+            return False
+        return sign == "\n" or sign in units.stands_for or (not holds_signs and SIGNS.match(sign) is not None)

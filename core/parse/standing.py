@@ -168,7 +168,7 @@ class Standing:
         if constant.firm or rule.loose:
             return constant.match_core(self.buffer, at, final), constant.trail
         end = constant.match_exactly(self.buffer, at, final)
-        if end == NO and constant.core and not rule.laid and self.policy.recover and (self.behind or spot.graph != TURN):
+        if end == NO and constant.core and not rule.is_exact and self.policy.recover and (self.behind or spot.graph != TURN):
             return constant.match_core(self.buffer, skip_blank(self.buffer, at), final), constant.trail
         return end, ""
 

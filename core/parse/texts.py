@@ -259,7 +259,8 @@ class TextReader(ShortFields):
     def _leave_text(self, landing: Landing, at: int) -> None:
         """End the text at a place, and go where a rule leads from there."""
         rule = landing.rule.constant
-        start = rule.take_lead(self.buffer, self.at, at) if rule.firm else at
+        led = self.buffer[at : at + 1].isspace()  # then the layout before it stands here
+        start = rule.take_lead(self.buffer, self.at, at) if rule.firm and not led else at
         self._end_text(start)
         self._apply(landing, start)
 

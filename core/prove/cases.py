@@ -15,6 +15,7 @@ _WORDS = (
 )  # fmt: skip
 _NAMES = ("find_{}", "{}", "get-{}", "{}_now", "lookup{}", "a_{}_of_the_day")
 _KEYS = ("{}", "max_{}", "{}Code", "is_{}", "{}2", "the_{}_name")
+_ODD_KEYS = ("{} {}", "{}-{}", "the.{}", "{}: {}")
 _ID_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"
 
 STRINGS: tuple[tuple[str, ...], ...] = (
@@ -98,6 +99,12 @@ class Drawer:
         """Return arguments with the given values and drawn keys."""
         return dict(zip(self.names(_KEYS, len(values)), values, strict=True))
 
+    def odd_keys(self) -> dict[str, Any]:
+        """Return arguments, and members of one, whose keys are no words."""
+        one, two, three, four = (pattern.format(self.word(), self.word()) for pattern in _ODD_KEYS)
+        inner = {self.text(_ODD_KEYS[1:2]): 7, self.word(): True}
+        return {one: self.word(), two: inner, three: 3, self.word(): self.word(), four: [self.word()]}
+
     def simple(self) -> dict[str, Any]:
         """Return a few plain arguments."""
         values = [self.word(), self.choose.randrange(2, 900), self.text(PLAIN_TEXTS), self.choose.random() < 0.5]
@@ -152,6 +159,10 @@ def _draw_calls(drawer: Drawer, shape: Shape, thorough: bool) -> Iterator[Case]:
     for told in LESS_TOLD if thorough else ():
         few = drawer.strings([drawer.word(), drawer.choose.randrange(2, 900), drawer.text(PLAIN_TEXTS)])
         yield Case("tools", Question(None, None, drawer.calls(shape, [few]), told=told), shape)
+    if thorough:
+        yield Case("tools", Question(None, None, drawer.calls(shape, [drawer.odd_keys()])), shape)
+        most = drawer.strings([drawer.choose.randrange(2, 900), drawer.text(PLAIN_TEXTS), drawer.word()])
+        yield Case("tools", Question(None, None, drawer.calls(shape, [most]), told="most"), shape)
     arguments = [drawer.simple(), drawer.simple(), {}]
     yield Case("tools", Question(None, None, drawer.calls(shape, arguments, alike=True)), shape)
 

@@ -234,8 +234,8 @@ def _is_alike(case: Case, turn: Turn, message: Mapping[str, Any], oracle: Oracle
         content=message.get("content") or None,
         calls=tuple(calls),
     )
-    again = oracle.ask_turn(question, case.shape)
-    return again is not None and again == oracle.ask_turn(case.question, case.shape)
+    again, shown = oracle.ask_turn(question, case.shape), oracle.ask_turn(case.question, case.shape)
+    return again is not None and shown is not None and again.text == shown.text
 
 
 def _is_typed(arguments: Mapping[str, Any], declared: Mapping[str, Any]) -> bool:

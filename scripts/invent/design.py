@@ -86,6 +86,8 @@ AXES: dict[str, dict[str, int]] = {
     "comma": {", ": 5, ",": 2, "; ": 1, " | ": 1, "\n": 1},
     "value_space": {"": 3, "\n": 2},
     "key_quote": {"": 4, '"': 1, "'": 1},
+    # What stands around a key that is no word, and around no other.
+    "odd_key": {"": 2, '"': 2, "|": 1},
     # Values.
     "quote": {"none": 9, '"': 4, "'": 2, "`": 1, "token": 1, "angle quotes": 1, "triple": 1, "cdata": 1},
     "quoted": {"strings": 5, "all": 1},
@@ -162,6 +164,7 @@ class Design:
     comma: str
     value_space: str
     key_quote: str
+    odd_key: str
     quote: str
     quoted: str
     escape: str

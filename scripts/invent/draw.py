@@ -17,7 +17,7 @@ _BARE = (*MARKED_FRAMES, "name, arguments", "name, mark, arguments", "id", "reci
 _NAMED = ("name, arguments", "name, mark, arguments", "own tags", "heading", "labels")
 
 
-LATER = ("inside", "path", "digits", "places")
+LATER = ("inside", "path", "digits", "places", "odd_key")
 """Axes that came when seeds had their meaning."""
 
 
@@ -191,6 +191,9 @@ def _strike_values(design: Design) -> Design:
         design = design.strike("comma")
     if design.arguments not in ("braces", "brackets", "lines"):
         design = design.strike("key_quote")
+    free = design.arguments in ("braces", "brackets", "parentheses", "keywords", "lines") and design.key_quote not in ('"', "'")
+    if not free or design.path != "-":  # a path would stand in quotes as a whole
+        design = design.strike("odd_key")
     if design.quote == "cdata" or (design.quote == "token" and design.escape in ("backslash", "json")):
         design = replace(design, escape="none")
     if design.quote == "none" and design.escape in ("backslash", "json", "doubling"):

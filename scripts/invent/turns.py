@@ -243,7 +243,7 @@ def can_hold_key(design: Design, key: str) -> bool:
     """Whether a key can stand where this format has keys."""
     wide = (*WHOLE_STYLES, "tag, attribute", "tag pairs", "key, mark, value")
     simple = key.isidentifier() and key.isascii()
-    return simple or design.arguments in wide or design.key_quote in ('"', "'")
+    return simple or design.arguments in wide or design.key_quote in ('"', "'") or design.odd_key not in ("", "-")
 
 
 def can_hold(speaker: Speaker, value: Any) -> bool:

@@ -180,6 +180,8 @@ def _write_indented(design: Design) -> Row:
 
 
 def write_key(design: Design, key: str) -> Row:
+    if design.odd_key not in ("", "-"):
+        return ["{{ " + f"{key} if {key}.isidentifier() else '{design.odd_key}' ~ {key} ~ '{design.odd_key}'" + " }}"]
     mark = "" if design.key_quote == "-" else design.key_quote
     return [*text(mark), "{{ " + key + " }}", *text(mark)]
 
