@@ -143,6 +143,7 @@ def test_a_grammar_takes_such_a_key_in_its_own_form_alone(way: str) -> None:
 
 def test_paths_with_such_keys_are_split_as_they_were_joined() -> None:
     path = Path(".", "", "[", "]", 0, '["', '"]', " .-")
-    for keys in (["a"], ["a b"], ["a", "b c"], ["a b", "c", 3, "d-e"], ["a b", "c.d"], ["a", 0, 1, "x y", "z"]):
+    paths: list[list[str | int]] = [["a"], ["a b"], ["a", "b c"], ["a b", "c", 3, "d-e"], ["a b", "c.d"], ["a", 0, 1, "x y", "z"]]
+    for keys in paths:
         assert path.split(path.join(keys)) == keys
     assert path.split('a["b') == ['a["b']
