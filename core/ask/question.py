@@ -47,8 +47,8 @@ class Question:
     ``follow`` is what stands behind it: nothing, the results of its calls, a later message of the user's, or that, the
     same turn ``again`` and one more of them. ``tools`` tells
     whether tools are offered though it calls none, ``resumed`` whether it answers the result of a tool and not the user.
-    ``told`` is what the tools say of a parameter: its type, that and another one, or nothing, as it is not declared; or that
-    the last one of ``"most"`` is not declared.
+    ``told`` is what the tools say of a parameter: its type, that and another one, or nothing, as it is not declared; of
+    ``"most"`` their types, but the last one is not declared.
     """
 
     reasoning: str | None = None

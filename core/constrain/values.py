@@ -73,11 +73,12 @@ class Values:
         return found
 
     def _spell(self, name: str, key: Node) -> str:
-        keys = [name] if self._path is None else self._path.split(name)
-        odd = replace(key, signs=self._path.odd_signs) if self._path else key
-        steps = [(step, odd if self._path and self._path.is_odd(str(step)) else key) for step in keys]
-        spelled = [step if isinstance(step, int) else spell_key(step, node) for step, node in steps]
-        return f"{spelled[0]}" if self._path is None else self._path.join(spelled)
+        path = self._path
+        if path is None:
+            return spell_key(name, key)
+        odd = replace(key, signs=path.odd_signs)
+        steps = path.split(name)
+        return path.join(s if isinstance(s, int) else spell_key(s, odd if path.is_odd(s) else key) for s in steps)
 
     def _list_fields(self, walk: Walk, key: Node, name: str | None, schema: Schema, told: bool) -> Iterable[Field]:
         """List the ways to write a key and a value; without a name the key is any. A string is ``told`` by the tool."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 Word = Literal["true", "false", "null", "{}", "[]"]
@@ -180,23 +181,24 @@ class Path:
 
     def begins(self, text: str, at: int) -> bool:
         """Whether another step of a path may begin at a place."""
-        openings = filter(None, (self.opening, self.odd_opening, self.before if self.base >= 0 else ""))
-        return text.startswith(tuple(openings), at)
+        return _compile_steps(self)[0].match(text, at) is not None
 
     def split(self, path: str) -> list[str | int]:
         """Return the keys and places in lists of a path; the whole text alone where it is none."""
+        opening, number = _compile_steps(self)
         keys: list[str | int] = []
         at, odd = 0, self.begins_oddly(path)
         while at < len(path) or not keys:
-            number = re.compile(rf"{re.escape(self.before)}(\d{{1,6}}){re.escape(self.behind)}").match(path, at)
-            if number and self.base >= 0 and keys and (number.end() == len(path) or self.begins(path, number.end())):
-                keys.append(int(number[1]) - self.base)
-                at = number.end()
+            found = number.match(path, at) if keys and self.base >= 0 else None
+            if found and (found.end() == len(path) or self.begins(path, found.end())):
+                keys.append(int(found[1]) - self.base)
+                at = found.end()
                 continue
             if keys:
                 odd = self.odd_opening != "" and path.startswith(self.odd_opening, at)
                 at += len(self.odd_opening if odd else self.opening)
-            end = path.find(self.odd_closing, at) if odd else self._find_step(path, at)
+            step = opening.search(path, at)
+            end = path.find(self.odd_closing, at) if odd else step.start() if step else len(path)
             if end < at:
                 return [path]
             key = path[at:end]
@@ -204,14 +206,18 @@ class Path:
             at = end + len(self.odd_closing) * odd
         return keys if all(key != "" for key in keys) and self.join(keys) == path else [path]
 
-    def _find_step(self, path: str, at: int) -> int:
-        """Return where the next step begins behind a place; the end of the path where none does."""
-        return next((place for place in range(at, len(path)) if self.begins(path, place)), len(path))
-
     def begins_oddly(self, path: str) -> bool:
         """Whether the first key of a path is written otherwise than others: what ends such keys comes before what begins them."""
         end = path.find(self.odd_closing) if self.odd_closing else -1
         return end >= 0 and not 0 <= path.find(self.odd_opening) <= end
+
+
+@lru_cache(maxsize=64)
+def _compile_steps(path: Path) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return what finds the beginning of a step of a path, and what matches the number of an item."""
+    openings = filter(None, (path.opening, path.odd_opening, path.before if path.base >= 0 else ""))
+    before, behind = re.escape(path.before), re.escape(path.behind)
+    return re.compile("|".join(map(re.escape, openings))), re.compile(rf"{before}(\d{{1,6}}){behind}")
 
 
 @dataclass(frozen=True)

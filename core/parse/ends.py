@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ..format import Json, Node, Text, TurnGraph
 from ..format.cut import COUNTER, cut_common_start, find_boundaries
+from ..format.units import get_units
 from .constants import is_firm, is_marked, is_plain
 from .landmarks import AFTER, END, FIELDS, GAP, SHORT_FIELDS, TURN, is_delimited, is_quoted, read_parts, write_parts
 from .rules import Guard, Rule
@@ -125,8 +126,7 @@ class Ends(Thoughts):
         behind = [text for text in ends if text in tails and text != rest]
         rules += [Rule(read_parts(f"{one}\n{two}"), (GAP,), closes=True, recovery=SHORT_END) for one in before for two in behind]
         rules += [Rule(read_parts(own + text), (GAP,), closes=True, recovery=SHORT_END, guard="last") for text in ends]
-        escaped = {char for _, char in node.codec.escapes}
-        alone = is_firm(own) or not escaped.isdisjoint(own)  # else the first of two is a part of the text
+        alone = is_firm(own) or not get_units(node.codec).stands_for.isdisjoint(own)  # else the first of two is the text's
         twice = own + own.lstrip() if alone else ""
         doubled = [twice + text for text in ends if twice]
         rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=DOUBLED, guard="ending") for text in doubled]

@@ -40,6 +40,11 @@ def find_count(rule: Rule, buffer: str, end: int) -> str:
     return found[1] if found else ""
 
 
+def find_longer(names: Iterable[str], text: str, start: int, end: int) -> str:
+    """Return one of some names that may stand at a place and is longer than what is read there; empty where none is."""
+    return next((n for n in names if len(n) > end - start > 0 and n.startswith(text[start : start + len(n)])), "")
+
+
 def find_counted_id(rule: Rule, buffer: str, end: int) -> str | None:
     """Return the number that counts calls where a rule, which ends at a place, writes it as their id."""
     if not any(_ID_KEY.search(part) for part in rule.parts[:-1]):

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from ..format import Edge, Graph, Node, Start, Text, TurnGraph
 from ..format.cut import find_boundaries
+from ..format.units import get_units
 from .constants import is_firm, is_marked
 from .ends import SHORT_END, TRAILING
 from .headers import find_headers
@@ -174,7 +175,7 @@ class Plan(Relaxations):
             rules = self._close_call(node, edges, certain)
             return rules + self._list_near(rules, node)
         ends = [edge for edge in edges if self.nodes[TURN, edge.target].kind == "end"]
-        barred = {char for _, char in node.codec.escapes} if isinstance(node.codec, Text) else set()
+        barred = get_units(node.codec).stands_for if isinstance(node.codec, Text) else ()
         rules = [rule for edge in ends for rule in self._list_cut_ends(write_parts(edge), edge.text[:1] in barred)]
         rules += [self._make_rule(graph, edge) for edge in edges if edge not in ends]
         if node.kind in ("content", "reasoning"):

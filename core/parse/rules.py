@@ -137,8 +137,8 @@ class Spot:
     """A field that is being read: the nodes that it may be, and the rules that may end it, the one to try first before others."""
 
     __slots__ = (
-        "_firsts", "_narrowed", "_short", "_short_end", "codec", "escaped", "graph", "holds_signs", "kind", "mark_behind",
-        "mistypable", "nodes", "pattern", "quick", "rules", "width",
+        "_firsts", "_narrowed", "_short", "_short_end", "codec", "graph", "holds_signs", "kind", "mark_behind", "mistypable",
+        "nodes", "pattern", "quick", "rules", "width",
     )  # fmt: skip
 
     def __init__(self, graph: str, nodes: tuple[Node, ...], rules: tuple[Rule, ...]) -> None:
@@ -147,7 +147,6 @@ class Spot:
         self.kind = nodes[0].kind
         self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
         self.holds_signs = bool(self.codec.escapes) or self.codec.quoted  # else those of data are none of a key
-        self.escaped = {char for _, char in self.codec.escapes}  # what never stands for itself
         self.rules = rules
         self.mistypable = [rule for rule in rules if rule.mark]
         marks = sorted({rule.parts[-1].strip() for rule in rules if is_marked(rule.parts[-1]) and not rule.recovery})

@@ -23,6 +23,7 @@ from .names import (
     SHORT,
     WITH_PREFIX,
     find_id,
+    find_longer,
     find_name_in_id,
     find_numbered_id,
     find_quoted,
@@ -106,6 +107,8 @@ class ShortFields(Lookahead):
             quoted = self._read_quoted(here, start, final)
             if quoted is not None:
                 return quoted
+        declared = self._list_declared(self._find_name(here)) if kind == "key" and not self.frames else frozenset()
+        odd = [key for key in declared if not key.isidentifier()]
         while at <= limit:
             if at < limit and buffer[at] in units.first:
                 end, _ = units.read(buffer, at, final)
@@ -115,7 +118,7 @@ class ShortFields(Lookahead):
                     at = end
                     continue
             sign = buffer[at : at + 1]
-            longer = self._find_longer_key(here, start, at) if kind == "key" else ""
+            longer = find_longer(odd, buffer, start, at) if odd and buffer[start:at] not in declared else ""
             if longer and not final and len(buffer) - start < len(longer):
                 return Wait(longer[len(buffer) - start :])
             if not longer and (not sign or sign.isspace() or here.spot.list_short(sign)):
@@ -128,13 +131,6 @@ class ShortFields(Lookahead):
         if limit < len(buffer) or final:
             return None
         return Wait(short=here.spot)
-
-    def _find_longer_key(self, here: Landing, start: int, at: int) -> str:
-        """Return the parameter of the tool that may stand at a place, where what is read of it is none; else nothing."""
-        declared = () if self.frames else self._list_declared(self._find_name(here))
-        read = self.buffer[start:at]
-        longer = (key for key in declared if not key.isidentifier() and len(key) > len(read) and read not in declared)
-        return next((key for key in longer if read and key.startswith(self.buffer[start : start + len(key)])), "")
 
     def _read_quoted(self, here: Landing, start: int, final: bool) -> Landing | Wait | None:
         """Read a key that stands in the quotes of strings, where the format writes none around keys."""
@@ -357,7 +353,7 @@ class ShortFields(Lookahead):
         if self.frames:
             return True
         plain = all(map(KEY.fullmatch, keys)) and not (" " in key and self._goes_on_in_text(here, key))
-        ended = here.rule.constant.text[:1] in self.spot.escaped  # what stands before it is no part of a text
+        ended = here.rule.constant.text[:1] in get_units(self.spot.codec).stands_for  # what stands before it is no part of a text
         if (ended or not self._is_raw()) and (plain or here.spot.holds_signs or not self.policy.recover):
             return True
         declared = self._list_declared(name)
