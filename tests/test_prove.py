@@ -14,6 +14,7 @@ from test_derive import JSON_CALLS, REASONING, write
 from chat_autoparser.analysis import analyze
 from chat_autoparser.ask.budget import Budget
 from chat_autoparser.ask.oracle import Oracle
+from chat_autoparser.ask.question import Question
 from chat_autoparser.ask.renderer import load_renderer
 from chat_autoparser.ask.words import holds_word
 from chat_autoparser.derive.driver import Derivation, derive
@@ -21,6 +22,7 @@ from chat_autoparser.format import Graph, TurnGraph, Verdict
 from chat_autoparser.message import fold_deltas
 from chat_autoparser.parse import StreamParser
 from chat_autoparser.prove import Read, draw_cases, prove
+from chat_autoparser.prove.ends import list_cuts
 from chat_autoparser.prove.search import search
 
 Tools = Sequence[Mapping[str, Any]]
@@ -216,3 +218,25 @@ def test_what_only_a_recovery_reads_is_misread() -> None:
     assert not verdict.proven
     assert verdict.counterexample is not None
     assert "recoveries" in json.loads(verdict.counterexample.got)
+
+
+CALLS_FIRST = """\
+{%- for m in messages -%}
+{%- if m.role != "assistant" %}{{ "start said: " ~ m.content ~ " end said; " }}
+{%- else %}
+{%- for c in m.tool_calls or [] %}{{ "start call=" ~ c.function.name ~ ": " ~ c.function.arguments | tojson ~ " end call; " }}{% endfor %}
+{%- if m.content %}{{ "start answer: " ~ m.content ~ " end answer; " }}{% endif %}{{ "start over:" }}{% endif %}
+{%- endfor %}
+"""
+
+
+@pytest.mark.parametrize("end", [" end answer; start over:", " end answer; ", " end answer;"])
+def test_a_turn_may_end_with_words_of_which_a_server_cuts_off_the_last(end: str) -> None:
+    message = analyze(CALLS_FIRST).parse(f"start answer: The ferry is late.{end}", [], prompt="")
+    assert message["content"] == "The ferry is late."
+
+
+def test_the_proof_ends_turns_before_their_last_words() -> None:
+    text = "start answer: The ferry is late. end answer; start over:"
+    cuts = list_cuts(text, analyse(CALLS_FIRST)[0].graph, Question(content="The ferry is late."))
+    assert "start answer: The ferry is late. end answer;" in cuts

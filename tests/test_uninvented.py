@@ -318,3 +318,66 @@ def test_a_slip_in_a_drawn_format_invents_nothing(number: int) -> None:
         for _ in range(16):
             text = mutate(turn.text, dice, marks)
             assert set(find_invented(form, turn, text)) <= set(known), (speaker.source, text)
+
+
+ADDRESSED = """\
+{%- for m in messages -%}{{ "{% " ~ m.role ~ " %}\\n" ~ (m.content or "") }}
+{%- for c in m.tool_calls or [] %}{{ "{% act %}\\ndo:" ~ c.function.name }}
+{%- for k, v in c.function.arguments.items() %}{{ (";" if loop.first else ",") ~ k ~ "=" ~ v | tojson | urlencode }}{% endfor %}
+{{- "{% done %}" }}{% endfor %}{{ "{% over %}" }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ "{% assistant %}\\n" }}{% endif %}
+"""
+LISTED_ROWS = """\
+{%- for m in messages -%}{{ "{% " ~ m.role ~ " %}\\n" ~ (m.content or "") }}
+{%- if m.tool_calls %}{{ "{% rows %}\\ntool : key : value\\n=================" }}
+{%- for c in m.tool_calls %}{% set number = loop.index %}
+{%- for k, v in c.function.arguments.items() %}{{ "\\n" ~ number ~ " : " ~ c.function.name ~ " : " ~ k ~ " : " ~ v | tojson }}{% endfor %}
+{%- endfor %}{{ "\\n{% done %}" }}{% endif %}{{ "{% over %}" }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ "{% assistant %}\\n" }}{% endif %}
+"""
+QUOTED = """\
+{%- for m in messages -%}{{ "{% " ~ m.role ~ " %}\\n" }}
+{%- if m.role != "assistant" %}{{ m.content }}{% elif m.content %}{{ "(tell " ~ m.content | tojson ~ ")\\n" }}{% endif %}
+{%- for c in m.tool_calls or [] %}{{ "(do " ~ c.function.name }}
+{%- for k, v in c.function.arguments.items() %}{{ " (" ~ k ~ " " ~ v | tojson ~ ")" }}{% endfor %}{{ ")\\n" }}
+{%- endfor %}{{ "{% over %}" }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ "{% assistant %}\\n" }}{% endif %}
+"""
+
+
+@pytest.mark.parametrize(
+    ("template", "text", "content"),
+    [
+        pytest.param(
+            ADDRESSED,
+            "Write do:save;path=%22a%22 to keep it.{% over %}",
+            "Write do:save;path=%22a%22 to keep it.",
+            id="in a sentence",
+        ),
+        pytest.param(
+            LISTED_ROWS,
+            'So:\n\ntool : key : value\n=================\n1 : save : path : "a"\n\nThat is all.{% over %}',
+            'So:\n\ntool : key : value\n=================\n1 : save : path : "a"\n\nThat is all.',
+            id="in a table",
+        ),
+        pytest.param(
+            QUOTED,
+            '(tell "The form (do save (path \\"a\\")) keeps it.")\n{% over %}',
+            'The form (do save (path "a")) keeps it.',
+            id="in a text in quotes",
+        ),
+    ],
+)
+def test_a_call_without_its_mark_is_text(template: str, text: str, content: str) -> None:
+    """Words that begin a call stand in any answer: without the mark before them they tell nothing."""
+    found = read_all_ways(ca.analyze(template), text, TOOLS, "{% assistant %}\n")
+    assert (found.calls, found.content, found.reasoning) == ([], content, None)
+
+
+def test_a_call_behind_an_answer_that_has_ended_is_one() -> None:
+    found = read_all_ways(ca.analyze(QUOTED), 'I keep it.\n(do save (path "a"))\n{% over %}', TOOLS, "{% assistant %}\n")
+    assert [(name, json.loads(given)) for name, given in found.calls] == [("save", {"path": "a"})]
+    assert (found.content or "").strip() == "I keep it."

@@ -70,6 +70,12 @@ def is_marked(text: str) -> bool:
     return is_firm(text) and any(not (sign.isspace() or sign in DATA) for sign in bare)
 
 
+def is_word_in_signs(text: str) -> bool:
+    """Whether a text begins and ends with signs and has a word in it, as nothing does that follows a sentence."""
+    ends = {text[:1], text[-1:]}
+    return any(map(str.isalnum, text)) and not (any(map(str.isalnum, ends)) or text[0] in ".,;:!?)]}>\"'")
+
+
 class Constant:
     """A text between two fields. ``parts`` as in :class:`~chat_autoparser.format.Edge`.
 

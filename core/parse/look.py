@@ -17,7 +17,7 @@ from .landing import Landing, Step
 from .landmarks import GAP, TURN
 from .names import SHORT
 from .nearly import HALF_MARK, MARK, is_near, may_be_near
-from .rules import SHAPES, WAIT, Rule, Spot, Wait
+from .rules import OF_TOOLS, SHAPES, WAIT, Rule, Spot, Wait
 from .scalars import BEGINNINGS
 
 DEPTH = 128  # lists and objects within each other
@@ -209,7 +209,7 @@ class Lookahead(Surroundings):
         follows = self._follows_well(rule, end, final)
         if follows is not True:
             return follows or None
-        if "tool" in (rule.guard, here.rule.guard) or here.rule.guard == "known":
+        if not OF_TOOLS.isdisjoint((rule.guard, here.rule.guard)):
             name = self._find_name(here)
             if name is None or (here.rule.guard == "known" if self.tools is None else name not in self.tools):
                 return None

@@ -322,8 +322,11 @@ class Plan(Relaxations):
 
 
 def _is_cut_at(text: str, place: int, shared: int) -> bool:
-    """Whether what stands at a place may be what a server stops at and cuts off: a line, or a mark of what all turns end with."""
-    return text[place - 1 : place] == "\n" or (place >= shared and not text[place:].lstrip()[:1].isalnum())
+    """Whether what stands at a place may be what a server stops at and cuts off: a line, or a mark of what all turns end with,
+    of words only behind another mark."""
+    before = text[:place].rstrip()
+    told = not text[place:].lstrip()[:1].isalnum() or (not before[-1:].isalnum() and any(map(str.isalnum, before)))
+    return text[place - 1 : place] == "\n" or (place >= shared and told)
 
 
 @lru_cache(maxsize=64)

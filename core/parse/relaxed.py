@@ -14,7 +14,7 @@ from ..format.cut import COUNTER, cut_common_end, cut_common_start, find_boundar
 from ..format.units import get_units
 from ..recover import Notation, list_counted, list_words
 from ..schema import TYPES
-from .constants import is_firm, is_marked, is_plain
+from .constants import is_firm, is_marked, is_plain, is_word_in_signs
 from .ends import SHORT_END, Ends
 from .fence import FENCED_CALL, RUNS
 from .landmarks import (
@@ -40,7 +40,6 @@ from .landmarks import (
 )
 from .nearly import LIKE
 from .rules import MISTYPED, Guard, Rule
-from .thoughts import is_word_in_signs
 
 SQUEEZED = "white space in a mark missing"
 REQUOTED = "other quotes in a mark"
@@ -72,6 +71,11 @@ def requote(text: str) -> str:
     """Return the text of a tag with its quotes in the other kind; empty where it has none, or both."""
     other = text.translate({34: "'", 39: '"'})
     return other if not all(map(is_plain, text)) and ('"' in text) != ("'" in text) else ""
+
+
+def _begins_with_mark(text: str) -> bool:
+    """Whether a text begins with a mark that stands in no sentence, or as JSON or a tag does."""
+    return text.lstrip()[:1] in tuple("{[<") or is_word_in_signs(_find_first(text) or text.strip())
 
 
 def _begins_in_signs(text: str) -> bool:
@@ -217,13 +221,16 @@ class Relaxations(Ends):
             if is_firm(text):  # data alone amid prose has to be looked at to its end
                 whole = number < shown
                 free = whole and not recovery
-                guard: Guard = "tool" if not free else "" if is_marked(text) or self._follows_text(text) else "fresh"
+                told = (is_marked(text) and _begins_with_mark(text)) or self._follows_text(text)
+                doubted: Guard = "apart" if is_marked(text) else "fresh"  # words stand in any sentence
+                guard: Guard = "tool" if not free else "" if told else doubted
                 rules.append(Rule(read_parts(text), nodes, True, recovery=recovery if whole else missing, guard=guard))
             for place in sorted(find_boundaries(text)):
                 inner = text[place:]
                 if any(text.count(quote, 0, place) % 2 for quote in "\"'"):
                     continue  # amid a text in quotes
-                guard = "known" if recovery else "tool" if is_marked(text) else "fresh"  # two recoveries at once
+                guard = "fresh" if not is_marked(text) else "tool" if _begins_with_mark(inner) else "first"
+                guard = "known" if recovery else guard  # two recoveries at once
                 if place > 0 and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
                     worded = guard == "known" or any(map(str.isalnum, inner))  # signs alone stand in tables and rules
                     rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard=guard if worded else "fresh"))

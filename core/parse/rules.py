@@ -15,7 +15,8 @@ from .nearly import find_mark
 
 Guard = Literal[
     "", "tool", "known", "structure", "ending", "entry", "late", "last", "fresh", "shape", "named", "whole", "header", "thought",
-    "owed", "told", "orphan", "fitting", "wrapped", "typed", "near", "fence", "unfenced", "turn", "alone", "sample",
+    "owed", "told", "orphan", "fitting", "wrapped", "typed", "near", "fence", "unfenced", "turn", "alone", "sample", "apart",
+    "first",
 ]
 """What must hold for a rule that no render shows: a tool is named that the request has (``known``), or as far as its tools are
 known (``tool``), structure follows (``structure``), structure or the end of the output does (``ending``), nothing visible came
@@ -27,10 +28,12 @@ that closes calls (``wrapped``), a value stands before it that is no text, where
 output behind it (``typed``), an argument of this tool begins that was not given yet (``entry``), a mark stands there that is
 like one that could (``near``), a line of it opens code that begins with a call (``fence``), or ends such code (``unfenced``), it
 is the model's own, and no example of a conversation (``turn``), nor amid a sentence (``alone``), or never, but then a conversation
-is shown (``sample``). Two hold only where the text that they end would not end otherwise: structure or the end of the output
+is shown (``sample``), or a tool is named and a line or an answer has ended before (``apart``), or nothing visible came before
+(``first``). Two hold only where the text that they end would not end otherwise: structure or the end of the output
 follows (``late``), or nothing more (``last``)."""
 
 SHAPES: frozenset[Guard] = frozenset(("shape", "named", "whole"))
+OF_TOOLS: frozenset[Guard] = frozenset(("tool", "known", "apart", "first"))
 LATE: frozenset[Guard] = frozenset(("late", "last"))
 
 _WIDTH = 16  # characters by which rules are told apart before they are tried

@@ -32,7 +32,7 @@ from .names import (
     is_within,
     skip_comments,
 )
-from .rules import WAIT, Rule, Wait
+from .rules import OF_TOOLS, WAIT, Rule, Wait
 from .scalars import fits, read_empty
 
 
@@ -164,7 +164,7 @@ class ShortFields(Lookahead):
                     return landing
             elif not final and name.startswith(begun):
                 wait = WAIT if wait else Wait(name[len(begun) :])
-        if (self.known_only or here.rule.guard in ("tool", "known") or not here.rule.marked) and self.tools is not None:
+        if (self.known_only or here.rule.guard in OF_TOOLS or not here.rule.marked) and self.tools is not None:
             return wait or self._land_prefixed(here, final)
         found = NAME.match(buffer, start)
         if found is None:

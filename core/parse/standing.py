@@ -9,7 +9,7 @@ from ..format import Insides, Json, Text
 from ..format.units import MORE, NO, get_units
 from ..recover import Policy, compile_names, read_literal
 from ..schema import UNKNOWN, Schema, ToolSet
-from .constants import skip_blank
+from .constants import is_word_in_signs, skip_blank
 from .fence import Fence
 from .landing import Frame, Landing, Step, list_id
 from .landmarks import AFTER, GAP, TURN
@@ -105,6 +105,10 @@ class Standing:
             return False
         return bare == text or bare[-1] in ".!?…。！？" or "\n" in text[len(bare) :]
 
+    def _stands_apart(self, at: int) -> bool:
+        """Whether what stands at a place is no part of a sentence, nor shown."""
+        return (self._begins_line(at) or self._ends_answer(at)) and not self._is_sample(at)
+
     def _join_before(self, text: str) -> str:
         """Return what was handed on last where that is a text: with the last visible sign before it, if it has none, and whether
         a line has ended since."""
@@ -131,14 +135,12 @@ class Standing:
 
     def _stands_well(self, rule: Rule, at: int, spot: Spot) -> bool:
         """Whether what the guard of a rule asks of what is before it holds."""
-        if rule.guard == "fresh":
+        if rule.guard in ("fresh", "first", "wrapped"):
             return self._is_fresh(at)
         if rule.guard == "thought":
             return self.ended_reasoning
         if rule.guard == "owed":
             return self.owed
-        if rule.guard == "wrapped":
-            return self._is_fresh(at)
         if rule.guard == "fence":
             return self._begins_line(at) and not (spot is self.spot and self.fence.read(self.buffer[self.at : at]).fenced)
         if rule.guard == "unfenced":
@@ -147,12 +149,14 @@ class Standing:
             return not self._is_sample(at)
         if rule.guard == "alone":
             return self._ends_answer(at) and not self._is_sample(at)
+        if rule.guard == "apart":
+            return self._stands_apart(at)
         if rule.guard == "near":
             return spot.nodes[0].kind != "content" or self._is_fresh(at)
         if rule.guard == "typed":
             return spot is self.spot and at - self.at <= SHORT and self._is_typed(self.buffer[self.at : at].strip())
         if rule.guard == "named":
-            return spot is self.spot
+            return spot is self.spot and (is_word_in_signs(rule.constant.core) or self._stands_apart(at))
         if rule.guard == "orphan":
             return self._ends_text(at) and self.may_call and not self.begun
         return rule.guard != "told" or self._ends_text(at)

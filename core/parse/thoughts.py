@@ -9,7 +9,7 @@ from ..ask.question import REASONING_FIELDS
 from ..ask.switches import GENERAL_SWITCHES
 from ..format import Node
 from ..format.cut import find_boundaries
-from .constants import is_firm, is_marked
+from .constants import is_firm, is_marked, is_word_in_signs
 from .landmarks import AFTER, GAP, THOUGHT, TURN, Landmarks, read_parts, write_parts
 from .rules import Guard, Rule
 
@@ -21,12 +21,6 @@ _NAMES = [name for name in REASONING_FIELDS if name in GENERAL_SWITCHES]
 _WORDS = [word for name in _NAMES for word in (name, name.removesuffix("ing"))]
 _OTHER_STARTS = (*(f"<{word}>" for word in _WORDS), *(f"[{word.upper()}]" for word in _WORDS))
 _OTHER_ENDS = tuple(f"{start[0]}/{start[1:]}" for start in _OTHER_STARTS)
-
-
-def is_word_in_signs(text: str) -> bool:
-    """Whether a text begins and ends with signs and has a word in it, as nothing does that follows a sentence."""
-    ends = {text[:1], text[-1:]}
-    return any(map(str.isalnum, text)) and not (any(map(str.isalnum, ends)) or text[0] in ".,;:!?)]}>\"'")
 
 
 def _cut_close(text: str) -> str:

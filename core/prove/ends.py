@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,9 @@ from ..ask.pieces import list_tokens
 from ..ask.question import Question
 from ..format import TurnGraph
 from ..format.view import find_turn_end, list_inner_texts
+
+_PHRASE = re.compile(r"(?<=[^\w\s])\s+\w")
+"""Where words begin behind a sign: a mark need not have signs around it."""
 
 
 def list_cuts(text: str, graph: TurnGraph, question: Question) -> tuple[str, ...]:
@@ -42,7 +46,8 @@ def _find_last_mark(text: str, begin: int) -> int:
         place -= len(token)
         if (len(token) > 2 and not token.replace("_", "").isalnum()) or (token == "\n" and text[place:].strip()):
             return place
-    return len(text)
+    phrases = list(_PHRASE.finditer(text, begin))
+    return phrases[-1].start() if phrases else len(text)
 
 
 def _find_last_field(text: str, question: Question) -> int:
