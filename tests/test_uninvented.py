@@ -381,3 +381,36 @@ def test_a_call_behind_an_answer_that_has_ended_is_one() -> None:
     found = read_all_ways(ca.analyze(QUOTED), 'I keep it.\n(do save (path "a"))\n{% over %}', TOOLS, "{% assistant %}\n")
     assert [(name, json.loads(given)) for name, given in found.calls] == [("save", {"path": "a"})]
     assert (found.content or "").strip() == "I keep it."
+
+
+WRITTEN = """\
+{%%- for m in messages -%%}{{ "<%%" ~ m.role ~ "%%>" ~ (m.content or "") }}
+{%%- for c in m.tool_calls or [] %%}{{ "\\nrun " ~ c.function.name ~ "(" }}
+{%%- for k, v in c.function.arguments.items() %%}{{ k ~ %(open)s ~ ((v if v is string else v | tojson)%(escape)s) ~ %(close)s }}
+{%%- if not loop.last %%}{{ %(between)s }}{%% endif %%}{%% endfor %%}{{ ")run" }}{%% endfor %%}{{ "§<%%over%%>" }}
+{%%- endfor %%}
+{%%- if add_generation_prompt %%}{{ "<%%assistant%%>" }}{%% endif %%}
+"""
+ESCAPED = r""" | replace("\\", "\\\\") | replace("\n", "\\n")"""
+BARRED = WRITTEN % {"open": "' => \"\"\"'", "close": "'\"\"\"'", "between": "' | '", "escape": ESCAPED}
+CURLED = WRITTEN % {"open": "'=“'", "close": "'”'", "between": r"'\n'", "escape": r"""|replace("%", "%25")|replace("\n", "%0A")"""}
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        pytest.param(BARRED, '\nrun save(times => """2""" | path => """a""" | other => """b c""")run', id="signs with blanks"),
+        pytest.param(CURLED, "\nrun save(times=“2”\npath=“a”\nother=“b c”)run", id="an escaped line break"),
+    ],
+)
+def test_an_argument_that_no_tool_declares_is_read(template: str, text: str) -> None:
+    """Where a text has ended, a key follows."""
+    found = read_all_ways(ca.analyze(template), text + "§<%over%>", TOOLS, "<%assistant%>")
+    calls = [(name, json.loads(given)) for name, given in found.calls]
+    assert (found.content, calls, found.recoveries) == (None, [("save", {"times": 2, "path": "a", "other": "b c"})], [])
+
+
+@pytest.mark.parametrize("end", ["§<%over%>", "§", ""])
+def test_of_what_ends_a_turn_a_server_may_leave_the_first_mark(end: str) -> None:
+    found = read_all_ways(ca.analyze(CURLED), f"Done.{end}", TOOLS, "<%assistant%>")
+    assert (found.content, found.calls) == ("Done.", [])

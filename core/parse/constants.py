@@ -70,6 +70,11 @@ def is_marked(text: str) -> bool:
     return is_firm(text) and any(not (sign.isspace() or sign in DATA) for sign in bare)
 
 
+def is_odd(text: str) -> bool:
+    """Whether a text holds a sign that stands in no sentence: one that ASCII does not have, or what joins words."""
+    return any(sign == "_" or not (sign.isalnum() or sign.isspace() or sign.isascii()) for sign in text)
+
+
 def is_word_in_signs(text: str) -> bool:
     """Whether a text begins and ends with signs and has a word in it, as nothing does that follows a sentence."""
     ends = {text[:1], text[-1:]}

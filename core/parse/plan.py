@@ -13,7 +13,7 @@ from functools import lru_cache
 from ..format import Edge, Graph, Node, Start, Text, TurnGraph
 from ..format.cut import find_boundaries
 from ..format.units import get_units
-from .constants import is_firm, is_marked
+from .constants import is_firm, is_marked, is_odd
 from .ends import SHORT_END, TRAILING
 from .headers import find_headers
 from .landmarks import (
@@ -316,7 +316,7 @@ class Plan(Relaxations):
         shared = len(self.turn_end) if self.turn_end and text.endswith(self.turn_end) else len(text)
         places = [place for place in find_boundaries(text) if place < len(text) and _is_cut_at(text, place, len(text) - shared)]
         beginnings = [text[:place].rstrip() for place in places]
-        cut = [text for text in beginnings if anywhere or is_firm(text) or ("\n" in text and len(text.strip()) > 1)]
+        cut = [text for text in beginnings if anywhere or is_firm(text) or is_odd(text) or ("\n" in text and len(text.strip()) > 1)]
         cut += [text.rstrip() for text in self._list_cuts(text)]
         return [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
 

@@ -257,11 +257,13 @@ class ShortFields(Lookahead):
             return key
         return key.strip().removeprefix(find_signs(self.buffer, here.end) if key[:1].isspace() else "").strip()
 
+    def _is_laid(self, here: Landing) -> bool:
+        """Whether the text of a rule stands to the letter before a place."""
+        return self.buffer.endswith(here.rule.constant.text, 0, here.end)
+
     def _opens_within(self, here: Landing, at: int) -> bool:
         """Whether a call may begin in a key, where other layout stands before the key than the template writes."""
-        laid = here.rule.constant.text
-        other = not self.buffer.startswith(laid, here.end - len(laid))
-        return other and is_within(self.plan.opening_marks, self.buffer, here.end, at)
+        return not self._is_laid(here) and is_within(self.plan.opening_marks, self.buffer, here.end, at)
 
     def _list_ends(self, here: Landing, kind: str, at: int) -> Iterable[Rule]:
         """Return the rules that may end a short field at a place, the one to try first before others."""
@@ -353,7 +355,8 @@ class ShortFields(Lookahead):
         if self.frames:
             return True
         plain = all(map(KEY.fullmatch, keys)) and not (" " in key and self._goes_on_in_text(here, key))
-        ended = here.rule.constant.text[:1] in get_units(self.spot.codec).stands_for  # what stands before it is no part of a text
+        before = here.rule.constant.text if self._is_laid(here) else here.rule.constant.text[:1]
+        ended = not get_units(self.spot.codec).stands_for.isdisjoint(before)  # what stands before it is no part of a text
         if (ended or not self._is_raw()) and (plain or here.spot.holds_signs or not self.policy.recover):
             return True
         declared = self._list_declared(name)
@@ -362,8 +365,8 @@ class ShortFields(Lookahead):
 
     def _is_enclosed(self, here: Landing, at: int) -> bool:
         """Whether several signs stand before a key and behind it, as they seldom do in a text."""
-        behind = (rule.constant.core for rule in here.spot.rules if not rule.recovery)
-        return len(here.rule.constant.core) > 1 and any(len(core) > 1 and self.buffer.startswith(core, at) for core in behind)
+        behind = (rule.constant for rule in here.spot.rules if not rule.recovery and len(rule.constant.core) > 1)
+        return len(here.rule.constant.core) > 1 and any(constant.match_exactly(self.buffer, at, False) != NO for constant in behind)
 
     def _doubts_key(self, rule: Rule, here: Landing, at: int) -> bool:
         """Whether what seems to be a key stands before something else than the template writes behind keys, and is none of the

@@ -12,8 +12,8 @@ from ..ask.question import Question
 from ..format import TurnGraph
 from ..format.view import find_turn_end, list_inner_texts
 
-_PHRASE = re.compile(r"(?<=[^\w\s])\s+\w")
-"""Where words begin behind a sign: a mark need not have signs around it."""
+_PHRASE = re.compile(r"(?<=\w)[^\w\s](?=\s+\w)")
+"""A word with a sign behind it, before other words: a mark need not have signs around it."""
 
 
 def list_cuts(text: str, graph: TurnGraph, question: Question) -> tuple[str, ...]:
@@ -44,10 +44,12 @@ def _find_last_mark(text: str, begin: int) -> int:
     place = len(text)
     for token in reversed(list_tokens(text[begin:])):
         place -= len(token)
+        if text[place - 1 : place] in tuple("([{<"):
+            continue  # amid a mark
         if (len(token) > 2 and not token.replace("_", "").isalnum()) or (token == "\n" and text[place:].strip()):
             return place
     phrases = list(_PHRASE.finditer(text, begin))
-    return phrases[-1].start() if phrases else len(text)
+    return phrases[-1].end() if phrases else len(text)
 
 
 def _find_last_field(text: str, question: Question) -> int:
