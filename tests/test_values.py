@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from streams import read_all_ways
 from templates import get_format, write_calls, write_prompt
+from test_slips import make_tool
 
+import chat_autoparser as ca
 from chat_autoparser.format import Numeral, Text
 from chat_autoparser.format.units import MORE, get_units
 from chat_autoparser.schema import Schema, ToolSet
@@ -137,3 +139,31 @@ def test_units_of_one_character_wait_for_each_other(numeral: Numeral, written: s
     for end in range(1, len(written)):
         assert units.read(written[:end], 0, False)[0] == MORE, written[:end]
     assert units.read(written + "x", 0, False) == (len(written), char)
+
+
+ESCAPED_JSON = """\
+{%%- for m in messages -%%}{{ "<%%" ~ m.role ~ "%%>" ~ (m.content or "") }}
+{%%- for c in m.tool_calls or [] %%}{{ "\\n{: " ~ c.function.name ~ "\\n" }}
+{%%- for k, v in c.function.arguments.items() %%}{{ "[" ~ k ~ "]" ~ (v if v is string else v | tojson)%(escape)s ~ "[.]\\n" }}{%% endfor %%}
+{{- ":}" }}{%% endfor %%}{{ "<%%over%%>" }}
+{%%- endfor %%}
+{%%- if add_generation_prompt %%}{{ "<%%assistant%%>" }}{%% endif %%}
+"""
+
+
+@pytest.mark.parametrize(
+    ("escape", "written"),
+    [
+        pytest.param('| replace("&", "&amp;") | replace("<", "&lt;")', '["a &lt;b> &amp; c", {"d": "&lt;/e>"}]', id="HTML"),
+        pytest.param('| replace("%", "%25") | replace("[", "%5B")', '%5B"a <b> & c", {"d": "</e>"}]', id="percent"),
+        pytest.param('| replace("<", "~<")', '["a ~<b> & c", {"d": "~</e>"}]', id="one sign"),
+    ],
+)
+def test_lists_are_escaped_as_texts_are(escape: str, written: str) -> None:
+    """The JSON of a list is written as a text is; nothing but a sign in a text within the list tells."""
+    format = ca.analyze(ESCAPED_JSON % {"escape": escape})
+    assert format.verdict.proven
+    tools = [make_tool("keep", items="array", note="string")]
+    text = f"\n{{: keep\n[items]{written}[.]\n[note]x[.]\n:}}<%over%>"
+    found = read_all_ways(format, text, tools, "<%assistant%>", "strict")
+    assert [json.loads(given) for _, given in found.calls] == [{"items": ["a <b> & c", {"d": "</e>"}], "note": "x"}]

@@ -18,8 +18,8 @@ from ..ask.renderer import Renderer
 from ..ask.words import make_named_id
 from ..constrain import write_turn
 from ..constrain.example import ARGUMENTS, IDS, NAMES
+from ..derive.encoded import find_json
 from ..derive.record import make_shape
-from ..derive.types import find_json
 from ..errors import ConstraintError, TemplateError
 from ..format import ChatFormat, Start
 from ..message import read_arguments

@@ -13,13 +13,12 @@ from ..ask.question import Call, Question, Shape
 from ..ask.shapes import make_test_call
 from ..ask.words import USER, make_word
 from ..format import Json, Text
-from ..format.units import NO, get_units
-from .strings import make_marks, make_text, read_images, write_marked
-from .types import find_json
+from .encoded import find_encoded, find_encoding, find_written
+from .strings import make_marks, read_images, write_marked
 
 _HARD_KEY = make_word("h")
 _HARD: dict[str, Any] = {
-    _HARD_KEY: "q\"\\'\n<&>/é☃",
+    _HARD_KEY: "q\"\\'\n<&>/é☃|%#~$",
     _HARD_KEY + "b": [1, -2.5, True, None, {"n": ["q\"\\'\n", {}]}],
     _HARD_KEY + "c": False,
     _HARD_KEY + "d": {},
@@ -44,7 +43,7 @@ def find_json_arguments(oracle: Oracle, shape: Shape) -> Written | None:
     else:
         return None
     within = None
-    place = find_json(text, hard)
+    place = find_written(text, hard, Json())
     if place is None:
         within = _find_encoding(oracle, shape)
         place = find_encoded(text, hard, within) if within is not None else None
@@ -62,52 +61,9 @@ def _render(oracle: Oracle, shape: Shape, arguments: dict[str, Any]) -> str | No
 
 
 def _find_encoding(oracle: Oracle, shape: Shape) -> Text | None:
-    """Return what becomes of the characters of a JSON text inside a string; None where they are as in any JSON text.
-
-    JSON writes a backslash as two and a quote as a backslash and a quote; what those became tells the single ones.
-    """
+    """Return how arguments are written inside a string; None where they are as in any JSON text."""
     marks = make_marks("m")
-    images = read_images(_render(oracle, shape, {_HARD_KEY: write_marked(marks)}), marks)
-    doubled = images.get("\\", "")
-    backslash = doubled[: len(doubled) // 2]
-    if not backslash or doubled != backslash * 2 or not images.get('"', "").startswith(backslash):
-        return None
-    quote = images['"'][len(backslash) :]
-    found = {char: image for char, image in images.items() if char >= " " and not image.startswith(backslash)}
-    codec = make_text({**found, "\\": backslash, '"': quote})
-    return codec if codec.escapes else None
-
-
-def find_encoded(text: str, value: Any, within: Text, at: int = 0) -> tuple[int, int] | None:
-    """Return where an object is written as JSON inside a string, or None."""
-    opening = within.images.get("{", "{")
-    place = text.find(opening, at)
-    while place >= 0:
-        decoded, places = _decode(text, place, within)
-        try:
-            found, end = json.JSONDecoder().raw_decode(decoded)
-        except (ValueError, RecursionError):
-            found, end = None, 0
-        if end and found == value:
-            return place, places[end]
-        place = text.find(opening, place + 1)
-    return None
-
-
-def _decode(text: str, at: int, within: Text) -> tuple[str, list[int]]:
-    """Decode a text until a character that would have been escaped; return it, and where each of its characters begins."""
-    units = get_units(within)
-    barred = set(units.table.values())
-    chars: list[str] = []
-    places = [at]
-    while at < len(text):
-        end, written = units.read(text, at, True) if text[at] in units.first else (NO, "")
-        if end < 0 and text[at] in barred:
-            break
-        at, written = (end, written) if end > at else (at + 1, text[at])
-        chars += written
-        places += [at] * len(written)
-    return "".join(chars), places
+    return find_encoding(read_images(_render(oracle, shape, {_HARD_KEY: write_marked(marks)}), marks))
 
 
 def find_spans(text: str, calls: Sequence[Call], written: Written, field: Field) -> list[Span] | None:
@@ -119,11 +75,11 @@ def find_spans(text: str, calls: Sequence[Call], written: Written, field: Field)
     at = 0
     for number, call in enumerate(calls):
         name = text.find(call.name, at)
-        place = _find_object(text, call.object, written.json, at if written.leads or call.object else max(name, at))
+        place = find_written(text, call.object, written.json, at if written.leads or call.object else max(name, at))
         if place is None and call.object:
             return None
         while place and written.leads and not call.object:
-            nearer = _find_object(text, call.object, written.json, place[1])
+            nearer = find_written(text, call.object, written.json, place[1])
             if nearer is None or nearer[1] > name:
                 break
             place = nearer
@@ -131,8 +87,3 @@ def find_spans(text: str, calls: Sequence[Call], written: Written, field: Field)
             spans.append(Span(*place, Needle(field, number)))
             at = place[1]
     return spans
-
-
-def _find_object(text: str, value: dict[str, Any], json: Json, at: int) -> tuple[int, int] | None:
-    """Return where an object is written first, from a place on."""
-    return find_encoded(text, value, json.within, at) if json.within else find_json(text, value, at)

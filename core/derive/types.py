@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,13 +9,14 @@ from typing import Any, NamedTuple
 from ..ask.words import make_word
 from ..format import Choice, Codec, Insides, Json, Number, Text, Word
 from ..format.cut import find_common_end, find_common_start
-from .strings import AskGaps, Gap, strip_digits, take_digits
+from .encoded import find_encoding, find_written
+from .strings import AskGaps, Gap, make_marks, read_images, strip_digits, take_digits, write_marked
 
 PLAIN = make_word("s", 1)
 """A string of nothing but letters."""
 _INTEGER, _NUMBER = 7302146, 7302.25
 _NESTED_KEY = make_word("nk")
-_HARD = "q\"\\'\n"
+_HARD = "q\"\\'\n<&>%"
 
 LISTS: tuple[Any, ...] = ([], [PLAIN], [_INTEGER], [True], [PLAIN, PLAIN + "y"], [_HARD], [{_NESTED_KEY: PLAIN}])
 OBJECTS: tuple[Any, ...] = ({}, *({_NESTED_KEY: value} for value in (PLAIN, _INTEGER, True, _HARD, [PLAIN])))
@@ -38,13 +38,17 @@ Types = dict[tuple[str, int], Writing]
 """How values are written, by their types; a word that has a way of its own is another form of its type."""
 
 
-def ask_types(ask: AskGaps, family: str, texts: Sequence[Text], lists: bool = True, objects: bool = True) -> Types:
-    """Return how values of each type but strings are written; ``texts`` is how those are.
+def ask_types(ask: AskGaps, family: str, lists: bool = True, objects: bool = True) -> Types:
+    """Return how values of each type but strings are written.
 
     Without ``lists`` or ``objects`` the only one of those that is a value is the empty one, which is a word.
     """
     kinds = (("array", LISTS if lists else LISTS[:1], "list"), ("object", OBJECTS if objects else OBJECTS[:1], "object"))
-    gaps = ask([*_SCALARS, *(value for _, samples, _ in kinds for value in samples)])
+    marks = make_marks("m")
+    marked = write_marked(marks)
+    asked = [*_SCALARS, *(value for _, samples, _ in kinds for value in samples), [marked] if lists else {_NESTED_KEY: marked}]
+    *gaps, last = ask(asked)
+    within = find_encoding(read_images(last and last.around, marks)) if lists or objects else None
     found: Types = {}
     for type_, value, gap in zip(("integer", "number"), _SCALARS, gaps, strict=False):
         if gap is not None and str(value) in gap.around:
@@ -56,7 +60,7 @@ def ask_types(ask: AskGaps, family: str, texts: Sequence[Text], lists: bool = Tr
     for type_, samples, name in kinds:
         pairs = [(value, gap) for value in samples if (gap := next(rest)) is not None]
         if pairs and len(samples) > 1:
-            found[type_, 0] = _keep_digits(_read_compound(pairs, name + family, texts), pairs[0][1])
+            found[type_, 0] = _keep_digits(_read_compound(pairs, name + family, within), pairs[0][1])
         elif pairs and others:
             found[type_, 0] = _keep_digits(_read_word(pairs[0][1], "[]" if type_ == "array" else "{}", others), pairs[0][1])
     return found
@@ -118,15 +122,11 @@ def _find_word(texts: Sequence[str]) -> tuple[int, int]:
     return start, end
 
 
-def _read_compound(pairs: Sequence[tuple[Any, Gap]], graph: str, texts: Sequence[Text]) -> Writing:
-    """Return how a list or an object is written: as JSON, as it stands or as a string is written, or what stands around all
-    of them and a graph for the inside."""
-    codec = Json()
-    places = [(gap.around, find_json(gap.around, value)) for value, gap in pairs]
-    for text in texts:
-        if text.escapes and any(place is None for _, place in places):
-            codec = Json(text)
-            places = [(gap.around, _find_written(gap.around, value, text)) for value, gap in pairs]
+def _read_compound(pairs: Sequence[tuple[Any, Gap]], graph: str, within: Text | None) -> Writing:
+    """Return how a list or an object is written: as JSON, as it stands or inside a string, or what stands around all of them and a
+    graph for the inside."""
+    codec = Json(within)
+    places = [(gap.around, find_written(gap.around, value, codec)) for value, gap in pairs]
     sides = [(text[: place[0]], text[place[1] :]) if place else None for text, place in places]
     found = [each and (strip_digits(each[0]), strip_digits(each[1])) for each in sides]
     before = strip_digits(pairs[0][1].before)
@@ -138,32 +138,6 @@ def _read_compound(pairs: Sequence[tuple[Any, Gap]], graph: str, texts: Sequence
         end = min(find_common_end(*(each[start:] for each in around)), size - start)
     start = min(start, size - end)  # white space that might stand before it as well as behind it separates it from the next one
     return Writing(before, around[0][:start], Insides(graph), around[0][len(around[0]) - end :])
-
-
-def _find_written(around: str, value: Any, text: Text) -> tuple[int, int] | None:
-    """Return where the JSON of a value stands that is written as strings are."""
-    images = text.images
-    for signs in ((", ", ": "), (",", ":")):
-        written = "".join(images.get(char, char) for char in json.dumps(value, ensure_ascii=False, separators=signs))
-        if written in around:
-            return around.index(written), around.index(written) + len(written)
-    return None
-
-
-def find_json(text: str, value: Any, at: int = 0) -> tuple[int, int] | None:
-    """Return where a list or an object is written as JSON, or None."""
-    bracket = "[" if isinstance(value, list) else "{"
-    decoder = json.JSONDecoder()
-    place = text.find(bracket, at)
-    while place >= 0:
-        try:
-            found, end = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            found, end = None, 0
-        if end and found == value and type(found) is type(value):
-            return place, end
-        place = text.find(bracket, place + 1)
-    return None
 
 
 def splice_before(edge: str, base: str, new: str) -> str | None:

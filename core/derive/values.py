@@ -98,7 +98,7 @@ def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True, o
     mid, _, behind = plain.around.partition(PLAIN)
     base = Surroundings(*map(strip_digits, (plain.before, mid, behind)))
     forms = ask_strings(ask)
-    types = ask_types(ask, place.family, list(forms.values()), lists, objects)
+    types = ask_types(ask, place.family, lists, objects)
     bases = base, base._replace(behind=strip_digits(plain.rest))
     variants = [_Variant(name, form, writing, bases[writing.early]) for (name, form), writing in types.items()]
     variants += _learn_strings(draft, place, forms, base, types)

@@ -32,7 +32,7 @@ ODD_STRINGS = (("",), ("  indented", "trailing ", "\n", "a line\n"))
 """Strings that some templates trim or leave out."""
 TYPED: tuple[dict[str, Any], ...] = (
     {"a": -17, "b": 2.25, "c": True},
-    {"a": False, "b": ["x", "y z"], "c": {"deep": "er"}},
+    {"a": False, "b": ["x", "<y> & z"], "c": {"deep": "#1 [x] {y} 5% | ~"}},
     {"a": [], "b": {}, "c": 0},
     {"a": [1, [2.5e-07, "q"], {"z": [True, False]}], "b": {"m": {"n": 'it\'s "so"'}, "o": 3}},
     {"a": 12345678, "b": 1e-05, "c": "last"},

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from ..ask.question import Call
 from ..constrain.json_graph import STRING as JSON_TEXT
-from ..derive.arguments import find_encoded
-from ..derive.types import find_json
+from ..derive.encoded import find_encoded, find_json
 from ..errors import LessonError
 from ..format import Codec, Json, Text
 from ..schema import find_type
