@@ -236,7 +236,20 @@ def test_a_turn_may_end_with_words_of_which_a_server_cuts_off_the_last(end: str)
     assert message["content"] == "The ferry is late."
 
 
-def test_the_proof_ends_turns_before_their_last_words() -> None:
-    text = "start answer: The ferry is late. end answer; start over:"
-    cuts = list_cuts(text, analyse(CALLS_FIRST)[0].graph, Question(content="The ferry is late."))
-    assert "start answer: The ferry is late. end answer;" in cuts
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("start answer: It is late. end answer; start over:", "start answer: It is late. end answer;"),
+        ("<answer>|It is late.</answer>|start over: |\n", "<answer>|It is late.</answer>|"),
+        ("<answer>It is late.</answer>[over]", "<answer>It is late.</answer>"),
+    ],
+)
+def test_the_proof_ends_turns_before_their_last_mark(text: str, cut: str) -> None:
+    cuts = list_cuts(text, analyse(CALLS_FIRST)[0].graph, Question(content="It is late."))
+    assert cut in [text.rstrip() for text in cuts]
+
+
+@pytest.mark.parametrize("end", [">>> over <<<", "(:over:)"])
+def test_the_proof_cuts_no_mark(end: str) -> None:
+    cuts = list_cuts(f"It is late.{end}", analyse(CALLS_FIRST)[0].graph, Question(content="It is late."))
+    assert set(cuts) <= {f"It is late.{end}", "It is late.", f"It is late.{end.removesuffix('<<<')}"}

@@ -38,11 +38,13 @@ def find_stops(draft: Draft) -> list[str]:
 
 _PREFIX = re.compile(r"(?:([^\w\s)\]}>\"'])\1*|>{2,}) ?\Z")
 """Signs before the word of a mark."""
+_WORDS = re.compile(r"(?:\w+ )+\Z")
+"""Words before another one of a mark."""
 
 
 def _leave_mark(text: str, place: int) -> int:
-    """Return a place in a text, or where the mark begins if it is between the signs and the word of one."""
-    found = _PREFIX.search(text, 0, place) if text[place : place + 1].isalnum() else None
+    """Return a place in a text, or where the mark begins if it is between the signs and the word of one, or two words."""
+    found = (_PREFIX.search(text, 0, place) or _WORDS.search(text, 0, place)) if text[place : place + 1].isalnum() else None
     return found.start() if found else place
 
 

@@ -62,7 +62,7 @@ def ask_types(ask: AskGaps, family: str, lists: bool = True, objects: bool = Tru
         if pairs and len(samples) > 1:
             found[type_, 0] = _keep_digits(_read_compound(pairs, name + family, within), pairs[0][1])
         elif pairs and others:
-            found[type_, 0] = _keep_digits(_read_word(pairs[0][1], "[]" if type_ == "array" else "{}", others), pairs[0][1])
+            found[type_, 0] = _read_counted_word(pairs[0][1], "[]" if type_ == "array" else "{}", others)
     return found
 
 
@@ -107,6 +107,14 @@ def _read_word(gap: Gap, literal: Word, others: Sequence[Gap]) -> Writing:
     if not word:  # what might stand before it as well as behind it is what separates it from the next one
         start = len(gap.around) - max((find_common_end(gap.around, other.around) for other in others), default=0)
     return Writing(gap.before, gap.around[:start], Choice(((word, literal),)), gap.around[start + len(word) :], early)
+
+
+def _read_counted_word(gap: Gap, literal: Word, others: Sequence[Gap]) -> Writing:
+    """Return the same where numbers around it may count."""
+    bare, *plain = (Gap(*map(strip_digits, each)) for each in (gap, *others))
+    writing = _keep_digits(_read_word(bare, literal, plain), gap)
+    word = gap.around[len(writing.mid) : len(gap.around) - len(writing.behind)]
+    return writing._replace(codec=Choice(((word, literal),)))
 
 
 def _find_word(texts: Sequence[str]) -> tuple[int, int]:

@@ -313,20 +313,19 @@ class Plan(Relaxations):
         A beginning is a mark, or has a line and several signs; with ``anywhere`` it need not: behind a call nothing else is
         expected.
         """
-        shared = len(self.turn_end) if self.turn_end and text.endswith(self.turn_end) else len(text)
-        places = [place for place in find_boundaries(text) if place < len(text) and _is_cut_at(text, place, len(text) - shared)]
+        places = [place for place in find_boundaries(text) if place < len(text) and _is_cut_at(text, place)]
         beginnings = [text[:place].rstrip() for place in places]
         cut = [text for text in beginnings if anywhere or is_firm(text) or is_odd(text) or ("\n" in text and len(text.strip()) > 1)]
         cut += [text.rstrip() for text in self._list_cuts(text)]
         return [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
 
 
-def _is_cut_at(text: str, place: int, shared: int) -> bool:
-    """Whether what stands at a place may be what a server stops at and cuts off: a line, or a mark of what all turns end with,
-    of words only behind another mark."""
+def _is_cut_at(text: str, place: int) -> bool:
+    """Whether what stands at a place may be what a server stops at and cuts off: a line, or a mark, of words only behind another
+    mark."""
     before = text[:place].rstrip()
     told = not text[place:].lstrip()[:1].isalnum() or (not before[-1:].isalnum() and any(map(str.isalnum, before)))
-    return text[place - 1 : place] == "\n" or (place >= shared and told)
+    return text[place - 1 : place] == "\n" or told
 
 
 @lru_cache(maxsize=64)

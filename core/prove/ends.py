@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..ask.pieces import list_tokens
@@ -12,8 +12,8 @@ from ..ask.question import Question
 from ..format import TurnGraph
 from ..format.view import find_turn_end, list_inner_texts
 
-_PHRASE = re.compile(r"(?<=\w)[^\w\s](?=\s+\w)")
-"""A word with a sign behind it, before other words: a mark need not have signs around it."""
+_SIGNED = re.compile(r"\w[^\w\s]+\Z")
+"""A word with signs behind it."""
 
 
 def list_cuts(text: str, graph: TurnGraph, question: Question) -> tuple[str, ...]:
@@ -24,7 +24,10 @@ def list_cuts(text: str, graph: TurnGraph, question: Question) -> tuple[str, ...
         ((place, place + len(stop)) for stop in graph.stops if (place := text.find(stop, at)) >= 0),
         default=(len(text), len(text)),
     )
-    cuts = [text[:begin], text[:end], text[: _find_last_mark(text, begin)]]
+    said = at == _find_end(text, (question.content, question.reasoning))  # what ends a call may have many marks
+    last = _find_last_mark(text, at if said else begin)
+    signs = said and text[at:last].strip() and not any(map(str.isalnum, text[at:last]))  # a text may end with those
+    cuts = [text[:begin], text[:end], *(() if signs else (text[:last],))]
     shared = _find_shared_end(graph)
     if shared and all(cut + shared != text for cut in cuts):
         cuts.append(text.removesuffix(shared))
@@ -39,23 +42,30 @@ def _find_shared_end(graph: TurnGraph) -> str:
     return "" if not first or any(first in text for text in inner) else shared
 
 
-def _find_last_mark(text: str, begin: int) -> int:
-    """Return where the last mark or line begins of what ends a turn, which may have more than one."""
-    place = len(text)
-    for token in reversed(list_tokens(text[begin:])):
-        place -= len(token)
-        if text[place - 1 : place] in tuple("([{<"):
-            continue  # amid a mark
-        if (len(token) > 2 and not token.replace("_", "").isalnum()) or (token == "\n" and text[place:].strip()):
+def _find_last_mark(text: str, at: int) -> int:
+    """Return where the last mark or line begins of what ends a turn behind a place; a mark may be words behind another one."""
+    place, worded = len(text), False
+    for token in reversed(list_tokens(text[at:])):
+        start = place - len(token)
+        before = text[start - 1 : start]
+        marked = len(token) > 2 and not token.replace("_", "").isalnum() and before not in tuple("([{<")
+        if marked or (token == "\n" and text[start:].strip()):
+            return start
+        if worded and not (token.isspace() or token[0].isalnum()) and _SIGNED.search(text, at, place):
             return place
-    phrases = list(_PHRASE.finditer(text, begin))
-    return phrases[-1].end() if phrases else len(text)
+        worded = worded or token[0].isalnum()
+        place = start
+    return len(text)
 
 
 def _find_last_field(text: str, question: Question) -> int:
     """Return where the last known piece of a field ends."""
     pieces = [question.content, question.reasoning, *(word for call in question.calls for word in (call.name, call.id))]
-    pieces += [text for call in question.calls for text in _list_strings(call.object)]
+    return _find_end(text, [*pieces, *(text for call in question.calls for text in _list_strings(call.object))])
+
+
+def _find_end(text: str, pieces: Iterable[str | None]) -> int:
+    """Return where the last one of some pieces ends, 0 where none that is told from others stands in the text."""
     return max((text.rfind(piece) + len(piece) for piece in pieces if piece and len(piece) > 3 and piece in text), default=0)
 
 
