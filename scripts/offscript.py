@@ -223,6 +223,11 @@ def measure(cases: Iterable[JsonObject], options: JsonObject, conventions: bool 
     return rows
 
 
+def is_decided(case: JsonObject) -> bool:
+    """Whether a case is read as it wants with the switches set as its engine has it."""
+    return not measure([case], {}, conventions=True)[0]["fault"]
+
+
 def _drop_ids(message: JsonObject) -> JsonObject:
     return {**message, "tool_calls": [call["function"] for call in message["tool_calls"]]}
 
@@ -245,6 +250,8 @@ def print_report(rows: list[JsonObject], show: bool) -> None:
     based = [row for row in rows if row["group"] in ("as the format says", "recovery")]
     if based:
         print(_count("of those, on the format or a recovery", based))
+        decided = [row for row in based if row["fault"] and not row["conventions"] and is_decided(row["case"])]
+        print(_count("of those, without what a switch of the policy decides", [row for row in based if row not in decided]))
     faults = Counter(row["fault"] for row in rows if row["fault"])
     print("\n" + ", ".join(f"{name}: {count}" for name, count in faults.most_common()))
     used = Counter(name for row in rows for name in row.get("recoveries") or [])

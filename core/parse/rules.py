@@ -118,6 +118,11 @@ class Rule:
             found = self._near[written] = replace(self, parts=(first, *self.parts[1:]), recovery=MISTYPED, guard=guard)
         return found
 
+    def goes_on(self, rules: Iterable[Rule]) -> bool:
+        """Whether it begins as one of some rules does that leads to a text, so that a text may begin with the rest."""
+        texts = (rule.constant.text for rule in rules if rule.kind == "value" and rule.targets[0].type == "string")
+        return any(self.constant.text.startswith(text) and self.constant.text != text for text in texts)
+
     def may_match(self, window: str) -> bool:
         """Whether it may match where some characters stand, whatever follows them."""
         bare = window.lstrip()

@@ -8,7 +8,7 @@ from ..format import Node
 from ..format.units import MORE, NO, Units, get_units
 from .constants import DATA, SIGNS, skip_blank
 from .landing import Landing, Step, list_id
-from .landmarks import GAP, TURN
+from .landmarks import GAP, QUOTES, TURN
 from .look import Lookahead
 from .names import (
     AMID,
@@ -313,7 +313,9 @@ class ShortFields(Lookahead):
             if not constant.text and isinstance(landing, Landing) and read_empty(rule.targets):
                 landing = self._check_empty(landing, end, final)
         bare = kind == "key" and not constant.text and not read_empty(rule.targets)  # then nothing but its value ends a key
-        begins = self._match_value(landing, final) if rule.kind != "end" and isinstance(landing, Landing) else 0
+        amid = rule.kind == "value" and (constant.text.endswith(QUOTES) or rule.goes_on(here.spot.rules))
+        told = (loosely or bare or amid) and rule.kind != "end" and isinstance(landing, Landing)
+        begins = self._match_value(landing, final) if told and isinstance(landing, Landing) else 0
         if begins == MORE:
             return WAIT, False
         if begins == NO and bare:
