@@ -54,7 +54,7 @@ SAMPLE = {
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 288
+    assert len(load_corpus(folder=FOLDER)) == 312
 
 
 @pytest.mark.parametrize("name", SAMPLE)
@@ -69,6 +69,10 @@ def test_what_an_unseen_template_renders_is_read_back(name: str) -> None:
 
 
 PROVEN = {
+    "hamerkop": "the JSON of lists is escaped as texts are",
+    "ettringite": "a sign of the table is escaped in the JSON of lists, though JSON has no such escape",
+    "dierama": "an assignment, objects as a list of pairs, keys that are no words in a form of their own",
+    "ixia": "arguments as a text of JSON before the name, another end of turn behind calls",
     "tyne": "lists and objects are told by their indentation",
     "awl": "a thought of none is closed by a word at once",
     "sabrina": "arguments as JSON, escaped as in HTML",

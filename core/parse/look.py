@@ -52,7 +52,8 @@ class Lookahead(Surroundings):
                 odd = odd or landing
             elif landing:
                 guessed = landing.rule.guard in SHAPES or (landing.rule.closes and odd and self._is_new(odd.find("key") or ""))
-                return odd if odd and guessed else landing
+                plain = landing.rule.kind in ("content", "reasoning") and not landing.rule.constant.core  # then nothing but text
+                return odd if odd and (guessed or (plain and odd.calls)) else landing
         return None if odd and final and self._breaks_off(rules, at) else odd
 
     def _breaks_off(self, rules: Iterable[Rule], at: int) -> bool:

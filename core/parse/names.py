@@ -17,7 +17,7 @@ WITH_PREFIX = "prefix of a name"
 AMID = "name amid other text"
 PADDED = "blanks around a key"
 _WORD = r"\w{1,32}"
-PREFIX = re.compile(rf"{_WORD}(?:[.:/]|\Z)")
+PREFIX = re.compile(rf"{_WORD}(?:[.:/]| ?= ?| ?\Z)")
 """A word in front of a name, or what may be one where the output ends."""
 LEAD, NUMBER = re.compile(rf"{_WORD}[.:/= ]{{1,2}}"), re.compile(r"(?:[:#@./ -]{1,2}\d{1,4})?")
 """What may stand before a name and behind it, with no other mark around."""

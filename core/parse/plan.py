@@ -13,7 +13,7 @@ from functools import lru_cache
 from ..format import Edge, Graph, Node, Start, Text, TurnGraph
 from ..format.cut import find_boundaries
 from ..format.units import get_units
-from .constants import is_firm, is_marked, is_odd
+from .constants import DATA, is_firm, is_marked, is_odd
 from .ends import SHORT_END, TRAILING
 from .headers import find_headers
 from .landmarks import (
@@ -284,6 +284,8 @@ class Plan(Relaxations):
                 trailing = [f"{sign}\n{text.lstrip()}" for sign in self.strays for text in sorted(set(ends))]
                 rules += [Rule(read_parts(text), (AFTER,), recovery=TRAILING, guard="fresh", loose=True) for text in trailing]
                 rules += self._list_short_sections()
+        missing = "end of all calls missing"
+        rules += [replace(rule, recovery=missing, guard="fresh") for rule in self._list_content_starts()]
         rules += self._list_loose_openers("") + self._list_separated() + self._list_late_ends()
         rules += self._list_shape_rules(behind=node is GAP) + self._list_empty_sections(AFTER)
         rules += [replace(rule, guard="fresh") for text in self.list_end_texts() for rule in self._list_cut_ends(text, True)]
@@ -310,14 +312,19 @@ class Plan(Relaxations):
     def _list_cut_ends(self, text: str, anywhere: bool = False) -> list[Rule]:
         """Return a text that ends a turn, and each beginning of it that a server may leave of it when it cuts the end off.
 
-        A beginning is a mark, or has a line and several signs; with ``anywhere`` it need not: behind a call nothing else is
-        expected.
+        A beginning is a mark, a line of its own, or has a line and several signs; with ``anywhere`` it need not: behind a call
+        nothing else is expected.
         """
         places = [place for place in find_boundaries(text) if place < len(text) and _is_cut_at(text, place)]
-        beginnings = [text[:place].rstrip() for place in places]
-        cut = [text for text in beginnings if anywhere or is_firm(text) or is_odd(text) or ("\n" in text and len(text.strip()) > 1)]
+        cut = [text[:place].rstrip() for place in places if anywhere or _tells_end(text[:place])]
         cut += [text.rstrip() for text in self._list_cuts(text)]
         return [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
+
+
+def _tells_end(text: str) -> bool:
+    """Whether a turn has ended where an output ends so."""
+    line = text[:1] == "\n" == text[-1:] and not DATA.issuperset(text)
+    return line or is_firm(text) or is_odd(text) or ("\n" in text.rstrip() and len(text.strip()) > 1)
 
 
 def _is_cut_at(text: str, place: int) -> bool:

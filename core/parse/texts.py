@@ -70,7 +70,7 @@ class TextReader(ShortFields):
                 return final and self.doubt >= 0 and self._end_late()
             escape = self._find_escape(at, final)
             if escape == MORE:
-                self._emit_text(at)
+                self._emit_text(self._find_blank(at))  # it may be the beginning of a mark that has layout before it
                 self.scan = at
                 return False
             landing = self._find_beyond(at, escape, final) if escape > at else self._find_shown(at, final)

@@ -47,6 +47,8 @@ HARD_TEXTS = (
     'First: {{"stripes": [4, "two"]}}, <i>not</i> a call.\n\n- a \'quoted\' {}\n- C:\\dir & 3 < 4\n\nDone – ünï ✓?',
     'Let me see … "{}" isn\'t [1, 2]; `f(x=1)`\n\n```\ncode\n```\n* or else {{}}',
 )
+LINED_TEXTS = ('[4, "{}"] {{}}\n> so\n# {}\n| a | b |\n- c: d\n; e\n<i>\n. f = g', "@{} (x)\n/ y\n* z!")
+"""Lines that begin with signs, as those of a notation may."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,8 @@ def _draw_plain(drawer: Drawer, shape: Shape, switches: Switches) -> Iterator[Ca
         yield Case("reasoning", question, shape)
     yield Case("content", Question(None, texts(HARD_TEXTS), switches=switches), shape)
     yield Case("reasoning", Question(texts(HARD_TEXTS), texts(HARD_TEXTS), switches=switches), shape)
+    if not switches:
+        yield from (Case("content", Question(None, texts([lines])), shape) for lines in LINED_TEXTS)
     yield Case("reasoning", Question(texts(PLAIN_TEXTS), None, switches=switches), shape)
 
 

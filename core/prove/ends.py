@@ -26,7 +26,9 @@ def list_cuts(text: str, graph: TurnGraph, question: Question) -> tuple[str, ...
     )
     said = at == _find_end(text, (question.content, question.reasoning))  # what ends a call may have many marks
     last = _find_last_mark(text, at if said else begin)
-    signs = said and text[at:last].strip() and not any(map(str.isalnum, text[at:last]))  # a text may end with those
+    line = text[at : at + 1] == "\n" == text[last : last + 1]
+    left = text[at:last].strip()
+    signs = said and not line and left and not any(map(str.isalnum, left))  # a text may end with those
     cuts = [text[:begin], text[:end], *(() if signs else (text[:last],))]
     shared = _find_shared_end(graph)
     if shared and all(cut + shared != text for cut in cuts):
