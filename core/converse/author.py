@@ -18,10 +18,10 @@ from ..ask.renderer import Renderer
 from ..ask.words import make_named_id
 from ..constrain import write_turn
 from ..constrain.example import ARGUMENTS, IDS, NAMES
-from ..derive.encoded import find_json
+from ..derive.encoded import find_written
 from ..derive.record import make_shape
 from ..errors import ConstraintError, TemplateError
-from ..format import ChatFormat, Start
+from ..format import ChatFormat, Json, Start
 from ..message import read_arguments
 
 _BUDGET = Budget(seconds=120.0, renders=50_000, render_seconds=10.0)
@@ -149,7 +149,7 @@ def list_words(question: Question) -> list[str]:
 def find_written_json(call: Call, text: str) -> str:
     """Return the JSON text in which a call's arguments stand in a text; as they are given where there is none."""
     known = read_arguments(call.arguments)
-    place = find_json(text, known) if known is not None else None
+    place = find_written(text, known, Json()) if known is not None else None
     return text[slice(*place)] if place else call.arguments
 
 

@@ -13,7 +13,7 @@ from ..ask.question import Call, Question, Shape
 from ..ask.shapes import make_test_call
 from ..ask.words import USER, make_word
 from ..format import Json, Text
-from .encoded import find_encoded, find_encoding, find_written
+from .encoded import find_encoding, find_written
 from .strings import make_marks, read_images, write_marked
 
 _HARD_KEY = make_word("h")
@@ -46,7 +46,7 @@ def find_json_arguments(oracle: Oracle, shape: Shape) -> Written | None:
     place = find_written(text, hard, Json())
     if place is None:
         within = _find_encoding(oracle, shape)
-        place = find_encoded(text, hard, within) if within is not None else None
+        place = find_written(text, hard, Json(within)) if within is not None else None
     return None if place is None else Written(Json(within), place[0] < text.find(make_test_call(shape).name))
 
 

@@ -38,38 +38,18 @@ def _is_json(image: str, char: str) -> bool:
 
 def find_written(text: str, value: Any, codec: Json, at: int = 0) -> tuple[int, int] | None:
     """Return where a list or an object is written first, from a place on, or None."""
-    return find_encoded(text, value, codec.within, at) if codec.within else find_json(text, value, at)
-
-
-def find_json(text: str, value: Any, at: int = 0) -> tuple[int, int] | None:
-    """Return where a list or an object is written as JSON, or None."""
     bracket = "[" if isinstance(value, list) else "{"
+    opening = codec.within.images.get(bracket, bracket) if codec.within else bracket
     decoder = json.JSONDecoder()
-    place = text.find(bracket, at)
-    while place >= 0:
-        try:
-            found, end = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            found, end = None, 0
-        if end and found == value and type(found) is type(value):
-            return place, end
-        place = text.find(bracket, place + 1)
-    return None
-
-
-def find_encoded(text: str, value: Any, within: Text, at: int = 0) -> tuple[int, int] | None:
-    """Return where a list or an object is written as JSON inside a string, or None."""
-    bracket = "[" if isinstance(value, list) else "{"
-    opening = within.images.get(bracket, bracket)
     place = text.find(opening, at)
     while place >= 0:
-        decoded, places = _decode(text, place, within)
+        decoded, places = _decode(text, place, codec.within) if codec.within else (text, None)
         try:
-            found, end = json.JSONDecoder().raw_decode(decoded)
+            found, end = decoder.raw_decode(decoded, 0 if places else place)
         except (ValueError, RecursionError):
             found, end = None, 0
         if end and found == value and type(found) is type(value):
-            return place, places[end]
+            return place, places[end] if places else end
         place = text.find(opening, place + 1)
     return None
 

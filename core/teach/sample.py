@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..ask.question import Call
 from ..constrain.json_graph import STRING as JSON_TEXT
-from ..derive.encoded import find_encoded, find_json
+from ..derive.encoded import find_written
 from ..errors import LessonError
 from ..format import Codec, Json, Text
 from ..schema import find_type
@@ -123,8 +123,8 @@ def _find_arguments(text: str, at: int, call: Call) -> list[Cut] | None:
     if not arguments:
         empty = re.compile(r"\{\s*\}").search(text, at)
         return [Cut(*empty.span(), "arguments", codec=Json())] if empty else []
-    spans = find_json(text, arguments, at), find_encoded(text, arguments, _JSON_WITHIN, at)
-    for codec, span in zip((Json(), Json(_JSON_WITHIN)), spans, strict=True):
+    for codec in (Json(), Json(_JSON_WITHIN)):
+        span = find_written(text, arguments, codec, at)
         if span is not None:
             return [Cut(*span, "arguments", codec=codec)]
     name = text.find(call.name, at)
@@ -151,7 +151,7 @@ def _find_value(text: str, at: int, value: Any) -> Cut | None:
     """Find a value behind its key, in the form that stands nearest."""
     kind = find_type(value)
     if isinstance(value, (list, dict)):
-        span = find_json(text, value, at)
+        span = find_written(text, value, Json(), at)
         return Cut(*span, "value", type=kind, codec=Json()) if span else None
     found: list[Cut] = []
     for written, codec in _list_forms(value):
