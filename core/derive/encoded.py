@@ -57,12 +57,11 @@ def find_written(text: str, value: Any, codec: Json, at: int = 0) -> tuple[int, 
 def _decode(text: str, at: int, within: Text) -> tuple[str, list[int]]:
     """Decode a text until a character that would have been escaped; return it, and where each of its characters begins."""
     units = get_units(within)
-    barred = set(units.table.values())
     chars: list[str] = []
     places = [at]
     while at < len(text):
         end, written = units.read(text, at, True) if text[at] in units.first else (NO, "")
-        if end < 0 and text[at] in barred:
+        if end < 0 and text[at] in units.stands_for:
             break
         at, written = (end, written) if end > at else (at + 1, text[at])
         chars += written

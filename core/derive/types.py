@@ -46,9 +46,9 @@ def ask_types(ask: AskGaps, family: str, lists: bool = True, objects: bool = Tru
     kinds = (("array", LISTS if lists else LISTS[:1], "list"), ("object", OBJECTS if objects else OBJECTS[:1], "object"))
     marks = make_marks("m")
     marked = write_marked(marks)
-    asked = [*_SCALARS, *(value for _, samples, _ in kinds for value in samples), [marked] if lists else {_NESTED_KEY: marked}]
-    *gaps, last = ask(asked)
-    within = find_encoding(read_images(last and last.around, marks)) if lists or objects else None
+    hard: list[Any] = [[marked]] if lists else [{_NESTED_KEY: marked}] if objects else []
+    gaps = ask([*_SCALARS, *(value for _, samples, _ in kinds for value in samples), *hard])
+    within = find_encoding(read_images(gaps[-1].around, marks)) if hard and gaps[-1] else None
     found: Types = {}
     for type_, value, gap in zip(("integer", "number"), _SCALARS, gaps, strict=False):
         if gap is not None and str(value) in gap.around:

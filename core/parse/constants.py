@@ -70,7 +70,7 @@ def is_marked(text: str) -> bool:
     return is_firm(text) and any(not (sign.isspace() or sign in DATA) for sign in bare)
 
 
-def is_odd(text: str) -> bool:
+def has_rare_sign(text: str) -> bool:
     """Whether a text holds a sign that stands in no sentence: one that ASCII does not have, or what joins words."""
     return any(sign == "_" or not (sign.isalnum() or sign.isspace() or sign.isascii()) for sign in text)
 

@@ -15,6 +15,7 @@ from .rules import Guard, Rule
 from .thoughts import Thoughts
 
 SHORT_END = "end of a call missing"
+SHORT_SECTION = "end of all calls missing"
 TRAILING = "separator at the end"
 UNENDED = "end of a value missing"
 DOUBLED = "end of a value doubled"
@@ -55,8 +56,7 @@ class Ends(Thoughts):
         """Return beginnings of what ends all calls, for models that leave the rest out."""
         close = self.section_close
         texts = dict.fromkeys(close[:place].rstrip() for place in sorted(find_boundaries(close)) if place < len(close))
-        missing = "end of all calls missing"
-        return [Rule(read_parts(t), (AFTER,), recovery=missing, guard="structure") for t in texts if t.strip()]
+        return [Rule(read_parts(t), (AFTER,), recovery=SHORT_SECTION, guard="structure") for t in texts if t.strip()]
 
     def _list_skipping_closes(self, node: Node) -> list[Rule]:
         """Return the ends of what ends the call behind a field that follows this one, for models that leave that field out."""

@@ -13,8 +13,8 @@ from functools import lru_cache
 from ..format import Edge, Graph, Node, Start, Text, TurnGraph
 from ..format.cut import find_boundaries
 from ..format.units import get_units
-from .constants import DATA, is_firm, is_marked, is_odd
-from .ends import SHORT_END, TRAILING
+from .constants import DATA, has_rare_sign, is_firm, is_marked
+from .ends import SHORT_END, SHORT_SECTION, TRAILING
 from .headers import find_headers
 from .landmarks import (
     AFTER,
@@ -284,8 +284,7 @@ class Plan(Relaxations):
                 trailing = [f"{sign}\n{text.lstrip()}" for sign in self.strays for text in sorted(set(ends))]
                 rules += [Rule(read_parts(text), (AFTER,), recovery=TRAILING, guard="fresh", loose=True) for text in trailing]
                 rules += self._list_short_sections()
-        missing = "end of all calls missing"
-        rules += [replace(rule, recovery=missing, guard="fresh") for rule in self._list_content_starts()]
+        rules += [replace(rule, recovery=SHORT_SECTION, guard="fresh") for rule in self._list_content_starts()]
         rules += self._list_loose_openers("") + self._list_separated() + self._list_late_ends()
         rules += self._list_shape_rules(behind=node is GAP) + self._list_empty_sections(AFTER)
         rules += [replace(rule, guard="fresh") for text in self.list_end_texts() for rule in self._list_cut_ends(text, True)]
@@ -316,15 +315,15 @@ class Plan(Relaxations):
         nothing else is expected.
         """
         places = [place for place in find_boundaries(text) if place < len(text) and _is_cut_at(text, place)]
-        cut = [text[:place].rstrip() for place in places if anywhere or _tells_end(text[:place])]
+        cut = [text[:place].rstrip() for place in places if anywhere or _ends_turn(text[:place])]
         cut += [text.rstrip() for text in self._list_cuts(text)]
         return [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
 
 
-def _tells_end(text: str) -> bool:
+def _ends_turn(text: str) -> bool:
     """Whether a turn has ended where an output ends so."""
     line = text[:1] == "\n" == text[-1:] and not DATA.issuperset(text)
-    return line or is_firm(text) or is_odd(text) or ("\n" in text.rstrip() and len(text.strip()) > 1)
+    return line or is_firm(text) or has_rare_sign(text) or ("\n" in text.rstrip() and len(text.strip()) > 1)
 
 
 def _is_cut_at(text: str, place: int) -> bool:

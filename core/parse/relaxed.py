@@ -212,7 +212,7 @@ class Relaxations(Ends):
             for other, name in ((squeeze(text), SQUEEZED), (requote(text), REQUOTED)):
                 if is_firm(other):
                     rules.append(Rule(read_parts(other), nodes, True, recovery=recovery or name, guard="tool"))
-            missing = recovery or "beginning of a call missing"
+            missing, marked = recovery or "beginning of a call missing", is_marked(text)
             first = _find_first(text)
             twice = [f"{first}\n{text}"] if is_marked(first) else []
             twice += [text.replace("{", "{{", 1)] if "{" in text[len(first) :] else []  # as a format string has it
@@ -220,17 +220,16 @@ class Relaxations(Ends):
                 rules.append(Rule(read_parts(other), nodes, True, recovery=recovery or "mark doubled", guard="tool"))
             if is_firm(text):  # data alone amid prose has to be looked at to its end
                 whole = number < shown
-                free = whole and not recovery
-                told = (is_marked(text) and _begins_with_mark(text)) or self._follows_text(text)
-                doubted: Guard = "apart" if is_marked(text) else "fresh"  # words stand in any sentence
-                guard: Guard = "tool" if not free else "" if told else doubted
+                told = (marked and _begins_with_mark(text)) or self._follows_text(text)
+                doubted: Guard = "apart" if marked else "fresh"  # words stand in any sentence
+                guard: Guard = "tool" if recovery or not whole else "" if told else doubted
                 rules.append(Rule(read_parts(text), nodes, True, recovery=recovery if whole else missing, guard=guard))
             for place in sorted(find_boundaries(text)):
                 inner = text[place:]
                 if any(text.count(quote, 0, place) % 2 for quote in "\"'"):
                     continue  # amid a text in quotes
-                guard = "fresh" if not is_marked(text) else "tool" if _begins_with_mark(inner) else "first"
-                guard = "known" if recovery else guard  # two recoveries at once
+                bounded: Guard = "tool" if _begins_with_mark(inner) else "first"
+                guard = "known" if recovery else bounded if marked else "fresh"  # known: two recoveries at once
                 if place > 0 and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
                     worded = guard == "known" or any(map(str.isalnum, inner))  # signs alone stand in tables and rules
                     rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard=guard if worded else "fresh"))
