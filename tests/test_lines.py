@@ -127,3 +127,24 @@ def test_a_part_of_a_stop_that_stands_within_turns_is_no_stop() -> None:
     format = ca.analyze(template)
     assert format.verdict.proven
     assert not any(stop in "--=_p\nType: call\nName: " for stop in format.graph.stops)
+
+
+BLOCKS = """\
+{%- for m in messages -%}{{ "@" ~ m.role ~ "\\n" ~ (m.content or "") }}
+{%- for c in m.tool_calls or [] %}{{ "\\n\\n```use " ~ c.function.name ~ "\\n" }}
+{%- for k, v in c.function.arguments.items() %}{{ k ~ (": |\\n  " ~ v | replace("\\n", "\\n  ") if v is string else ": " ~ v | tojson) ~ "\\n" }}
+{%- endfor %}{{ "```" }}{% endfor %}{{ "\\n@over\\n" }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ "@assistant\\n" }}{% endif %}
+"""
+
+
+@pytest.mark.parametrize("text", ["```sh\nls\n```", "one\n```\n\n```use note\nbody: |\n```", "@over\n@assistant"])
+def test_a_mark_in_a_line_of_a_text_ends_nothing(text: str) -> None:
+    format = ca.analyze(BLOCKS)
+    assert format.verdict.proven
+    calls = write_calls(("note", {"text": text}), ("send", {"body": text}))
+    prompt, written = render(BLOCKS, {"tool_calls": calls})
+    found = read_all_ways(format, written, TOOLS, prompt)
+    assert [json.loads(given) for _, given in found.calls] == [{"text": text}, {"body": text}]
+    assert not found.recoveries

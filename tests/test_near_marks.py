@@ -246,3 +246,73 @@ def test_names_may_have_a_word_in_front_where_only_a_line_begins_a_call() -> Non
     text = '[[deeds]]\ntools.find_route(start="Oslo")\ntools.find_route(legs=3)\n[[/deeds]]'
     found = read(MUSE, LINES, text)
     assert (found.content, get_calls(found)) == (None, [("find_route", {"start": "Oslo"}), ("find_route", {"legs": 3})])
+
+
+LEGS = '{"name": "find_route", "arguments": {"legs": 3}}'
+OSLO = "<deed>find_route<key>start</key><val>Oslo"
+
+
+@pytest.mark.parametrize(
+    "closing", ["</val=start></deed=find_route>", "</val name='start'></deed name='find_route'>", "</vals></deeds>"]
+)
+def test_each_of_several_marks_may_be_mistyped(closing: str) -> None:
+    found = read("", KEYED, OSLO + closing)
+    assert (found.content, get_calls(found)) == (None, [("find_route", {"start": "Oslo"})])
+
+
+@pytest.mark.parametrize("extra", ["}", "}}"])
+def test_brackets_too_many_before_the_end_of_a_call_are_no_text(extra: str) -> None:
+    found = read("", OBJECTS, f"<deed>{LEGS}{extra}</deed>")
+    assert (found.content, get_calls(found)) == (None, [("find_route", {"legs": 3})])
+
+
+def test_members_around_a_call_that_no_format_has_do_not_end_it() -> None:
+    calls = "{%- if m.tool_calls -%}<deeds>[{% for c in m.tool_calls %}{{ c.function | tojson }}{{ ', ' if not loop.last }}{% endfor %}]"
+    found = read("", f"{calls}</deeds>{{% endif -%}}", f'<deeds>[{LEGS[:-1]}, "id": "a-1"}}, {LEGS}]</deeds>')
+    assert (found.content, get_calls(found)) == (None, 2 * [("find_route", {"legs": 3})])
+
+
+@pytest.mark.parametrize("text", ["So.<<over>><<over>>", "So.<<over>>\n<<over>>", f"So.<deed>{LEGS}</deed><<over>><<over>>"])
+def test_the_end_of_the_turn_may_stand_twice(text: str) -> None:
+    found = read(MUSE, OBJECTS, text)
+    assert (found.content, len(found.calls)) == ("So.", text.count("<deed>"))
+
+
+def test_an_answer_may_follow_a_thought_that_has_ended_without_what_begins_it() -> None:
+    template = (
+        "{%- for m in messages -%}{% if m.reasoning_content %}<<assistant/muse>>{{ m.reasoning_content }}<<next>>{% endif %}"
+        "<<{{ m.role }}>>{{ m.content or '' }}<<over>>{%- endfor -%}{%- if add_generation_prompt %}<<assistant{% endif -%}"
+    )
+    found = read_all_ways(ca.analyze(template), "/muse>>Three legs.<<next>>So.<<over>>", None, "<<assistant")
+    assert (found.reasoning, found.content) == ("Three legs.", "So.")
+
+
+@pytest.mark.parametrize("word", ["but", "и"])
+def test_a_call_amid_a_sentence_of_a_thought_is_not_made(word: str) -> None:
+    thought = f"I could write\n<deed>{LEGS}</deed>\n{word} need not."
+    assert read(MUSE, OBJECTS, f"<muse>\n{thought}\n</muse>So.")[:3] == (thought, "So.", [])
+
+
+def test_a_call_behind_a_line_of_a_thought_is_made() -> None:
+    found = read(MUSE, OBJECTS, f"<muse>\nI call it.\n<deed>{LEGS}</deed>\nSo I wait.\n</muse>")
+    assert get_calls(found) == [("find_route", {"legs": 3})]
+
+
+@pytest.mark.parametrize("end", range(1, len("</act>")))
+def test_half_of_the_last_mark_that_ends_a_call_is_no_text(end: int) -> None:
+    calls = TAGS.replace("\n<deed", "\n<act>\n<deed").replace("</deed>\n", "</deed>\n</act>")
+    text = "Go.<act>\n<deed=find_route>\n<detail=start>\nOslo\n</detail>\n</deed>\n" + "</act>"[:end]
+    found = read("", calls, text)
+    assert (found.content, get_calls(found)) == ("Go.", [("find_route", {"start": "Oslo"})])
+
+
+def test_code_behind_words_is_an_example_though_calls_stand_in_code() -> None:
+    calls = (
+        "{%- if m.tool_calls -%}<deeds>\n```python\n{% for c in m.tool_calls %}{{ c.function.name }}("
+        "{% for k, v in c.function.arguments.items() %}{{ k }}={{ v | tojson }}{{ ', ' if not loop.last }}{% endfor %})\n"
+        "{% endfor %}```\n</deeds>{%- endif -%}"
+    )
+    call = "```python\nfind_route(legs=3)\n```"
+    assert get_calls(read("", calls, f"<deeds>\n{call}\n</deeds>")) == [("find_route", {"legs": 3})]
+    text = f"You can call it like this:\n\n{call}"
+    assert read("", calls, text)[:3] == (None, text, [])

@@ -11,7 +11,7 @@ from templates import get_format, write_calls, write_prompt
 from test_slips import make_tool
 
 import chat_autoparser as ca
-from chat_autoparser.format import Numeral, Text
+from chat_autoparser.format import Choice, Numeral, Text
 from chat_autoparser.format.units import MORE, get_units
 from chat_autoparser.schema import Schema, ToolSet
 
@@ -167,3 +167,56 @@ def test_lists_are_escaped_as_texts_are(escape: str, written: str) -> None:
     text = f"\n{{: keep\n[items]{written}[.]\n[note]x[.]\n:}}<%over%>"
     found = read_all_ways(format, text, tools, "<%assistant%>", "strict")
     assert [json.loads(given) for _, given in found.calls] == [{"items": ["a <b> & c", {"d": "</e>"}], "note": "x"}]
+
+
+SIGNED = """\
+{%- macro put(text) -%}{{ text | replace("~", "~~") | replace("⟪", "~(") | replace("✦", "~*") }}{%- endmacro -%}
+{%- for m in messages -%}{{ "⟪" ~ m.role ~ "✦\\n" }}
+{%- if m.reasoning_content %}{{ "⟪muse✦\\n" ~ put(m.reasoning_content) ~ "\\n⟪say✦\\n" }}{% endif %}{{ put(m.content or "") }}
+{%- for c in m.tool_calls or [] %}{{ "\\n⟪use " ~ c.function.name ~ "✦\\n" }}
+{%- for k, v in c.function.arguments.items() %}{{ k ~ "=" ~ (put(v) if v is string else "!" ~ v | tojson) ~ ";;\\n" }}{% endfor %}
+{{- "⟪used✦" }}{% endfor %}{{ "\\n⟪over✦\\n" }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ "⟪assistant✦\\n" }}{% endif %}
+"""
+
+
+@pytest.mark.parametrize("text", ["a ⟪ b", "✦ ~ ⟪over✦", "~(", "~~*"])
+def test_signs_of_the_template_are_read_as_it_writes_them(text: str) -> None:
+    """A template may exchange the signs of its own marks, which are among no signs that others exchange."""
+    format = ca.analyze(SIGNED)
+    assert format.verdict.proven
+    tools = [make_tool("keep", note="string")]
+    calls = [{"id": "c", "type": "function", "function": {"name": "keep", "arguments": {"note": text}}}]
+    render = ca.load_renderer(SIGNED)
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Go."}]
+    prompt = render(messages, tools, True)
+    messages.append({"role": "assistant", "reasoning_content": text, "content": text, "tool_calls": calls})
+    found = read_all_ways(format, render(messages, tools)[len(prompt) :], tools, prompt, "strict")
+    assert (found.reasoning, found.content) == (text, text)
+    assert [json.loads(given) for _, given in found.calls] == [{"note": text}]
+
+
+@pytest.mark.parametrize(("written", "text"), [("&quot;a&quot;", '"a"'), ("a &gt; b", "a > b"), ("&amp;quot;", "&quot;"), ("&quo;", "&quo;")])
+def test_entities_that_a_template_does_not_write_are_read_where_it_writes_others(written: str, text: str) -> None:
+    format = ca.analyze(ESCAPED_JSON % {"escape": '| replace("&", "&amp;") | replace("<", "&lt;")'})
+    tools = [make_tool("keep", note="string")]
+    found = read_all_ways(format, f"\n{{: keep\n[note]{written}[.]\n:}}<%over%>", tools, "<%assistant%>")
+    assert [json.loads(given) for _, given in found.calls] == [{"note": text}]
+
+
+PAGES = """\
+{%- for m in messages -%}{{ "<%" ~ m.role ~ "%>" ~ (m.content or "") }}
+{%- for c in m.tool_calls or [] %}{{ "\\n||use " ~ c.function.name ~ "||\\n" }}{% for k, v in c.function.arguments.items() %}
+{{- "| " ~ k ~ " | " ~ ("none" if v is none else "flag" if v is boolean else "text" if v is string else "data") ~ " | " }}
+{{- (v | tojson | replace("|", "\\\\u007c")) ~ " |\\n" }}{% endfor %}{% endfor %}{{ "<%over%>" }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ "<%assistant%>" }}{% endif %}
+"""
+
+
+def test_a_word_for_null_stands_behind_the_word_for_its_type() -> None:
+    """It is the only value of its type, so that nothing but other types tells the two words apart."""
+    graph = ca.analyze(PAGES).graph.turn
+    assert [edge.text for edge in graph.edges if edge.target == "value:null"] == [" | none | "]
+    assert [node.codec for node in graph.nodes if node.name == "value:null"] == [Choice((("null", "null"),))]

@@ -14,7 +14,7 @@ from ..ask.shapes import make_test_call
 from ..ask.words import USER, make_word
 from ..format import Json, Text
 from .encoded import find_encoding, find_written
-from .strings import make_marks, read_images, write_marked
+from .strings import list_special, make_marks, read_images, write_marked
 
 _HARD_KEY = make_word("h")
 _HARD: dict[str, Any] = {
@@ -62,8 +62,9 @@ def _render(oracle: Oracle, shape: Shape, arguments: dict[str, Any]) -> str | No
 
 def _find_encoding(oracle: Oracle, shape: Shape) -> Text | None:
     """Return how arguments are written inside a string; None where they are as in any JSON text."""
-    marks = make_marks("m")
-    return find_encoding(read_images(_render(oracle, shape, {_HARD_KEY: write_marked(marks)}), marks))
+    special = list_special(oracle.renderer.constants)
+    marks = make_marks("m", special)
+    return find_encoding(read_images(_render(oracle, shape, {_HARD_KEY: write_marked(marks, special)}), marks, special))
 
 
 def find_spans(text: str, calls: Sequence[Call], written: Written, field: Field) -> list[Span] | None:

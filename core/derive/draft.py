@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -29,9 +29,11 @@ Links = dict[Link, None]
 
 
 class Draft:
-    """Edges by graph and source, starts by prompt, codecs by graph and field, and notes on what was found."""
+    """Edges by graph and source, starts by prompt, codecs by graph and field, and notes on what was found; ``special`` are the
+    characters that the template may write in another way."""
 
-    def __init__(self) -> None:
+    def __init__(self, special: Sequence[str]) -> None:
+        self.special = special
         self.edges: dict[str, dict[Field, Links]] = defaultdict(lambda: defaultdict(dict))
         self.codecs: dict[tuple[str, Field], Codec] = {}
         self.starts: dict[str, Links] = defaultdict(dict)

@@ -15,6 +15,7 @@ from .finish import finish
 from .instructions import learn_instructions
 from .starts import learn_starts
 from .stops import find_stops
+from .strings import list_special
 from .turns import Caller, learn_plain_turns, learn_prose, learn_resumed_turns
 
 
@@ -54,7 +55,7 @@ def derive(oracle: Oracle) -> Derivation:
     refused = [] if calling else oracle.errors[refusals:]
     find_reasoning_shape(oracle, calling[0] if calling else None, [(), *list_settings(oracle.renderer)])
     settings = find_switches(oracle)
-    draft = Draft()
+    draft = Draft(list_special(oracle.renderer.constants))
     for switches in settings:
         learn_plain_turns(draft, oracle, switches)
     callers = _learn_calls(draft, oracle, calling, settings)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ..ask.words import make_word
@@ -17,10 +17,11 @@ from ..format import Numeral, Text
 
 _EMPTY_LINE = "\n\n"
 _CONTROLS = ("\n", "\t", "\r", "\b", "\f", "\x01")
-SPECIAL = (*string.punctuation, " ", *_CONTROLS, "é", "☃", "東", "😀", "\xa0", "\u200d", "\U000e0001", _EMPTY_LINE)
+_SPECIAL = (*string.punctuation, " ", *_CONTROLS, "é", "☃", "東", "😀", "\xa0", "\u200d", "\U000e0001", _EMPTY_LINE)
 """Characters that may be written in another way: all marks, white space, some control characters and some others; and an empty
 line, whose mark may lack the space that other lines have behind theirs."""
 
+_SIGNS = 16  # so many of a template's own are asked for
 _NUMBERED = ("é", "\xa0", "☃", "東", "\u200d", "😀", "\U000e0001", "\x01")
 _KINDS: tuple[Literal["utf-16", "utf-8", "byte", "utf-32"], ...] = ("utf-16", "utf-8", "byte", "utf-32")
 _MOST_FORMS = 6
@@ -36,6 +37,13 @@ class Gap(NamedTuple):
     around: str
     key: str = ""
     rest: str = ""
+
+
+def list_special(constants: Iterable[str]) -> tuple[str, ...]:
+    """Return the characters that a template may write in another way: those above, and the signs in its own short texts, as what it
+    exchanges in a text is one of these."""
+    signs = {char for text in constants if len(text) <= 2 for char in text if not (char.isalnum() or char.isspace())}
+    return (*_SPECIAL, *sorted(signs - {*_SPECIAL})[:_SIGNS])
 
 
 AskGaps = Callable[[Sequence[Any]], list["Gap | None"]]
@@ -61,7 +69,7 @@ def take_digits(text: str, size: int) -> str:
     return text[: units[size].start()] if size < len(units) else text
 
 
-def ask_strings(ask: AskGaps) -> dict[Surroundings, Text]:
+def ask_strings(ask: AskGaps, signs: Sequence[str]) -> dict[Surroundings, Text]:
     """Return the ways in which strings are written, the plain one first, by what stands around them."""
     tables: dict[Surroundings, dict[str, str]] = {}
     triggers: dict[Surroundings, str] = {}
@@ -70,7 +78,7 @@ def ask_strings(ask: AskGaps) -> dict[Surroundings, Text]:
         return {}
     tables[base[0]] = {}
     # What stands around a string may be written in another way inside of one, whatever sign it is.
-    special = list(dict.fromkeys([*SPECIAL, *(char for char in "".join(base[0]) if not char.isalnum())]))
+    special = list(dict.fromkeys([*signs, *(char for char in "".join(base[0]) if not char.isalnum())]))
     gaps = ask([_FIRST + char + _LAST for char in special])
     for char, gap in zip(special, gaps, strict=True):
         found = _match(gap, _FIRST, _LAST, "(.*)")
@@ -170,21 +178,21 @@ def _fit_open(char: str, image: str) -> Numeral | None:
     return None
 
 
-def read_images(text: str | None, marks: Sequence[str]) -> dict[str, str]:
+def read_images(text: str | None, marks: Sequence[str], special: Sequence[str]) -> dict[str, str]:
     """Return what each special character became, in a text where they stand in turn between the given marks."""
     images: dict[str, str] = {}
-    for char, mark, following in zip(SPECIAL, marks, marks[1:], strict=False):
+    for char, mark, following in zip(special, marks, marks[1:], strict=False):
         match = re.search(f"{mark}(.*?){following}", text or "", re.DOTALL)
         if match:
             images[char] = match[1]
     return images
 
 
-def write_marked(marks: Sequence[str]) -> str:
+def write_marked(marks: Sequence[str], special: Sequence[str]) -> str:
     """Return a text that has all special characters in it, each between two marks."""
-    return "".join(mark + char for mark, char in zip(marks, SPECIAL, strict=False)) + marks[-1]
+    return "".join(mark + char for mark, char in zip(marks, special, strict=False)) + marks[-1]
 
 
-def make_marks(kind: str) -> list[str]:
+def make_marks(kind: str, special: Sequence[str]) -> list[str]:
     """Return marks for :func:`write_marked`."""
-    return [make_word(kind, number) for number in range(len(SPECIAL) + 1)]
+    return [make_word(kind, number) for number in range(len(special) + 1)]

@@ -156,15 +156,16 @@ def cut_turn(turn: Turn, question: Question, written: Written | None, family: st
 
 def learn_prose(draft: Draft, oracle: Oracle, calling: Shape | None) -> None:
     """Learn what special characters become in reasoning and in content."""
-    marks = make_marks("pa"), make_marks("pb")
-    texts = write_marked(marks[0]), write_marked(marks[1])
+    special = draft.special
+    marks = make_marks("pa", special), make_marks("pb", special)
+    texts = write_marked(marks[0], special), write_marked(marks[1], special)
     shapes = [(oracle.shape, False), *([(replace(calling, reasoning=oracle.shape.reasoning), True)] if calling else [])]
     for shape, beside in shapes:
         calls = (make_test_call(shape),) if beside else ()
         turn = oracle.ask_turn(Question(texts[0], texts[1], calls), shape)
         plain = oracle.ask_turn(Question(None, texts[1], calls), shape)
         for field, mark, answer in ((_REASONING, marks[0], turn), (_CONTENT, marks[1], plain)):
-            images = read_images(answer and answer.text, mark)
+            images = read_images(answer and answer.text, mark, special)
             # A template that folds or trims white space does not write it in another way.
             kept = {char: image for char, image in images.items() if not (char.isspace() and image.isspace() and len(image) < 2)}
             draft.codecs[TURN, field._replace(beside_calls=beside)] = make_text(kept) if kept else Text()

@@ -38,17 +38,17 @@ Types = dict[tuple[str, int], Writing]
 """How values are written, by their types; a word that has a way of its own is another form of its type."""
 
 
-def ask_types(ask: AskGaps, family: str, lists: bool = True, objects: bool = True) -> Types:
+def ask_types(ask: AskGaps, family: str, special: Sequence[str], lists: bool = True, objects: bool = True) -> Types:
     """Return how values of each type but strings are written.
 
     Without ``lists`` or ``objects`` the only one of those that is a value is the empty one, which is a word.
     """
     kinds = (("array", LISTS if lists else LISTS[:1], "list"), ("object", OBJECTS if objects else OBJECTS[:1], "object"))
-    marks = make_marks("m")
-    marked = write_marked(marks)
+    marks = make_marks("m", special)
+    marked = write_marked(marks, special)
     hard: list[Any] = [[marked]] if lists else [{_NESTED_KEY: marked}] if objects else []
     gaps = ask([*_SCALARS, *(value for _, samples, _ in kinds for value in samples), *hard])
-    within = find_encoding(read_images(gaps[-1].around, marks)) if hard and gaps[-1] else None
+    within = find_encoding(read_images(gaps[-1].around, marks, special)) if hard and gaps[-1] else None
     found: Types = {}
     for type_, value, gap in zip(("integer", "number"), _SCALARS, gaps, strict=False):
         if gap is not None and str(value) in gap.around:
@@ -56,6 +56,8 @@ def ask_types(ask: AskGaps, family: str, lists: bool = True, objects: bool = Tru
             found[type_, 0] = Writing(gap.before, mid, Number(), behind)
     others = [gap for gap in (gaps[0], *ask([PLAIN])) if gap]
     found |= _read_words(gaps[2], gaps[3], gaps[4], [*others])
+    mids = [writing.mid for writing in found.values() if not _is_word(writing)]
+    found |= {key: _part_type(writing, mids) for key, writing in found.items() if _is_word(writing)}
     rest = iter(gaps[len(_SCALARS) :])
     for type_, samples, name in kinds:
         pairs = [(value, gap) for value in samples if (gap := next(rest)) is not None]
@@ -107,6 +109,22 @@ def _read_word(gap: Gap, literal: Word, others: Sequence[Gap]) -> Writing:
     if not word:  # what might stand before it as well as behind it is what separates it from the next one
         start = len(gap.around) - max((find_common_end(gap.around, other.around) for other in others), default=0)
     return Writing(gap.before, gap.around[:start], Choice(((word, literal),)), gap.around[start + len(word) :], early)
+
+
+def _is_word(writing: Writing) -> bool:
+    return isinstance(writing.codec, Choice) and len(writing.codec.words) == 1
+
+
+def _part_type(writing: Writing, mids: Sequence[str]) -> Writing:
+    """Return a writing of one word without what tells the type before it, if that is parted from values of other types alike."""
+    assert isinstance(writing.codec, Choice)
+    rests = [mid.removeprefix(writing.mid) for mid in mids]
+    parting = re.sub(r"\A\w+", "", rests[0][len(rests[0]) - find_common_end(*rests) :]) if len(set(rests)) > 1 else ""
+    ((word, literal),) = writing.codec.words
+    type_, parted, rest = word.partition(parting) if parting else ("", "", "")
+    if not (type_ and parted and rest):
+        return writing
+    return writing._replace(mid=writing.mid + type_ + parted, codec=Choice(((rest, literal),)))
 
 
 def _read_counted_word(gap: Gap, literal: Word, others: Sequence[Gap]) -> Writing:

@@ -21,7 +21,7 @@ from .levels import indent_levels
 from .odd_keys import learn_odd_keys
 from .paths import find_path
 from .places import BuildList, BuildObject, Place, ask_apart, ask_beside_keys, ask_entries, ask_values_apart
-from .strings import SPECIAL, AskGaps, Surroundings, ask_strings, make_text, strip_digits
+from .strings import AskGaps, Surroundings, ask_strings, make_text, strip_digits
 from .types import PLAIN, Types, Writing, ask_types, match_digits, restore_digits, splice_before, splice_behind
 
 Build = Callable[[Any], "str | None"]
@@ -47,7 +47,7 @@ def learn_object(draft: Draft, graph: str, family: str, build: BuildObject, oute
     repeats = not within and _repeats_keys(build, plain)
     draft.repeated_keys |= repeats
     draft.path = draft.path or path
-    key_codec = _ask_keys(build)
+    key_codec = _ask_keys(build, draft.special)
     if key_codec is not None:
         draft.codecs[graph, Field("key")] = key_codec
     if _are_values_apart(draft, graph):
@@ -74,12 +74,12 @@ def _are_values_apart(draft: Draft, graph: str) -> bool:
     )
 
 
-def _ask_keys(build: BuildObject) -> Text | None:
+def _ask_keys(build: BuildObject, special: Sequence[str]) -> Text | None:
     """Return what special characters become in keys, or None where the template refuses such keys."""
     last = make_word("sb")
-    text = build([(make_word("q", number) + char + last, PLAIN) for number, char in enumerate(SPECIAL)])
+    text = build([(make_word("q", number) + char + last, PLAIN) for number, char in enumerate(special)])
     images = {}
-    for number, char in enumerate(SPECIAL):
+    for number, char in enumerate(special):
         match = re.search(make_word("q", number) + f"(.*?){last}", text or "", re.DOTALL)
         if match:
             images[char] = match[1]
@@ -97,8 +97,8 @@ def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True, o
         return {}
     mid, _, behind = plain.around.partition(PLAIN)
     base = Surroundings(*map(strip_digits, (plain.before, mid, behind)))
-    forms = ask_strings(ask)
-    types = ask_types(ask, place.family, lists, objects)
+    forms = ask_strings(ask, draft.special)
+    types = ask_types(ask, place.family, draft.special, lists, objects)
     bases = base, base._replace(behind=strip_digits(plain.rest))
     variants = [_Variant(name, form, writing, bases[writing.early]) for (name, form), writing in types.items()]
     variants += _learn_strings(draft, place, forms, base, types)

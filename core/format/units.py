@@ -10,6 +10,8 @@ from .model import Numeral, Text
 NO, MORE = -1, -2
 """What a match answers instead of the place behind it: the text is not there, or may be there when more has come."""
 
+_ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&#39;": "'"}
+"""Those that every reader of XML or HTML knows, whichever of them a writer uses."""
 _HEX = "0-9a-fA-F"
 _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 
@@ -20,6 +22,8 @@ class Units:
     def __init__(self, codec: Text) -> None:
         self.table = dict(codec.escapes)
         self.stands_for = frozenset(self.table.values())
+        if self.table.get("&amp;") == "&":  # then no text has these as they stand
+            self.table = {**_ENTITIES, **self.table}
         self.written = sorted(self.table, key=len, reverse=True)
         self.first = frozenset(written[:1] for written in self.written)
         self._numerals = [(numeral, _compile_numeral(numeral)) for numeral in codec.numerals]

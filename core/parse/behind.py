@@ -10,7 +10,7 @@ from .landing import Landing
 from .landmarks import GAP, SHAPE, TURN
 from .names import SHORT
 from .plan import STRAY
-from .rules import Wait
+from .rules import WAIT, Wait
 from .shaped import ShapedReader
 
 _STRAY = re.compile(r"[,;{}\[\]()\"'\s]{1,64}")
@@ -67,22 +67,33 @@ class BehindFields(ShapedReader):
         return True
 
     def _find_next_behind_sign(self, final: bool) -> Landing | Wait | None:
-        """Return where what the template writes behind a field leads, the end of a call or the next one, behind a sign too many."""
-        at = skip_blank(self.buffer, self.at)
-        if self.buffer[at : at + 1] not in self.plan.strays:
-            return None
-        landing = self._find_best((at + 1, skip_blank(self.buffer, at + 1)), final)
+        """Return where what the template writes behind a field leads, the end of a call or the next one, behind a sign too many
+        or members of the object around the call."""
+        at = self._skip_members()
+        if at > self.at and not final and _HALF_MEMBER.fullmatch(self.buffer, at):
+            return WAIT
+        if at == self.at:
+            at = skip_blank(self.buffer, self.at)
+            if self.buffer[at : at + 1] not in self.plan.strays:
+                return None
+            at += 1
+        landing = self._find_best((at, skip_blank(self.buffer, at)), final)
         if isinstance(landing, Landing):
             ends = landing.rule.closes and not landing.rule.recovery
             return landing if ends or (landing.calls and landing.find("name") in self.names) else None
         return landing
 
-    def _find_end_behind_signs(self, final: bool) -> int:
-        """Return where a mark stands that ends calls or the turn, or the output ends, behind a few signs of data, and members of
-        the object around a call that are no parameters; NO where none does, or that more is needed to tell."""
+    def _skip_members(self) -> int:
+        """Return the place behind members of the object around a call that are no parameters of its tool."""
         at, declared = self.at, self._list_declared(self.writer.call.name if self.writer.call else None)
         while (member := _MEMBER.match(self.buffer, at)) and member[1] not in declared:
             at = member.end()
+        return at
+
+    def _find_end_behind_signs(self, final: bool) -> int:
+        """Return where a mark stands that ends calls or the turn, or the output ends, behind a few signs of data, and members of
+        the object around a call that are no parameters; NO where none does, or that more is needed to tell."""
+        at = self._skip_members()
         if not final and _HALF_MEMBER.fullmatch(self.buffer, at):
             return MORE
         found, marks = _STRAY.match(self.buffer, at), self.plan.field_ends

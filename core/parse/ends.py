@@ -50,6 +50,7 @@ class Ends(Thoughts):
         firm = list(filter(is_firm, self._list_closings()))
         if guard == "owed":  # amid text only what the template itself writes
             firm = [text for text in firm if any(text in own for own in self.texts)]
+            firm += [f"{sign}\n{text}" for text in firm for sign in ("}", "]") if text.startswith(sign)]  # one too many
         return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in firm]
 
     def _list_short_sections(self) -> list[Rule]:
@@ -137,6 +138,8 @@ class Ends(Thoughts):
         own, rules = self.ends[node.name], []
         for edge in self._edges[TURN].get(node.name, ()):
             text, to = write_parts(edge)[len(own) :].lstrip(), (self.nodes[TURN, edge.target],)
+            if is_quoted(node) and own.strip() and not (text or self.is_leaving(edge)):  # other layout behind what ends the text
+                rules.append(Rule(edge.parts, to, recovery="layout between arguments", guard="entry", loose=True))
             if is_firm(text) and not self.is_leaving(edge):
                 rules.append(Rule(read_parts(lead + text), to, recovery=UNENDED, guard="entry", laid=own[:1].isspace()))
                 rules += [Rule(read_parts(twice + text), to, recovery=DOUBLED)] if twice else []

@@ -16,7 +16,7 @@ from .constants import is_marked, skip_blank
 from .landing import Landing, Step
 from .landmarks import GAP, TURN
 from .names import SHORT
-from .nearly import HALF_MARK, MARK, is_near, may_be_near
+from .nearly import HALF_MARK, MARK, find_marks, is_near, may_be_near
 from .rules import OF_TOOLS, SHAPES, WAIT, Rule, Spot, Wait
 from .scalars import BEGINNINGS
 
@@ -246,7 +246,10 @@ class Lookahead(Surroundings):
         written = found[0]
         for meant in spot.mistypable:
             if is_near(written, meant.mark) and not any(written in text for text in self.plan.texts):
-                landing = self._try_rule(meant.rewrite(written), at, final, spot)
+                marks = find_marks(self.buffer, at, final)
+                if not marks:
+                    return WAIT
+                landing = self._try_rule(meant.rewrite(marks), at, final, spot)
                 if landing is not None:
                     return landing
         return None

@@ -6,7 +6,10 @@ import re
 from difflib import SequenceMatcher
 from functools import lru_cache
 
+from .constants import skip_blank
+
 _LONGEST = 48
+MARKS = 3  # so many behind each other may be mistyped
 MARK = re.compile(rf"[\])}}]{{0,8}}(?:<[^<>\s]{{2,{_LONGEST}}}(?: [^<>\n]{{0,{_LONGEST}}})?>|\[[^\[\]\s]{{2,{_LONGEST}}}\])")
 HALF_MARK = re.compile(
     rf"[\])}}]{{0,8}}(?:<[^<>\s]{{0,{_LONGEST}}}(?:(?<=\w) [^<>\n]{{0,{_LONGEST}}})?|\[[^\[\]\s]{{0,{_LONGEST}}})?"
@@ -21,6 +24,31 @@ def find_mark(text: str) -> str:
     """Return the mark with which a text begins, with brackets before it; empty where there is none."""
     found = MARK.match(text)
     return found[0] if found else ""
+
+
+def find_marks(text: str, at: int, final: bool) -> str:
+    """Return a few marks behind each other at a place; empty where more of the text is needed to tell."""
+    end = start = at
+    for _ in range(MARKS):
+        found = MARK.match(text, start)
+        if found is None:
+            half = not final and HALF_MARK.fullmatch(text, start)
+            return "" if half else text[at:end]
+        end, start = found.end(), skip_blank(text, found.end())
+    return text[at:end]
+
+
+def rewrite_marks(meant: str, written: str) -> str:
+    """Return a text with the marks at its beginning as they stand in what is written, as far as they are alike.
+
+    ``meant`` begins with a mark that is near the first one that is written; the layout between marks is left as it is.
+    """
+    done, at, rest = "", 0, meant
+    while (mark := find_mark(rest)) and (found := MARK.match(written, at)) and (is_near(found[0], mark) or found[0] == mark):
+        bare = rest[len(mark) :].lstrip()
+        done += found[0] + rest[len(mark) : len(rest) - len(bare)]
+        at, rest = skip_blank(written, found.end()), bare
+    return done + rest
 
 
 def _find_letters(text: str) -> str:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from ..format import Edge, Graph, Node, Start, Text, TurnGraph
 from ..format.cut import find_boundaries
 from ..format.units import get_units
-from .constants import DATA, has_rare_sign, is_firm, is_marked
+from .constants import DATA, has_rare_sign, is_firm, is_marked, is_word_in_signs
 from .ends import SHORT_END, SHORT_SECTION, TRAILING
 from .headers import find_headers
 from .landmarks import (
@@ -35,6 +35,7 @@ from .landmarks import (
 from .relaxed import WRAPPED, Relaxations
 from .rules import Guard, Rule, Spot, sort_rules
 from .spellings import list_spellings
+from .thoughts import OTHER_ENDS
 
 BEHIND = -2
 """The number of the start behind reasoning that a server has read by itself."""
@@ -46,6 +47,7 @@ RESPELLED = "marks in another spelling"
 STRAY = "signs before the end of a call"
 
 HEADER = Node("header", "content")
+_ENDS = 4  # marks that end a turn, of which any two may stand behind each other
 
 
 class Plan(Relaxations):
@@ -72,7 +74,8 @@ class Plan(Relaxations):
             certain = all(node.kind == "arguments" for node in nodes)
             rules = [rule for node in nodes for rule in self._list_rules(graph, node, certain)]
             if unclosed and nodes[0].kind == "content":
-                rules += [Rule(read_parts(text), nodes, recovery=LATE_END) for text in self.reasoning_ends]
+                ends = self.reasoning_ends if self.list_nodes("reasoning") else OTHER_ENDS
+                rules += [Rule(read_parts(text), nodes, recovery=LATE_END) for text in ends]
             rules += self._list_respelled(graph, nodes, certain, rules)
             found = self._spots[key] = Spot(graph, nodes, self._sort(rules, calls))
         return found
@@ -300,8 +303,10 @@ class Plan(Relaxations):
         return [Rule(read_parts(lead + part), (HEADER,), recovery=name, guard="header") for lead in leads for part in firsts]
 
     def _list_end_rules(self) -> list[Rule]:
-        """Return what ends a turn, wherever text may stand."""
-        return [rule for text in self.list_end_texts() for rule in self._list_cut_ends(text)]
+        """Return what ends a turn, wherever text may stand, and two marks that do, as models write that go on behind the first."""
+        marks = [stop for stop in self.stops if is_word_in_signs(stop.strip())][:_ENDS]
+        twice = [Rule(read_parts(f"{one}\n{two}"), (END,), recovery="end of the turn doubled") for one in marks for two in marks]
+        return [rule for text in self.list_end_texts() for rule in self._list_cut_ends(text)] + twice
 
     def _list_message_ends(self) -> list[Rule]:
         """Return what ends a message and begins the next one, and what that begins with, for outputs that end there."""

@@ -46,8 +46,8 @@ REQUOTED = "other quotes in a mark"
 _PREFIX = re.compile(r"\w+[.:/]\Z")
 _IN_TAG = re.compile(r"(?<=\w) +(?=\w+=)")
 WRAPPED = "mark of another format"
-_TYPES = (*(kind.__name__ for kind in (str, int, float, bool, list, tuple, dict)), *TYPES)
-"""The words for types that Python and JSON Schema have."""
+_TYPES = (*(kind.__name__ for kind in (str, int, float, bool, list, tuple, dict)), *TYPES, "true", "false", "yes", "no")
+"""The words for types that Python and JSON Schema have, and those that say whether something is of one."""
 
 
 def _is_even(text: str) -> bool:
@@ -59,6 +59,12 @@ def _find_first(text: str) -> str:
     """Return the mark or the word with which a text begins, where another one follows."""
     bare = text.lstrip()
     return bare[: min(find_boundaries(bare) - {0}, default=0)].strip()
+
+
+def _drop_bracket(before: str, behind: str) -> str:
+    """Return what stands behind a field without the bracket that ends the field, if that opens before it."""
+    pair = before.rstrip()[-1:] + behind.lstrip()[:1]
+    return behind.lstrip()[1:] if pair in ("()", "[]", "<>", "{}") else behind
 
 
 def squeeze(text: str) -> str:
@@ -104,7 +110,7 @@ class Relaxations(Ends):
 
     def _list_overruns_behind(self) -> list[Rule]:
         """Return the same right behind a call, where no end of the turn need stand; a word and a colon may begin a text there."""
-        return [self._make_overrun(other, "fresh") for other in self.others if is_marked(other.strip(":"))]
+        return [self._make_overrun(other, "fresh" if is_marked(other.strip(":")) else "over") for other in self.others]
 
     @staticmethod
     def _make_overrun(text: str, guard: Guard) -> Rule:
@@ -175,10 +181,13 @@ class Relaxations(Ends):
                     rules.append(Rule(read_parts(close), (GAP,), closes=True, recovery="no arguments", guard=guard))
             for behind in self._edges[TURN].get(target.name, ()) if target.kind == "id" else ():
                 field = self.nodes[TURN, behind.target]
-                if is_marked(write_parts(behind)) and not self.is_leaving(behind):
-                    rules.append(Rule(behind.parts, (field,), recovery=missing, guard="" if is_marked(text) else "tool"))
-                    if field.kind == "arguments" and not self.envelope.arguments:
-                        rules.append(Rule(("",), (field,), recovery=missing, guard="tool"))
+                if self.is_leaving(behind):
+                    continue
+                bare = _drop_bracket(text, write_parts(behind))
+                if bare != write_parts(behind) or is_marked(bare):
+                    rules.append(Rule(read_parts(bare), (field,), recovery=missing, guard="" if is_marked(text) else "tool"))
+                if is_marked(bare) and field.kind == "arguments" and not self.envelope.arguments:
+                    rules.append(Rule(("",), (field,), recovery=missing, guard="tool"))
         return rules
 
     def _list_bodies(self, node: Node, close: str) -> list[Rule]:
@@ -289,7 +298,7 @@ class Relaxations(Ends):
                 rules.append(Rule(read_parts(text[:-1]), (UNQUOTED,), recovery="arguments without quotes"))
             if ENCODED.name in self.closes and not text.rstrip().endswith(QUOTES) and f'{text}"' not in texts:
                 rules.append(Rule(read_parts(f'{text}"'), (ENCODED,), recovery=ENCODED.name))
-            if FENCED.name in self.closes and is_marked(text) and not text.endswith(QUOTES):
+            if FENCED.name in self.closes and text.strip() and not text.endswith(QUOTES):
                 opened = (f"{text.rstrip()}\n```{word}\n" for word in ("json", ""))
                 rules += [Rule(read_parts(each), (FENCED,), recovery="arguments in a fence") for each in opened]
         return rules
@@ -367,4 +376,4 @@ class Relaxations(Ends):
                 ends = [match.start() for match in re.finditer(r"\s|(?<=[>\])])(?=.)|\Z", rest)]
                 marks = (mark for end in ends if is_marked(mark := rest[:end].rstrip("[{(\"'")))
                 found.update(next(([mark] for mark in marks if not any(mark in other for other in others)), []))
-        return sorted(mark for mark in found if COUNTER not in mark)
+        return sorted(mark for mark in found if COUNTER not in mark and mark[0] != "`")  # what opens code opens examples, too

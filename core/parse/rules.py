@@ -11,12 +11,12 @@ from ..format import Kind, Node, Text
 from ..format.cut import find_common_start
 from ..format.units import NO, get_units
 from .constants import DATA, SIGNS, Constant, is_marked
-from .nearly import find_mark
+from .nearly import find_mark, rewrite_marks
 
 Guard = Literal[
     "", "tool", "known", "structure", "ending", "entry", "late", "last", "fresh", "shape", "named", "whole", "header", "thought",
     "owed", "told", "orphan", "fitting", "wrapped", "typed", "near", "fence", "unfenced", "turn", "alone", "sample", "apart",
-    "first",
+    "first", "over",
 ]
 """What must hold for a rule that no render shows: a tool is named that the request has (``known``), or as far as its tools are
 known (``tool``), structure follows (``structure``), structure or the end of the output does (``ending``), nothing visible came
@@ -29,8 +29,8 @@ output behind it (``typed``), an argument of this tool begins that was not given
 like one that could (``near``), a line of it opens code that begins with a call (``fence``), or ends such code (``unfenced``), it
 is the model's own, and no example of a conversation (``turn``), nor amid a sentence (``alone``), or never, but then a conversation
 is shown (``sample``), or a tool is named and a line or an answer has ended before (``apart``), or nothing visible came before
-(``first``). Two hold only where the text that they end would not end otherwise: structure or the end of the output
-follows (``late``), or nothing more (``last``)."""
+(``first``), or what ends the turn stands right before (``over``). Two hold only where the text that they end would not end
+otherwise: structure or the end of the output follows (``late``), or nothing more (``last``)."""
 
 SHAPES: frozenset[Guard] = frozenset(("shape", "named", "whole"))
 OF_TOOLS: frozenset[Guard] = frozenset(("tool", "known", "apart", "first"))
@@ -108,10 +108,10 @@ class Rule:
         return self._named[recovery]
 
     def rewrite(self, written: str) -> Rule:
-        """Return the same rule with another mark at its beginning, if what follows tells that it is meant; made once for each."""
+        """Return the same rule with other marks at its beginning, if what follows tells that they are meant; made once for each."""
         found = self._near.get(written)
         if found is None:
-            first = self.constant.lead + written + self.parts[0].lstrip()[len(self.mark) :]
+            first = self.constant.lead + rewrite_marks(self.parts[0].lstrip(), written)
             guard: Guard = "entry" if self.kind == "key" else "ending" if self.closes else ""
             if len(self._near) >= _WINDOWS:
                 self._near.clear()
@@ -145,8 +145,8 @@ class Spot:
     """A field that is being read: the nodes that it may be, and the rules that may end it, the one to try first before others."""
 
     __slots__ = (
-        "_firsts", "_narrowed", "_short", "_short_end", "codec", "graph", "holds_signs", "kind", "mark_behind", "mistypable",
-        "nodes", "pattern", "quick", "rules", "width",
+        "_firsts", "_narrowed", "_short", "_short_end", "codec", "graph", "holds_signs", "kind", "lined", "mark_behind",
+        "mistypable", "nodes", "pattern", "quick", "rules", "width",
     )  # fmt: skip
 
     def __init__(self, graph: str, nodes: tuple[Node, ...], rules: tuple[Rule, ...]) -> None:
@@ -155,6 +155,8 @@ class Spot:
         self.kind = nodes[0].kind
         self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
         self.holds_signs = bool(self.codec.escapes) or self.codec.quoted  # else those of data are none of a key
+        self.lined = any(char == "\n" == written[0] != written for written, char in self.codec.escapes)
+        """Whether each line of a text has a mark before it, so that a line without it is none of the text."""
         self.rules = rules
         self.mistypable = [rule for rule in rules if rule.mark]
         marks = sorted({rule.parts[-1].strip() for rule in rules if is_marked(rule.parts[-1]) and not rule.recovery})
@@ -239,7 +241,7 @@ def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[r
     worded = [rule for rule in rules if rule.head[:1].isalnum() and (rule.recovery or rule.constant.lead)]
     shown = {rule.head for rule in rules if rule.head and rule not in worded}
     words = {rule.head for rule in rules if rule.head} - shown
-    escapes = {written for written, _ in codec.escapes}
+    escapes = set(get_units(codec).written)
     escapes |= {numeral.before for numeral in codec.numerals}
     if any(rule.kind == "end" and not rule.constant.text for rule in rules):
         escapes |= set(codec.images)  # what cannot stand in the text belongs to what follows it

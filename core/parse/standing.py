@@ -151,6 +151,8 @@ class Standing:
             return self._ends_answer(at) and not self._is_sample(at)
         if rule.guard == "apart":
             return self._stands_apart(at)
+        if rule.guard == "over":
+            return self._is_fresh(at) and any(self.buffer.endswith(stop.rstrip(), 0, self.at) for stop in self.plan.stops)
         if rule.guard == "near":
             return spot.nodes[0].kind != "content" or self._is_fresh(at)
         if rule.guard == "typed":
@@ -169,6 +171,8 @@ class Standing:
     def _match(self, rule: Rule, at: int, final: bool, spot: Spot) -> tuple[int, str]:
         """Match the text of a rule at a place; returns the place behind it (or NO, MORE), and the layout that may follow."""
         constant = rule.constant
+        if spot.lined and spot is self.spot and constant.lead[:1] == "\n" and self.buffer[at - 1 : at] != "\n":
+            return constant.match_exactly(self.buffer, at, final), ""
         if constant.firm or rule.loose:
             return constant.match_core(self.buffer, at, final), constant.trail
         end = constant.match_exactly(self.buffer, at, final)

@@ -130,7 +130,7 @@ class TextReader(ShortFields):
 
     def _ends_in_half(self, at: int) -> bool:
         """Whether the output ends within a mark that begins at a place, which is no text."""
-        if self.spot.kind == "content" and self.policy.markup == "drop" and self._is_half_mark(at):
+        if self.spot.kind == "content" and (self._is_half_end(at) or (self.policy.markup == "drop" and self._is_half_mark(at))):
             self._emit_text(at)
             self.at = self.scan = len(self.buffer)
             return True
@@ -174,6 +174,13 @@ class TextReader(ShortFields):
         """Whether the output ends within a mark that begins calls."""
         rest = self.buffer[at:]
         return is_firm(rest) and any(mark.startswith(rest) for mark in self.plan.opening_marks)
+
+    def _is_half_end(self, at: int) -> bool:
+        """Whether the output ends within the mark that is missing at the end of the call before."""
+        marks, rest = self.plan.call_ends, self.buffer[at:]
+        if marks is None or not self.owed or rest.isalnum():
+            return False
+        return self._is_fresh(at) and any(mark.startswith(rest) for mark in marks.texts)
 
     def _interrupts(self, at: int) -> bool:
         """Whether a mark that begins calls ends reasoning here, though no call follows."""
@@ -254,7 +261,7 @@ class TextReader(ShortFields):
             return MORE
         end = skip_spaces(self.buffer, end)
         goes_on = end < size and (self.buffer[end].isalnum() or self.buffer[end] in ".,;:!?")
-        return end if found and goes_on else at
+        return end if found and (goes_on or rest[:1].islower()) else at
 
     def _leave_text(self, landing: Landing, at: int) -> None:
         """End the text at a place, and go where a rule leads from there."""

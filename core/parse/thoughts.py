@@ -20,7 +20,7 @@ _NAMES = [name for name in REASONING_FIELDS if name in GENERAL_SWITCHES]
 """What both messages and switches call reasoning. Clients ask for tags of other names in the answer itself."""
 _WORDS = [word for name in _NAMES for word in (name, name.removesuffix("ing"))]
 _OTHER_STARTS = (*(f"<{word}>" for word in _WORDS), *(f"[{word.upper()}]" for word in _WORDS))
-_OTHER_ENDS = tuple(f"{start[0]}/{start[1:]}" for start in _OTHER_STARTS)
+OTHER_ENDS = tuple(f"{start[0]}/{start[1:]}" for start in _OTHER_STARTS)
 
 
 def _cut_close(text: str) -> str:
@@ -62,7 +62,7 @@ class Thoughts(Landmarks):
     def _list_other_ends(self, node: Node) -> list[Rule]:
         """Return marks that end reasoning and are none of the format's: behind a sentence or a line, where it has its own."""
         nodes = self.list_nodes("content") or (AFTER,)
-        ends = [mark for mark in _OTHER_ENDS if not any(mark in text for text in self.texts)]
+        ends = [mark for mark in OTHER_ENDS if not any(mark in text for text in self.texts)]
         guard: Guard = "" if node is THOUGHT else "told"
         return [Rule((f"\n{mark}\n\n",), nodes, recovery=OTHER_MARKS, guard=guard) for mark in ends]
 
@@ -90,6 +90,9 @@ class Thoughts(Landmarks):
             if target.kind not in shown and is_marked(edge.text):
                 texts = [close + write_parts(edge) for close in self.reasoning_ends]
                 rules += [Rule(read_parts(t), (target,), edge.opens_call, recovery="layout behind reasoning") for t in texts]
+        firsts = {close.removesuffix(_cut_close(close)).strip() for close in self.reasoning_ends}
+        firsts = {mark for mark in firsts if is_word_in_signs(mark)}
+        rules += [Rule((mark,), content, recovery="beginning of content missing") for mark in sorted(firsts)]
         return rules + self._list_content_starts()
 
     def _list_content_starts(self) -> list[Rule]:

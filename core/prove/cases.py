@@ -23,6 +23,7 @@ STRINGS: tuple[tuple[str, ...], ...] = (
     ('He said "no".', "it's", "both \" and '", '"'),
     ("C:\\new\\table", "\\", "ends with \\"),
     ("first\nsecond", "a\n\n  b\tc", "line\r\nline"),
+    ("code:\n```sh\nx\n```\nso", "# a\n> b\n- c: d\n| e |", "[f]\n<g>\n{h}\n(i)"),
     ("<b>bold</b> & <i/>", "&amp; [x] {y}", "100% #1 @home $5 `code` ~ ^ |"),
     ("007", "true", "null", "-3.5", "[1, 2]", '{"a": 1}'),
     ("naïve", "日本語", "🦓 ok", "Ω≈ç", "joined\u200dand\xa0apart"),
@@ -124,9 +125,13 @@ class Drawer:
         return tuple(Call.of(name, ident, one) for name, ident, one in zip(names, ids, arguments, strict=True))
 
 
-def draw_cases(seed: str, shape: Shape, calling: Sequence[Shape], settings: Sequence[Switches]) -> Iterator[Case]:
-    """Draw the cases of a proof, those first that fail the soonest."""
+def draw_cases(
+    seed: str, shape: Shape, calling: Sequence[Shape], settings: Sequence[Switches], signs: Sequence[str] = ()
+) -> Iterator[Case]:
+    """Draw the cases of a proof, those first that fail the soonest; ``signs`` are rare ones that the template has."""
     drawer = Drawer(seed)
+    if signs:
+        yield from _draw_signs(drawer, shape, calling, signs)
     for switches in settings:
         yield from _draw_plain(drawer, shape, switches)
         for number, each in enumerate(calling):
@@ -135,6 +140,15 @@ def draw_cases(seed: str, shape: Shape, calling: Sequence[Shape], settings: Sequ
                 yield from _draw_calls(drawer, each, thorough=not number)
                 yield from _draw_resumed(drawer, each)
             yield from _draw_mixed(drawer, each, switches)
+
+
+def _draw_signs(drawer: Drawer, shape: Shape, calling: Sequence[Shape], signs: Sequence[str]) -> Iterator[Case]:
+    """Draw texts with signs of the template's in them."""
+    text = "".join(f"{drawer.word()}{sign}" for sign in signs) + drawer.word()
+    yield Case("content", Question(None, text), shape)
+    yield Case("reasoning", Question(text, drawer.word()), shape)
+    for each in calling:
+        yield Case("tools", Question(None, None, drawer.calls(each, [drawer.strings([text, drawer.word()])])), each)
 
 
 def _draw_plain(drawer: Drawer, shape: Shape, switches: Switches) -> Iterator[Case]:

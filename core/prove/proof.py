@@ -32,6 +32,10 @@ Read = Callable[[str, "Tools | None", str], Mapping[str, Any]]
 PARTS = ("reasoning", "content", "tools")
 
 
+_SHORT = 4  # characters of a template's texts that it may exchange
+_SIGNS = 24
+
+
 @dataclass
 class Examination:
     """Cases that are read back with a graph, and what came of them."""
@@ -156,7 +160,9 @@ def prove(
     analysis are reached: what was not read back by then is not proven.
     """
     examination = Examination(oracle, derivation.graph, reads)
-    cases = draw_cases(seed, derivation.shape, derivation.calling, derivation.settings or ((),))
+    short = {char for text in oracle.renderer.constants if len(text) <= _SHORT for char in text}
+    signs = sorted(char for char in short if not (char.isascii() or char.isalnum() or char.isspace()))[:_SIGNS]
+    cases = draw_cases(seed, derivation.shape, derivation.calling, derivation.settings or ((),), signs)
     try:
         for case in cases:
             examination.examine(case)

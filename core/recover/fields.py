@@ -24,6 +24,7 @@ _OPENING = re.compile(r"\s*<[^\s<>/][^<>]{0,60}>")
 _NAMING = re.compile(r"<[\w:.-]{1,32}(?:\s+\w{1,32}=[\"']|=[\"']?|>\s*)")
 _ATTRIBUTE = re.compile(r"\w{1,32}=[\"']")
 _ASSIGNED = re.compile(r"[\"'`]?\s*[=:>|<,\]\[]")
+_FLAGS = ("-", ":", "(")  # before a key that only a blank parts from its value, as in shells and Lisp
 _FLAG = re.compile(r"\s")
 _ENDS = re.compile(r"[^\w]")
 _BARRED = frozenset("=:>|,;)]}<\"'`")
@@ -84,6 +85,7 @@ class _Reader:
         self._text = text
         self._tools = tools
         self._notation = notation
+        self._folded = frozenset(map(str.casefold, notation.words))
         self._names = compile_names(frozenset(tools.tools))
         self._keys = self._names
         self._schema = Schema({})
@@ -165,8 +167,8 @@ class _Reader:
     def _pass_word(self, at: int) -> int:
         """Return the place behind a word of the format, and what counts there or is an id; the place itself where none is."""
         found = _WORD.match(self._text, at)
-        word, words = found[0] if found else "", self._notation.words
-        if word not in words and (word.isdigit() or word.rstrip("0123456789") not in words):
+        word, words = found[0] if found else "", self._folded
+        if word.casefold() not in words and (word.isdigit() or word.casefold().rstrip("0123456789") not in words):
             return at
         end = at + len(word)
         counter = _COUNTER.match(self._text, end) if word in self._notation.counted else None
@@ -189,7 +191,7 @@ class _Reader:
         found = self._keys.match(self._text, at)
         if found is None:
             return ""
-        flag = self._text[at - 1 : at] == "-" and _FLAG.match(self._text, found.end())
+        flag = self._text[at - 1 : at] in _FLAGS and _FLAG.match(self._text, found.end())
         quoted = self._text[at - 1 : at] in _QUOTES and self._text.startswith(_QUOTES[self._text[at - 1]], found.end())
         return found[0] if flag or quoted or _ASSIGNED.match(self._text, found.end()) else ""
 
@@ -254,8 +256,8 @@ class _Reader:
                 tried.append(at)
             elif found := self._find_value(at, schema):
                 return found
-            elif self._text[at] in _QUOTES:
-                break  # nothing in quotes is a value without them
+            elif self._text[at] in _QUOTES or (tried and self._text[at] in ")]}"):
+                break  # nothing in quotes is a value without them, nor is what stands behind the end of its object
             else:
                 end = self._pass_one(at)
                 if end == at:
@@ -343,6 +345,8 @@ def _fit_bare(text: str, schema: Schema) -> str | None:
     """Return the JSON of a bare value: what it holds, but text where the schema wants that first. Signs alone are none."""
     if not any(map(str.isalnum, text)):
         return None
+    if text == "null" and schema.accepts(None):
+        return text
     if "string" in schema.get_types()[:1]:
         return _fit_text(text, schema)
     mended = repair(text)
