@@ -148,3 +148,36 @@ def test_a_mark_in_a_line_of_a_text_ends_nothing(text: str) -> None:
     found = read_all_ways(format, written, TOOLS, prompt)
     assert [json.loads(given) for _, given in found.calls] == [{"text": text}, {"body": text}]
     assert not found.recoveries
+
+
+RULED = """\
+{%- for m in messages -%}{{ "@" ~ m.role ~ "\\n" }}
+{%- if m.reasoning_content %}{{ "+++\\n" ~ m.reasoning_content ~ "\\n+++\\n" }}{% endif %}{{ (m.content or "") ~ "\\n@over\\n" }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ "@assistant\\n" }}{% endif %}
+"""
+
+
+@pytest.mark.parametrize("thought", ["a +++ b", "+++", "+++ a\nb +++", "a\n++++"])
+def test_signs_that_are_a_line_end_nothing_within_one(thought: str) -> None:
+    found = read_all_ways(ca.analyze(RULED), f"+++\n{thought}.\n+++\nSo.\n@over\n", None, "@assistant\n")
+    assert (found.reasoning, found.content) == (f"{thought}.", "So.")
+
+
+SHARED = """\
+{%- for m in messages -%}{{ "%% " ~ m.role ~ "\\n" }}
+{%- if m.reasoning_content %}{{ "%% muse\\n" ~ m.reasoning_content ~ "\\n" }}{% endif %}
+{%- if m.content %}{{ "%% say\\n" ~ m.content ~ "\\n" }}{% endif %}
+{%- for c in m.tool_calls or [] %}{{ "%% do " ~ c.function.name ~ "\\n" ~ c.function.arguments | tojson ~ "\\n" }}{% endfor %}
+{{- "%% over\\n" }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ "%% assistant\\n" }}{% endif %}
+"""
+
+
+def test_signs_that_all_parts_begin_with_end_no_thought() -> None:
+    """Else a prompt would seem to have opened one, as all that follows it begins with its end."""
+    format = ca.analyze(SHARED)
+    assert format.verdict.proven
+    found = read_all_ways(format, "Hello.\n%% over\n", TOOLS, "%% assistant\n")
+    assert (found.reasoning, found.content) == (None, "Hello.")

@@ -50,11 +50,12 @@ SAMPLE = {
     "fuchsite": "nothing but a number stands before a call",
     "neretva": "a line break at the end of a text is written in another way",
     "sandpiper": "numbers of items, and lists at another depth than objects",
+    "polypody": "the mark behind a key that comes again has the word for the type, too",
 }
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 336
+    assert len(load_corpus(folder=FOLDER)) == 356
 
 
 @pytest.mark.parametrize("name", SAMPLE)
@@ -72,7 +73,7 @@ PROVEN = {
     "hamerkop": "the JSON of lists is escaped as texts are",
     "ettringite": "a sign of the table is escaped in the JSON of lists, though JSON has no such escape",
     "dierama": "an assignment, objects as a list of pairs, keys that are no words in a form of their own",
-    "ixia": "arguments as a text of JSON before the name, another end of turn behind calls",
+    "ixia": "arguments as a text of JSON before the name, another end of turn behind calls; a sign of its marks doubled in texts",
     "tyne": "lists and objects are told by their indentation",
     "awl": "a thought of none is closed by a word at once",
     "sabrina": "arguments as JSON, escaped as in HTML",
@@ -86,6 +87,11 @@ PROVEN = {
     "merganser": "behind the result of a tool no prompt is added, though the history has a header",
     "tanzanite": "the same, with reasoning",
     "elder": "half of what ends the turn is a token that servers drop",
+    "bastion": "a sign of the template's own marks is written as a number",
+    "kniphofia": "signs of its marks are exchanged in texts",
+    "okavango": "a fence of code in a text of indented lines, in a fence",
+    "polypody": "the mark behind a key that comes again has the word for the type, too",
+    "burnet": "all parts begin with the same signs, which end no thought",
 }
 
 
@@ -138,6 +144,15 @@ OUTPUTS = {
     "DOL-r3": "an end of reasoning in marks that are none of the template's, behind a call",
     "GMSH-r2": "two brackets too many before the end of a call",
     "NEX-r1": "the names of fields in the marks that end them",
+    "sepik-s1": "entities that the template does not write",
+    "mimo25-s4": "the output ends within the last mark of a call",
+    "okavango-s1": "a fence within a text of lines",
+    "bichir-t4": "the beginning of a header left out, behind a thought",
+    "burnet-t4": "an answer without its header",
+    "lappet-t4": "a line break for the sign between calls",
+    "levanter-t1": "a token in a text before what opens calls",
+    "vapourer-t1": "a line of signs ends a thought, the same signs in a line do not",
+    "zonda-t2": "no end of arguments before the name",
 }
 """Some that no rule was written for; all are measured by ``scripts/offscript.py unseen``."""
 

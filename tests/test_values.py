@@ -220,3 +220,23 @@ def test_a_word_for_null_stands_behind_the_word_for_its_type() -> None:
     graph = ca.analyze(PAGES).graph.turn
     assert [edge.text for edge in graph.edges if edge.target == "value:null"] == [" | none | "]
     assert [node.codec for node in graph.nodes if node.name == "value:null"] == [Choice((("null", "null"),))]
+
+
+CLOSED = """\
+{%- for m in messages -%}{{ "<%" ~ m.role ~ "%>" ~ (m.content or "") }}
+{%- for c in m.tool_calls or [] %}{{ "\\n<act " ~ c.function.name ~ ">" }}{% for k, v in c.function.arguments.items() %}
+{%- set t = k ~ "." ~ ("text" if v is string else "flag" if v is boolean else "data") %}
+{{- "\\n<" ~ t ~ ">" ~ ((v if v is string else v | tojson) | replace("<", "&lt;")) ~ "</" ~ t ~ ">" }}{% endfor %}{{ "\\n</act>" }}{% endfor %}
+{{- "<%over%>" }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ "<%assistant%>" }}{% endif %}
+"""
+
+
+def test_what_ends_a_value_may_tell_its_type_behind_the_key_that_comes_again() -> None:
+    format = ca.analyze(CLOSED)
+    assert format.verdict.proven
+    text = "\n<act keep>\n<note.text>a</note.text>\n<loud.flag>true</loud.flag>\n<items.data>[1, 2]</items.data>\n</act><%over%>"
+    tools = [make_tool("keep", note="string", loud="boolean", items="array")]
+    found = read_all_ways(format, text, tools, "<%assistant%>", "strict")
+    assert [json.loads(given) for _, given in found.calls] == [{"note": "a", "loud": True, "items": [1, 2]}]

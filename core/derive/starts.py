@@ -60,7 +60,8 @@ def _open_closed(draft: Draft) -> None:
     """Where all that is shown behind a prompt begins with the end of reasoning, reasoning stands open."""
     ends = _list_reasoning_ends(draft, draft.starts)
     for links in draft.starts.values():
-        if links and all(any(link.text.lstrip().startswith(end) for end in ends) for link in links):
+        opens = any(link.target.kind == "reasoning" for link in links)
+        if links and not opens and all(any(link.text.lstrip().startswith(end) for end in ends) for link in links):
             links[Link("", _REASONING)] = None
             links[Link("", _REASONING._replace(beside_calls=True))] = None
 

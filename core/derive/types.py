@@ -25,13 +25,14 @@ _SCALARS = (_INTEGER, _NUMBER, True, False, None)
 
 class Writing(NamedTuple):
     """How a value of a type is written: what stands before its key, before it and behind it, and itself. ``early`` is set where the
-    key does not come again behind it, as it does behind others."""
+    key does not come again behind it, as it does behind others; ``rest`` stands behind that key."""
 
     before: str
     mid: str
     codec: Codec
     behind: str
     early: bool = False
+    rest: str = ""
 
 
 Types = dict[tuple[str, int], Writing]
@@ -53,9 +54,10 @@ def ask_types(ask: AskGaps, family: str, special: Sequence[str], lists: bool = T
     for type_, value, gap in zip(("integer", "number"), _SCALARS, gaps, strict=False):
         if gap is not None and str(value) in gap.around:
             mid, _, behind = gap.around.partition(str(value))
-            found[type_, 0] = Writing(gap.before, mid, Number(), behind)
+            found[type_, 0] = Writing(gap.before, mid, Number(), behind, rest=gap.rest)
     others = [gap for gap in (gaps[0], *ask([PLAIN])) if gap]
-    found |= _read_words(gaps[2], gaps[3], gaps[4], [*others])
+    ends = {strip_digits(writing.behind) for writing in found.values()}
+    found |= _read_words(gaps[2], gaps[3], gaps[4], [*others], ends.pop() if len(ends) == 1 else "")
     mids = [writing.mid for writing in found.values() if not _is_word(writing)]
     found |= {key: _part_type(writing, mids) for key, writing in found.items() if _is_word(writing)}
     rest = iter(gaps[len(_SCALARS) :])
@@ -73,10 +75,11 @@ def _keep_digits(writing: Writing, gap: Gap) -> Writing:
     mid, behind, plain = writing.mid, writing.behind, strip_digits(gap.around)
     mid = take_digits(gap.around, len(mid)) if plain.startswith(mid) else mid
     behind = take_digits(gap.around[::-1], len(behind))[::-1] if plain.endswith(behind) else behind
-    return writing._replace(before=gap.before, mid=mid, behind=behind)
+    return writing._replace(before=gap.before, mid=mid, behind=behind, rest=gap.rest)
 
 
-def _read_words(yes: Gap | None, no: Gap | None, null: Gap | None, others: list[Gap]) -> Types:
+def _read_words(yes: Gap | None, no: Gap | None, null: Gap | None, others: list[Gap], behind: str) -> Types:
+    """Return how words are written, given what stands ``behind`` numbers: a word may stand before letters."""
     found: Types = {}
     gaps = {"boolean": yes, "null": null}
     if yes and no and strip_digits(yes.around) != strip_digits(no.around):
@@ -84,6 +87,8 @@ def _read_words(yes: Gap | None, no: Gap | None, null: Gap | None, others: list[
         others = [Gap(*map(strip_digits, gap)) for gap in others]
     if yes and no and yes.around != no.around:
         start, end = _find_word([yes.around, no.around])
+        if all(gap.around.endswith(behind) and len(gap.around) - len(behind) > start for gap in (yes, no)):
+            end = max(end, len(behind))
         words = [gap.around[start : len(gap.around) - end] for gap in (yes, no)]
         if all(words):
             choice = Choice(((words[0], "true"), (words[1], "false")))

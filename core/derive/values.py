@@ -29,12 +29,29 @@ Build = Callable[[Any], "str | None"]
 
 
 class _Variant(NamedTuple):
-    """A way of writing a value beside that of plain strings, with what stands around those in the same place."""
+    """A way of writing a value beside that of plain strings, with what stands around those in the same place, and the ``rest``
+    behind their key where that comes again."""
 
     type: str
     form: int
     writing: Writing
     base: Surroundings
+    rest: str = ""
+
+    @property
+    def tells_again(self) -> bool:
+        """Whether what stands behind the key that comes again tells the type, too."""
+        return self.rest != "" and self.writing.rest != "" and strip_digits(self.writing.rest) != self.rest
+
+
+class _Exit(NamedTuple):
+    """What leaves a value of a variant, or the key that comes again behind it: the field, what stands behind the one of a plain
+    string, and behind this one, and that key, if it is told from others."""
+
+    source: Field
+    base: str
+    behind: str
+    again: Field | None = None
 
 
 def learn_object(draft: Draft, graph: str, family: str, build: BuildObject, outer: Sequence[str] = ()) -> Types:
@@ -99,8 +116,9 @@ def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True, o
     base = Surroundings(*map(strip_digits, (plain.before, mid, behind)))
     forms = ask_strings(ask, draft.special)
     types = ask_types(ask, place.family, draft.special, lists, objects)
-    bases = base, base._replace(behind=strip_digits(plain.rest))
-    variants = [_Variant(name, form, writing, bases[writing.early]) for (name, form), writing in types.items()]
+    rest = strip_digits(plain.rest)
+    bases = base, base._replace(behind=rest)
+    variants = [_Variant(name, form, writing, bases[writing.early], rest) for (name, form), writing in types.items()]
     variants += _learn_strings(draft, place, forms, base, types)
     for variant in variants:
         _add_variant(draft, place, variant)
@@ -128,7 +146,7 @@ def _quote(codec: Text, quoted: bool) -> Text:
 
 
 def _add_variant(draft: Draft, place: Place, variant: _Variant) -> None:
-    name, form, writing, base = variant
+    name, form, writing, base, _ = variant
     value = place.field("value", name, form)
     draft.codecs[place.graph, value] = writing.codec
     if place.entry == "key":
@@ -142,26 +160,35 @@ def _splice(draft: Draft, place: Place, variants: Sequence[_Variant]) -> None:
     """Give every edge into a plain string, and out of it, to all variants."""
     entry, value, again = place.field(place.entry), place.field("value"), place.field("key", "")._replace(again=True)
     every: list[_Variant | None] = [None, *variants]
-    by_source = {value: False, again: True}  # behind which field a value of a type ends as plain strings do
     for source, links in draft.list_links(place.graph):
         if source == entry and place.entry == "key":
             continue
-        leaving = [each for each in every if each is None or each.writing.early == by_source.get(source)]
+        exits = [_find_exit(place, each, source == again) for each in variants] if source in (value, again) else []
         for link in list(links):
             entering = every if link.target == entry else [None]
-            for one, two in product(leaving, entering):
-                _splice_link(draft, place, source, link, one, two, links)
+            for one, two in product((None, *filter(None, exits)), entering):
+                _splice_link(draft, place, link, one, two, links)
 
 
-def _splice_link(
-    draft: Draft, place: Place, source: Field, link: Link, leaving: _Variant | None, entering: _Variant | None, links: Any
-) -> None:
+def _find_exit(place: Place, variant: _Variant, again: bool) -> _Exit | None:
+    """Return what leaves a value of a variant as it leaves plain strings, or the key that comes ``again`` behind those."""
+    value = place.field("value", variant.type, variant.form)
+    typed = place.field("key", variant.type, variant.form)._replace(again=True) if variant.tells_again else None
+    if again and typed:
+        return _Exit(typed, variant.rest, variant.writing.rest)
+    if variant.writing.early != again:
+        return None
+    return _Exit(value, variant.base.behind, variant.writing.behind, typed)
+
+
+def _splice_link(draft: Draft, place: Place, link: Link, leaving: _Exit | None, entering: _Variant | None, links: Any) -> None:
     if leaving is None and entering is None:
         return
     text: str | None = link.text
-    if leaving is not None:
-        text = splice_behind(link.text, leaving.base.behind, leaving.writing.behind)
     target = link.target
+    if leaving is not None:
+        text = splice_behind(link.text, leaving.base, leaving.behind)
+        target = leaving.again if leaving.again and target.again else target
     if text is not None and entering is not None:
         key = place.entry == "key"
         base, new = (entering.base.before, entering.writing.before) if key else (entering.base.mid, entering.writing.mid)
@@ -173,7 +200,7 @@ def _splice_link(
     if leaving is None:
         links[found] = None
     else:
-        draft.edges[place.graph][place.field("value", leaving.type, leaving.form)][found] = None
+        draft.edges[place.graph][leaving.source][found] = None
 
 
 def learn_insides(draft: Draft, family: str, build: Build, types: Types) -> None:

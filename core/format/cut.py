@@ -15,8 +15,8 @@ def _list_signs(*categories: str) -> str:
     return "".join(chr(code) for code in range(0x80, 0x10000) if category(chr(code)) in categories)
 
 
-OPEN, CLOSE = _list_signs("Ps", "Pi"), _list_signs("Pe", "Pf")
-"""Brackets and quotation marks that ASCII does not have."""
+OPEN, CLOSE = _list_signs("Ps", "Pi") + "◁◀≪", _list_signs("Pe", "Pf") + "▷▶≫"
+"""Brackets and quotation marks that ASCII does not have, and what is used for such."""
 
 _WORDS = r"\w+(?:[:.]\w+)*"
 _SIGN = r"[^\w\s(){}<>\[\]\"'`.,;!?&\\]"

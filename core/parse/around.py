@@ -71,6 +71,8 @@ class Surroundings(Standing):
         own = end > at and any(self.buffer[at:end].strip() in text for text in self.plan.texts)
         if end == MORE and not final:
             return WAIT
+        if end > at and not (closing or self._is_fresh(at)):
+            return None
         if end < 0 or own or self._guards >= GUARDS or self.spot.nodes[0].kind != "content" or self._follows_data(at):
             return None
         self._guards += 1

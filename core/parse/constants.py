@@ -85,15 +85,17 @@ class Constant:
     """A text between two fields. ``parts`` as in :class:`~chat_autoparser.format.Edge`.
 
     ``core`` is the text without the layout around it, ``lead`` and ``trail``. Of one that is ``laid`` all is matched to the letter.
+    A ``line`` of signs is one only where it has its line.
     """
 
-    __slots__ = ("_atoms", "_simple", "core", "firm", "first", "head", "lead", "marked", "parts", "size", "text", "trail")
+    __slots__ = ("_atoms", "_simple", "core", "firm", "first", "head", "lead", "line", "marked", "parts", "size", "text", "trail")
 
     def __init__(self, parts: tuple[str, ...], laid: bool = False) -> None:
         self.parts = parts
         self.text = text = "0".join(parts)
         self.size = len(text)
         self.firm = not laid and is_firm(text) and parts[0].strip() != ""  # a number begins nothing that is looked for
+        self.line = self.firm and text[:1] == "\n" == text[-1:] and text.isascii() and not any(map(str.isalnum, text))
         self.marked = is_marked(text)
         self.core = text.strip()
         self.lead = text[: len(text) - len(text.lstrip())]

@@ -15,7 +15,7 @@ from ..format.units import get_units
 from ..recover import Notation, list_counted, list_words
 from ..schema import TYPES
 from .constants import is_firm, is_marked, is_plain, is_word_in_signs
-from .ends import SHORT_END, Ends
+from .ends import SHORT_END, UNENDED, Ends
 from .fence import FENCED_CALL, RUNS
 from .landmarks import (
     AFTER,
@@ -163,6 +163,10 @@ class Relaxations(Ends):
         """Return what leads on where a field was left out, or the mark before JSON: an id behind the name, or one before it."""
         rules: list[Rule] = []
         missing = "field of a call missing"
+        for edge in self._edges[TURN].get(node.name, ()) if node.kind == "arguments" else ():
+            tails = {text[place:].strip() for text in (write_parts(edge),) for place in find_boundaries(text) if place}
+            kept = sorted(filter(is_marked, tails)) if not self.is_leaving(edge) else []
+            rules += [Rule(read_parts(text), (self.nodes[TURN, edge.target],), recovery=UNENDED) for text in kept]
         for edge in self._edges[TURN].get(node.name, ()) if node.kind == "id" else ():
             for behind in self._edges[TURN].get(edge.target, ()) if self.nodes[TURN, edge.target].kind == "name" else ():
                 if is_marked(write_parts(edge)) and is_marked(write_parts(behind)) and not self.is_leaving(behind):
@@ -336,7 +340,8 @@ class Relaxations(Ends):
         parted = [(edge, rest.strip()) for edge, rest in parted if rest.strip() in ("", ",", ";")]
         pairs += [(sign + " ", (self.nodes[TURN, edge.target],)) for edge, own in parted for sign in ",;" if sign != own]
         name = "layout between calls"
-        return [Rule(read_parts(text), nodes, True, recovery=name, guard="fresh", loose=True) for text, nodes in pairs]
+        lines = [Rule(("\n",), (self.nodes[TURN, edge.target],), True, recovery=name, guard="fresh") for edge, own in parted if own]
+        return lines + [Rule(read_parts(text), nodes, True, recovery=name, guard="fresh", loose=True) for text, nodes in pairs]
 
     def _list_next_openings(self) -> list[tuple[Edge, str]]:
         """Return what begins calls, without what ends another one before."""

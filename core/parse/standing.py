@@ -9,10 +9,10 @@ from ..format import Insides, Json, Text
 from ..format.units import MORE, NO, get_units
 from ..recover import Policy, compile_names, read_literal
 from ..schema import UNKNOWN, Schema, ToolSet
-from .constants import is_word_in_signs, skip_blank
+from .constants import Constant, is_word_in_signs, skip_blank
 from .fence import Fence
 from .landing import Frame, Landing, Step, list_id
-from .landmarks import AFTER, GAP, TURN
+from .landmarks import AFTER, GAP, TURN, UNSHOWN
 from .names import SHORT, find_count, find_counted_id
 from .plan import Plan
 from .rules import WAIT, Rule, Spot, Wait
@@ -59,7 +59,7 @@ class Standing:
         self._pops = 0  # lists and objects that are left now, to see what is behind them
         self._guards = 0  # recoveries that wait for what is being looked at now
         self._key: str | None = None  # that of the list or object behind whose end is looked
-        self._properties: dict[str, frozenset[str]] = {}
+        self._properties: dict[str | None, frozenset[str]] = {}
 
     def _match_value(self, landing: Landing, final: bool) -> int:
         """Match the beginning of the value to which a rule leads.
@@ -173,12 +173,21 @@ class Standing:
         constant = rule.constant
         if spot.lined and spot is self.spot and constant.lead[:1] == "\n" and self.buffer[at - 1 : at] != "\n":
             return constant.match_exactly(self.buffer, at, final), ""
+        if constant.line and spot is self.spot and spot.kind in ("content", "reasoning") and spot.nodes[0] not in UNSHOWN:
+            return self._match_line(constant, at, final), constant.trail
         if constant.firm or rule.loose:
             return constant.match_core(self.buffer, at, final), constant.trail
         end = constant.match_exactly(self.buffer, at, final)
         if end == NO and constant.core and not rule.is_exact and self.policy.recover and (self.behind or spot.graph != TURN):
             return constant.match_core(self.buffer, skip_blank(self.buffer, at), final), constant.trail
         return end, ""
+
+    def _match_line(self, constant: Constant, at: int, final: bool) -> int:
+        """Match signs in a text where they have a line of their own."""
+        end = constant.match_core(self.buffer, at, final) if self._begins_line(at) else NO
+        if end < 0 or end == len(self.buffer):
+            return end if end < 0 or final else MORE
+        return end if self.buffer[end] == "\n" else NO
 
     def _list_steps(self, rule: Rule, end: int) -> tuple[Step, ...]:
         """Return what a rule does to calls, of whose text all but the end is behind a place."""
@@ -220,12 +229,15 @@ class Standing:
         return call is not None and not self.frames and key not in call.given and key in self._list_declared(call.name)
 
     def _list_declared(self, name: str | None) -> frozenset[str]:
-        """Return the parameters that a tool of the request declares; none where nothing is known of the tool."""
-        if name is None or self.tools is None or name not in self.tools:
+        """Return the parameters that a tool of the request declares, those of all tools as long as no name has come; none where
+        nothing is known of the tool."""
+        if self.tools is None or (name is not None and name not in self.tools):
             return frozenset()
         declared = self._properties.get(name)
         if declared is None:
-            declared = self._properties[name] = self.tools.get_parameters(name).list_properties()
+            names = self.tools.tools if name is None else (name,)
+            declared = frozenset().union(*(self.tools.get_parameters(each).list_properties() for each in names))
+            self._properties[name] = declared
         return declared
 
     def _find_property(self, name: str | None, keys: Sequence[str | int]) -> Schema:

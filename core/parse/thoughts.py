@@ -40,7 +40,8 @@ class Thoughts(Landmarks):
         start = self.reasoning_start
         marks = (start[:place] for place in find_boundaries(start))
         halves = [mark for mark in marks if is_marked(mark) and any(map(str.isalnum, mark))]
-        texts = [half + start + "\n" for half in ("", *sorted(halves))] if is_firm(start) and nodes else []
+        worded = is_firm(start) and any(map(str.isalnum, start))  # a text may begin with signs
+        texts = [half + start + "\n" for half in ("", *sorted(halves))] if worded and nodes else []
         texts += [half for half in sorted(halves) if half.strip() != start.strip()] if opened and texts else []
         return [Rule(read_parts(text), nodes, recovery=OPENED_AGAIN, guard="fresh") for text in texts]
 
@@ -82,7 +83,8 @@ class Thoughts(Landmarks):
     def _list_reasoning_ends(self) -> list[Rule]:
         """Return what ends reasoning, alone and with what begins a turn without any."""
         content = self.list_nodes("content") or (AFTER,)
-        rules = [Rule(read_parts(close), content, recovery="layout behind reasoning") for close in self.reasoning_ends]
+        closes = [close if any(map(str.isalnum, close)) else f"\n{close}\n" for close in self.reasoning_ends]  # signs have a line
+        rules = [Rule(read_parts(close), content, recovery="layout behind reasoning") for close in closes]
         sources = [node.name for node in self.list_nodes("reasoning")]
         shown = {"reasoning", *(self.nodes[TURN, e.target].kind for source in sources for e in self._edges[TURN].get(source, ()))}
         for edge in dict.fromkeys(edge for start in self.graph.starts for edge in start.edges):
@@ -90,10 +92,20 @@ class Thoughts(Landmarks):
             if target.kind not in shown and is_marked(edge.text):
                 texts = [close + write_parts(edge) for close in self.reasoning_ends]
                 rules += [Rule(read_parts(t), (target,), edge.opens_call, recovery="layout behind reasoning") for t in texts]
-        firsts = {close.removesuffix(_cut_close(close)).strip() for close in self.reasoning_ends}
-        firsts = {mark for mark in firsts if is_word_in_signs(mark)}
-        rules += [Rule((mark,), content, recovery="beginning of content missing") for mark in sorted(firsts)]
-        return rules + self._list_content_starts()
+        return rules + self._list_halved_content(content) + self._list_content_starts()
+
+    def _list_halved_content(self, content: tuple[Node, ...]) -> list[Rule]:
+        """Return the mark that ends reasoning as a message, with or without the last marks of the header that would follow."""
+        texts: set[str] = set()
+        for node in self.list_nodes("reasoning"):
+            for edge in self._edges[TURN].get(node.name, ()):
+                text = write_parts(edge).strip()
+                rest = _cut_close(text)
+                first = text.removesuffix(rest).strip()
+                if self.nodes[TURN, edge.target].kind == "content" and is_word_in_signs(first) and rest:
+                    tails = {tail for place in find_boundaries(rest) if place and is_marked(tail := rest[place:].strip())}
+                    texts |= {first, *(f"{first}\n{tail}" for tail in tails)}
+        return [Rule(read_parts(text), content, recovery="beginning of content missing") for text in sorted(texts)]
 
     def _list_content_starts(self) -> list[Rule]:
         """Return the marks that begin content, for models that do not end their reasoning before it."""
