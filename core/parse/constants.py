@@ -85,7 +85,7 @@ class Constant:
     """A text between two fields. ``parts`` as in :class:`~chat_autoparser.format.Edge`.
 
     ``core`` is the text without the layout around it, ``lead`` and ``trail``. Of one that is ``laid`` all is matched to the letter.
-    A ``line`` of signs is one only where it has its line.
+    Signs that are a ``line`` are matched in a text only where they have one of their own.
     """
 
     __slots__ = ("_atoms", "_simple", "core", "firm", "first", "head", "lead", "line", "marked", "parts", "size", "text", "trail")

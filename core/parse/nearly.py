@@ -9,7 +9,7 @@ from functools import lru_cache
 from .constants import skip_blank
 
 _LONGEST = 48
-MARKS = 3  # so many behind each other may be mistyped
+_MARKS = 3  # so many behind each other may be mistyped
 MARK = re.compile(rf"[\])}}]{{0,8}}(?:<[^<>\s]{{2,{_LONGEST}}}(?: [^<>\n]{{0,{_LONGEST}}})?>|\[[^\[\]\s]{{2,{_LONGEST}}}\])")
 HALF_MARK = re.compile(
     rf"[\])}}]{{0,8}}(?:<[^<>\s]{{0,{_LONGEST}}}(?:(?<=\w) [^<>\n]{{0,{_LONGEST}}})?|\[[^\[\]\s]{{0,{_LONGEST}}})?"
@@ -29,7 +29,7 @@ def find_mark(text: str) -> str:
 def find_marks(text: str, at: int, final: bool) -> str:
     """Return a few marks behind each other at a place; empty where more of the text is needed to tell."""
     end = start = at
-    for _ in range(MARKS):
+    for _ in range(_MARKS):
         found = MARK.match(text, start)
         if found is None:
             half = not final and HALF_MARK.fullmatch(text, start)

@@ -79,7 +79,7 @@ def write_items(design: Design, arguments: str) -> Row:
     row += [*text("::"), write_type("v")] if design.type == "behind value" else []
     row += text(items.after)
     if items.repeat:
-        row += [*text(items.repeat[0]), "{{ k }}", *_write_type_behind_key(design), *text(items.repeat[1])]
+        row += [*text(items.repeat[0]), "{{ k }}", *text(items.repeat[1])]
     if design.arguments == "tag of type":
         _, _, left, right = design.marks.around("key")
         row += [*text(left), write_type("v"), *text(right)]
@@ -99,11 +99,7 @@ def _write_head(design: Design, items: Items) -> Row:
         if design.type == "is string":
             return [*key, *text(closing + ' string="'), "{{ (v is string) | tojson }}", *text('"' + right)]
         return [*key, *text(closing + ' type="'), write_type("v"), *text('"' + right)]
-    return [*key, *_write_type_behind_key(design), *text(items.between)]
-
-
-def _write_type_behind_key(design: Design) -> Row:
-    return [*text(":"), write_type("v")] if design.type == "behind keys" else []
+    return [*key, *text(items.between)]
 
 
 def write_arguments(design: Design) -> Row:

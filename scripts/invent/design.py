@@ -100,7 +100,7 @@ AXES: dict[str, dict[str, int]] = {
     "places": {"-": 2, "[0]": 2, "(1)": 1, ".0": 1, "#1": 1},
     # Numbers in the words of marks.
     "digits": {"-": 9, "{}2": 1, "v3{}": 1, "{}:v10": 1},
-    "type": {"none": 8, "before value": 1, "before key": 1, "behind value": 1, "attribute": 1, "is string": 1, "behind keys": 1},
+    "type": {"none": 8, "before value": 1, "before key": 1, "behind value": 1, "attribute": 1, "is string": 1},
     # How the source is written.
     "source": {"expressions": 1, "data": 1},
 }  # fmt: skip

@@ -176,8 +176,6 @@ def _strike_values(design: Design) -> Design:
         design = design.strike("empty", *(() if design.frame in JSON_FRAMES else ("json",)))
     if design.type in ("attribute", "is string") and design.arguments not in ("tag, attribute", "tag, equals"):
         design = replace(design, type="none")
-    if design.type == "behind keys" and design.arguments != "key as tag":
-        design = replace(design, type="none")
     if design.nested == "python" and design.words != "python":
         design = replace(design, nested="json")
     if design.nested != "same":
