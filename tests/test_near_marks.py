@@ -306,6 +306,12 @@ def test_half_of_the_last_mark_that_ends_a_call_is_no_text(end: int) -> None:
     assert (found.content, get_calls(found)) == ("Go.", [("find_route", {"start": "Oslo"})])
 
 
+def test_a_fence_around_a_call_without_its_marks_is_dropped_whole() -> None:
+    call = '{"name": "find_route", "arguments": {"legs": 3}}'
+    found = read("", OBJECTS, f"Sure.\n\n```json\n{call}\n```")
+    assert ((found.content or "").strip(), get_calls(found)) == ("Sure.", [("find_route", {"legs": 3})])
+
+
 def test_code_behind_words_is_an_example_though_calls_stand_in_code() -> None:
     calls = (
         "{%- if m.tool_calls -%}<deeds>\n```python\n{% for c in m.tool_calls %}{{ c.function.name }}("

@@ -130,6 +130,8 @@ OUTPUTS = {
     "dunlin-4": "another dialect before an end of turn that is no tag",
     "mole-9": "a call in a fence of code amid prose is an example",
     "unsloth-34": "the same, with all of its marks",
+    "dolerite-2": "a call that is printed, in the code that all calls stand in",
+    "dolerite-3": "a list of calls there, and no end of the code",
     "baobab-q1": "a text without quotes behind the word for its type",
     "crumhorn-q2": "no header of the answer, behind a thought that ended",
     "crumhorn-q3": "a fence around arguments behind a header of no marks",

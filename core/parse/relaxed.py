@@ -381,4 +381,6 @@ class Relaxations(Ends):
                 ends = [match.start() for match in re.finditer(r"\s|(?<=[>\])])(?=.)|\Z", rest)]
                 marks = (mark for end in ends if is_marked(mark := rest[:end].rstrip("[{(\"'")))
                 found.update(next(([mark] for mark in marks if not any(mark in other for other in others)), []))
-        return sorted(mark for mark in found if COUNTER not in mark and mark[0] != "`")  # what opens code opens examples, too
+        first = tuple(text.strip() for text, _ in self.openers)
+        shown = {mark for mark in found if mark[0] == "`" and not any(text.startswith(mark) for text in first)}
+        return sorted(mark for mark in found - shown if COUNTER not in mark)  # code within other marks is no call without these

@@ -178,7 +178,7 @@ class TextReader(ShortFields):
     def _is_half_end(self, at: int) -> bool:
         """Whether the output ends within the mark that is missing at the end of the call before."""
         marks, rest = self.plan.call_ends, self.buffer[at:]
-        if marks is None or not self.owed or rest.isalnum():
+        if marks is None or not self.owed or rest.isalnum() or rest[0] in "`~":  # that ends code around the call
             return False
         return self._is_fresh(at) and any(mark.startswith(rest) for mark in marks.texts)
 
