@@ -243,9 +243,14 @@ def test_switches_are_among_the_variables_that_jinja_finds() -> None:
         assert load_renderer(source).switches <= meta.find_undeclared_variables(ENVIRONMENT.parse(source))
 
 
-def test_constants_are_the_texts_of_expressions() -> None:
+def test_hints_are_the_texts_of_expressions_and_those_that_are_exchanged() -> None:
     render = load_renderer("data{{ messages[0]['content'].split('</end>')[1] ~ 'x' }}")
-    assert render.constants == {"content", "</end>", "x"}
+    assert render.hints.constants == {"content", "</end>", "x"}
+    assert not render.hints.exchanged
+    render = load_renderer("{{ messages[0]['content'].replace('</end>', '') | replace('--', '- -') }}")
+    assert render.hints.exchanged == {"</end>", "--"}
+    render = load_renderer("{% for old, new in [('--', '- -'), ('</end>', '')] %}{{ messages[0]['content'] | replace(old, new) }}{% endfor %}")
+    assert render.hints.exchanged == {"--", "- -", ""}, "where it is not said which, all short texts may be"
 
 
 # Where templates come from.

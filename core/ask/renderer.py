@@ -26,6 +26,7 @@ from jinja2 import nodes
 
 from ..errors import BudgetError, MissingTemplateError, TemplateError, TemplateRefusal
 from .budget import Account, Budget, Meter
+from .hints import Hints, join_hints, read_hints
 from .sandbox import ENVIRONMENT, Refusal
 from .source import NO_TEMPLATE, read_source
 
@@ -51,8 +52,8 @@ class Renderer(ABC):
     """Renders conversations. Subclasses implement ``_render``.
 
     ``source`` is the template's Jinja source, or None where there is none or it does not decide what is rendered.
-    ``switches`` are the names of further arguments that the template reads, as far as that is known, and ``constants``
-    the texts that its expressions hold: both are those of the ``parts`` of a renderer that renders with others.
+    ``switches`` are the names of further arguments that the template reads, as far as that is known, and ``hints`` what else
+    its source tells: both are those of the ``parts`` of a renderer that renders with others.
     """
 
     source: str | None = None
@@ -67,14 +68,9 @@ class Renderer(ABC):
         return frozenset().union(*(part.switches for part in self.parts))
 
     @property
-    def constants(self) -> frozenset[str]:
-        """The texts in the template's expressions; empty where they are unknown."""
-        return frozenset().union(*(part.constants for part in self.parts))
-
-    @property
-    def compared(self) -> dict[str, tuple[str, ...]]:
-        """The texts that the template compares its switches with, by switch; empty where that is unknown."""
-        return {name: texts for part in self.parts for name, texts in part.compared.items()}
+    def hints(self) -> Hints:
+        """What the template's source tells of itself; nothing where that is unknown."""
+        return join_hints(part.hints for part in self.parts)
 
     @property
     def is_accounted(self) -> bool:
@@ -128,21 +124,9 @@ class JinjaRenderer(Renderer):
         return frozenset(name for name in self._names - _GIVEN - set(self.variables) if not name.endswith("_token"))
 
     @cached_property
-    def constants(self) -> frozenset[str]:
-        """The texts in the template's expressions, such as those it compares, cuts out or adds."""
-        constants = (node.value for node in self._tree.find_all(nodes.Const))
-        return frozenset(value for value in constants if isinstance(value, str))
-
-    @cached_property
-    def compared(self) -> dict[str, tuple[str, ...]]:
-        """The texts that the template compares its switches with, by switch."""
-        found: dict[str, dict[str, None]] = {}
-        for compare in self._tree.find_all(nodes.Compare):
-            values = [node.value for node in compare.find_all(nodes.Const)]
-            texts = dict.fromkeys(value for value in values if isinstance(value, str))
-            for name in {node.name for node in compare.find_all(nodes.Name)} & self.switches:
-                found.setdefault(name, {}).update(texts)
-        return {name: tuple(texts) for name, texts in found.items()}
+    def hints(self) -> Hints:
+        """What the template's source tells of itself."""
+        return read_hints(self._tree, self.switches)
 
     def _render(self, conversation: Conversation, meter: Meter) -> str:
         template = self._template

@@ -19,7 +19,7 @@ _MOST_STATES = 12
 def list_settings(renderer: Renderer) -> list[Switches]:
     """Return each switch with each value that is worth trying."""
     names = sorted(renderer.switches) if renderer.source else list(GENERAL_SWITCHES)
-    compared = renderer.compared
+    compared = dict(renderer.hints.compared)
     settings: list[Switches] = []
     for name in names:
         values: list[Any] = [True, False, *compared.get(name, ())]

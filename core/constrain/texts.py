@@ -28,9 +28,10 @@ def find_ends(walk: Walk, node: Node) -> tuple[str, ...]:
     texts = [text.partition(COUNTER)[0] for found in walk.list_exits(node.name).values() for text in found]
     texts = [text[: walk.find_stop(text)] or text for text in texts]
     common = cut_common_start(texts) if texts else ""
-    escaped = node.codec.images if isinstance(node.codec, Codec) else {}
+    escaped = tuple(node.codec.images) if isinstance(node.codec, Codec) else ()
     shown = filter(None, [common] if common.strip() else texts)
-    ends = sorted({text if text[0] in escaped else text.strip().partition("\n")[0].rstrip() or text for text in shown}, key=len)
+    whole = ((text, text.startswith(escaped)) for text in shown)
+    ends = sorted({text if kept else text.strip().partition("\n")[0].rstrip() or text for text, kept in whole}, key=len)
     return tuple(end for number, end in enumerate(ends) if not end.startswith(tuple(ends[:number])))
 
 
@@ -40,7 +41,7 @@ def write_text(codec: Codec, ends: tuple[str, ...]) -> Tree:
     if not table:
         return Until(ends) if ends else Chars((), negated=True, least=0, most=None)
     escapes = [*(Text(written) for written, _ in codec.escapes), *map(_write_numeral, codec.numerals)]
-    if ends:
+    if ends or max(map(len, table)) > 1:
         plain = Until((*ends, *sorted(table)))
         return join(plain, Repeat(join(choose(*escapes), plain)))
     raw = [(char, char) for char in sorted(table)] + ([_CONTROL] if codec.numerals else [])
@@ -49,8 +50,8 @@ def write_text(codec: Codec, ends: tuple[str, ...]) -> Tree:
 
 def _list_open(ends: tuple[str, ...], codec: Codec) -> tuple[str, ...]:
     """Return those ends that no escape keeps out of a text."""
-    escaped = codec.images
-    return tuple(end for end in ends if end[0] not in escaped)
+    escaped = tuple(codec.images)
+    return tuple(end for end in ends if not end.startswith(escaped))
 
 
 def _write_numeral(numeral: Numeral) -> Tree:
@@ -63,7 +64,8 @@ def _write_numeral(numeral: Numeral) -> Tree:
 def encode_text(text: str, codec: Codec) -> str:
     """Return a text as a template writes it in a notation."""
     table, numerals = codec.images, codec.numerals
-    return "".join(table.get(char) or _encode_number(char, numerals) for char in text) if table or numerals else text
+    units = "|".join(map(re.escape, sorted(table, key=len, reverse=True))) or "(?!)"
+    return re.sub(f"{units}|.", lambda unit: table.get(unit[0]) or _encode_number(unit[0], numerals), text, flags=re.DOTALL)
 
 
 def _encode_number(char: str, numerals: tuple[Numeral, ...]) -> str:
@@ -96,7 +98,7 @@ def write_within(leaf: Tree, codec: Codec) -> Tree:
         return Text(encode_text(leaf.text, codec))
     if isinstance(leaf, Chars) and leaf.negated:
         refused = {first for first, last in leaf.ranges if first == last}
-        table = {char: written for char, written in codec.images.items() if char not in refused}
+        table = {char: written for char, written in codec.images.items() if len(char) == 1 and char not in refused}
         plain = Chars((*leaf.ranges, *((char, char) for char in sorted(table))), negated=True)
         return Repeat(choose(plain, *map(Text, table.values())), leaf.least, leaf.most) if table else leaf
     return leaf

@@ -86,7 +86,7 @@ def attribute(
         except (TemplateError, BudgetError):
             return None
 
-    search = Search(text, render, renderer.constants, leaves)
+    search = Search(text, render, renderer.hints.constants, leaves)
     for group in group_leaves(leaves):
         search.solve(group)
     search.confirm_absent()

@@ -14,7 +14,7 @@ from ..ask.shapes import make_test_call
 from ..ask.words import USER, make_word
 from ..format import Json, Text
 from .encoded import find_encoding, find_written
-from .strings import list_special, make_marks, read_images, write_marked
+from .strings import list_special, make_specimen
 
 _HARD_KEY = make_word("h")
 _HARD: dict[str, Any] = {
@@ -62,9 +62,8 @@ def _render(oracle: Oracle, shape: Shape, arguments: dict[str, Any]) -> str | No
 
 def _find_encoding(oracle: Oracle, shape: Shape) -> Text | None:
     """Return how arguments are written inside a string; None where they are as in any JSON text."""
-    special = list_special(oracle.renderer.constants)
-    marks = make_marks("m", special)
-    return find_encoding(read_images(_render(oracle, shape, {_HARD_KEY: write_marked(marks, special)}), marks, special))
+    specimen = make_specimen("m", list_special(oracle.renderer.hints))
+    return find_encoding(specimen.read(_render(oracle, shape, {_HARD_KEY: specimen.text})))
 
 
 def find_spans(text: str, calls: Sequence[Call], written: Written, field: Field) -> list[Span] | None:

@@ -55,7 +55,7 @@ def derive(oracle: Oracle) -> Derivation:
     refused = [] if calling else oracle.errors[refusals:]
     find_reasoning_shape(oracle, calling[0] if calling else None, [(), *list_settings(oracle.renderer)])
     settings = find_switches(oracle)
-    draft = Draft(list_special(oracle.renderer.constants))
+    draft = Draft(list_special(oracle.renderer.hints))
     for switches in settings:
         learn_plain_turns(draft, oracle, switches)
     callers = _learn_calls(draft, oracle, calling, settings)

@@ -53,7 +53,7 @@ def find_hidden(oracle: Oracle, prompts: Sequence[str], headers: Sequence[str]) 
 def _find_spoken(oracle: Oracle) -> Hidden | None:
     """Return the pair of marks that the template's own texts call by the name of reasoning."""
     prompt = oracle.render(Question(content=make_word("c")))
-    for text in [*sorted(oracle.renderer.constants), prompt or ""]:
+    for text in [*sorted(oracle.renderer.hints.constants), prompt or ""]:
         marks = [token for token in dict.fromkeys(list_tokens(text)) if _may_be_marker(token) and _means_reasoning(token)]
         for opening, end in pairwise(marks):
             if _letters(opening) == _letters(end):
@@ -93,7 +93,7 @@ def _find_closed(beyond: Sequence[str]) -> Hidden | None:
 
 def _find_cut(oracle: Oracle) -> str:
     """Return the shortest text of the template's that makes it drop the content before it from a turn."""
-    constants = sorted(filter(_may_be_marker, oracle.renderer.constants), key=lambda text: (len(text), text))
+    constants = sorted(filter(_may_be_marker, oracle.renderer.hints.constants), key=lambda text: (len(text), text))
     together = "".join(constants)
     for switches in [(), *list_settings(oracle.renderer)] if constants else ():
         if not any(_drops(oracle, lead, together, switches, all_of_it=True) for lead in ("", together)):
@@ -122,7 +122,7 @@ def _find_mirror(marker: str, oracle: Oracle) -> str:
     tokens = [token for token in list_tokens(marker) if not token.isspace()]
     if len(tokens) != 1 or not _letters(marker) or marker.isalnum():
         return ""
-    alike = [text.strip() for text in sorted(oracle.renderer.constants) if _letters(text) == _letters(marker)]
+    alike = [text.strip() for text in sorted(oracle.renderer.hints.constants) if _letters(text) == _letters(marker)]
     alike = [text for text in alike if text != marker and len(list_tokens(text)) == 1]
     if alike:
         return min(alike, key=len)

@@ -35,7 +35,9 @@ def make_format(oracle: Oracle, derivation: Derivation) -> ChatFormat:
         inner = list_inner_texts(graph)
         others = [role.end.strip() for role in conversation.roles if role.name != ASSISTANT and not role.within]
         shared = [end for end in others if end and not any(end in text for text in inner)]
-        stops = (_cut_first(_cut_last(stop, end.strip()), shared) for stop in graph.stops)
+        stops = [_cut_first(_cut_last(stop, end.strip()), shared) for stop in graph.stops]
+        earlier = (text for text in _list_earlier_ends(conversation, end) if not any(stop in text for stop in stops))
+        stops += [text for text in earlier if not any(text in other for other in (*stops, *inner))]
         graph = replace(graph, stops=tuple(dict.fromkeys(stops)))
     elif not end.strip():
         graph = replace(graph, stops=_find_following_stops(conversation, end))
@@ -65,6 +67,12 @@ def _find_blank(oracle: Oracle, derivation: Derivation) -> str:
 def _cut_last(stop: str, end: str) -> str:
     """Return a stop without what a template prints only behind the last message."""
     return end if is_marker(end) and stop.startswith(end) else stop
+
+
+def _list_earlier_ends(conversation: Conversation, end: str) -> list[str]:
+    """Return what ends a turn that is not the last one: it may stand at the beginning of what follows, as it ends that, too."""
+    ends = [role.end for role in conversation.roles if not role.within and role.end.strip() and role.start.startswith(role.end)]
+    return [text for text in dict.fromkeys(each.strip() for each in (end, *ends)) if is_marker(text)]
 
 
 def _cut_first(stop: str, ends: Sequence[str]) -> str:

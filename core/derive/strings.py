@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from ..ask.hints import Hints
 from ..ask.words import make_word
 from ..format import Numeral, Text
 
@@ -22,6 +23,7 @@ _SPECIAL = (*string.punctuation, " ", *_CONTROLS, "é", "☃", "東", "😀", "\
 line, whose mark may lack the space that other lines have behind theirs."""
 
 _SIGNS = 16  # so many of a template's own are asked for
+_LONGEST = 64
 _NUMBERED = ("é", "\xa0", "☃", "東", "\u200d", "😀", "\U000e0001", "\x01")
 _KINDS: tuple[Literal["utf-16", "utf-8", "byte", "utf-32"], ...] = ("utf-16", "utf-8", "byte", "utf-32")
 _MOST_FORMS = 6
@@ -39,11 +41,16 @@ class Gap(NamedTuple):
     rest: str = ""
 
 
-def list_special(constants: Iterable[str]) -> tuple[str, ...]:
-    """Return the characters that a template may write in another way: those above, and the signs in its own short texts, as what it
-    exchanges in a text is one of these."""
-    signs = {char for text in constants if len(text) <= 2 for char in text if not (char.isalnum() or char.isspace())}
-    return (*_SPECIAL, *sorted(signs - {*_SPECIAL})[:_SIGNS])
+def list_special(hints: Hints) -> tuple[str, ...]:
+    """Return the texts that a template may write in another way: the characters above, the signs in its own short texts, as what it
+    exchanges in a text is one of these, and what its source says that it exchanges."""
+    signs = {char for text in hints.constants if len(text) <= 2 for char in text if not (char.isalnum() or char.isspace())}
+    return (*_SPECIAL, *sorted(signs - {*_SPECIAL})[:_SIGNS], *list_sequences(hints)[:_SIGNS])
+
+
+def list_sequences(hints: Hints) -> list[str]:
+    """Return the texts of several characters, and not of letters alone, that a template may exchange."""
+    return sorted(text for text in hints.exchanged if 1 < len(text) <= _LONGEST and not text.isalnum() and not text.isspace())
 
 
 AskGaps = Callable[[Sequence[Any]], list["Gap | None"]]
@@ -127,11 +134,12 @@ def _match(gap: Gap | None, first: str, last: str, inside: str) -> tuple[Surroun
 
 
 def make_text(images: dict[str, str]) -> Text:
-    """Return the codec of a text in which characters become the given images; what becomes a plain letter is not told from it.
+    """Return the codec of a text in which characters and sequences become the given images; what becomes a plain letter is not
+    told from it.
 
     Where several become the same, it stands for the first of them.
     """
-    changed = {char: image for char, image in images.items() if image and image != char and not image.isalnum()}
+    changed = {text: image for text, image in images.items() if image not in ("", _compose(text, images)) and not image.isalnum()}
     escapes: dict[str, str] = {}
     for char, image in changed.items():
         if char not in _NUMBERED and char != _EMPTY_LINE:
@@ -140,6 +148,12 @@ def make_text(images: dict[str, str]) -> Text:
     if mark:
         escapes.setdefault(mark, "\n")
     return Text(tuple(escapes.items()), _find_numerals(changed))
+
+
+def _compose(text: str, images: Mapping[str, str]) -> str:
+    """Return what becomes of a text where its parts alone decide that; the longer part goes first."""
+    parts = sorted((part for part in images if part != text and part in text), key=lambda part: (-len(part), part))
+    return re.sub("|".join(map(re.escape, parts)), lambda part: images[part[0]], text) if parts else text
 
 
 def _find_mark_of_empty_lines(images: dict[str, str]) -> str:
@@ -178,21 +192,27 @@ def _fit_open(char: str, image: str) -> Numeral | None:
     return None
 
 
-def read_images(text: str | None, marks: Sequence[str], special: Sequence[str]) -> dict[str, str]:
-    """Return what each special character became, in a text where they stand in turn between the given marks."""
-    images: dict[str, str] = {}
-    for char, mark, following in zip(special, marks, marks[1:], strict=False):
-        match = re.search(f"{mark}(.*?){following}", text or "", re.DOTALL)
-        if match:
-            images[char] = match[1]
-    return images
+class Specimen(NamedTuple):
+    """A text that has all special characters in it, each between two marks."""
+
+    special: Sequence[str]
+    marks: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        """The text."""
+        return "".join(mark + char for mark, char in zip(self.marks, self.special, strict=False)) + self.marks[-1]
+
+    def read(self, text: str | None) -> dict[str, str]:
+        """Return what each special character became in a render of the text."""
+        images: dict[str, str] = {}
+        for char, mark, following in zip(self.special, self.marks, self.marks[1:], strict=False):
+            match = re.search(f"{mark}(.*?){following}", text or "", re.DOTALL)
+            if match:
+                images[char] = match[1]
+        return images
 
 
-def write_marked(marks: Sequence[str], special: Sequence[str]) -> str:
-    """Return a text that has all special characters in it, each between two marks."""
-    return "".join(mark + char for mark, char in zip(marks, special, strict=False)) + marks[-1]
-
-
-def make_marks(kind: str, special: Sequence[str]) -> list[str]:
-    """Return marks for :func:`write_marked`."""
-    return [make_word(kind, number) for number in range(len(special) + 1)]
+def make_specimen(kind: str, special: Sequence[str]) -> Specimen:
+    """Return the text whose marks are words of a kind."""
+    return Specimen(special, [make_word(kind, number) for number in range(len(special) + 1)])

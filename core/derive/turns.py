@@ -14,7 +14,7 @@ from ..ask.words import make_word
 from ..format import Text
 from .arguments import Written, find_json_arguments, find_spans
 from .draft import TURN, Draft
-from .strings import make_marks, make_text, read_images, write_marked
+from .strings import make_specimen, make_text
 from .values import learn_insides, learn_object, make_inner_build
 
 REASONING, CONTENT = make_word("r"), make_word("c")
@@ -156,16 +156,14 @@ def cut_turn(turn: Turn, question: Question, written: Written | None, family: st
 
 def learn_prose(draft: Draft, oracle: Oracle, calling: Shape | None) -> None:
     """Learn what special characters become in reasoning and in content."""
-    special = draft.special
-    marks = make_marks("pa", special), make_marks("pb", special)
-    texts = write_marked(marks[0], special), write_marked(marks[1], special)
+    thought, said = make_specimen("pa", draft.special), make_specimen("pb", draft.special)
     shapes = [(oracle.shape, False), *([(replace(calling, reasoning=oracle.shape.reasoning), True)] if calling else [])]
     for shape, beside in shapes:
         calls = (make_test_call(shape),) if beside else ()
-        turn = oracle.ask_turn(Question(texts[0], texts[1], calls), shape)
-        plain = oracle.ask_turn(Question(None, texts[1], calls), shape)
-        for field, mark, answer in ((_REASONING, marks[0], turn), (_CONTENT, marks[1], plain)):
-            images = read_images(answer and answer.text, mark, special)
+        turn = oracle.ask_turn(Question(thought.text, said.text, calls), shape)
+        plain = oracle.ask_turn(Question(None, said.text, calls), shape)
+        for field, specimen, answer in ((_REASONING, thought, turn), (_CONTENT, said, plain)):
+            images = specimen.read(answer and answer.text)
             # A template that folds or trims white space does not write it in another way.
             kept = {char: image for char, image in images.items() if not (char.isspace() and image.isspace() and len(image) < 2)}
             draft.codecs[TURN, field._replace(beside_calls=beside)] = make_text(kept) if kept else Text()

@@ -10,7 +10,7 @@ from ..ask.words import make_word
 from ..format import Choice, Codec, Insides, Json, Number, Text, Word
 from ..format.cut import find_common_end, find_common_start
 from .encoded import find_encoding, find_written
-from .strings import AskGaps, Gap, make_marks, read_images, strip_digits, take_digits, write_marked
+from .strings import AskGaps, Gap, make_specimen, strip_digits, take_digits
 
 PLAIN = make_word("s", 1)
 """A string of nothing but letters."""
@@ -45,11 +45,10 @@ def ask_types(ask: AskGaps, family: str, special: Sequence[str], lists: bool = T
     Without ``lists`` or ``objects`` the only one of those that is a value is the empty one, which is a word.
     """
     kinds = (("array", LISTS if lists else LISTS[:1], "list"), ("object", OBJECTS if objects else OBJECTS[:1], "object"))
-    marks = make_marks("m", special)
-    marked = write_marked(marks, special)
-    hard: list[Any] = [[marked]] if lists else [{_NESTED_KEY: marked}] if objects else []
+    specimen = make_specimen("m", special)
+    hard: list[Any] = [[specimen.text]] if lists else [{_NESTED_KEY: specimen.text}] if objects else []
     gaps = ask([*_SCALARS, *(value for _, samples, _ in kinds for value in samples), *hard])
-    within = find_encoding(read_images(gaps[-1].around, marks, special)) if hard and gaps[-1] else None
+    within = find_encoding(specimen.read(gaps[-1].around)) if hard and gaps[-1] else None
     found: Types = {}
     for type_, value, gap in zip(("integer", "number"), _SCALARS, gaps, strict=False):
         if gap is not None and str(value) in gap.around:

@@ -30,6 +30,14 @@ class Units:
         self.first |= {numeral.before[:1] for numeral in codec.numerals}
         self.signs = re.compile("[" + "".join(map(re.escape, sorted(self.first))) + "]" if self.first else "(?!)")
 
+    def bars(self, text: str) -> bool:
+        """Whether a text holds what never stands for itself, so that it is none of a text's own."""
+        return any(barred in text for barred in self.stands_for)
+
+    def bars_start(self, text: str) -> bool:
+        """Whether a text begins with what never stands for itself."""
+        return text.startswith(tuple(self.stands_for))
+
     def read(self, text: str, at: int, final: bool) -> tuple[int, str]:
         """Read one escape at a place; returns the place behind it (or NO, MORE) and what it stands for."""
         rest = len(text) - at

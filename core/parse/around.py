@@ -71,21 +71,21 @@ class Surroundings(Standing):
         own = end > at and any(self.buffer[at:end].strip() in text for text in self.plan.texts)
         if end == MORE and not final:
             return WAIT
-        if end > at and not (closing or self._is_fresh(at)):
+        if end < 0 or own or not (closing or self._is_fresh(at)):
             return None
-        if end < 0 or own or self._guards >= GUARDS or self.spot.nodes[0].kind != "content" or self._follows_data(at):
+        if self._guards >= GUARDS or self.spot.nodes[0].kind != "content" or self._follows_data(at):
             return None
         self._guards += 1
         landing = self._find_landing(self.spot, end, final) if end > at else None
         self._guards -= 1
-        if landing is None and (closing or self._is_fresh(at)):
+        if landing is None:
             named = replace(rule, recovery="call by its parameters", guard="named")
             begins = self.buffer[end : end + 1].isalpha() or self.buffer.startswith(("[", "<"), end)
             found = self._look_for_name(named, end, final) if begins else None
             return found.replace(steps=(Step("wrap", closing),)) if closing and isinstance(found, Landing) else found
         if isinstance(landing, Wait):
             return landing
-        if landing is None or not any(step.kind == "open" for step in landing.steps) or landing.find("name") not in self.names:
+        if not any(step.kind == "open" for step in landing.steps) or landing.find("name") not in self.names:
             return None
         return landing.replace(rule=landing.rule.name_recovery(WRAPPED))
 

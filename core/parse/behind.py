@@ -48,7 +48,8 @@ class BehindFields(ShapedReader):
             return True
         if self._read_again():
             return True
-        follows = self._find_next_behind_sign(final) if self.policy.recover else None
+        members = self._skip_members() if self.policy.recover else self.at
+        follows = self._find_next_behind_strays(members, final) if self.policy.recover else None
         if isinstance(follows, Wait):
             self._await(follows)
             return False
@@ -56,7 +57,7 @@ class BehindFields(ShapedReader):
             self._note(STRAY, self.at)
             self._apply(follows, self.at)
             return True
-        end = self._find_end_behind_signs(final) if self.policy.recover else NO
+        end = self._find_end_behind_signs(members, final) if self.policy.recover else NO
         if end == MORE:
             return False
         self._note("call ended early" if end == NO else STRAY, self.at)
@@ -66,10 +67,9 @@ class BehindFields(ShapedReader):
         self.at = self.scan = max(end, self.at)
         return True
 
-    def _find_next_behind_sign(self, final: bool) -> Landing | Wait | None:
-        """Return where what the template writes behind a field leads, the end of a call or the next one, behind a sign too many
-        or members of the object around the call."""
-        at = self._skip_members()
+    def _find_next_behind_strays(self, at: int, final: bool) -> Landing | Wait | None:
+        """Return where what the template writes behind a field leads, the end of a call or the next one, behind the members of the
+        object around the call that end at a place, or without any behind a sign too many."""
         if at > self.at and not final and _HALF_MEMBER.fullmatch(self.buffer, at):
             return WAIT
         if at == self.at:
@@ -90,10 +90,9 @@ class BehindFields(ShapedReader):
             at = member.end()
         return at
 
-    def _find_end_behind_signs(self, final: bool) -> int:
-        """Return where a mark stands that ends calls or the turn, or the output ends, behind a few signs of data, and members of
-        the object around a call that are no parameters; NO where none does, or that more is needed to tell."""
-        at = self._skip_members()
+    def _find_end_behind_signs(self, at: int, final: bool) -> int:
+        """Return where a mark stands that ends calls or the turn, or the output ends, behind a few signs of data at a place; NO
+        where none does, or that more is needed to tell."""
         if not final and _HALF_MEMBER.fullmatch(self.buffer, at):
             return MORE
         found, marks = _STRAY.match(self.buffer, at), self.plan.field_ends

@@ -7,10 +7,22 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..format import Json, Node, Text, TurnGraph
-from ..format.cut import COUNTER, cut_common_start, find_boundaries
+from ..format.cut import COUNTER, cut_common_end, cut_common_start, find_boundaries
 from ..format.units import get_units
 from .constants import is_firm, is_marked, is_plain
-from .landmarks import AFTER, END, FIELDS, GAP, SHORT_FIELDS, TURN, is_delimited, is_quoted, read_parts, write_parts
+from .landmarks import (
+    AFTER,
+    END,
+    FIELDS,
+    GAP,
+    SHORT_FIELDS,
+    TURN,
+    is_delimited,
+    is_quoted,
+    list_tails,
+    read_parts,
+    write_parts,
+)
 from .rules import Guard, Rule
 from .thoughts import Thoughts
 
@@ -19,6 +31,8 @@ SHORT_SECTION = "end of all calls missing"
 TRAILING = "separator at the end"
 UNENDED = "end of a value missing"
 DOUBLED = "end of a value doubled"
+OTHER_SEPARATOR = "other sign between arguments"
+SEPARATORS = (",", ";", "|", "&", "")
 
 
 class Marks(NamedTuple):
@@ -69,6 +83,12 @@ class Ends(Thoughts):
         missing = "field of a call missing"
         guards: dict[str, Guard] = {text: "structure" if text.strip("]})\"'") else "" for text in sorted(texts)}
         return [Rule(read_parts(text), (GAP,), closes=True, recovery=missing, guard=guard) for text, guard in guards.items()]
+
+    def _list_argument_ends(self, node: Node) -> list[Rule]:
+        """Return what leads from JSON arguments to a further field of the call, for models that leave their end out."""
+        inner = [edge for edge in self._edges[TURN].get(node.name, ()) if node.kind == "arguments" and not self.is_leaving(edge)]
+        pairs = [(text, self.nodes[TURN, edge.target]) for edge in inner for text in list_tails(write_parts(edge))]
+        return [Rule(read_parts(text), (target,), recovery=UNENDED) for text, target in pairs]
 
     def _list_short_closes(self, node: Node, close: str, certain: bool) -> list[Rule]:
         """Return pieces of what ends a call, for models that leave the rest of it out.
@@ -127,7 +147,7 @@ class Ends(Thoughts):
         behind = [text for text in ends if text in tails and text != rest]
         rules += [Rule(read_parts(f"{one}\n{two}"), (GAP,), closes=True, recovery=SHORT_END) for one in before for two in behind]
         rules += [Rule(read_parts(own + text), (GAP,), closes=True, recovery=SHORT_END, guard="last") for text in ends]
-        alone = is_firm(own) or not get_units(node.codec).stands_for.isdisjoint(own)  # else the first of two is the text's
+        alone = is_firm(own) or get_units(node.codec).bars(own)  # else the first of two is the text's
         twice = own + own.lstrip() if alone else ""
         doubled = [twice + text for text in ends if twice]
         rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=DOUBLED, guard="ending") for text in doubled]
@@ -143,6 +163,25 @@ class Ends(Thoughts):
             if is_firm(text) and not self.is_leaving(edge):
                 rules.append(Rule(read_parts(lead + text), to, recovery=UNENDED, guard="entry", laid=own[:1].isspace()))
                 rules += [Rule(read_parts(twice + text), to, recovery=DOUBLED)] if twice else []
+        return rules
+
+    def _list_other_separators(self, node: Node) -> list[Rule]:
+        """Return what leads to another field of the call with other signs between them than the template writes, or none, where the
+        value before it tells where it ends."""
+        own = self.ends[node.name]
+        told = is_delimited(node) or (isinstance(node.codec, Text) and (is_firm(own) or get_units(node.codec).bars(own)))
+        entries = [edge for edge in self._edges[TURN].get(node.name, ()) if self.nodes[TURN, edge.target].kind == "key"]
+        if node.kind != "value" or not told:
+            return []
+        rules: list[Rule] = []
+        for edge in entries:
+            firsts = [write_parts(first) for first in self.list_edges("name") if first.target == edge.target]
+            behind = write_parts(edge)[len(own.rstrip()) :]
+            opening = cut_common_end([behind, *firsts]).lstrip() if firsts else ""
+            others = (sign for sign in SEPARATORS if sign != behind.removesuffix(opening).strip())
+            texts = ["\n".join(filter(None, (own.rstrip(), sign, opening))) for sign in others]
+            to = (self.nodes[TURN, edge.target],)
+            rules += [Rule(read_parts(text), to, recovery=OTHER_SEPARATOR, guard="entry", loose=True) for text in texts]
         return rules
 
     def _find_rest(self, node: Node) -> str | None:

@@ -59,6 +59,12 @@ def read_parts(text: str) -> tuple[str, ...]:
     return tuple(text.split(COUNTER))
 
 
+def list_tails(text: str) -> list[str]:
+    """Return what is left of a text where its first marks are left out, as far as that is marked itself."""
+    tails = {text[place:].strip() for place in find_boundaries(text) if place}
+    return sorted(filter(is_marked, tails))
+
+
 def is_delimited(node: Node) -> bool:
     """Whether a value tells by itself where it ends."""
     return node.kind == "arguments" or (node.kind == "value" and not isinstance(node.codec, Text))
@@ -132,6 +138,10 @@ class Landmarks:
         """Return the fields of a turn that are of a kind."""
         return tuple(node for node in self.graph.turn.nodes if node.kind == kind)
 
+    def list_edges(self, kind: Kind) -> list[Edge]:
+        """Return the edges of a turn that lead from fields of a kind."""
+        return [edge for node in self.list_nodes(kind) for edge in self._edges[TURN].get(node.name, ())]
+
     def is_leaving(self, edge: Edge) -> bool:
         """Whether an edge leaves a call."""
         return edge.opens_call or self.nodes[TURN, edge.target].kind in ("content", "reasoning", "end")
@@ -192,8 +202,7 @@ class Landmarks:
 
     def _find_content_end(self) -> str:
         """Return what ends content, whatever follows."""
-        names = [node.name for node in self.list_nodes("content")]
-        texts = [write_parts(edge) for name in names for edge in self._edges[TURN].get(name, ())]
+        texts = [write_parts(edge) for edge in self.list_edges("content")]
         return cut_common_start(texts).strip() if texts else ""
 
     def _find_section_close(self) -> str:
@@ -259,7 +268,7 @@ class Landmarks:
         """Return what ends reasoning, without what the template prints between it and what follows."""
         found = []
         nodes = [node.name for node in self.list_nodes("reasoning")]
-        leaving = [e for node in nodes for e in self._edges[TURN].get(node, ()) if self.nodes[TURN, e.target].kind != "end"]
+        leaving = [edge for edge in self.list_edges("reasoning") if self.nodes[TURN, edge.target].kind != "end"]
         for node in nodes:
             edges = [edge for edge in leaving if edge.source == node]
             # Where all that follows are calls, what opens those may be part of a text that is shared.

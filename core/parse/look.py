@@ -243,16 +243,14 @@ class Lookahead(Surroundings):
         if found is None:
             half = None if final else HALF_MARK.fullmatch(self.buffer, at)
             return WAIT if half and any(may_be_near(half[0], meant.mark) for meant in spot.mistypable) else None
-        written = found[0]
-        for meant in spot.mistypable:
-            if is_near(written, meant.mark) and not any(written in text for text in self.plan.texts):
-                marks = find_marks(self.buffer, at, final)
-                if not marks:
-                    return WAIT
-                landing = self._try_rule(meant.rewrite(marks), at, final, spot)
-                if landing is not None:
-                    return landing
-        return None
+        near = [meant for meant in spot.mistypable if is_near(found[0], meant.mark)]
+        if not near or any(found[0] in text for text in self.plan.texts):
+            return None
+        marks = find_marks(self.buffer, at, final)
+        if not marks:
+            return WAIT
+        landings = (self._try_rule(meant.rewrite(marks), at, final, spot) for meant in near)
+        return next((landing for landing in landings if landing is not None), None)
 
     def _structure_follows(self, at: int, final: bool, ending: bool) -> bool | Wait:
         """Whether a call or the end of the turn follows, or with ``ending`` nothing at all; that, or more may be needed to tell."""

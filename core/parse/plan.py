@@ -178,8 +178,8 @@ class Plan(Relaxations):
             rules = self._close_call(node, edges, certain)
             return rules + self._list_near(rules, node)
         ends = [edge for edge in edges if self.nodes[TURN, edge.target].kind == "end"]
-        barred = get_units(node.codec).stands_for if isinstance(node.codec, Text) else ()
-        rules = [rule for edge in ends for rule in self._list_cut_ends(write_parts(edge), edge.text[:1] in barred)]
+        units = get_units(node.codec if isinstance(node.codec, Text) else Text())
+        rules = [rule for edge in ends for rule in self._list_cut_ends(write_parts(edge), units.bars_start(edge.text))]
         rules += [self._make_rule(graph, edge) for edge in edges if edge not in ends]
         if node.kind in ("content", "reasoning"):
             rules += self._list_end_rules() + self._list_message_ends()
@@ -210,7 +210,8 @@ class Plan(Relaxations):
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
         rules += self._list_skips(node) + self._list_signs(node) + self._list_other_types(node) + self._list_dressings(edges)
         rules += self._list_rewritten(node, (edge for edge in edges if not self.is_leaving(edge)))
-        rules += self._list_bodies(node, close or "") + self._list_line_openers(node)
+        rules += self._list_bodies(node, close or "") + self._list_line_openers(node) + self._list_argument_ends(node)
+        rules += self._list_other_separators(node)
         if node.kind == "value":
             rules += self._list_trailing_inside([edge for edge in edges if not self.is_leaving(edge)])
         if close is None:

@@ -15,7 +15,7 @@ from ..format.units import get_units
 from ..recover import Notation, list_counted, list_words
 from ..schema import TYPES
 from .constants import is_firm, is_marked, is_plain, is_word_in_signs
-from .ends import SHORT_END, UNENDED, Ends
+from .ends import SHORT_END, Ends
 from .fence import FENCED_CALL, RUNS
 from .landmarks import (
     AFTER,
@@ -163,10 +163,6 @@ class Relaxations(Ends):
         """Return what leads on where a field was left out, or the mark before JSON: an id behind the name, or one before it."""
         rules: list[Rule] = []
         missing = "field of a call missing"
-        for edge in self._edges[TURN].get(node.name, ()) if node.kind == "arguments" else ():
-            tails = {text[place:].strip() for text in (write_parts(edge),) for place in find_boundaries(text) if place}
-            kept = sorted(filter(is_marked, tails)) if not self.is_leaving(edge) else []
-            rules += [Rule(read_parts(text), (self.nodes[TURN, edge.target],), recovery=UNENDED) for text in kept]
         for edge in self._edges[TURN].get(node.name, ()) if node.kind == "id" else ():
             for behind in self._edges[TURN].get(edge.target, ()) if self.nodes[TURN, edge.target].kind == "name" else ():
                 if is_marked(write_parts(edge)) and is_marked(write_parts(behind)) and not self.is_leaving(behind):

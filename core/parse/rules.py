@@ -295,6 +295,7 @@ def sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
         plain = not rule.constant.core and rule.kind in ("content", "reasoning")  # text begins where nothing else does
         guessed = rule.guard in SHAPES
         empty = rule.kind == "end" and not rule.constant.text  # what ends the list or object around it tells more than a key
-        return plain, bool(rule.recovery), guessed, not rule.spelling, -rule.constant.size, not empty, _ORDER[rule.kind]
+        relaxed = bool(rule.recovery) and not (rule.loose and rule.guard == "entry")  # a key that may come tells more than an end
+        return plain, relaxed, guessed, not rule.spelling, -rule.constant.size, not empty, _ORDER[rule.kind]
 
     return tuple(sorted(kept, key=rank))

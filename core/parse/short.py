@@ -355,8 +355,8 @@ class ShortFields(Lookahead):
         if self.frames:
             return True
         plain = all(map(KEY.fullmatch, keys)) and not (" " in key and self._goes_on_in_text(here, key))
-        before = here.rule.constant.text if self._is_laid(here) else here.rule.constant.text[:1]
-        ended = not get_units(self.spot.codec).stands_for.isdisjoint(before)  # what stands before it is no part of a text
+        before, units = here.rule.constant.text, get_units(self.spot.codec)
+        ended = units.bars(before) if self._is_laid(here) else units.bars_start(before)  # then it is no part of a text
         if (ended or not self._is_raw()) and (plain or here.spot.holds_signs or not self.policy.recover):
             return True
         declared = self._list_declared(name)

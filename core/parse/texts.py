@@ -225,8 +225,11 @@ class TextReader(ShortFields):
 
     def _find_fence_end(self, landing: Landing, at: int, final: bool, run: str) -> int:
         """Return where a fence ends behind which prose goes on, or a place in its first line if not only calls stand in it."""
-        end, size = find_closing(self.buffer, at + len(landing.fence), final, run), len(self.buffer)
-        if end == MORE:
+        marks, size = self.plan.call_ends, len(self.buffer)
+        called = marks.pattern.search(self.buffer, landing.end, at + HELD_CALL) if marks and not landing.fence else None
+        # Fences in the call itself end none that stands around it.
+        end = find_closing(self.buffer, called.start() if called else at + len(landing.fence), final, run)
+        if end == MORE or (marks and not (called or landing.fence or final) and size - at < HELD_CALL):
             return MORE
         follows = end == NO or self._call_follows(end, at + HELD_CALL, final)
         if follows is not True:

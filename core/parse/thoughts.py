@@ -10,7 +10,7 @@ from ..ask.switches import GENERAL_SWITCHES
 from ..format import Node
 from ..format.cut import find_boundaries
 from .constants import is_firm, is_marked, is_word_in_signs
-from .landmarks import AFTER, GAP, THOUGHT, TURN, Landmarks, read_parts, write_parts
+from .landmarks import AFTER, GAP, THOUGHT, TURN, Landmarks, list_tails, read_parts, write_parts
 from .rules import Guard, Rule
 
 OPENED_AGAIN = "reasoning opened again"
@@ -85,8 +85,7 @@ class Thoughts(Landmarks):
         content = self.list_nodes("content") or (AFTER,)
         closes = [close if any(map(str.isalnum, close)) else f"\n{close}\n" for close in self.reasoning_ends]  # signs have a line
         rules = [Rule(read_parts(close), content, recovery="layout behind reasoning") for close in closes]
-        sources = [node.name for node in self.list_nodes("reasoning")]
-        shown = {"reasoning", *(self.nodes[TURN, e.target].kind for source in sources for e in self._edges[TURN].get(source, ()))}
+        shown = {"reasoning", *(self.nodes[TURN, edge.target].kind for edge in self.list_edges("reasoning"))}
         for edge in dict.fromkeys(edge for start in self.graph.starts for edge in start.edges):
             target = self.nodes[TURN, edge.target]
             if target.kind not in shown and is_marked(edge.text):
@@ -97,21 +96,18 @@ class Thoughts(Landmarks):
     def _list_halved_content(self, content: tuple[Node, ...]) -> list[Rule]:
         """Return the mark that ends reasoning as a message, with or without the last marks of the header that would follow."""
         texts: set[str] = set()
-        for node in self.list_nodes("reasoning"):
-            for edge in self._edges[TURN].get(node.name, ()):
-                text = write_parts(edge).strip()
-                rest = _cut_close(text)
-                first = text.removesuffix(rest).strip()
-                if self.nodes[TURN, edge.target].kind == "content" and is_word_in_signs(first) and rest:
-                    tails = {tail for place in find_boundaries(rest) if place and is_marked(tail := rest[place:].strip())}
-                    texts |= {first, *(f"{first}\n{tail}" for tail in tails)}
+        for edge in self.list_edges("reasoning"):
+            text = write_parts(edge).strip()
+            rest = _cut_close(text)
+            first = text.removesuffix(rest).strip()
+            if self.nodes[TURN, edge.target].kind == "content" and is_word_in_signs(first) and rest:
+                texts |= {first, *(f"{first}\n{tail}" for tail in list_tails(rest))}
         return [Rule(read_parts(text), content, recovery="beginning of content missing") for text in sorted(texts)]
 
     def _list_content_starts(self) -> list[Rule]:
         """Return the marks that begin content, for models that do not end their reasoning before it."""
         found: dict[str, list[Node]] = {}
-        behind = [edge for node in self.list_nodes("reasoning") for edge in self._edges[TURN].get(node.name, ())]
-        marks = [(_cut_close(write_parts(edge).lstrip()), edge.target) for edge in behind]
+        marks = [(_cut_close(write_parts(edge).lstrip()), edge.target) for edge in self.list_edges("reasoning")]
         marks += [(write_parts(edge).lstrip(), edge.target) for start in self.graph.starts for edge in start.edges]
         for mark, name in marks:
             target, text = self.nodes[TURN, name], mark.strip()

@@ -17,6 +17,7 @@ from ..ask.oracle import Oracle, Prompt, Turn
 from ..ask.pieces import list_tokens
 from ..ask.question import Call, Question, Switches, build_tools
 from ..derive.driver import Derivation
+from ..derive.strings import list_sequences
 from ..errors import BudgetError
 from ..format import Counterexample, Start, TurnGraph, Verdict
 from ..message import read_arguments
@@ -160,8 +161,7 @@ def prove(
     analysis are reached: what was not read back by then is not proven.
     """
     examination = Examination(oracle, derivation.graph, reads)
-    short = {char for text in oracle.renderer.constants if len(text) <= _SHORT for char in text}
-    signs = sorted(char for char in short if not (char.isascii() or char.isalnum() or char.isspace()))[:_SIGNS]
+    signs = _list_signs(oracle)
     cases = draw_cases(seed, derivation.shape, derivation.calling, derivation.settings or ((),), signs)
     try:
         for case in cases:
@@ -180,6 +180,14 @@ def prove(
         counterexample=examination.smallest,
         notes=_list_notes(derivation, examination),
     )
+
+
+def _list_signs(oracle: Oracle) -> list[str]:
+    """Return what a template may exchange: the signs in its short texts that ASCII does not have, and sequences."""
+    hints = oracle.renderer.hints
+    short = {char for text in hints.constants if len(text) <= _SHORT for char in text}
+    signs = sorted(char for char in short if not (char.isascii() or char.isalnum() or char.isspace()))[:_SIGNS]
+    return signs + list_sequences(hints)[:_SIGNS]
 
 
 def _find_start(prompt: str, graph: TurnGraph) -> Start | None:

@@ -36,6 +36,7 @@ _FIELD = re.compile(r"(?<=[^\w\s])\w{1,32}(?=[^\w\s])[^\w,]*")
 _FENCE = "```"
 _MOST = 64  # quotes that may end a text, and ends of one that stands in none
 _STEPS = 2  # for each character
+_INDENTED = 16  # blanks at most between a tag and its value
 _LONGEST = 256  # characters between two fields
 _FAR = 1 << 12  # characters of a value between two tags
 
@@ -305,9 +306,10 @@ class _Reader:
     def _list_bare_ends(self, at: int) -> list[int]:
         """List where a text without quotes may end: at a tag that closes if it stands behind one that opens, else in its line.
 
-        A bracket that closes one in the text is its own.
+        A bracket that closes one in the text is its own, and so is what stands between both.
         """
-        if self._text[at - 1 : at] == ">" and (closing := _CLOSING.search(self._text, at, at + _FAR)):
+        tagged = self._text[max(at - _INDENTED, 0) : at].rstrip().endswith(">")
+        if tagged and (closing := _CLOSING.search(self._text, at, at + _FAR)):
             return [closing.start()]
         line = self._text.find("\n", at)
         line = line if line >= 0 else len(self._text)
@@ -317,8 +319,8 @@ class _Reader:
             if opened and sign == opened[-1]:
                 opened = opened[:-1]
                 continue
+            ends += [found.start()] if found.start() > at and not opened else []
             opened += CLOSERS.get(sign, "")
-            ends += [found.start()] if found.start() > at else []
         return [*ends, line]
 
     def _list_quoted(self, at: int, quote: str, decode: Callable[[str], str], schema: Schema) -> Iterator[tuple[int, str]]:

@@ -1,0 +1,56 @@
+"""What a template's source tells of itself before anything is rendered: hints where asking is worth while, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Set
+from typing import NamedTuple
+
+from jinja2 import nodes
+
+_SHORT = 4  # characters of a text that may be exchanged where the source does not say which are
+
+
+class Hints(NamedTuple):
+    """``constants`` are the texts in a template's expressions, such as those it compares, cuts out or adds; ``exchanged`` those
+    that it may write in another way within a text; ``compared`` those it compares its switches with, by switch."""
+
+    constants: frozenset[str] = frozenset()
+    exchanged: frozenset[str] = frozenset()
+    compared: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+def read_hints(tree: nodes.Template, switches: Set[str]) -> Hints:
+    """Return what a parsed source tells. Costs one walk over it for each kind of hint."""
+    constants = frozenset(_list_texts([tree]))
+    return Hints(constants, _list_exchanged(tree, constants), _list_compared(tree, switches))
+
+
+def join_hints(each: Iterable[Hints]) -> Hints:
+    """Return what several templates tell together."""
+    kinds = list(zip(*each, strict=True)) or [(), (), ()]
+    constants, exchanged = (frozenset().union(*kind) for kind in kinds[:2])
+    return Hints(constants, exchanged, tuple(pair for compared in kinds[2] for pair in compared))
+
+
+def _list_texts(roots: Iterable[nodes.Node]) -> Iterator[str]:
+    """Yield the texts among the constants of expressions, or below them."""
+    for root in roots:
+        found = [root] if isinstance(root, nodes.Const) else root.find_all(nodes.Const)
+        yield from (node.value for node in found if isinstance(node.value, str))
+
+
+def _list_exchanged(tree: nodes.Template, constants: frozenset[str]) -> frozenset[str]:
+    """Return the texts that are exchanged for others; where it is not said for which, all short ones may be."""
+    filters = (each.args for each in tree.find_all(nodes.Filter) if each.name == "replace")
+    methods = (each.args for each in tree.find_all(nodes.Call) if getattr(each.node, "attr", "") == "replace")
+    meant = [args[0] for args in (*filters, *methods) if args]
+    told = all(isinstance(node, nodes.Const) for node in meant)
+    return frozenset(_list_texts(meant)).union(() if told else (text for text in constants if len(text) <= _SHORT))
+
+
+def _list_compared(tree: nodes.Template, switches: Set[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    found: dict[str, dict[str, None]] = {}
+    for compare in tree.find_all(nodes.Compare):
+        for name in {node.name for node in compare.find_all(nodes.Name)} & switches:
+            found.setdefault(name, {}).update(dict.fromkeys(_list_texts([compare])))
+    return tuple((name, tuple(texts)) for name, texts in found.items())

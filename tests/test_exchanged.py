@@ -1,0 +1,87 @@
+"""Sequences that a template exchanges within texts are read back, and a proof that does not hold is not given."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import chat_autoparser as ca
+
+TEMPLATE = """{%- macro put(text) -%}{{ text@@ }}{%- endmacro -%}
+{%- for m in messages -%}{{ "[" ~ m.role ~ "]\\n" ~ put(m.content or "") }}
+{%- for call in m.tool_calls or [] %}{{ "<use " ~ call.function.name ~ ">" }}
+{%- for key, value in call.function.arguments.items() %}{{ "OPEN" ~ key ~ "MID" ~ put(value if value is string else value | tojson) ~ "CLOSE" }}
+{%- endfor %}{{ "</use>" }}{% endfor %}{{ "[end]\\n" }}
+{%- endfor %}{%- if add_generation_prompt %}{{ "[assistant]\\n" }}{% endif %}"""
+
+NOTATIONS = {
+    "section": (' | replace("]]>", "]]]]><![CDATA[>")', "<p n='", "'><![CDATA[", "]]></p>"),
+    "tag": (' | replace("</", "<\\\\/")', "<note ", ">", "</note>"),
+    "comment": (' | replace("-->", "--&gt;")', "<!-- ", " = ", " -->"),
+    "token": (' | replace("<|", "<||")', "<|k:", "|>", "<|/k|>"),
+    "colons": (' | replace("::", ":\\\\:")', "::", "=", "::"),
+    "dots": ('.replace("\\n.", "\\n..")', "\\n@", ":\\n", "\\n.\\n"),
+    "fence": (' | replace("```", "`\u200b``")', "\\n", ":\\n```\\n", "\\n```"),
+    "table": (" | replace(pair, pair[0] ~ '~' ~ pair[1])", "::", "=", "::"),
+}
+TEXTS = (
+    "plain words", "a ]]> b", "]]>", "</note>", "a --> b", "<|x|> y", "::", "a::b::c", "one\n.\ntwo", "a\n..\nb", "```\nx\n```", "a ``` b",
+    "]]", "x <", "- -", ":", "\\/", "&gt;",
+)  # fmt: skip
+
+
+def write(replaced: str, opened: str, mid: str, close: str) -> str:
+    """The template of a notation; the table of one is a loop over what it exchanges."""
+    source = TEMPLATE
+    if "pair" in replaced:
+        source = source.replace("{{ text@@ }}", "{% set pair = '::' %}{{ text@@ }}")
+    return source.replace("@@", replaced).replace("OPEN", opened).replace("MID", mid).replace("CLOSE", close)
+
+
+@pytest.mark.parametrize("name", NOTATIONS)
+def test_what_is_exchanged_is_read_back(name: str) -> None:
+    template = write(*NOTATIONS[name])
+    format, render = ca.analyze(template), ca.load_renderer(template)
+    assert format.verdict.proven, format.verdict.counterexample
+    properties = {key: {"type": "string"} for key in ("note", "other")}
+    tools = [{"type": "function", "function": {"name": "keep", "parameters": {"type": "object", "properties": properties}}}]
+    question: list[dict[str, Any]] = [{"role": "user", "content": "Go."}]
+    prompt = render(question, tools, True)
+    for text in TEXTS:
+        arguments = {"note": text, "other": f"{text} more"}
+        call = {"id": "c", "type": "function", "function": {"name": "keep", "arguments": arguments}}
+        for content in (text, "Hello."):
+            message = {"role": "assistant", "content": content, "tool_calls": [call]}
+            written = render([*question, message], tools)[len(prompt) :]
+            read = format.parse(written, tools=tools, prompt=prompt)
+            found = [json.loads(each["function"]["arguments"]) for each in read.get("tool_calls") or []]
+            assert (read["content"], found) == (content, [arguments]), written
+
+
+def test_a_sequence_that_is_read_as_written_is_no_proof() -> None:
+    """Where what is exchanged cannot be told from the end of a text, the proof finds it."""
+    template = write(""" | replace('\\"\\"\\"', '\\\\\\"\\"\\"')""", "\\n", ' = \\"\\"\\"', '\\"\\"\\"')
+    assert not ca.analyze(template).verdict.proven
+
+
+def test_a_call_behind_an_open_fence_is_one_though_its_values_stand_in_fences() -> None:
+    template = write("", *NOTATIONS["fence"][1:])
+    format, render = ca.analyze(template), ca.load_renderer(template)
+    call = {"id": "c", "type": "function", "function": {"name": "keep", "arguments": {"note": "one", "other": "two"}}}
+    question: list[dict[str, Any]] = [{"role": "user", "content": "Go."}]
+    prompt = render(question, None, True)
+    for content in ("a ``` b", "a\n```\nb", "```sh\nls", "a\n```\nb\n```\nc"):
+        written = render([*question, {"role": "assistant", "content": content, "tool_calls": [call]}], None)[len(prompt) :]
+        read = format.parse(written, prompt=prompt)
+        assert (read["content"], len(read.get("tool_calls") or [])) == (content, 1), written
+
+
+def test_an_earlier_turn_may_end_in_another_way_than_the_last_one() -> None:
+    template = """{%- for m in messages %}{{ "<<" ~ m.role ~ ">>\\n" ~ m.content ~ ("" if loop.last else "<<over>>") }}
+{%- if loop.last and m.role == "assistant" %}{{ eos_token }}{% endif %}{% endfor %}
+{%- if add_generation_prompt %}{{ "<<over>><<assistant>>\\n" }}{% endif %}"""
+    format = ca.analyze(template, eos_token="</s>")
+    for end in ("</s>", "<<over>>"):
+        assert format.parse(f"Hello.{end}")["content"] == "Hello."

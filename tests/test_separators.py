@@ -1,0 +1,74 @@
+"""Other signs between arguments than the template writes; what is a text stays one. The templates are invented."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from streams import read_all_ways
+
+import chat_autoparser as ca
+
+WRAPPER = """\
+{%%- for m in messages %%}{{ "<<" ~ m.role ~ ">>\\n" ~ (m.content or "") }}
+{%%- for c in m.tool_calls or [] %%}{{ "\\n<<do " ~ c.function.name }}{%% for k, v in c.function.arguments.items() %%}%s{%% endfor %%}{{ ">>" }}{%% endfor %%}
+{{- "<<over>>" }}{%% endfor %%}{%% if add_generation_prompt %%}{{ "<<assistant>>\\n" }}{%% endif %%}"""
+
+JSON_VALUES = """{{ (" " if loop.first else "; ") ~ k ~ ": " ~ v | tojson }}"""
+TOKENS = """{{ ("{" if loop.first else ",") ~ k ~ "=" ~ ("<^>" ~ v ~ "<^>" if v is string else v | tojson) ~ ("}" if loop.last else "") }}"""
+BLANKS = """{{ " :" ~ k ~ " " ~ v | tojson }}"""
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "find_route",
+        "parameters": {
+            "type": "object",
+            "properties": {"start": {"type": "string"}, "legs": {"type": "integer"}, "by": {"type": "string"}},
+        },
+    },
+}
+ROUTE = {"start": "Oslo, by: \"bus\"", "legs": 3, "by": "train"}
+
+
+def parse(values: str, text: str) -> tuple[str | None, list[tuple[str, Any]], list[str]]:
+    form = ca.analyze(WRAPPER % values, bos_token="<s>", eos_token="</s>")
+    assert form.verdict.proven, form.verdict.counterexample
+    found = read_all_ways(form, text, [TOOL])
+    return found.content, [(name, json.loads(arguments)) for name, arguments in found.calls], found.recoveries
+
+
+@pytest.mark.parametrize(
+    ("values", "written"),
+    [
+        (JSON_VALUES, r' start: "Oslo, by: \"bus\"", legs: 3, by: "train"'),
+        (JSON_VALUES, r' start: "Oslo, by: \"bus\"" | legs: 3 | by: "train"'),
+        (JSON_VALUES, r' start: "Oslo, by: \"bus\"" legs: 3; by: "train"'),
+        (TOKENS, '{start=<^>Oslo, by: "bus"<^>; legs=3; by=<^>train<^>}'),
+        (TOKENS, '{start=<^>Oslo, by: "bus"<^>legs=3,by=<^>train<^>}'),
+        (BLANKS, r' :start "Oslo, by: \"bus\"", :legs 3, :by "train"'),
+    ],
+)
+def test_other_signs_between_arguments_part_them(values: str, written: str) -> None:
+    content, calls, recoveries = parse(values, f"So:\n<<do find_route{written}>><<over>>")
+    assert (content, calls) == ("So:", [("find_route", ROUTE)])
+    assert recoveries == ["other sign between arguments"] * len(recoveries)
+    assert recoveries
+
+
+@pytest.mark.parametrize("values", [JSON_VALUES, TOKENS, BLANKS])
+def test_a_text_that_holds_such_signs_is_read_as_it_is_rendered(values: str) -> None:
+    arguments = {"start": 'a, legs: 3 | by: "x"; legs=4 :by 5', "legs": 1}
+    call = {"id": "c", "type": "function", "function": {"name": "find_route", "arguments": arguments}}
+    render = ca.load_renderer(WRAPPER % values)
+    user = {"role": "user", "content": "Go."}
+    prompt = render([user], [TOOL], True)
+    text = render([user, {"role": "assistant", "content": "So:", "tool_calls": [call]}], [TOOL])[len(prompt) :]
+    assert parse(values, text) == ("So:", [("find_route", arguments)], [])
+
+
+def test_what_follows_is_no_argument_if_the_tool_has_none_of_that_name() -> None:
+    content, calls, _ = parse(JSON_VALUES, '<<do find_route start: "Oslo", price: 3>><<over>>')
+    assert not any("price" in arguments or "legs" in arguments for _, arguments in calls)
+    assert "price" in (content or "") + json.dumps(calls)
