@@ -322,3 +322,51 @@ def test_code_behind_words_is_an_example_though_calls_stand_in_code() -> None:
     assert get_calls(read("", calls, f"<deeds>\n{call}\n</deeds>")) == [("find_route", {"legs": 3})]
     text = f"You can call it like this:\n\n{call}"
     assert read("", calls, text)[:3] == (None, text, [])
+
+
+SPOKEN = """\
+{%- for m in messages -%}
+{%- if m.role == "assistant" -%}
+{%- if m.reasoning_content -%}[[say]]kind=muse[[is]]{{ m.reasoning_content }}[[.]]{%- endif -%}
+{%- if m.content -%}[[say]]kind=word[[is]]{{ m.content }}[[.]]{%- endif -%}
+{%- for c in m.tool_calls or [] -%}[[say]]kind=deed for={{ c.function.name }}[[is]]{{ c.function.arguments | tojson }}[[.]]{%- endfor -%}
+{%- else -%}[[say]]kind={{ m.role }}[[is]]{{ m.content }}[[.]]{%- endif -%}
+{%- endfor -%}
+"""
+
+
+@pytest.mark.parametrize("half", ["kind=word?kind=word?", "kind=deed for=nobody[[say]]kind=word?"])
+def test_a_message_of_half_a_header_says_nothing(half: str) -> None:
+    form = ca.analyze(SPOKEN, bos_token="<s>", eos_token="</s>")
+    text = f"[[say]]{half}[[.]][[say]]kind=muse[[is]]Hm.[[.]][[say]]kind=word[[is]]Hello.[[.]]"
+    found = read_all_ways(form, text, [TOOL])
+    assert (found.reasoning, found.content, found.calls) == ("Hm.", "Hello.", [])
+
+
+def test_a_sentence_about_a_mark_is_no_half_header() -> None:
+    form = ca.analyze(SPOKEN, bos_token="<s>", eos_token="</s>")
+    found = read_all_ways(form, "[[say]]kind=word[[is]]Write [[say]] or so.[[.]]", [TOOL])
+    assert found.content == "Write [[say]] or so."
+
+
+BARE = "{%- for c in m.tool_calls or [] -%}{{ {'name': c.function.name, 'parameters': c.function.arguments} | tojson }}{%- endfor -%}"
+
+
+def test_a_bare_call_in_another_envelope_may_have_a_text_in_lines_of_their_own_behind_it() -> None:
+    call = '{"type": "function", "name": "find_route", "parameters": {"start": "Oslo"}}'
+    found = read("", BARE, f"{call}\n\nAnything else?\n<<over>>")
+    assert (get_calls(found), (found.content or "").strip()) == ([("find_route", {"start": "Oslo"})], "Anything else?")
+    shown = f"{call} is how I would write it."
+    found = read("", BARE, f"{shown}\n<<over>>")
+    assert (found.calls, (found.content or "").strip()) == ([], shown)
+
+
+IDS = """\
+{%- for c in m.tool_calls or [] -%}<|deed|>{{ c.id }}<|with|>{{ c.function.arguments | tojson }}<|done|>{%- endfor -%}
+"""
+
+
+@pytest.mark.parametrize(("written", "name"), [("toolsfind_route5", "find_route"), ("tools.my_find_route:5", "my_find_route")])
+def test_an_id_carries_the_name_of_a_tool_without_the_signs_around_it(written: str, name: str) -> None:
+    found = read("", IDS, f'<|deed|>{written}<|with|>{{"start": "Oslo"}}<|done|>\n<<over>>')
+    assert get_calls(found) == [(name, {"start": "Oslo"})]

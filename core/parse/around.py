@@ -19,6 +19,8 @@ from .shape import find_start, find_wrapper, find_wrapper_end
 from .standing import Standing
 
 GUARDS = 2  # recoveries that lean on each other
+_HALF_HEADER = re.compile(r"\S+(?: +\S*[=<>|]\S*)*")
+"""A word, and what has signs of marks in it, but no sentence."""
 
 
 class Surroundings(Standing):
@@ -104,8 +106,11 @@ class Surroundings(Standing):
         place = self.buffer.find(headers.mark, end, end + LONGEST)
         if place < 0:
             return None if final or len(self.buffer) - end >= LONGEST else WAIT
-        if any(lead in self.buffer[end:place] for lead in headers.leads):
-            return None  # another message begins before that
+        before = self.buffer[end:place]
+        starts = [(before.find(lead), -len(lead)) for lead in headers.leads if lead in before]
+        if starts:  # another message begins before that, and this one has but half a header
+            at, size = min(starts)
+            return self._read_header(rule, end + at - size, final) if _HALF_HEADER.fullmatch(before, 0, at) else None
         header = rule.constant.text + self.buffer[end:place]
         at, named = place + len(headers.mark), headers.name.search(header)
         known = self._match_tool(header, named.start(1)) if named else None

@@ -165,15 +165,17 @@ class Ends(Thoughts):
                 rules += [Rule(read_parts(twice + text), to, recovery=DOUBLED)] if twice else []
         return rules
 
-    def _list_other_separators(self, node: Node) -> list[Rule]:
-        """Return what leads to another field of the call with other signs between them than the template writes, or none, where the
-        value before it tells where it ends."""
+    def tells_end(self, node: Node) -> bool:
+        """Whether a field is a value that tells where it ends: no text, or one that cannot hold what ends it."""
+        if node.kind != "value" or is_delimited(node):
+            return node.kind == "value"
         own = self.ends[node.name]
-        told = is_delimited(node) or (isinstance(node.codec, Text) and (is_firm(own) or get_units(node.codec).bars(own)))
+        return isinstance(node.codec, Text) and (is_firm(own) or get_units(node.codec).bars(own))
+
+    def _list_other_separators(self, node: Node) -> list[Rule]:
+        """Return what leads to another field of the call with other signs between them than the template writes, or none."""
+        own, rules = self.ends[node.name], []
         entries = [edge for edge in self._edges[TURN].get(node.name, ()) if self.nodes[TURN, edge.target].kind == "key"]
-        if node.kind != "value" or not told:
-            return []
-        rules: list[Rule] = []
         for edge in entries:
             firsts = [write_parts(first) for first in self.list_edges("name") if first.target == edge.target]
             behind = write_parts(edge)[len(own.rstrip()) :]

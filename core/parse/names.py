@@ -67,9 +67,11 @@ def find_id(field: re.Match[str]) -> str | None:
 
 
 def find_name_in_id(text: str, names: Iterable[str]) -> str:
-    """Return the name that an id carries: that of a tool, else what stands before its number and behind its last point."""
-    known = (name for name in names if re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", text))
-    return next(known, None) or re.sub(r"[^\w]\d+$", "", text).rpartition(".")[2] or text
+    """Return the name that an id carries: that of a tool, also where the signs around it were left out, else what stands before
+    its number and behind its last point."""
+    known = [name for name in names if re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", text)]
+    known += [name for name in names if re.fullmatch(rf"[^\W\d_]+{re.escape(name)}\d+", text)]
+    return next(iter(known), None) or re.sub(r"[^\w]\d+$", "", text).rpartition(".")[2] or text
 
 
 def find_quoted(buffer: str, start: int, quote: str, final: bool) -> tuple[int, int]:

@@ -73,6 +73,8 @@ class Plan(Relaxations):
         if found is None:
             certain = all(node.kind == "arguments" for node in nodes)
             rules = [rule for node in nodes for rule in self._list_rules(graph, node, certain)]
+            if graph == TURN and all(map(self.tells_end, nodes)):
+                rules += [rule for node in nodes for rule in self._list_other_separators(node)]
             if unclosed and nodes[0].kind == "content":
                 ends = self.reasoning_ends if self.list_nodes("reasoning") else OTHER_ENDS
                 rules += [Rule(read_parts(text), nodes, recovery=LATE_END) for text in ends]
@@ -211,7 +213,6 @@ class Plan(Relaxations):
         rules += self._list_skips(node) + self._list_signs(node) + self._list_other_types(node) + self._list_dressings(edges)
         rules += self._list_rewritten(node, (edge for edge in edges if not self.is_leaving(edge)))
         rules += self._list_bodies(node, close or "") + self._list_line_openers(node) + self._list_argument_ends(node)
-        rules += self._list_other_separators(node)
         if node.kind == "value":
             rules += self._list_trailing_inside([edge for edge in edges if not self.is_leaving(edge)])
         if close is None:

@@ -97,6 +97,8 @@ class Relaxations(Ends):
         self.notation = self._find_notation()
         self.opening_marks = self._list_opening_marks()
         self.strays = self._find_strays()
+        self.bare_calls = bool(self.openers) and all(text.strip()[:1] in ("{", "[") for text, _ in self.openers)
+        """Whether nothing but data begins calls."""
 
     def _list_overruns(self, node: Node) -> list[Rule]:
         """Return what begins the message of another role behind the end of the turn, or alone where a turn may have none."""

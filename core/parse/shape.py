@@ -67,15 +67,17 @@ def find_wrapper_end(buffer: str, at: int) -> int:
 class Shape:
     """Looks at JSON values that may be calls; until they have ended nothing of them is taken.
 
-    Where they began as a ``whole``, nothing but such values may follow, and what ``ends`` a turn. Places are counted from the one
-    that ``read`` is given, so that what is behind it may leave the buffer.
+    Where they began as a ``whole``, nothing but such values may follow, and what ``ends`` a turn; text only in a line of its own, if
+    all calls of the format are ``bare``. Places are counted from the one that ``read`` is given, so that what is behind it may leave
+    the buffer.
     """
 
     recovery = "call by its shape"
 
-    def __init__(self, landing: Landing, start: int, left: Spot, ends: Iterable[str] = ()) -> None:
+    def __init__(self, landing: Landing, start: int, left: Spot, ends: Iterable[str] = (), bare: bool = False) -> None:
         self.left = left  # the spot in which they were met
         self._ends = tuple(filter(None, map(str.strip, ends)))
+        self._bare = bare
         self._closing = ("</", "[/", *self._ends)
         self.whole = landing.rule.guard == "whole" and left.nodes[0] is not SHAPE  # behind another such call a mark has come
         self.fence = landing.fence  # which ends behind all calls
@@ -102,7 +104,7 @@ class Shape:
                 if not final and any(end.startswith(buffer[place:]) for end in self._ends):
                     return MORE
                 if buffer[place] not in "{[":
-                    return NO
+                    return at + self._seen if self._bare and self.calls and "\n" in buffer[at + self._seen : place] else NO
                 self.ahead = self._seen = place - at
                 self._lexer, self._short = JsonLexer(careful=True), False
             start, end = at + self.ahead, self._scan(buffer, at, final)

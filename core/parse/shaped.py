@@ -31,7 +31,7 @@ class ShapedReader(ValueReader):
         """Look at what may be calls, from where the text before it ended; white space that waits for a text goes on waiting."""
         start = self.at if self.fresh and self.buffer[self.at : start].isspace() else start
         if landing.rule.guard != "named":
-            self.shape = Shape(landing, start, self.spot, (*self.plan.stops, self.plan.turn_end))
+            self.shape = Shape(landing, start, self.spot, (*self.plan.stops, self.plan.turn_end), self.plan.bare_calls)
         else:
             closing = next((step.text for step in landing.steps if step.kind == "wrap"), "")
             ends = Marks((closing,), re.compile(re.escape(closing))) if closing else self.plan.field_ends
