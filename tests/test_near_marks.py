@@ -370,3 +370,26 @@ IDS = """\
 def test_an_id_carries_the_name_of_a_tool_without_the_signs_around_it(written: str, name: str) -> None:
     found = read("", IDS, f'<|deed|>{written}<|with|>{{"start": "Oslo"}}<|done|>\n<<over>>')
     assert get_calls(found) == [(name, {"start": "Oslo"})]
+
+
+MARKED = """\
+{%- for m in messages -%}<<{{ m.role }}>>
+{%- for c in m.tool_calls or [] -%}<|do|>{{ c.function | tojson }}<|done|>{%- endfor -%}
+{%- if m.content -%}<|say|>{{ m.content }}<|said|>{%- endif -%}<|over|>
+{%- endfor -%}{%- if add_generation_prompt %}<<assistant>>{% endif -%}
+"""
+
+
+def test_content_may_stand_before_calls_in_the_marks_that_it_has_behind_them() -> None:
+    form = ca.analyze(MARKED, bos_token="<s>", eos_token="</s>")
+    call = '<|do|>{"name": "find_route", "arguments": {"start": "Oslo"}}<|done|>'
+    found = read_all_ways(form, f"<|say|>I look.<|said|>{call}<|over|>", [TOOL])
+    assert (found.content, get_calls(found)) == ("I look.", [("find_route", {"start": "Oslo"})])
+
+
+@pytest.mark.parametrize(("opens", "closes"), [("<|muse|>", "<|/muse|>"), ("[[muse]]", "[[/muse]]"), ("⟦muse⟧", "⟦/muse⟧")])
+def test_the_image_of_what_opens_a_thought_ends_it(opens: str, closes: str) -> None:
+    thoughts = f"{{% if m.reasoning_content %}}{opens}{{{{ m.reasoning_content }}}}{{% endif %}}{opens.replace('muse', 'word')}"
+    text = f"{opens}It greets.{closes}Hello!\n<<over>>"
+    found = read(thoughts, OBJECTS, text)
+    assert (found.reasoning, (found.content or "").strip()) == ("It greets.", "Hello!")

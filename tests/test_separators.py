@@ -72,3 +72,20 @@ def test_what_follows_is_no_argument_if_the_tool_has_none_of_that_name() -> None
     content, calls, _ = parse(JSON_VALUES, '<<do find_route start: "Oslo", price: 3>><<over>>')
     assert not any("price" in arguments or "legs" in arguments for _, arguments in calls)
     assert "price" in (content or "") + json.dumps(calls)
+
+
+CALLS = """{{ ("(" if loop.first else ", ") ~ k ~ "=" ~ v | tojson ~ (")" if loop.last else "") }}"""
+BLOCK = 'first\n  "second"\\n\'third\'\n'
+
+
+@pytest.mark.parametrize("values", [CALLS, JSON_VALUES])
+@pytest.mark.parametrize("quotes", ['"""', "'''"])
+def test_a_text_in_three_quotes_is_one(values: str, quotes: str) -> None:
+    opens, sign, close = ("(", "=", ")") if values == CALLS else (" ", ": ", "")
+    inner = BLOCK.replace("\\", "\\\\")
+    content, calls, recoveries = parse(values, f"So:\n<<do find_route{opens}start{sign}{quotes}{inner}{quotes}{close}>><<over>>")
+    assert (content, calls, recoveries) == ("So:", [("find_route", {"start": BLOCK})], ["text in three quotes"])
+
+
+def test_an_empty_text_is_no_beginning_of_three_quotes() -> None:
+    assert parse(CALLS, '<<do find_route(start="", by="\\"\\"\\"")>><<over>>') == (None, [("find_route", {"start": "", "by": '"""'})], [])

@@ -169,7 +169,7 @@ class Ends(Thoughts):
         """Whether a field is a value that tells where it ends: no text, or one that cannot hold what ends it."""
         if node.kind != "value" or is_delimited(node):
             return node.kind == "value"
-        own = self.ends[node.name]
+        own = self.ends[node.name].rstrip()
         return isinstance(node.codec, Text) and (is_firm(own) or get_units(node.codec).bars(own))
 
     def _list_other_separators(self, node: Node) -> list[Rule]:
@@ -183,7 +183,7 @@ class Ends(Thoughts):
             others = (sign for sign in SEPARATORS if sign != behind.removesuffix(opening).strip())
             texts = ["\n".join(filter(None, (own.rstrip(), sign, opening))) for sign in others]
             to = (self.nodes[TURN, edge.target],)
-            rules += [Rule(read_parts(text), to, recovery=OTHER_SEPARATOR, guard="entry", loose=True) for text in texts]
+            rules += [Rule(read_parts(text), to, recovery=OTHER_SEPARATOR, guard="entry", loose=True) for text in texts if text]
         return rules
 
     def _find_rest(self, node: Node) -> str | None:

@@ -100,5 +100,6 @@ class Frame(NamedTuple):
     key: str = ""  # whose value it is
 
 
+HELD = 1 << 14  # so much of an output may wait for what tells the type of a value
 HELD_CALL = 4096
 """So many characters, from where a call may begin, wait for what tells whether it is one."""

@@ -139,8 +139,9 @@ class JsonLexer:
     def _look_at_quote(self, text: str, at: int, final: bool) -> int:
         """Whether a quote before a place seems to stand within a string: ODD if so, HOLD where what comes next decides, else 0."""
         if self.state == OUT:
-            self._key, self._inner = self._open[-1] == "{" and self._find_before(text, at - 1) != ":", False
-            return 0
+            before = self._find_before(text, at - 1)
+            self._key, self._inner = self._open[-1] == "{" and before != ":", False
+            return 0 if before in "[{(,:" else ODD  # a comma is missing before it
         ends = ends_string(text, at, self._open, self._key, self._inner)
         return 0 if ends or (ends is None and final) else HOLD if ends is None else ODD
 
@@ -160,6 +161,8 @@ class JsonLexer:
         comment = COMMENT.match(text, self.place - 1) if sign == "/" and self.state == OUT else None
         if comment:
             self.place = comment.end()
+        elif self.state == OUT and sign == '"':
+            self.state = STRING
         elif self.state == STRING or sign not in "'()":
             self._inner |= sign == '"'
             word = re.compile(r"\w*").match(text, self.place) if sign.isalpha() else None

@@ -193,7 +193,7 @@ class Plan(Relaxations):
             rules += self._list_other_ends(node) + self._list_other_starts() + self._list_loose_headers(bare=True)
         if node.kind == "content":
             rules += self._list_shape_rules() + self._list_orphan_ends() + self._list_empty_sections(node) + self._list_stray_ends()
-            rules += self._list_opened_reasoning(False) + self._list_other_starts()
+            rules += self._list_opened_reasoning(False) + self._list_other_starts() + self._list_calls_behind_content()
             rules += self._list_dropped(node) if self._drops else []
         return rules
 

@@ -249,6 +249,15 @@ class Relaxations(Ends):
                     rules.append(Rule(read_parts(text[:place] + text[behind:]), nodes, True, recovery=missing, guard=guard))
         return rules
 
+    def _list_calls_behind_content(self) -> list[Rule]:
+        """Return what begins calls behind the end of content, in formats whose content stands behind its calls or alone."""
+        ends = (self.content_end.removesuffix(stop.strip()).strip() for stop in (*self.stops, self.turn_end, ""))
+        close = min(filter(is_marked, ends), key=len, default="")
+        if not close or any(edge.opens_call for edge in self.list_edges("content")):
+            return []
+        texts = [(f"{close}\n{text}", nodes) for text, nodes in self.openers if is_marked(text)]
+        return [Rule(read_parts(text), nodes, True, recovery="content before calls", guard="tool") for text, nodes in texts]
+
     def _list_line_openers(self, node: Node) -> list[Rule]:
         """Return what begins a call in a line of its own, which a text that ends with its line cannot hold."""
         own = self.ends[node.name]

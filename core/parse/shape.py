@@ -67,9 +67,9 @@ def find_wrapper_end(buffer: str, at: int) -> int:
 class Shape:
     """Looks at JSON values that may be calls; until they have ended nothing of them is taken.
 
-    Where they began as a ``whole``, nothing but such values may follow, and what ``ends`` a turn; text only in a line of its own, if
-    all calls of the format are ``bare``. Places are counted from the one that ``read`` is given, so that what is behind it may leave
-    the buffer.
+    Where they began as a ``whole``, nothing but such values may follow, and what ``ends`` a turn; text only in a line of its own,
+    if all calls of the format are ``bare``. Places are counted from the one that ``read`` is given, so that what is behind it may
+    leave the buffer.
     """
 
     recovery = "call by its shape"

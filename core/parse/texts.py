@@ -12,7 +12,7 @@ from ..recover import Policy, read_literal
 from ..schema import ToolSet
 from .constants import is_firm, skip_blank, skip_spaces
 from .fence import CODE_SIGNS, find_closing, find_span_end
-from .landing import HELD_CALL, Landing
+from .landing import HELD, HELD_CALL, Landing
 from .landmarks import AFTER, GAP, SHAPE, SILENT, TURN, UNSHOWN
 from .names import SHORT
 from .plan import OPEN_REASONING, Plan
@@ -25,7 +25,6 @@ INTERRUPTED = Rule(("",), (AFTER,))
 _BEHIND_NAME = re.compile(r"\s*([(<{\[]?)")
 JOINT = "\n\n"  # between two blocks of reasoning
 _FENCES = 4  # so many fences with calls are looked at together
-HELD = 1 << 14  # so much of an output may wait for what tells the type of a value
 
 
 class TextReader(ShortFields):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ _NAMES = [name for name in REASONING_FIELDS if name in GENERAL_SWITCHES]
 """What both messages and switches call reasoning. Clients ask for tags of other names in the answer itself."""
 _WORDS = [word for name in _NAMES for word in (name, name.removesuffix("ing"))]
 _OTHER_STARTS = (*(f"<{word}>" for word in _WORDS), *(f"[{word.upper()}]" for word in _WORDS))
+_WORD = re.compile(r"\w")
 OTHER_ENDS = tuple(f"{start[0]}/{start[1:]}" for start in _OTHER_STARTS)
 
 
@@ -61,9 +63,12 @@ class Thoughts(Landmarks):
         return [Rule((f"{mark}\n",), nodes, recovery=OTHER_MARKS, guard="fresh") for mark in starts]
 
     def _list_other_ends(self, node: Node) -> list[Rule]:
-        """Return marks that end reasoning and are none of the format's: behind a sentence or a line, where it has its own."""
+        """Return marks that end reasoning and are none of the format's, with the image of the one that opens it: behind a sentence
+        or a line, where it has its own."""
         nodes = self.list_nodes("content") or (AFTER,)
-        ends = [mark for mark in OTHER_ENDS if not any(mark in text for text in self.texts)]
+        start = self.reasoning_start.strip()
+        image = [_WORD.sub(r"/\g<0>", start, count=1)] if is_word_in_signs(start) and len(find_boundaries(start)) < 3 else []
+        ends = [mark for mark in (*OTHER_ENDS, *image) if not any(mark in text for text in self.texts)]
         guard: Guard = "" if node is THOUGHT else "told"
         return [Rule((f"\n{mark}\n\n",), nodes, recovery=OTHER_MARKS, guard=guard) for mark in ends]
 

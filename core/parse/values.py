@@ -8,10 +8,10 @@ from json.encoder import encode_basestring
 from ..format import Insides, Json, Node, Text
 from ..format.cut import cut_common_start
 from ..format.units import MORE, NO, get_units
-from ..recover import Policy, read_literal
+from ..recover import Policy, read_literal, unquote
 from ..schema import UNKNOWN, Schema, ToolSet
 from .constants import SIGNS, skip_blank
-from .landing import Frame, Landing
+from .landing import HELD, Frame, Landing
 from .lexer import JsonLexer
 from .names import SHORT
 from .passing import JsonReader
@@ -30,6 +30,7 @@ class ValueReader(JsonReader):
         self.began = -1  # where the outermost list or object began that is being read
         self.schema = UNKNOWN  # that of the innermost list or object
         self.insides: list[Node] = []  # the lists and objects of which a value is one that has just begun
+        self.begins = False  # whether nothing of a value was read yet
 
     # Choosing ------------------------------------------------------------------------------------------------------------
 
@@ -49,7 +50,7 @@ class ValueReader(JsonReader):
             writer.item()
             schema = self.schema.get_items()
         nodes = self.spot.nodes
-        self.wanted = schema
+        self.wanted, self.begins = schema, self.policy.recover and not self.frames
         inner = self._list_insides(nodes)
         wanted = [node for node in inner if node.type in schema.get_types()]  # what its schema, or that nothing else may be, tells
         self.insides = wanted or (inner if len(inner) == len(nodes) else [])
@@ -130,11 +131,48 @@ class ValueReader(JsonReader):
     # Numbers and words ---------------------------------------------------------------------------------------------------
 
     def _step_value(self, final: bool) -> bool:
+        if self.begins:
+            begin, end = self._find_block(final)
+            if end == MORE:
+                return False
+            self.begins = False
+            if end != NO:
+                self._write_block(begin, end)
+                return True
         if self.insides:
             return self._step_inside(final)
         if self.holding or any(node.type == "string" for node in self.spot.nodes):
             return self._step_text(final)
         return self._step_scalar(final)
+
+    def _find_quote(self) -> str:
+        """Return the quote that stands before the text that begins here and that it cannot hold; empty where none does."""
+        strings = [node for node in self.spot.nodes if isinstance(node.codec, Text)]
+        quote = self.plan.ends.get(strings[0].name, "").strip() if strings else ""
+        return quote if quote in ("'", '"') and get_units(self.spot.codec).bars(quote) else ""
+
+    def _find_block(self, final: bool) -> tuple[int, int]:
+        """Return where a text between three quotes begins and ends, as programs have it, where no text of the template's begins so;
+        the end is NO where none stands, or MORE."""
+        quote = self._find_quote()  # the first of the three is the template's
+        if not quote and any(isinstance(node.codec, Text) for node in self.spot.nodes):
+            return NO, NO
+        at = self.at if quote else skip_blank(self.buffer, self.at)
+        sign = quote or self.buffer[at : at + 1]
+        opening = sign * (2 if quote else 3)
+        begin = at + len(opening)
+        if sign not in ("'", '"') or not self.buffer.startswith(opening, at):
+            return at, MORE if not final and opening.startswith(self.buffer[at:]) else NO
+        end = self.buffer.find(3 * sign, begin)
+        return begin, MORE if end < 0 and not final and len(self.buffer) - at < HELD else end
+
+    def _write_block(self, begin: int, end: int) -> None:
+        """Write the text between two places."""
+        self._note("text in three quotes", self.at)
+        written = encode_basestring(unquote(self.buffer[begin:end]))
+        self.writer.arguments(written[1:] if self.streaming and not self.holding else written)
+        self.at = self.scan = end + (2 if self._find_quote() else 3)  # the last of the three is the template's
+        self.holding, self.behind = False, True
 
     def _step_scalar(self, final: bool) -> bool:
         """Read a value that tells where it ends."""

@@ -54,11 +54,13 @@ LINED_TEXTS = ('[4, "{}"] {{}}\n> so\n# {}\n| a | b |\n- c: d\n; e\n<i>\n. f = g
 
 @dataclass(frozen=True)
 class Case:
-    """A turn to be read back, in a shape, and the part of the format that it tests."""
+    """A turn to be read back, in a shape, and the part of the format that it tests; ``known`` is whether what reads it is given the
+    tools."""
 
     aspect: str
     question: Question
     shape: Shape
+    known: bool = True
 
 
 class Drawer:
@@ -179,6 +181,8 @@ def _draw_calls(drawer: Drawer, shape: Shape, thorough: bool) -> Iterator[Case]:
         yield Case("tools", Question(None, None, drawer.calls(shape, [few]), told=told), shape)
     if thorough:
         yield Case("tools", Question(None, None, drawer.calls(shape, [drawer.odd_keys()])), shape)
+        texts = drawer.strings([drawer.text(PLAIN_TEXTS), drawer.word()])
+        yield Case("tools", Question(None, None, drawer.calls(shape, [texts])), shape, known=False)
         most = drawer.strings([drawer.choose.randrange(2, 900), drawer.text(PLAIN_TEXTS), drawer.word()])
         yield Case("tools", Question(None, None, drawer.calls(shape, [most]), told="most"), shape)
     arguments = [drawer.simple(), drawer.simple(), {}]

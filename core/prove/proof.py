@@ -120,7 +120,7 @@ class Examination:
             return
         self.shown |= {part for part, shown in zip(PARTS, expected.values(), strict=True) if shown}
         calls = case.question.calls
-        tools = build_tools(calls, replace(case.shape, bare_tools=False), case.question.told) if calls else None
+        tools = build_tools(calls, replace(case.shape, bare_tools=False), case.question.told) if calls and case.known else None
         for way, read in self.reads.items():
             message = read(turn.text, tools, prompt)
             good = compare(expected, message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .fields import Notation, compile_names, find_name, list_counted, list_words, read_fields
 from .habits import Habits
 from .policy import LENIENT, REPAIR, STRICT, Policy, PolicyName, get_policy
-from .repair import complete, read_literal, repair
+from .repair import complete, read_literal, repair, unquote
 from .shape import Envelope, FoundCall, find_tool_in, read_calls
 
 __all__ = [
@@ -29,4 +29,5 @@ __all__ = [
     "read_fields",
     "read_literal",
     "repair",
+    "unquote",
 ]

@@ -205,7 +205,11 @@ class _Reader:
         return True
 
     def _pass_comma(self, sign: str) -> bool:
-        """Pass the comma before the next item on; one before the closer is left out, and False says so."""
+        """Pass the comma before the next item on; one before the closer is left out, and False says so. One that is missing before
+        what begins in a quote or a bracket is put there."""
+        if self.text.startswith(('"', "{", "["), self.at) and self.text[self.at - 1].isspace():
+            self.out.append(",")
+            return True
         if not self.text.startswith(",", self.at):
             raise _BrokenError
         self.at += 1
