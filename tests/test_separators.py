@@ -89,3 +89,12 @@ def test_a_text_in_three_quotes_is_one(values: str, quotes: str) -> None:
 
 def test_an_empty_text_is_no_beginning_of_three_quotes() -> None:
     assert parse(CALLS, '<<do find_route(start="", by="\\"\\"\\"")>><<over>>') == (None, [("find_route", {"start": "", "by": '"""'})], [])
+
+
+DOUBLED = """{{ (" " if loop.first else ", ") ~ k ~ "=" ~ ('"' ~ v | replace('"', '""') ~ '"' if v is string else v | tojson) }}"""
+
+
+@pytest.mark.parametrize("text", ['"', '""', 'a ""b"" "c"', '"""x"""', "'''x'''"])
+def test_quotes_that_a_template_doubles_are_those_of_the_text(text: str) -> None:
+    written = f'<<do find_route start="{text.replace(chr(34), 2 * chr(34))}", legs=3>><<over>>'
+    assert parse(DOUBLED, written) == (None, [("find_route", {"start": text, "legs": 3})], [])

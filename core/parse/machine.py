@@ -130,7 +130,7 @@ class Machine(BehindFields):
         """
         self._passing = None
         held = len(self.buffer) - self.at
-        if self.fresh or self.behind or self.trail or held > _HALF:
+        if self.fresh or self.begins or self.behind or self.trail or held > _HALF:
             return None
         if held and (self.shape is not None or self.lexer is not None or self.until is not None or self.mute or self.doubt >= 0):
             return None
@@ -197,7 +197,7 @@ class Machine(BehindFields):
             self.writer.incomplete.add(self.writer.call.index)
         self.writer.call = None
         self.frames.clear()
-        self.behind, self.lexer, self.shape, self.holding, self.trail = False, None, None, False, ""
+        self.behind, self.lexer, self.shape, self.holding, self.begins, self.trail = False, None, None, False, False, ""
         nodes = self.plan.list_nodes("reasoning") if thinking else (AFTER,)
         self.spot = self.plan.spot(TURN, nodes[:1], False)
         self.writer.text("reasoning" if thinking else "content", self.buffer[self.at :])
@@ -284,7 +284,7 @@ class Machine(BehindFields):
             _, self.schema, key = self.frames.pop()
             if writer.call is not None:
                 writer.call.key = key
-        self.behind, self.lexer, self.holding, self.streaming = landing.behind, None, False, False
+        self.behind, self.lexer, self.holding, self.begins, self.streaming = landing.behind, None, False, False, False
         if self._leaves_blank(landing) and not self.rejoined:
             writer.text("reasoning", self.plan.graph.blank)
         if self.spot.kind == "reasoning" and landing.spot.kind != "reasoning":

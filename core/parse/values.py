@@ -146,10 +146,12 @@ class ValueReader(JsonReader):
         return self._step_scalar(final)
 
     def _find_quote(self) -> str:
-        """Return the quote that stands before the text that begins here and that it cannot hold; empty where none does."""
+        """Return the quote that stands before the text that begins here, if no text that a template writes begins with another one;
+        else an empty text."""
         strings = [node for node in self.spot.nodes if isinstance(node.codec, Text)]
         quote = self.plan.ends.get(strings[0].name, "").strip() if strings else ""
-        return quote if quote in ("'", '"') and get_units(self.spot.codec).bars(quote) else ""
+        units = get_units(self.spot.codec)
+        return quote if quote in ("'", '"') and units.bars(quote) and quote not in units.first else ""
 
     def _find_block(self, final: bool) -> tuple[int, int]:
         """Return where a text between three quotes begins and ends, as programs have it, where no text of the template's begins so;
