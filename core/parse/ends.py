@@ -174,14 +174,14 @@ class Ends(Thoughts):
 
     def _list_other_separators(self, node: Node) -> list[Rule]:
         """Return what leads to another field of the call with other signs between them than the template writes, or none."""
-        own, rules = self.ends[node.name], []
+        own, rules = self.ends[node.name].rstrip(), []
         entries = [edge for edge in self._edges[TURN].get(node.name, ()) if self.nodes[TURN, edge.target].kind == "key"]
         for edge in entries:
             firsts = [write_parts(first) for first in self.list_edges("name") if first.target == edge.target]
-            behind = write_parts(edge)[len(own.rstrip()) :]
+            behind = write_parts(edge)[len(own) :]
             opening = cut_common_end([behind, *firsts]).lstrip() if firsts else ""
             others = (sign for sign in SEPARATORS if sign != behind.removesuffix(opening).strip())
-            texts = ["\n".join(filter(None, (own.rstrip(), sign, opening))) for sign in others]
+            texts = ["\n".join(filter(None, (own, sign, opening))) for sign in others]
             to = (self.nodes[TURN, edge.target],)
             rules += [Rule(read_parts(text), to, recovery=OTHER_SEPARATOR, guard="entry", loose=True) for text in texts if text]
         return rules

@@ -16,6 +16,7 @@ KEY = re.compile(r"[\w .:$@-]+")
 WITH_PREFIX = "prefix of a name"
 AMID = "name amid other text"
 PADDED = "blanks around a key"
+AMID_WORD = re.compile(r"\w\w")
 _WORD = r"\w{1,32}"
 PREFIX = re.compile(rf"{_WORD}(?:[.:/]| ?= ?| ?\Z)")
 """A word in front of a name, or what may be one where the output ends."""

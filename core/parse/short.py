@@ -12,6 +12,7 @@ from .landmarks import GAP, QUOTES, TURN
 from .look import Lookahead
 from .names import (
     AMID,
+    AMID_WORD,
     FOREIGN,
     ID,
     KEY,
@@ -286,8 +287,8 @@ class ShortFields(Lookahead):
         constant, trail = rule.constant, ""
         if final and at >= len(self.buffer) and self._is_half_name(rule, here, kind):
             return None, False
-        if kind == "name" and not constant.core and self.buffer[at - 1 : at + 1].isidentifier() and at < len(self.buffer):
-            return None, False  # amid a word only a mark ends a name
+        if kind == "name" and not constant.core and AMID_WORD.match(self.buffer, at - 1):
+            return None, False  # only a mark ends a name there
         end = constant.match_exactly(self.buffer, at, final)
         path = self.plan.graph.path if kind == "key" else None
         goes_on = path is not None and path.begins(self.buffer, at)
