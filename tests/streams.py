@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judge import cut_pieces
@@ -15,6 +16,18 @@ if TYPE_CHECKING:
     from chat_autoparser.recover import Policy, PolicyName
 
 Call = tuple[str, str]
+
+ROUTE_TOOL = {
+    "type": "function",
+    "function": {
+        "name": "find_route",
+        "parameters": {
+            "type": "object",
+            "properties": {"start": {"type": "string"}, "goal": {"type": "string"}, "legs": {"type": "integer"}},
+        },
+    },
+}
+"""A tool with texts and a number, for outputs that are made up."""
 
 
 class Reading(NamedTuple):
@@ -64,3 +77,8 @@ def read_all_ways(
         other = read(form, pieces, tools, prompt, policy)
         assert other[:5] == whole[:5], pieces
     return whole
+
+
+def get_calls(found: Reading) -> list[tuple[str, Any]]:
+    """Return each call of a reading as its name and its arguments."""
+    return [(name, json.loads(arguments)) for name, arguments in found.calls]

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import Reading, read_all_ways
+from streams import ROUTE_TOOL, Reading, get_calls, read_all_ways
 
 import chat_autoparser as ca
 
@@ -39,25 +39,11 @@ KEYED = (
     "<key>{{ k }}</key><val>{{ v if v is string else v | tojson }}</val>{% endfor %}</deed>{%- endfor -%}"
 )
 
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "find_route",
-        "parameters": {
-            "type": "object",
-            "properties": {"start": {"type": "string"}, "goal": {"type": "string"}, "legs": {"type": "integer"}},
-        },
-    },
-}
 ROUTE = {"start": "Oslo", "goal": "Bergen", "legs": 3}
 
 
 def read(thoughts: str, calls: str, text: str) -> Reading:
-    return read_all_ways(ca.analyze(WRAPPER % (thoughts, calls), bos_token="<s>", eos_token="</s>"), text, [TOOL])
-
-
-def get_calls(found: Reading) -> list[tuple[str, Any]]:
-    return [(name, json.loads(arguments)) for name, arguments in found.calls]
+    return read_all_ways(ca.analyze(WRAPPER % (thoughts, calls), bos_token="<s>", eos_token="</s>"), text, [ROUTE_TOOL])
 
 
 @pytest.mark.parametrize("thoughts", ["", MUSE])
@@ -152,7 +138,7 @@ def test_a_sentence_that_begins_with_a_tool_is_text(text: str) -> None:
 def test_missing_brackets_before_the_end_of_a_call_are_added_where_json_is_wanted(policy: Any, brackets: str) -> None:
     calls = "{{ c.function.name }}<with>{{ c.function.arguments | tojson }}"
     form = ca.analyze(WRAPPER % ("", "{%- for c in m.tool_calls or [] -%}<deed>" + calls + "</deed>{%- endfor -%}"))
-    parser = form.parser([TOOL], policy=policy)
+    parser = form.parser([ROUTE_TOOL], policy=policy)
     written = '{"legs": [3, 4'
     message = ca.message.fold_deltas([*parser.feed(f"<deed>find_route<with>{written}</deed>"), *parser.finish()])
     assert message["tool_calls"][0]["function"]["arguments"] == written + brackets
@@ -179,7 +165,7 @@ def test_layout_between_calls_is_theirs_where_nothing_ends_a_call() -> None:
     form = ca.analyze(WRAPPER % ("", calls))
     text = '<deeds>use find_route with {"legs": 3}\nuse find_route with {"legs": 4}</deeds>'
     for policy in ("strict", "lenient"):
-        parser = form.parser([TOOL], policy=policy)
+        parser = form.parser([ROUTE_TOOL], policy=policy)
         message = ca.message.fold_deltas([*parser.feed(text), *parser.finish()])
         assert [json.loads(call["function"]["arguments"]) for call in message["tool_calls"]] == [{"legs": 3}, {"legs": 4}]
         assert message["content"] is None
@@ -339,13 +325,13 @@ SPOKEN = """\
 def test_a_message_of_half_a_header_says_nothing(half: str) -> None:
     form = ca.analyze(SPOKEN, bos_token="<s>", eos_token="</s>")
     text = f"[[say]]{half}[[.]][[say]]kind=muse[[is]]Hm.[[.]][[say]]kind=word[[is]]Hello.[[.]]"
-    found = read_all_ways(form, text, [TOOL])
+    found = read_all_ways(form, text, [ROUTE_TOOL])
     assert (found.reasoning, found.content, found.calls) == ("Hm.", "Hello.", [])
 
 
 def test_a_sentence_about_a_mark_is_no_half_header() -> None:
     form = ca.analyze(SPOKEN, bos_token="<s>", eos_token="</s>")
-    found = read_all_ways(form, "[[say]]kind=word[[is]]Write [[say]] or so.[[.]]", [TOOL])
+    found = read_all_ways(form, "[[say]]kind=word[[is]]Write [[say]] or so.[[.]]", [ROUTE_TOOL])
     assert found.content == "Write [[say]] or so."
 
 
@@ -383,7 +369,7 @@ MARKED = """\
 def test_content_may_stand_before_calls_in_the_marks_that_it_has_behind_them() -> None:
     form = ca.analyze(MARKED, bos_token="<s>", eos_token="</s>")
     call = '<|do|>{"name": "find_route", "arguments": {"start": "Oslo"}}<|done|>'
-    found = read_all_ways(form, f"<|say|>I look.<|said|>{call}<|over|>", [TOOL])
+    found = read_all_ways(form, f"<|say|>I look.<|said|>{call}<|over|>", [ROUTE_TOOL])
     assert (found.content, get_calls(found)) == ("I look.", [("find_route", {"start": "Oslo"})])
 
 

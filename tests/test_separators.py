@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import read_all_ways
+from streams import ROUTE_TOOL, get_calls, read_all_ways
 
 import chat_autoparser as ca
 
@@ -19,35 +19,25 @@ JSON_VALUES = """{{ (" " if loop.first else "; ") ~ k ~ ": " ~ v | tojson }}"""
 TOKENS = """{{ ("{" if loop.first else ",") ~ k ~ "=" ~ ("<^>" ~ v ~ "<^>" if v is string else v | tojson) ~ ("}" if loop.last else "") }}"""
 BLANKS = """{{ " :" ~ k ~ " " ~ v | tojson }}"""
 
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "find_route",
-        "parameters": {
-            "type": "object",
-            "properties": {"start": {"type": "string"}, "legs": {"type": "integer"}, "by": {"type": "string"}},
-        },
-    },
-}
-ROUTE = {"start": "Oslo, by: \"bus\"", "legs": 3, "by": "train"}
+ROUTE = {"start": "Oslo, goal: \"bus\"", "legs": 3, "goal": "train"}
 
 
 def parse(values: str, text: str) -> tuple[str | None, list[tuple[str, Any]], list[str]]:
     form = ca.analyze(WRAPPER % values, bos_token="<s>", eos_token="</s>")
     assert form.verdict.proven, form.verdict.counterexample
-    found = read_all_ways(form, text, [TOOL])
-    return found.content, [(name, json.loads(arguments)) for name, arguments in found.calls], found.recoveries
+    found = read_all_ways(form, text, [ROUTE_TOOL])
+    return found.content, get_calls(found), found.recoveries
 
 
 @pytest.mark.parametrize(
     ("values", "written"),
     [
-        (JSON_VALUES, r' start: "Oslo, by: \"bus\"", legs: 3, by: "train"'),
-        (JSON_VALUES, r' start: "Oslo, by: \"bus\"" | legs: 3 | by: "train"'),
-        (JSON_VALUES, r' start: "Oslo, by: \"bus\"" legs: 3; by: "train"'),
-        (TOKENS, '{start=<^>Oslo, by: "bus"<^>; legs=3; by=<^>train<^>}'),
-        (TOKENS, '{start=<^>Oslo, by: "bus"<^>legs=3,by=<^>train<^>}'),
-        (BLANKS, r' :start "Oslo, by: \"bus\"", :legs 3, :by "train"'),
+        (JSON_VALUES, r' start: "Oslo, goal: \"bus\"", legs: 3, goal: "train"'),
+        (JSON_VALUES, r' start: "Oslo, goal: \"bus\"" | legs: 3 | goal: "train"'),
+        (JSON_VALUES, r' start: "Oslo, goal: \"bus\"" legs: 3; goal: "train"'),
+        (TOKENS, '{start=<^>Oslo, goal: "bus"<^>; legs=3; goal=<^>train<^>}'),
+        (TOKENS, '{start=<^>Oslo, goal: "bus"<^>legs=3,goal=<^>train<^>}'),
+        (BLANKS, r' :start "Oslo, goal: \"bus\"", :legs 3, :goal "train"'),
     ],
 )
 def test_other_signs_between_arguments_part_them(values: str, written: str) -> None:
@@ -59,12 +49,12 @@ def test_other_signs_between_arguments_part_them(values: str, written: str) -> N
 
 @pytest.mark.parametrize("values", [JSON_VALUES, TOKENS, BLANKS])
 def test_a_text_that_holds_such_signs_is_read_as_it_is_rendered(values: str) -> None:
-    arguments = {"start": 'a, legs: 3 | by: "x"; legs=4 :by 5', "legs": 1}
+    arguments = {"start": 'a, legs: 3 | goal: "x"; legs=4 :goal 5', "legs": 1}
     call = {"id": "c", "type": "function", "function": {"name": "find_route", "arguments": arguments}}
     render = ca.load_renderer(WRAPPER % values)
     user = {"role": "user", "content": "Go."}
-    prompt = render([user], [TOOL], True)
-    text = render([user, {"role": "assistant", "content": "So:", "tool_calls": [call]}], [TOOL])[len(prompt) :]
+    prompt = render([user], [ROUTE_TOOL], True)
+    text = render([user, {"role": "assistant", "content": "So:", "tool_calls": [call]}], [ROUTE_TOOL])[len(prompt) :]
     assert parse(values, text) == ("So:", [("find_route", arguments)], [])
 
 
@@ -88,7 +78,7 @@ def test_a_text_in_three_quotes_is_one(values: str, quotes: str) -> None:
 
 
 def test_an_empty_text_is_no_beginning_of_three_quotes() -> None:
-    assert parse(CALLS, '<<do find_route(start="", by="\\"\\"\\"")>><<over>>') == (None, [("find_route", {"start": "", "by": '"""'})], [])
+    assert parse(CALLS, '<<do find_route(start="", goal="\\"\\"\\"")>><<over>>') == (None, [("find_route", {"start": "", "goal": '"""'})], [])
 
 
 DOUBLED = """{{ (" " if loop.first else ", ") ~ k ~ "=" ~ ('"' ~ v | replace('"', '""') ~ '"' if v is string else v | tojson) }}"""

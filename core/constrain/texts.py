@@ -64,6 +64,8 @@ def _write_numeral(numeral: Numeral) -> Tree:
 def encode_text(text: str, codec: Codec) -> str:
     """Return a text as a template writes it in a notation."""
     table, numerals = codec.images, codec.numerals
+    if not (table or numerals):
+        return text
     units = "|".join(map(re.escape, sorted(table, key=len, reverse=True))) or "(?!)"
     return re.sub(f"{units}|.", lambda unit: table.get(unit[0]) or _encode_number(unit[0], numerals), text, flags=re.DOTALL)
 

@@ -23,7 +23,7 @@ _SPECIAL = (*string.punctuation, " ", *_CONTROLS, "é", "☃", "東", "😀", "\
 line, whose mark may lack the space that other lines have behind theirs."""
 
 _SIGNS = 16  # so many of a template's own are asked for
-_LONGEST = 64
+_LONGEST = 64  # characters of a sequence
 _NUMBERED = ("é", "\xa0", "☃", "東", "\u200d", "😀", "\U000e0001", "\x01")
 _KINDS: tuple[Literal["utf-16", "utf-8", "byte", "utf-32"], ...] = ("utf-16", "utf-8", "byte", "utf-32")
 _MOST_FORMS = 6
@@ -44,8 +44,14 @@ class Gap(NamedTuple):
 def list_special(hints: Hints) -> tuple[str, ...]:
     """Return the texts that a template may write in another way: the characters above, the signs in its own short texts, as what it
     exchanges in a text is one of these, and what its source says that it exchanges."""
-    signs = {char for text in hints.constants if len(text) <= 2 for char in text if not (char.isalnum() or char.isspace())}
-    return (*_SPECIAL, *sorted(signs - {*_SPECIAL})[:_SIGNS], *list_sequences(hints)[:_SIGNS])
+    signs = [sign for sign in list_signs(hints, 2) if sign not in _SPECIAL]
+    return (*_SPECIAL, *signs[:_SIGNS], *list_sequences(hints)[:_SIGNS])
+
+
+def list_signs(hints: Hints, longest: int) -> list[str]:
+    """Return the signs in a template's texts of at most so many characters."""
+    chars = {char for text in hints.constants if len(text) <= longest for char in text}
+    return sorted(char for char in chars if not (char.isalnum() or char.isspace()))
 
 
 def list_sequences(hints: Hints) -> list[str]:

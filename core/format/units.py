@@ -22,6 +22,7 @@ class Units:
     def __init__(self, codec: Text) -> None:
         self.table = dict(codec.escapes)
         self.stands_for = frozenset(self.table.values())
+        self._barred = tuple(self.stands_for)
         if self.table.get("&amp;") == "&":  # then no text has these as they stand
             self.table = {**_ENTITIES, **self.table}
         self.written = sorted(self.table, key=len, reverse=True)
@@ -32,11 +33,11 @@ class Units:
 
     def bars(self, text: str) -> bool:
         """Whether a text holds what never stands for itself, so that it is none of a text's own."""
-        return any(barred in text for barred in self.stands_for)
+        return any(barred in text for barred in self._barred)
 
     def bars_start(self, text: str) -> bool:
         """Whether a text begins with what never stands for itself."""
-        return text.startswith(tuple(self.stands_for))
+        return text.startswith(self._barred)
 
     def read(self, text: str, at: int, final: bool) -> tuple[int, str]:
         """Read one escape at a place; returns the place behind it (or NO, MORE) and what it stands for."""

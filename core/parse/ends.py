@@ -31,8 +31,8 @@ SHORT_SECTION = "end of all calls missing"
 TRAILING = "separator at the end"
 UNENDED = "end of a value missing"
 DOUBLED = "end of a value doubled"
-OTHER_SEPARATOR = "other sign between arguments"
-SEPARATORS = (",", ";", "|", "&", "")
+_OTHER_SEPARATOR = "other sign between arguments"
+_SEPARATORS = (",", ";", "|", "&", "")
 
 
 class Marks(NamedTuple):
@@ -165,25 +165,28 @@ class Ends(Thoughts):
                 rules += [Rule(read_parts(twice + text), to, recovery=DOUBLED)] if twice else []
         return rules
 
-    def tells_end(self, node: Node) -> bool:
-        """Whether a field is a value that tells where it ends: no text, or one that cannot hold what ends it."""
-        if node.kind != "value" or is_delimited(node):
-            return node.kind == "value"
-        own = self.ends[node.name].rstrip()
-        return isinstance(node.codec, Text) and (is_firm(own) or get_units(node.codec).bars(own))
+    def _bars_end(self, node: Node) -> bool:
+        """Whether a field is a value that cannot hold what ends it: no text, or one in which that would be written otherwise."""
+        own = self.ends[node.name].rstrip() if node.kind == "value" else ""
+        marked = isinstance(node.codec, Text) and (is_firm(own) or get_units(node.codec).bars(own))
+        return node.kind == "value" and (is_delimited(node) or marked)
 
-    def _list_other_separators(self, node: Node) -> list[Rule]:
-        """Return what leads to another field of the call with other signs between them than the template writes, or none."""
-        own, rules = self.ends[node.name].rstrip(), []
-        entries = [edge for edge in self._edges[TURN].get(node.name, ()) if self.nodes[TURN, edge.target].kind == "key"]
+    def _list_other_separators(self, nodes: tuple[Node, ...]) -> list[Rule]:
+        """Return what leads from one of some values to another argument with other signs between them than the template writes, or
+        none."""
+        entries = [edge for node in nodes for edge in self._edges[TURN].get(node.name, ()) if all(map(self._bars_end, nodes))]
+        rules: list[Rule] = []
         for edge in entries:
+            to = self.nodes[TURN, edge.target]
+            if to.kind != "key":
+                continue
+            own = self.ends[edge.source].rstrip()
             firsts = [write_parts(first) for first in self.list_edges("name") if first.target == edge.target]
             behind = write_parts(edge)[len(own) :]
             opening = cut_common_end([behind, *firsts]).lstrip() if firsts else ""
-            others = (sign for sign in SEPARATORS if sign != behind.removesuffix(opening).strip())
-            texts = ["\n".join(filter(None, (own, sign, opening))) for sign in others]
-            to = (self.nodes[TURN, edge.target],)
-            rules += [Rule(read_parts(text), to, recovery=OTHER_SEPARATOR, guard="entry", loose=True) for text in texts if text]
+            others = (sign for sign in _SEPARATORS if sign != behind.removesuffix(opening).strip())
+            texts = filter(None, ("\n".join(filter(None, (own, sign, opening))) for sign in others))
+            rules += [Rule(read_parts(text), (to,), recovery=_OTHER_SEPARATOR, guard="entry", loose=True) for text in texts]
         return rules
 
     def _find_rest(self, node: Node) -> str | None:

@@ -73,8 +73,7 @@ class Plan(Relaxations):
         if found is None:
             certain = all(node.kind == "arguments" for node in nodes)
             rules = [rule for node in nodes for rule in self._list_rules(graph, node, certain)]
-            if graph == TURN and all(map(self.tells_end, nodes)):
-                rules += [rule for node in nodes for rule in self._list_other_separators(node)]
+            rules += self._list_other_separators(nodes) if graph == TURN else []
             if unclosed and nodes[0].kind == "content":
                 ends = self.reasoning_ends if self.list_nodes("reasoning") else OTHER_ENDS
                 rules += [Rule(read_parts(text), nodes, recovery=LATE_END) for text in ends]

@@ -17,7 +17,7 @@ from ..ask.oracle import Oracle, Prompt, Turn
 from ..ask.pieces import list_tokens
 from ..ask.question import Call, Question, Switches, build_tools
 from ..derive.driver import Derivation
-from ..derive.strings import list_sequences
+from ..derive.strings import list_sequences, list_signs
 from ..errors import BudgetError
 from ..format import Counterexample, Start, TurnGraph, Verdict
 from ..message import read_arguments
@@ -185,9 +185,8 @@ def prove(
 def _list_signs(oracle: Oracle) -> list[str]:
     """Return what a template may exchange: the signs in its short texts that ASCII does not have, and sequences."""
     hints = oracle.renderer.hints
-    short = {char for text in hints.constants if len(text) <= _SHORT for char in text}
-    signs = sorted(char for char in short if not (char.isascii() or char.isalnum() or char.isspace()))[:_SIGNS]
-    return signs + list_sequences(hints)[:_SIGNS]
+    signs = [sign for sign in list_signs(hints, _SHORT) if not sign.isascii()]
+    return signs[:_SIGNS] + list_sequences(hints)[:_SIGNS]
 
 
 def _find_start(prompt: str, graph: TurnGraph) -> Start | None:
