@@ -70,6 +70,12 @@ def test_splits_of_rendered_calls_never_matter(shape: str, data: st.DataObject) 
     read_all_ways(form, text, TOOLS, prompt)
 
 
+def test_a_blank_before_what_a_recovery_finds_is_the_texts_however_it_comes() -> None:
+    text = '<|channel|>analysis<|message|>Hm to=functions.find_okapi<|channel|>commentary json<|message|>{"habitat": "pen"}'
+    found = read_all_ways(get_format("channels"), text, TOOLS, write_prompt("channels"))
+    assert (found.reasoning, load(found)) == ("Hm ", [("find_okapi", {"habitat": "pen"})])
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.sampled_from(FREE), st.text(min_size=1, max_size=200).filter(str.strip))
 def test_text_is_content(shape: str, text: str) -> None:

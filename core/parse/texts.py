@@ -270,6 +270,8 @@ class TextReader(ShortFields):
         rule = landing.rule.constant
         led = self.buffer[at : at + 1].isspace()  # then the layout before it stands here
         start = rule.take_lead(self.buffer, self.at, at) if rule.firm and not led else at
+        if landing.rule.recovery and self.buffer.startswith(" ", start):
+            start = at  # a blank waits for no recovery: where the output comes in pieces it has been handed on
         self._end_text(start)
         self._apply(landing, start)
 
