@@ -159,7 +159,7 @@ IDS: dict[str, Callable[[int, Call], str]] = {
     "plain": lambda index, call: f"okapi000{index}",
     "functions.name:0": lambda index, call: f"functions.{call.name}:{index}",
 }
-REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "parts")
+REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "thought", "parts")
 EMPTIES = ("text", "null", "absent")
 FOLLOWS = ("nothing", "tool", "tool, user")
 # Stands in each part of typed content: where it shows up, the template does not read parts but dumps them.

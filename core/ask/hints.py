@@ -12,24 +12,26 @@ _SHORT = 4  # characters of a text that may be exchanged where the source does n
 
 class Hints(NamedTuple):
     """``constants`` are the texts in a template's expressions, such as those it compares, cuts out or adds; ``exchanged`` those
-    that it may write in another way within a text; ``compared`` those it compares its switches with, by switch."""
+    that it may write in another way within a text; ``fields`` what it reads of what has a role, ``compared`` the texts it
+    compares its switches with, by switch."""
 
     constants: frozenset[str] = frozenset()
     exchanged: frozenset[str] = frozenset()
+    fields: frozenset[str] = frozenset()
     compared: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 def read_hints(tree: nodes.Template, switches: Set[str]) -> Hints:
     """Return what a parsed source tells. Costs one walk over it for each kind of hint."""
     constants = frozenset(_list_texts([tree]))
-    return Hints(constants, _list_exchanged(tree, constants), _list_compared(tree, switches))
+    return Hints(constants, _list_exchanged(tree, constants), _list_fields(tree), _list_compared(tree, switches))
 
 
 def join_hints(each: Iterable[Hints]) -> Hints:
     """Return what several templates tell together."""
-    kinds = list(zip(*each, strict=True)) or [(), (), ()]
-    constants, exchanged = (frozenset().union(*kind) for kind in kinds[:2])
-    return Hints(constants, exchanged, tuple(pair for compared in kinds[2] for pair in compared))
+    kinds = list(zip(*each, strict=True)) or [()] * 4
+    constants, exchanged, fields = (frozenset().union(*kind) for kind in kinds[:3])
+    return Hints(constants, exchanged, fields, tuple(pair for compared in kinds[3] for pair in compared))
 
 
 def _list_texts(roots: Iterable[nodes.Node]) -> Iterator[str]:
@@ -46,6 +48,19 @@ def _list_exchanged(tree: nodes.Template, constants: frozenset[str]) -> frozense
     meant = [args[0] for args in (*filters, *methods) if args]
     told = all(isinstance(node, nodes.Const) for node in meant)
     return frozenset(_list_texts(meant)).union(() if told else (text for text in constants if len(text) <= _SHORT))
+
+
+def _list_fields(tree: nodes.Template) -> frozenset[str]:
+    """Return what is read by name of what a role is read of, which are messages."""
+    read: dict[str, set[str]] = {}  # by what is read of, as jinja2 writes it: its nodes are equal, but have no equal hashes
+    for got in tree.find_all(nodes.Getattr):
+        read.setdefault(repr(got.node), set()).add(got.attr)
+    for item in tree.find_all(nodes.Getitem):
+        read.setdefault(repr(item.node), set()).update(_list_texts([item.arg]))
+    for call in tree.find_all(nodes.Call):
+        if isinstance(call.node, nodes.Getattr) and call.node.attr == "get":
+            read.setdefault(repr(call.node.node), set()).update(_list_texts(call.args[:1]))
+    return frozenset().union(*(names for names in read.values() if "role" in names))
 
 
 def _list_compared(tree: nodes.Template, switches: Set[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:

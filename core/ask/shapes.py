@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Literal
@@ -13,6 +13,8 @@ from .words import UNREAD, USER, make_id, make_named_id, make_word
 
 _CONTENT, _REASONING, _NAME, _VALUE = (make_word(kind) for kind in ("c", "r", "fn", "v"))
 _FORMS: tuple[Literal["object", "text"], ...] = ("object", "text")
+_MEANT_OTHERWISE = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", *REASONING_FIELDS})
+_FIELDS = 8  # so many fields of messages are asked of a template that prints reasoning from none that is known
 _ABSENT: tuple[Literal["empty", "null", "missing"], ...] = ("empty", "null", "missing")
 
 
@@ -81,8 +83,11 @@ def _refuses(oracle: Oracle, shape: Shape) -> bool:
     return any(oracle.render(Question(content=content, calls=(call,)), shape) is None for content in (None, _CONTENT))
 
 
-def find_reasoning_shape(oracle: Oracle, calling: Shape | None, switches: Iterable[Switches]) -> None:
-    """Find the field that reasoning is printed from, and set it in the oracle's shape; unchanged where it never is."""
+def find_reasoning_shape(oracle: Oracle, calling: Shape | None, switches: Sequence[Switches]) -> None:
+    """Find the field that reasoning is printed from, and set it in the oracle's shape; unchanged where it never is.
+
+    It is one of those that the engines know, or else another one that the template reads of messages.
+    """
     for fields in (REASONING_FIELDS, ("parts",)):
         for switch in switches:
             counts = _count_reasoning(oracle, replace(oracle.shape, reasoning=fields), calling, switch)
@@ -96,15 +101,45 @@ def find_reasoning_shape(oracle: Oracle, calling: Shape | None, switches: Iterab
                 if best is not None:
                     oracle.shape = best
                     return
+    for name in sorted(oracle.renderer.hints.fields - _MEANT_OTHERWISE)[:_FIELDS]:
+        shape = replace(oracle.shape, reasoning=(name,))
+        if any(_is_thought(oracle, shape, calling, switch) for switch in switches):
+            oracle.shape = shape
+            return
+
+
+def _list_thoughts(shape: Shape, calling: Shape | None, switches: Switches) -> Iterator[tuple[Question, Shape]]:
+    """List turns with reasoning: with content, then with a call, and with both."""
+    yield Question(_REASONING, _CONTENT, switches=switches), shape
+    if calling is not None:
+        shape = replace(calling, reasoning=shape.reasoning)
+        for content in (None, _CONTENT):
+            yield Question(_REASONING, content, (make_test_call(shape),), switches), shape
 
 
 def _count_reasoning(oracle: Oracle, shape: Shape, calling: Shape | None, switches: Switches) -> int:
-    text = oracle.render(Question(_REASONING, _CONTENT, switches=switches), shape) or ""
-    if _REASONING not in text and calling is not None:
-        shape = replace(calling, reasoning=shape.reasoning)
-        for content in (None, _CONTENT):
-            text = oracle.render(Question(_REASONING, content, (make_test_call(shape),), switches), shape) or ""
-            if _REASONING in text:
-                break
+    """Return how often reasoning is printed in the first turn that prints it."""
+    texts = (oracle.render(*thought) or "" for thought in _list_thoughts(shape, calling, switches))
+    text = next((text for text in texts if _REASONING in text), "")
     # A whole part that is dumped is no way of printing reasoning.
     return 0 if UNREAD in text else text.count(_REASONING)
+
+
+def _is_thought(oracle: Oracle, shape: Shape, calling: Shape | None, switches: Switches) -> bool:
+    """Whether a field is printed once, before all else that a model writes and apart from it: where the prompt ends, or behind a
+    mark and before something that are there with it alone.
+
+    No name, recipient or other part of a header is.
+    """
+    for question, each in _list_thoughts(shape, calling, switches):
+        text, bare = (oracle.render(turn, each) or "" for turn in (question, replace(question, reasoning=None)))
+        before, _, behind = text.partition(_REASONING)
+        prompt = oracle.ask_prompt(question, each)
+        rest, follows, _ = behind.partition(_CONTENT if question.content else _NAME)
+        if not (bare and follows and rest.strip()) or _REASONING in behind or prompt is None or not before.startswith(prompt.whole):
+            continue
+        opening = before[len(prompt.whole) :]
+        marked = any(not (sign.isalnum() or sign.isspace()) for sign in opening)
+        if not opening or (marked and not bare.startswith(before) and not bare.endswith(behind)):
+            return True
+    return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from ..ask.question import REASONING_FIELDS
 from ..format import ChatFormat, Choice, Conversation, Edge, Insides, Json, Node, Number, Text
 from ..format.conversation import ID, NAME
 from ..format.view import Marker, State, kind_of, walk_call
@@ -118,6 +119,9 @@ def _list_reasoning(format: ChatFormat) -> Iterator[Row]:
         yield _row("opened by", "the end of the prompt" if prompted else "nothing: it begins where the turn begins")
     yield _row("closed by", show_text(reasoning.end.written) if reasoning.end else "nothing that is known")
     yield _row("shown in prompts", "only in turns with tool calls" if reasoning.beside_calls_only else "as the messages have it")
+    for name in format.asking.reasoning:
+        if name not in (*REASONING_FIELDS, "parts"):
+            yield _row("read from", name, "a field of messages that the engines do not know")
 
 
 def _find_opener(format: ChatFormat) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from ..format.units import MORE, NO
 from .rules import Rule
@@ -41,9 +42,20 @@ def find_count(rule: Rule, buffer: str, end: int) -> str:
     return found[1] if found else ""
 
 
-def find_longer(names: Iterable[str], text: str, start: int, end: int) -> str:
-    """Return one of some names that may stand at a place and is longer than what is read there; empty where none is."""
-    return next((n for n in names if len(n) > end - start > 0 and n.startswith(text[start : start + len(n)])), "")
+def find_longer(names: frozenset[str], text: str, start: int, end: int) -> str:
+    """Return the one of some names that may stand at a place and is longer than what is read there, where that is none of them;
+    empty where none is.
+    """
+    odd = _list_odd(names)
+    if not odd or start == end or text[start:end] in names:
+        return ""
+    return next((n for n in odd if len(n) > end - start and n.startswith(text[start : start + len(n)])), "")
+
+
+@lru_cache(maxsize=64)
+def _list_odd(names: frozenset[str]) -> tuple[str, ...]:
+    """Return the names that are more than one word, as programs write it."""
+    return tuple(name for name in names if not name.isidentifier())
 
 
 def find_counted_id(rule: Rule, buffer: str, end: int) -> str | None:

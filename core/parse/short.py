@@ -109,7 +109,6 @@ class ShortFields(Lookahead):
             if quoted is not None:
                 return quoted
         declared = self._list_declared(self._find_name(here)) if kind == "key" and not self.frames else frozenset()
-        odd = [key for key in declared if not key.isidentifier()]
         while at <= limit:
             if at < limit and buffer[at] in units.first:
                 end, _ = units.read(buffer, at, final)
@@ -119,7 +118,7 @@ class ShortFields(Lookahead):
                     at = end
                     continue
             sign = buffer[at : at + 1]
-            longer = find_longer(odd, buffer, start, at) if odd and buffer[start:at] not in declared else ""
+            longer = find_longer(declared, buffer, start, at)
             if longer and not final and len(buffer) - start < len(longer):
                 return Wait(longer[len(buffer) - start :])
             if not longer and (not sign or sign.isspace() or here.spot.list_short(sign)):

@@ -36,7 +36,7 @@ AXES: dict[str, dict[str, int]] = {
         "always": 5, "with calls": 1, "after the last question": 2, "last message": 1, "even if empty": 2,
     },
     "reasoning_opened": {"model": 3, "prompt": 1},
-    "reasoning_field": {"reasoning_content": 4, "reasoning": 1, "thinking": 1},
+    "reasoning_field": {"reasoning_content": 4, "reasoning": 1, "thinking": 1, "musing": 1},
     "reasoning_space": {"": 2, "\n": 5, " ": 1},
     "switch": {"-": 4, "enable_thinking": 2, "thinking": 1, "deliberate": 1, "reasoning_mode": 1, "no_plan": 1},
     "switched": {"closes when off": 2, "opens when on": 1},
