@@ -127,9 +127,9 @@ def _count_reasoning(oracle: Oracle, shape: Shape, calling: Shape | None, switch
 
 def _is_thought(oracle: Oracle, shape: Shape, calling: Shape | None, switches: Switches) -> bool:
     """Whether a field is printed once, before all else that a model writes and apart from it: where the prompt ends, or behind a
-    mark and before something that are there with it alone.
+    mark and before something, which both are there always or with it alone.
 
-    No name, recipient or other part of a header is.
+    No name, recipient or other part of a header is: what ends that is always there, and what leads to it is not.
     """
     for question, each in _list_thoughts(shape, calling, switches):
         text, bare = (oracle.render(turn, each) or "" for turn in (question, replace(question, reasoning=None)))
@@ -138,8 +138,8 @@ def _is_thought(oracle: Oracle, shape: Shape, calling: Shape | None, switches: S
         rest, follows, _ = behind.partition(_CONTENT if question.content else _NAME)
         if not (bare and follows and rest.strip()) or _REASONING in behind or prompt is None or not before.startswith(prompt.whole):
             continue
-        opening = before[len(prompt.whole) :]
+        opening, without = before[len(prompt.whole) :], bare.removeprefix(prompt.whole)
         marked = any(not (sign.isalnum() or sign.isspace()) for sign in opening)
-        if not opening or (marked and not bare.startswith(before) and not bare.endswith(behind)):
+        if not opening or (marked and without.startswith(opening) == without.endswith(behind)):
             return True
     return False

@@ -94,7 +94,7 @@ class Surroundings(Standing):
     def _leave_wrapper(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Match the mark of another format that closes calls, of which the beginning stands before a place."""
         at = end - len(rule.constant.text)
-        end = find_wrapper_end(self.buffer, at)
+        end = find_wrapper_end(self.buffer, at, final)
         if end == MORE and not final:
             return WAIT
         return Landing(end, self.plan.spot(TURN, rule.targets), rule) if end >= 0 else None
@@ -103,20 +103,23 @@ class Surroundings(Standing):
         """Read the rest of a header in whatever order it is, and what follows it."""
         headers = self.plan.headers
         assert headers
-        place = self.buffer.find(headers.mark, end, end + LONGEST)
-        if place < 0:
+        found = headers.end.search(self.buffer, end, end + LONGEST)
+        if found is None:
             return None if final or len(self.buffer) - end >= LONGEST else WAIT
+        place, at = found.span()
         before = self.buffer[end:place]
         starts = [(before.find(lead), -len(lead)) for lead in headers.leads if lead in before]
         if starts:  # another message begins before that, and this one has but half a header
-            at, size = min(starts)
-            return self._read_header(rule, end + at - size, final) if _HALF_HEADER.fullmatch(before, 0, at) else None
+            half, size = min(starts)
+            return self._read_header(rule, end + half - size, final) if _HALF_HEADER.fullmatch(before, 0, half) else None
         header = rule.constant.text + self.buffer[end:place]
-        at, named = place + len(headers.mark), headers.name.search(header)
+        named = headers.name.search(header)
         known = self._match_tool(header, named.start(1)) if named else None
         name = max(known[0] if known else "", named[1], key=len) if named else ""  # a tool may be called what is no word
         if rule.recovery == OPEN_REASONING and name not in self.names:
             return None  # nothing but the tool tells that the thought has ended
+        if at == place and name not in self.names:
+            return None  # nothing but the tool tells that the header has
         steps: tuple[Step, ...] = (Step("close"), Step("open"), Step("name", name))
         landing: Landing | Wait | None = None
         if named and self._may_name(name):

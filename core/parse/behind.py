@@ -102,4 +102,4 @@ class BehindFields(ShapedReader):
         if marks.pattern.match(self.buffer, end) or (final and end == size):
             return end
         rest = self.buffer[end : end + SHORT]
-        return MORE if not final and any(mark.startswith(rest) for mark in marks.texts) else NO
+        return MORE if not final and marks.may_begin(rest) else NO

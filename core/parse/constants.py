@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ..format.cut import CLOSE, OPEN, TOKEN
 from ..format.units import MORE, NO
+from .echoes import cut_echo, has_echo
 
 _MARK = re.compile(r"\S*[^\w\s]\S*")
 _QUOTED = re.compile(r"\"[^\"]*\"?|'[^']*'?")
@@ -85,10 +86,13 @@ class Constant:
     """A text between two fields. ``parts`` as in :class:`~chat_autoparser.format.Edge`.
 
     ``core`` is the text without the layout around it, ``lead`` and ``trail``. Of one that is ``laid`` all is matched to the letter.
-    Signs that are a ``line`` are matched in a text only where they have one of their own.
+    Signs that are a ``line`` are matched in a text only where they have one of their own. One that ``echoes`` has to be filled with
+    words before it is matched.
     """
 
-    __slots__ = ("_atoms", "_simple", "core", "firm", "first", "head", "lead", "line", "marked", "parts", "size", "text", "trail")
+    __slots__ = (
+        "_atoms", "_simple", "core", "echoes", "firm", "first", "head", "lead", "line", "marked", "parts", "size", "text", "trail",
+    )  # fmt: skip
 
     def __init__(self, parts: tuple[str, ...], laid: bool = False) -> None:
         self.parts = parts
@@ -106,7 +110,9 @@ class Constant:
         core[-1] = core[-1].rstrip()
         self._atoms = _list_atoms(tuple(core))
         # What must stand at a place where it is to match: of layout alone nothing does.
-        self.first = self._atoms[0].text if self.firm and self._atoms[0].kind == "solid" else "" if self.firm else parts[0]
+        self.echoes = has_echo(text)
+        first = self._atoms[0].text if self.firm and self._atoms[0].kind == "solid" else "" if self.firm else parts[0]
+        self.first = cut_echo(first) if self.echoes else first
         self.head = self.first[:12]  # the first characters of what is looked for
 
     @property

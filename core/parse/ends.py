@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..format import Json, Node, Text, TurnGraph
-from ..format.cut import COUNTER, cut_common_end, cut_common_start, find_boundaries
+from ..format.cut import cut_common_end, cut_common_start, find_boundaries
 from ..format.units import get_units
 from .constants import is_firm, is_marked, is_plain
+from .echoes import begins, find_any, find_size
 from .landmarks import (
     AFTER,
     END,
@@ -32,6 +33,7 @@ TRAILING = "separator at the end"
 UNENDED = "end of a value missing"
 DOUBLED = "end of a value doubled"
 _OTHER_SEPARATOR = "other sign between arguments"
+_BEHIND_KEY = re.compile(r"[\"']\s*:\s*")
 _SEPARATORS = (",", ";", "|", "&", "")
 
 
@@ -40,6 +42,15 @@ class Marks(NamedTuple):
 
     texts: tuple[str, ...]
     pattern: re.Pattern[str]
+
+    @property
+    def longest(self) -> int:
+        """So many characters may one have."""
+        return max(map(find_size, self.texts))
+
+    def may_begin(self, rest: str) -> bool:
+        """Whether one may begin with what is left of an output."""
+        return any(begins(text, rest) for text in self.texts)
 
 
 class Ends(Thoughts):
@@ -100,8 +111,8 @@ class Ends(Thoughts):
         if certain:
             ends = (close, self.section_close)
             texts += [end[place:].strip() for end in ends for place in sorted({*find_boundaries(end), 0}) if end[place:] != close]
-        free = is_delimited(node) or is_quoted(node) or node.kind in SHORT_FIELDS or node.again
-        own = self.ends[node.name].rstrip()
+        free = is_delimited(node) or is_quoted(node) or node.kind in SHORT_FIELDS
+        own = self.shared.get(node.name, self.ends[node.name]).rstrip()
         guards: tuple[Guard, Guard] = ("", "") if certain else ("ending", "structure")
         lead = close[: len(close) - len(close.lstrip())]
         tails = [lead + close[place:].strip() for place in places] if node.kind == "value" and is_delimited(node) else []
@@ -110,7 +121,7 @@ class Ends(Thoughts):
             for text in dict.fromkeys(texts)
             if text.strip() and text != close.rstrip() and (free or is_firm(text))
         ]
-        told = filter(is_firm, tails)
+        told = (tail for tail in tails if is_firm(tail) and not own.lstrip().startswith(tail.strip()))
         rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=SHORT_END, guard="typed") for text in told]
         if (is_delimited(node) or node.kind in SHORT_FIELDS) and not own and close.strip():
             rules.append(Rule(("",), (GAP,), closes=True, recovery=SHORT_END, guard="structure"))
@@ -137,12 +148,11 @@ class Ends(Thoughts):
         if rest is None:
             return rules
         tails = [end[place:].strip() for end in (rest, rest + self.section_close) for place in sorted({*find_boundaries(end), 0})]
-        starts = [rest[:place].rstrip() for place in sorted(find_boundaries(rest))]
+        common = len(self.shared[node.name]) - len(own)  # as much of the rest stands before further arguments, too
+        starts = [rest[:place].rstrip() for place in sorted(find_boundaries(rest)) if not 0 < place <= common]
         ends = [text for text in dict.fromkeys((*starts, *tails)) if is_firm(text) and text not in own]
         guards: tuple[Guard, Guard] = ("typed", "late")
         rules += [Rule(read_parts(lead + text), (GAP,), closes=True, recovery=UNENDED, guard=g) for text in ends for g in guards]
-        if self.closes[node.name] is None:
-            return rules  # the key is said again behind the text
         before = [own + text for text in starts if not is_firm(text)]
         behind = [text for text in ends if text in tails and text != rest]
         rules += [Rule(read_parts(f"{one}\n{two}"), (GAP,), closes=True, recovery=SHORT_END) for one in before for two in behind]
@@ -160,10 +170,14 @@ class Ends(Thoughts):
             text, to = write_parts(edge)[len(own) :].lstrip(), (self.nodes[TURN, edge.target],)
             if is_quoted(node) and own.strip() and not (text or self.is_leaving(edge)):  # other layout behind what ends the text
                 rules.append(Rule(edge.parts, to, recovery="layout between arguments", guard="entry", loose=True))
-            if is_firm(text) and not self.is_leaving(edge):
+            if not self.is_leaving(edge) and (is_firm(text) or (to[0].kind == "key" and self._encloses(text, edge.target))):
                 rules.append(Rule(read_parts(lead + text), to, recovery=UNENDED, guard="entry", laid=own[:1].isspace()))
                 rules += [Rule(read_parts(twice + text), to, recovery=DOUBLED)] if twice else []
         return rules
+
+    def _encloses(self, before: str, key: str) -> bool:
+        """Whether a key is no chance where it stands behind a text: with what is behind it that is a mark."""
+        return bool(before) and all(is_firm(f"{before}key{write_parts(edge)}") for edge in self._edges[TURN].get(key, ()))
 
     def _bars_end(self, node: Node) -> bool:
         """Whether a field is a value that cannot hold what ends it: no text, or one in which that would be written otherwise."""
@@ -189,14 +203,18 @@ class Ends(Thoughts):
             rules += [Rule(read_parts(text), (to,), recovery=_OTHER_SEPARATOR, guard="entry", loose=True) for text in texts]
         return rules
 
+    def _list_next_keys(self, node: Node) -> list[Rule]:
+        """Return what begins a further call in the object of one before it, where the names of tools are keys of objects."""
+        close = self.closes.get(node.name) or ""
+        keyed = [edge for edge in self.list_edges("name") if edge.target == node.name and _BEHIND_KEY.fullmatch(edge.text)]
+        names = tuple(self.nodes[TURN, edge.source] for edge in keyed if close.lstrip().startswith("}"))
+        text = f", {keyed[0].text[0]}" if keyed else ""
+        return [Rule((text,), names, True, recovery="layout between calls", guard="known", loose=True)] if names else []
+
     def _find_rest(self, node: Node) -> str | None:
-        """Return what ends the call behind what ends a text, where the key may be said again; None where no mark ends the text."""
+        """Return what ends the call behind what ends a text; None where no mark ends the text."""
         own, close = self.ends[node.name], self.closes[node.name]
-        if close is not None:
-            return close[len(own) :].lstrip() if is_firm(own) or is_quoted(node) else None
-        targets = [self.nodes[TURN, edge.target] for edge in self._edges[TURN].get(node.name, ())]
-        closes = [close for target in targets if target.again and (close := self.closes[target.name])]
-        return min((close[min(find_boundaries(close) - {0}) :].lstrip() for close in closes), default=None)
+        return close[len(own) :].lstrip() if close is not None and (is_firm(own) or is_quoted(node)) else None
 
     def _find_closings(self) -> set[str]:
         """Return the ends of what ends calls, one or all."""
@@ -218,7 +236,7 @@ class Ends(Thoughts):
         signs = (text for text in self._closings if is_firm(text) or (len(text) > 1 and not any(map(is_plain, text))))
         told = (text for text in signs if not any(text in other for other in inner))
         texts = sorted(told, key=lambda text: (-len(text), text))
-        one = "|".join(map(re.escape, texts))
+        one = find_any(texts)
         return Marks(tuple(texts), re.compile(rf"(?:{one})(?:\s*(?:{one}))*")) if texts else None
 
     def _find_field_ends(self) -> Marks | None:
@@ -231,6 +249,6 @@ class Ends(Thoughts):
         firm = {text for text in found if is_firm(text) and not any(text in other for other in others)}
         turns = sorted(text for text in firm if not any(other != text and other in text for other in firm))
         calls = self.call_ends.texts[::-1] if self.call_ends else ()
-        one, other = ("|".join(map(re.escape, texts)) for texts in (calls, turns))
-        pattern = "|".join(filter(None, (one, other and f"({other})"))).replace(re.escape(COUNTER), r"\d+")
+        one, other = find_any(calls), find_any(turns)
+        pattern = "|".join(filter(None, (one, other and f"({other})")))
         return Marks((*calls, *turns), re.compile(pattern)) if pattern else None

@@ -21,12 +21,12 @@ LONGEST = 256
 
 
 class Headers(NamedTuple):
-    """What leads from a text to a further header, what a header may begin with, the mark at its end, what names a tool in it, which
-    words tell its kind, and what follows the mark."""
+    """What leads from a text to a further header, what a header may begin with, what finds its end (a mark, or JSON behind it where
+    that was left out), what names a tool in it, which words tell its kind, and what follows the mark."""
 
     leads: tuple[str, ...]
     firsts: tuple[str, ...]
-    mark: str
+    end: re.Pattern[str]
     name: re.Pattern[str]
     words: dict[str, Kind]
     spots: dict[Kind, Spot]
@@ -60,7 +60,8 @@ def find_headers(marks: Landmarks) -> Headers | None:
     leaving = [edge.text for edge in within if marks.nodes[TURN, edge.source].kind in ("reasoning", "content")]
     ends = {text[: text.index(begun)] for text in leaving}  # what begins a message may be left out
     leads = {begun, *(end + begun for end in ends), *filter(is_marked, ends)}
-    return Headers(tuple(sorted(leads)), tuple(sorted(firsts)), mark, re.compile(rf"(?:{name})\s*([\w.:-]+)"), words, spots)
+    end = re.compile(rf"{re.escape(mark)}|(?=\{{)")
+    return Headers(tuple(sorted(leads)), tuple(sorted(firsts)), end, re.compile(rf"(?:{name})\s*([\w.:-]+)"), words, spots)
 
 
 def _list_marks(text: str) -> list[str]:

@@ -68,11 +68,6 @@ class Landing:
         )
 
     @property
-    def again(self) -> bool:
-        """Whether a name, an id or a key came again on the way, which nobody writes by chance."""
-        return any(step.kind == "again" for step in self.steps)
-
-    @property
     def calls(self) -> bool:
         """Whether it begins a call."""
         return self.rule.opens or self.rule.guard in SHAPES

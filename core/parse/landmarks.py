@@ -14,6 +14,7 @@ from ..format.cut import COUNTER, cut_common_start, find_boundaries
 from ..format.view import find_reasoning, find_turn_end
 from ..recover import Envelope
 from .constants import is_firm, is_marked
+from .echoes import cut_behind_key, fold_echoes
 
 TURN = ""
 """The name of the graph of the turn, beside those of the insides."""
@@ -84,7 +85,7 @@ class Landmarks:
     """The texts of a format that a parser knows by what they do."""
 
     def __init__(self, graph: TurnGraph) -> None:
-        self.graph = graph
+        self.graph = graph = fold_echoes(graph)
         self.graphs: dict[str, Graph] = {TURN: graph.turn, **dict(graph.insides)}
         self.nodes = {(name, node.name): node for name, inner in self.graphs.items() for node in inner.nodes}
         self.stops = sorted(filter(None, graph.stops), key=len, reverse=True)
@@ -105,7 +106,9 @@ class Landmarks:
                 by_source.setdefault(edge.source, []).append(edge)
         self.laid = _find_laid(graph)
         self.closes = {node.name: self._find_close(node) for node in graph.turn.nodes if node.kind in FIELDS}
-        self.ends = {node.name: self._find_end(node) for node in graph.turn.nodes if node.kind in FIELDS}
+        self.shared = {node.name: self._find_shared(node) for node in graph.turn.nodes if node.kind in FIELDS}
+        """What stands behind a field, whatever follows, and in ``ends`` what of that ends it."""
+        self.ends = {name: cut_behind_key(text) for name, text in self.shared.items()}
         names = [node.name for node in self.list_nodes("name")]
         for name in [name for name in names if (self.closes[name] or "").startswith(self.ends[name].rstrip())]:
             self.closes[BODY.name] = (self.closes[name] or "")[len(self.ends[name].rstrip()) :]
@@ -194,8 +197,8 @@ class Landmarks:
             return close
         return None
 
-    def _find_end(self, node: Node) -> str:
-        """Return what ends a field, whatever follows."""
+    def _find_shared(self, node: Node) -> str:
+        """Return what stands behind a field, whatever follows."""
         edges = self._edges[TURN].get(node.name, ())
         inner = [write_parts(edge) for edge in edges if not self.is_leaving(edge)]
         return cut_common_start([*inner, *self._list_leaving(node.name)]) if edges else ""
@@ -256,11 +259,10 @@ class Landmarks:
         return frozenset(edge.text[-1:] for edge, node in edges if node.kind == "value" and is_quoted(node)) & frozenset("\"'")
 
     def _finds_id_behind(self) -> bool:
-        """Whether within a call an id follows the arguments, or a field that is said again."""
+        """Whether within a call an id follows the arguments."""
         for edge in self.graph.turn.edges:
             source, target = self.nodes[TURN, edge.source], self.nodes[TURN, edge.target]
-            behind = source.kind in ("arguments", "value") and not edge.opens_call and not target.again
-            if target.kind == "id" and (source.again or behind):
+            if target.kind == "id" and source.kind in ("arguments", "value") and not edge.opens_call:
                 return True
         return False
 

@@ -59,8 +59,13 @@ class Lookahead(Surroundings):
     def _breaks_off(self, rules: Iterable[Rule], at: int) -> bool:
         """Whether the output ends within a text that a template writes at a place."""
         begun = self.buffer[at : at + SHORT]
-        texts = (rule.constant.text for rule in rules if not rule.recovery)
+        texts = (rule.constant.text for rule in self._fill(rules) if not rule.recovery)
         return any(text.startswith(begun) and text != begun for text in texts)
+
+    def _fill(self, rules: Iterable[Rule]) -> list[Rule]:
+        """Return rules with the words that they repeat, as far as these are known."""
+        filled = (rule.fill(self._find_word) if rule.constant.echoes else rule for rule in rules)
+        return [rule for rule in filled if rule]
 
     def _find_best(self, places: tuple[int, ...], final: bool, spot: Spot | None = None) -> Landing | Wait | None:
         """Return where the best rule leads from one of some places; None, or that more is needed.
@@ -78,6 +83,9 @@ class Lookahead(Surroundings):
         return best
 
     def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
+        if rule.constant.echoes:
+            filled = rule.fill(self._find_word)
+            return self._try_rule(filled, at, final, spot) if filled else None
         if (rule.guard and not self._stands_well(rule, at, spot)) or (rule.spelling and not self._spells(rule, at, spot)):
             return None
         if not rule.constant.text and spot is self.spot and at < len(self.buffer) and self._is_raw():
@@ -181,7 +189,7 @@ class Lookahead(Surroundings):
         found = marks.pattern.match(self.buffer, at)
         if found is None:
             rest = self.buffer[at : at + SHORT]
-            return WAIT if not final and any(mark.startswith(rest) for mark in marks.texts) else None
+            return WAIT if not final and marks.may_begin(rest) else None
         end = at if found.lastindex else found.end()  # what ends the turn is no part of the call
         return Landing(end, self.plan.spot(TURN, (GAP,), self.may_call), UNBRACKETED, steps=(Step("close"),))
 
@@ -243,7 +251,7 @@ class Lookahead(Surroundings):
         if found is None:
             half = None if final else HALF_MARK.fullmatch(self.buffer, at)
             return WAIT if half and any(may_be_near(half[0], meant.mark) for meant in spot.mistypable) else None
-        near = [meant for meant in spot.mistypable if is_near(found[0], meant.mark)]
+        near = [meant for meant in self._fill(spot.mistypable) if is_near(found[0], meant.mark)]
         if not near or any(found[0] in text for text in self.plan.texts):
             return None
         marks = find_marks(self.buffer, at, final)

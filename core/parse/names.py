@@ -14,6 +14,7 @@ SHORT = 256  # characters that a name or a key may have
 NAME = re.compile(r"[^\s\\\"'<>{}()\[\],;]{1,128}")
 ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
 KEY = re.compile(r"[\w .:$@-]+")
+SCALAR = re.compile(r"[\w.+-]{0,64}")
 WITH_PREFIX = "prefix of a name"
 AMID = "name amid other text"
 PADDED = "blanks around a key"
@@ -83,7 +84,7 @@ def find_name_in_id(text: str, names: Iterable[str]) -> str:
     """Return the name that an id carries: that of a tool, also where the signs around it were left out, else what stands before
     its number and behind its last point."""
     known = [name for name in names if re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", text)]
-    known += [name for name in names if re.fullmatch(rf"[^\W\d_]+{re.escape(name)}\d+", text)]
+    known += [name for name in names if re.fullmatch(rf"(?:[^\W\d_]+_?)?{re.escape(name)}_?\d+", text)]
     return next(iter(known), None) or re.sub(r"[^\w]\d+$", "", text).rpartition(".")[2] or text
 
 

@@ -14,6 +14,7 @@ from ..format import Edge, Graph, Node, Start, Text, TurnGraph
 from ..format.cut import find_boundaries
 from ..format.units import get_units
 from .constants import DATA, has_rare_sign, is_firm, is_marked, is_word_in_signs
+from .echoes import drop_name
 from .ends import SHORT_END, SHORT_SECTION, TRAILING
 from .headers import find_headers
 from .landmarks import (
@@ -33,7 +34,7 @@ from .landmarks import (
     write_parts,
 )
 from .relaxed import WRAPPED, Relaxations
-from .rules import Guard, Rule, Spot, sort_rules
+from .rules import MISTYPED, Guard, Rule, Spot, sort_rules
 from .spellings import list_spellings
 from .thoughts import OTHER_ENDS
 
@@ -212,6 +213,7 @@ class Plan(Relaxations):
         rules += self._list_skips(node) + self._list_signs(node) + self._list_other_types(node) + self._list_dressings(edges)
         rules += self._list_rewritten(node, (edge for edge in edges if not self.is_leaving(edge)))
         rules += self._list_bodies(node, close or "") + self._list_line_openers(node) + self._list_argument_ends(node)
+        rules += self._list_next_keys(node)
         if node.kind == "value":
             rules += self._list_trailing_inside([edge for edge in edges if not self.is_leaving(edge)])
         if close is None:
@@ -221,10 +223,12 @@ class Plan(Relaxations):
             guard = "fitting"
             rules.append(Rule(read_parts(close), (GAP,), closes=True, recovery=SHORT_END, guard="last"))
         rules.append(Rule(read_parts(close), (GAP,), closes=True, guard=guard))
-        bare = [edge for edge in edges if edge.opens_call and write_parts(edge) == close]  # a name tells that one begins
-        rules += [replace(self._make_rule(TURN, edge), closes=True) for edge in bare]
+        named = [edge for edge in edges if edge.opens_call and write_parts(edge) == close]  # a name tells that one begins
+        rules += [replace(self._make_rule(TURN, edge), closes=True) for edge in named]
         trailing = self._list_trailing([write_parts(edge) for edge in edges if not self.is_leaving(edge)], [close])
         rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=TRAILING) for text in trailing if node.kind == "value"]
+        bare = drop_name(close)
+        rules += [Rule(read_parts(bare), (GAP,), closes=True, recovery=MISTYPED)] if is_marked(bare) and bare != close else []
         rules += self._list_short_closes(node, close, certain)
         return rules + self._list_value_ends(node)
 
@@ -265,7 +269,7 @@ class Plan(Relaxations):
     def _list_rules_behind(self, node: Node) -> list[Rule]:
         rules: list[Rule] = []
         rules += self._list_close_ends("" if node is SHAPE else "fresh") + self._list_close_ends("owed")
-        rules += [Rule((sign,), (AFTER,), recovery=WRAPPED, guard="wrapped") for sign in ("</", "[/")]
+        rules += [Rule((sign,), (AFTER,), recovery=WRAPPED, guard="wrapped") for sign in ("</", "[/", "<|")]
         if node is not AFTER:
             for source, close in self.closes.items():
                 for edge in self._edges[TURN].get(source, ()) if close is not None else ():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -11,6 +11,7 @@ from ..format import Kind, Node, Text
 from ..format.cut import find_common_start
 from ..format.units import NO, get_units
 from .constants import DATA, SIGNS, Constant, is_marked
+from .echoes import cut_echo, fill_echoes
 from .nearly import find_mark, rewrite_marks
 
 Guard = Literal[
@@ -89,6 +90,7 @@ class Rule:
     """The mark at its beginning that may be mistyped: of what ends a field or a call, and is no guess itself."""
     spots: dict[tuple[str, bool], Spot] = field(init=False, compare=False, repr=False, default_factory=dict)
     _near: dict[str, Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
+    _filled: dict[tuple[str | None, ...], Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
     _named: dict[str, Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -106,6 +108,18 @@ class Rule:
         if recovery not in self._named:
             self._named[recovery] = replace(self, recovery=recovery)
         return self._named[recovery]
+
+    def fill(self, find: Callable[[str], str | None]) -> Rule | None:
+        """Return the same rule with the words that it repeats, found by the kind of their field; None where one is not known."""
+        parts = tuple(fill_echoes(part, find) for part in self.parts)
+        if None in parts:
+            return None
+        found = self._filled.get(parts)
+        if found is None:
+            if len(self._filled) >= _WINDOWS:
+                self._filled.clear()
+            found = self._filled[parts] = replace(self, parts=tuple(part for part in parts if part is not None))
+        return found
 
     def rewrite(self, written: str) -> Rule:
         """Return the same rule with other marks at its beginning, if what follows tells that they are meant; made once for each."""
@@ -126,8 +140,8 @@ class Rule:
     def may_match(self, window: str) -> bool:
         """Whether it may match where some characters stand, whatever follows them."""
         bare = window.lstrip()
-        if not bare or self.guard in ("whole", "near", "fence", "unfenced"):  # those know what they look for
-            return True
+        if not bare or self.constant.echoes or self.guard in ("whole", "near", "fence", "unfenced"):
+            return True  # it is told when it is looked for
         return self.constant.match_core(bare, 0, False) != NO or self.constant.match_exactly(window, 0, False) != NO
 
     @property
@@ -200,7 +214,7 @@ class Spot:
 
     def goes_beyond(self, escape: str) -> bool:
         """Whether a text that a template writes here begins with an escape and goes on."""
-        texts = (rule.constant.text for rule in self.rules if not rule.recovery)
+        texts = (cut_echo(rule.constant.text) for rule in self.rules if not rule.recovery)
         return any(text.startswith(escape) and text != escape for text in texts)
 
     def find_short_end(self, buffer: str, at: int, limit: int) -> int:

@@ -26,10 +26,12 @@ _WRAPPER = re.compile(rf"(?:<{_SPEAKS}([^\s<>\"'=/]{{2,40}})>|\[{_SPEAKS}([A-Z_]
 _NAMING = re.compile(rf"<{_SPEAKS}(\w{{2,40}})(?:=|\s{{1,4}}\w{{1,32}}=)")
 _HALF_NAMING = re.compile(rf"<{_SPEAKS}\w{{2,40}}\s{{1,4}}\w{{0,32}}")
 _WRAPPER_END = re.compile(rf"</{_SPEAKS}[^\s<>\"'=/]{{2,40}}>|\[/{_SPEAKS}[A-Z_]{{2,40}}\]")
+_LAST_TOKEN = re.compile(r"<\|\w{2,40}\|>\s*")
 """Marks that speak of calls, by the names that the fields of a message have for them."""
 
 _LAST_MARK = re.compile(rf"(?:{_TAG}|</[^\s<>]{{0,40}})\Z")
 _FIRST_NAMED, _LAST_CLOSING = re.compile(r"<([\w:.-]{1,40})[=\s]"), re.compile(r"</([\w:.-]{1,40})>\s*(?:</[^\s<>]{0,40}>?\s*)?\Z")
+_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
 _TRIES = 4  # so many marks may end such calls
 _HALF_MARK = re.compile(r"</?(?:[^\s<>\"'=/][^\s<>\"'=]{0,39})?|\[/?[A-Z_]{0,40}|`{1,2}|~{1,2}")
 
@@ -56,8 +58,11 @@ def find_wrapper(buffer: str, at: int) -> tuple[int, str]:
     return found.end(), f"</{found[1]}>" if found[1] else f"[/{found[2]}]" if found[2] else ""
 
 
-def find_wrapper_end(buffer: str, at: int) -> int:
-    """Return where a mark of another format ends that closes calls; NO where none stands, or MORE."""
+def find_wrapper_end(buffer: str, at: int, final: bool) -> int:
+    """Return where a mark of another format ends that closes calls, or a special token that is all that is left of the output; NO
+    where none stands, or MORE."""
+    if _LAST_TOKEN.fullmatch(buffer, at):
+        return len(buffer) if final else MORE
     found = _WRAPPER_END.match(buffer, at)
     if found or not _HALF_MARK.fullmatch(buffer, at):
         return found.end() if found else NO
@@ -166,7 +171,7 @@ class Fields:
             found = self._ends.pattern.search(buffer, at + self._seen) if self._ends else None
             rest = _drop_last_mark(buffer[begin:]) if found is None and final and size - begin <= HELD_CALL else ""
             if found is None and not (_is_closed(rest) or (rest and _closes_first(buffer[begin:]))):
-                longest = max(map(len, self._ends.texts)) if self._ends else 0
+                longest = self._ends.longest if self._ends else 0
                 self._seen = max(size - at - longest, self._seen)
                 return MORE if not final and size - begin <= HELD_CALL else NO
             seen = found.end() if found else size
@@ -187,8 +192,9 @@ def _drop_last_mark(text: str) -> str:
 
 
 def _is_closed(text: str) -> bool:
-    """Whether a text ends with the bracket that closes all that it has opened."""
-    return text[-1:] in ("}", ")", "]") and all(text.count(one) == text.count(two) for one, two in ("{}", "[]", "()"))
+    """Whether a text ends with the bracket that closes all that it has opened, those in its quotes counted or not."""
+    read = (text, _QUOTED.sub("", text)) if text[-1:] in ("}", ")", "]") else ()
+    return any(all(each.count(one) == each.count(two) for one, two in ("{}", "[]", "()")) for each in read)
 
 
 def _closes_first(text: str) -> bool:

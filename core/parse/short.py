@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..format import Node
 from ..format.units import MORE, NO, Units, get_units
 from .constants import DATA, SIGNS, skip_blank
+from .echoes import cut_echo
 from .landing import Landing, Step, list_id
 from .landmarks import GAP, QUOTES, TURN
 from .look import Lookahead
@@ -21,6 +21,7 @@ from .names import (
     NUMBER,
     PADDED,
     PREFIX,
+    SCALAR,
     SHORT,
     WITH_PREFIX,
     find_id,
@@ -46,9 +47,6 @@ class ShortFields(Lookahead):
         if here.trail:
             start = skip_blank(buffer, start) if not here.trail.strip() else start
             here = here.replace(end=start, trail="")
-        node = here.spot.nodes[0]
-        if node.again:
-            return self._land_again(here, node, kind, final)
         if kind != "key":
             return self._land_named(here, kind, final)
         bare = skip_blank(buffer, start)
@@ -139,19 +137,6 @@ class ShortFields(Lookahead):
             return WAIT if end == MORE else None
         here = here.replace(rule=here.rule.name_recovery("key in quotes"))
         return self._leave_short(here, "key", self.buffer[begin:end], end + len(self.plan.quote), final)
-
-    def _land_again(self, here: Landing, node: Node, kind: str, final: bool) -> Landing | Wait | None:
-        call = self._get_call(here)
-        first = here.find(kind)
-        if first is None and call is not None:
-            first = {"name": call.name, "id": call.id, "key": self._key if self._key is not None else call.key}[kind]
-        if not first:
-            return None
-        if not self.buffer.startswith(first, here.end):
-            begun = self.buffer[here.end :]
-            return Wait(first[len(begun) :]) if not final and first.startswith(begun) else None
-        told = here.replace(steps=(*here.steps, Step("again", first)))
-        return self._leave_short(told, "", "", here.end + len(first), final)
 
     def _land_name(self, here: Landing, final: bool) -> Landing | Wait | None:
         buffer, start = self.buffer, here.end
@@ -283,6 +268,9 @@ class ShortFields(Lookahead):
 
     def _leave_by(self, rule: Rule, here: Landing, kind: str, at: int, final: bool) -> tuple[Landing | Wait | None, bool]:
         """Return where one rule leads from the end of a short field, and whether no other one would be better."""
+        if rule.constant.echoes:
+            filled = rule.fill(lambda kind: here.find(kind) or self._find_word(kind))
+            return self._leave_by(filled, here, kind, at, final) if filled else (None, False)
         constant, trail = rule.constant, ""
         if final and at >= len(self.buffer) and self._is_half_name(rule, here, kind):
             return None, False
@@ -323,7 +311,24 @@ class ShortFields(Lookahead):
         if begins == NO and bare:
             return None, False
         relaxed = isinstance(landing, Landing) and bool(landing.rule.recovery) and not here.rule.recovery
-        return landing, begins != NO and not relaxed
+        other = loosely and kind == "key" and self._leads_elsewhere(rule, here, at, final)
+        return (WAIT if isinstance(other, Wait) else landing), begins != NO and not (relaxed or other)
+
+    def _leads_elsewhere(self, rule: Rule, here: Landing, at: int, final: bool) -> bool | Wait:
+        """Whether what stands behind a key is to the letter what leads to a value of another type that its schema allows, too, and
+        that value ends where it has to; or more is needed to tell."""
+        types = self._find_types(self._find_name(here), here.steps[-1].text)
+        for other in (each for each in here.spot.rules if each is not rule and not each.recovery):
+            fitting = [node for node in other.targets if node.kind == "value" and fits(node.type, types)]
+            begin = other.constant.match_exactly(self.buffer, at, False) if fitting else NO
+            value = SCALAR.match(self.buffer, begin) if begin >= 0 else None
+            rest = self.buffer[value.end() :] if value else ""
+            ends = {cut_echo(self.plan.ends[node.name]).strip() for node in fitting}
+            if value and not final and any(end.startswith(rest) for end in ends):
+                return WAIT
+            if value and (value.end() == begin or any(map(rest.startswith, ends))):
+                return True  # what begins with a bracket ends with one
+        return False
 
     def _find_half(self, rule: Rule, here: Landing, at: int, final: bool) -> Landing | None:
         """Return where one stands if the output ends inside of what ends the call."""
@@ -362,7 +367,7 @@ class ShortFields(Lookahead):
         if (ended or not self._is_raw()) and (plain or here.spot.holds_signs or not self.policy.recover):
             return True
         declared = self._list_declared(name)
-        told = here.rule.constant.firm or here.again or self._is_enclosed(here, at)
+        told = here.rule.constant.firm or self._is_enclosed(here, at)
         return not declared or steps[0] in declared or (told and plain)
 
     def _is_enclosed(self, here: Landing, at: int) -> bool:

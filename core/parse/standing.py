@@ -198,6 +198,8 @@ class Standing:
 
     def _counts_on(self, rule: Rule, end: int, steps: tuple[Step, ...]) -> bool:
         """Whether another number stands in a rule than where the call began."""
+        if len(rule.parts) < 2:
+            return False
         begun = [step.text for step in steps if step.kind == "open"] or [self.writer.call.count if self.writer.call else ""]
         return begun[-1] != find_count(rule, self.buffer, end)
 
@@ -270,6 +272,13 @@ class Standing:
     def _get_call(self, here: Landing) -> Call | None:
         """Return the call that was open before, if it still is where something leads."""
         return self.writer.call if all(step.kind != "open" for step in here.steps) else None
+
+    def _find_word(self, kind: str) -> str | None:
+        """Return the name, the id or the key that the format repeats: of the call that is open, or was last."""
+        call = self.writer.call or self.writer.last
+        if kind == "key" and self._key is not None:
+            return self._key
+        return None if call is None else {"name": call.name, "id": call.id, "key": call.key}[kind]
 
     def _find_name(self, here: Landing) -> str | None:
         """Return the name of the call that is open where something leads."""

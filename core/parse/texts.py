@@ -136,7 +136,7 @@ class TextReader(ShortFields):
         if self.spot.kind != "value" or not isinstance(self._find_landing(self.spot, at, False), Wait):
             return False
         rest = self.buffer[at:]  # of layout alone, what only a recovery would have behind it is the value's own
-        half = not rest.isspace() or any(rule.constant.text.startswith(rest) for rule in self.spot.rules if not rule.recovery)
+        half = not rest.isspace() or self._breaks_off(self.spot.rules, at)
         if half and not self._lands_behind(at):
             self.scan = at  # what ends the value
             return True
@@ -179,7 +179,7 @@ class TextReader(ShortFields):
         marks, rest = self.plan.call_ends, self.buffer[at:]
         if marks is None or not self.owed or rest.isalnum() or rest[0] in "`~":  # that ends code around the call
             return False
-        return self._is_fresh(at) and any(mark.startswith(rest) for mark in marks.texts)
+        return self._is_fresh(at) and marks.may_begin(rest)
 
     def _interrupts(self, at: int) -> bool:
         """Whether a mark that begins calls ends reasoning here, though no call follows."""
@@ -259,7 +259,7 @@ class TextReader(ShortFields):
         found = marks.pattern.search(self.buffer, landing.end) if marks else None
         end = found.end() if found else size
         rest = self.buffer[skip_blank(self.buffer, end) :]
-        if marks and not final and size - at < HELD_CALL and any(mark.startswith(rest) for mark in marks.texts):
+        if marks and not final and size - at < HELD_CALL and marks.may_begin(rest):
             return MORE
         end = skip_spaces(self.buffer, end)
         goes_on = end < size and (self.buffer[end].isalnum() or self.buffer[end] in ".,;:!?")

@@ -339,15 +339,16 @@ class ValueReader(JsonReader):
         size = len(self.buffer)
         if any(self.buffer.endswith(written) for written in get_units(self.spot.codec).written if len(written) <= size - self.at):
             return size, False
-        texts = [rule.constant.text for rule in self.spot.rules if not rule.recovery and rule.constant.text]
-        rules = [rule for rule in self.spot.rules if (rule.opens or not rule.recovery) and rule.constant.text]
+        filled = [rule for rule in self._fill(self.spot.rules) if rule.constant.text]
+        texts = [rule.constant.text for rule in filled if not rule.recovery]
+        rules = [rule for rule in filled if rule.opens or not rule.recovery]
         shared = cut_common_start(texts or [""])
         own, lead = shared.strip(), shared[: len(shared) - len(shared.lstrip())]
         for at in range(max(self.at, size - SHORT), size):
             for rule in rules:
                 if self._may_begin(rule, at):
                     end = rule.constant.take_lead(self.buffer, self.at, at)
-                    return end, bool(own) and self.buffer.startswith(own, at)
+                    return end, bool(own) and self.buffer.startswith(own, skip_blank(self.buffer, at))
         half = next((count for count in range(len(lead), 0, -1) if self.buffer.endswith(lead[:count], self.at)), 0)
         return size - half, False
 

@@ -37,13 +37,14 @@ class Call:
 class Writer:
     """Collects deltas; neighbouring pieces of one kind become one."""
 
-    __slots__ = ("_kind", "_pieces", "call", "calls", "deltas", "incomplete", "trace", "wrote")
+    __slots__ = ("_kind", "_pieces", "call", "calls", "deltas", "incomplete", "last", "trace", "wrote")
 
     def __init__(self) -> None:
         self.deltas: list[Delta] = []
         self._pieces: list[str] = []
         self._kind: Literal["reasoning", "content", "tool_call"] = "content"
         self.call: Call | None = None
+        self.last: Call | None = None  # the one that was closed last
         self.calls = 0
         self.incomplete: set[int] = set()
         self.wrote = False
@@ -173,6 +174,7 @@ class Writer:
     def close_call(self, complete: bool = True) -> bool:
         """End the call; returns whether it was one, which takes a name."""
         call, self.call = self.call, None
+        self.last = call or self.last
         if call is None:
             return True
         if call.name is None:
