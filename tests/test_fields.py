@@ -206,6 +206,13 @@ def test_work_is_bounded(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(steps) <= 2 * len(text) + 1000
 
 
+@pytest.mark.parametrize("note", ["a)", "f(x", "[1, {2", "it's (so"])
+def test_brackets_in_quotes_are_none_of_a_call(form: ca.ChatFormat, note: str) -> None:
+    """The last bracket closes all, though nothing else ends the call."""
+    text = f'[pin(note="{note}", tags=["b"])]'
+    assert read(form, text) == ("", [("pin", {"note": note, "tags": ["b"]})])
+
+
 def test_strict_reads_none(form: ca.ChatFormat) -> None:
     text = "<jobs>\n<job pin note='x'></job>\n</jobs>"
     message = form.parse(text, tools=TOOLS, prompt="<assistant>", policy="strict")

@@ -46,7 +46,8 @@ def test_the_name_of_a_tool_between_marks_is_a_call_whatever_is_around_it(name: 
 
 @pytest.mark.parametrize(
     ("written", "id"),
-    [(" fn.weather:0 ", "fn.weather:0"), ('"fn.weather:0"', "fn.weather:0"), ("fn.weather", "fn.weather"), ("call: weather", None)],
+    [(" fn.weather:0 ", "fn.weather:0"), ('"fn.weather:0"', "fn.weather:0"), ("fn.weather", "fn.weather"), ("call: weather", None),
+     ("fn_weather_0", "fn_weather_0"), ("weather_12", "weather_12"), ("fnweather0", "fnweather0")],
 )
 def test_an_id_that_carries_the_name_is_kept_as_it_is_written(written: str, id: str | None) -> None:
     found = read_all_ways(ca.analyze(CARRIED), f"[[acts]] [[act]]{written}[[with]]{{}}[[done]] [[enough]]", TOOLS)

@@ -118,6 +118,31 @@ def test_what_names_no_tool_or_no_parameter_is_text(written: str) -> None:
             assert read(name, written)[:2] == ("Hm." + form % written, [])
 
 
+def test_a_special_token_behind_a_call_is_no_answer() -> None:
+    """It is one where it is all that is left; of what is not, nothing is dropped."""
+    call = '[[call]]{"tool": "look", "input": {"city": "Oslo"}}[[/call]]'
+    alone = read_all_ways(ca.analyze(OBJECTS), f"{call}<|done_now|>\n", TOOLS)
+    assert (alone.content, alone.calls) == (None, [("look", '{"city": "Oslo"}')])
+    beside = read_all_ways(ca.analyze(OBJECTS), f"{call}<|done_now|> So?", TOOLS)
+    assert (beside.content, beside.calls) == ("<|done_now|> So?", [("look", '{"city": "Oslo"}')])
+
+
+BY_NAME = WRAPPER % (
+    "{%- if m.tool_calls %}[[batch]][{%- for c in m.tool_calls %}{ {{- c.function.name | tojson }}: {{ c.function.arguments | tojson }}}"
+    "{{ ', ' if not loop.last }}{% endfor %}][[/batch]]{% endif -%}"
+)
+"""The name of the tool is the key of its arguments."""
+
+
+@pytest.mark.parametrize("between", [", ", ",", " ,\n "])
+def test_calls_in_one_object_are_calls(between: str) -> None:
+    text = f'[[batch]][{{"look": {{"city": "Oslo"}}{between}"now": {{}}}}][[/batch]]'
+    found = read_all_ways(ca.analyze(BY_NAME), text, TOOLS)
+    assert (found.content, found.calls) == (None, BOTH)
+    odd = read_all_ways(ca.analyze(BY_NAME), text.replace("now", "later"), TOOLS)
+    assert [name for name, _ in odd.calls] == ["look"]
+
+
 NAMED = WRAPPER % (
     "{%- for c in m.tool_calls or [] %}[[act]]{{ c.function.name }}[[with]]{{ c.function.arguments | tojson }}[[done]]{% endfor -%}"
 )

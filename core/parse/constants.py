@@ -76,6 +76,14 @@ def has_rare_sign(text: str) -> bool:
     return any(sign == "_" or not (sign.isalnum() or sign.isspace() or sign.isascii()) for sign in text)
 
 
+def begins_no_text(text: str) -> bool:
+    """Whether a text that nobody writes by chance begins no other text, either: it has a word in it, a sign that is rare, or
+    different ones."""
+    bare = "".join(text.split())
+    differ = len(set(bare)) > 1 and not any(map(str.isalnum, bare))
+    return has_rare_sign(text) or differ or (is_firm(text) and any(map(str.isalnum, text)))
+
+
 def is_word_in_signs(text: str) -> bool:
     """Whether a text begins and ends with signs and has a word in it, as nothing does that follows a sentence."""
     ends = {text[:1], text[-1:]}

@@ -297,6 +297,8 @@ class Plan(Relaxations):
         rules += self._list_shape_rules(behind=node is GAP) + self._list_empty_sections(AFTER)
         rules += [replace(rule, guard="fresh") for text in self.list_end_texts() for rule in self._list_cut_ends(text, True)]
         rules += self._list_end_rules() + self._list_message_ends() + self._list_loose_headers()
+        signs = "}]" if self.list_nodes("arguments") else ""
+        rules += [Rule((sign,), (END,), recovery=STRAY, guard="fresh") for sign in signs]  # alone, at the end of the output
         return rules + (self._list_overruns(node) + self._list_overruns_behind() if self._overruns else [])
 
     def _list_loose_headers(self, first: bool = False, bare: bool = False) -> list[Rule]:

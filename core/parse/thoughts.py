@@ -10,7 +10,7 @@ from ..ask.question import REASONING_FIELDS
 from ..ask.switches import GENERAL_SWITCHES
 from ..format import Node
 from ..format.cut import find_boundaries
-from .constants import is_firm, is_marked, is_word_in_signs
+from .constants import begins_no_text, is_firm, is_marked, is_word_in_signs
 from .landmarks import AFTER, GAP, THOUGHT, TURN, Landmarks, list_tails, read_parts, write_parts
 from .rules import Guard, Rule
 
@@ -42,10 +42,10 @@ class Thoughts(Landmarks):
         start = self.reasoning_start
         marks = (start[:place] for place in find_boundaries(start))
         halves = [mark for mark in marks if is_marked(mark) and any(map(str.isalnum, mark))]
-        worded = is_firm(start) and any(map(str.isalnum, start))  # a text may begin with signs
-        texts = [half + start + "\n" for half in ("", *sorted(halves))] if worded and nodes else []
+        texts = [half + start + "\n" for half in ("", *sorted(halves))] if begins_no_text(start) and nodes else []
         texts += [half for half in sorted(halves) if half.strip() != start.strip()] if opened and texts else []
-        return [Rule(read_parts(text), nodes, recovery=OPENED_AGAIN, guard="fresh") for text in texts]
+        loose = not is_firm(start)
+        return [Rule(read_parts(text), nodes, recovery=OPENED_AGAIN, guard="fresh", loose=loose) for text in texts]
 
     @staticmethod
     def _list_halved_starts(rules: Iterable[Rule]) -> list[Rule]:
@@ -80,9 +80,9 @@ class Thoughts(Landmarks):
         return [replace(rule, parts=(end + rule.parts[0], *rule.parts[1:]), recovery="header doubled") for end, rule in pairs]
 
     def _list_orphan_ends(self) -> list[Rule]:
-        """Return what ends reasoning, where there was none; signs without a word stand in any text."""
+        """Return what ends reasoning, where there was none; most signs without a word stand in any text."""
         nodes = self.list_nodes("content") or (GAP,)
-        ends = [text for text in self.reasoning_ends if any(map(str.isalnum, text))]
+        ends = filter(begins_no_text, self.reasoning_ends)
         return [Rule(read_parts(text), nodes, recovery="end of reasoning doubled", guard="fresh") for text in ends]
 
     def _list_reasoning_ends(self) -> list[Rule]:
