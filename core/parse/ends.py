@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..format import Json, Node, Text, TurnGraph
 from ..format.cut import cut_common_end, cut_common_start, find_boundaries
 from ..format.units import get_units
-from .constants import is_firm, is_marked, is_plain
+from .constants import DATA, is_firm, is_marked, is_plain
 from .echoes import begins, find_any, find_size
 from .landmarks import (
     AFTER,
@@ -176,8 +176,9 @@ class Ends(Thoughts):
         return rules
 
     def _encloses(self, before: str, key: str) -> bool:
-        """Whether a key is no chance where it stands behind a text: with what is behind it that is a mark."""
-        return bool(before) and all(is_firm(f"{before}key{write_parts(edge)}") for edge in self._edges[TURN].get(key, ()))
+        """Whether a key is no chance where it stands behind a sign that is none of data: with what is behind it that is a mark."""
+        behind = map(write_parts, self._edges[TURN].get(key, ()))
+        return not DATA.issuperset(before) and all(is_firm(f"{before}key{text}") for text in behind)
 
     def _bars_end(self, node: Node) -> bool:
         """Whether a field is a value that cannot hold what ends it: no text, or one in which that would be written otherwise."""

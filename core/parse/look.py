@@ -62,9 +62,13 @@ class Lookahead(Surroundings):
         texts = (rule.constant.text for rule in self._fill(rules) if not rule.recovery)
         return any(text.startswith(begun) and text != begun for text in texts)
 
-    def _fill(self, rules: Iterable[Rule]) -> list[Rule]:
-        """Return rules with the words that they repeat, as far as these are known."""
-        filled = (rule.fill(self._find_word) if rule.constant.echoes else rule for rule in rules)
+    def _fill(self, rules: Iterable[Rule], here: Landing | None = None) -> list[Rule]:
+        """Return rules with the words that they repeat, as far as these are known: also from what was read on the way to a place."""
+
+        def find(kind: str) -> str | None:
+            return (here.find(kind) if here else None) or self._find_word(kind)
+
+        filled = (rule.fill(find) if rule.constant.echoes else rule for rule in rules)
         return [rule for rule in filled if rule]
 
     def _find_best(self, places: tuple[int, ...], final: bool, spot: Spot | None = None) -> Landing | Wait | None:

@@ -252,7 +252,7 @@ class Plan(Relaxations):
 
     def _list_cuts(self, text: str) -> set[str]:
         """Return what a server leaves of a text at the end of a turn."""
-        cuts = {text[: text.index(stop)] for stop in self.stops if stop in text}
+        cuts = {text[:place] for stop in self.stops if stop in text for place in (text.index(stop), text.rindex(stop))}
         return cuts | ({text.removesuffix(self.turn_end)} if self.turn_end.strip() else set())
 
     def _may_hold(self, node: Node, close: str) -> bool:

@@ -193,7 +193,7 @@ class ShortFields(Lookahead):
             return None
         ends: Wait | None = None
         second: Landing | None = None
-        for rule in self._list_ends(taken, kind, at):
+        for rule in self._fill(self._list_ends(taken, kind, at), taken):
             if rule.spelling and rule.spelling != self.spelling:
                 continue
             if rule.kind == "end" and here.spot.graph == TURN:
@@ -268,9 +268,6 @@ class ShortFields(Lookahead):
 
     def _leave_by(self, rule: Rule, here: Landing, kind: str, at: int, final: bool) -> tuple[Landing | Wait | None, bool]:
         """Return where one rule leads from the end of a short field, and whether no other one would be better."""
-        if rule.constant.echoes:
-            filled = rule.fill(lambda kind: here.find(kind) or self._find_word(kind))
-            return self._leave_by(filled, here, kind, at, final) if filled else (None, False)
         constant, trail = rule.constant, ""
         if final and at >= len(self.buffer) and self._is_half_name(rule, here, kind):
             return None, False
