@@ -183,3 +183,31 @@ def test_what_stands_before_a_key_may_be_its_value(template: str, text: str) -> 
         ("pin", {"loud": False}),
         ("ring", {}),
     ]
+
+COMMENTED = """\
+{%- for m in messages -%}
+<{{ m.role }}>{% if m.reasoning_content %}/* {{ m.reasoning_content }} */{% endif %}{{ m.content or '' }}
+{%- for c in m.tool_calls or [] %}[[go]]{{ c.function.name }}[[with]]{{ c.function.arguments | tojson }}{% endfor -%}
+<end>
+{%- endfor -%}
+{%- if add_generation_prompt %}<assistant>/* {% endif -%}
+"""
+"""The prompt opens a thought, and nothing ends a call."""
+
+
+def test_signs_that_open_a_thought_open_it_again() -> None:
+    """Where the prompt has opened it, too; a thought may begin with one of them."""
+    format = ca.analyze(COMMENTED)
+    for written, thought in (("/* Hm. */So.", "Hm."), ("/Hm. */So.", "/Hm."), ("* Hm. */So.", "* Hm.")):
+        found = read_all_ways(format, f"{written}<end>", [], "<assistant>/* ")
+        assert ((found.reasoning or "").strip(), found.content) == (thought, "So."), written
+
+
+def test_a_bracket_alone_behind_the_last_call_is_no_answer() -> None:
+    tools = [{"name": "pin", "parameters": {"properties": {"note": {"type": "string"}}}}]
+    text = 'Hm. */[[go]]pin[[with]]{"note": "a"}}'
+    for end in ("", "\n", "<end>"):
+        found = read_all_ways(ca.analyze(COMMENTED), text + end, tools, "<assistant>/* ")
+        assert (found.content, found.calls) == (None, [("pin", '{"note": "a"}')]), end
+    found = read_all_ways(ca.analyze(COMMENTED), text + " is odd", tools, "<assistant>/* ")
+    assert found.content == "} is odd"

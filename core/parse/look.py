@@ -63,7 +63,7 @@ class Lookahead(Surroundings):
         return any(text.startswith(begun) and text != begun for text in texts)
 
     def _fill(self, rules: Iterable[Rule], here: Landing | None = None) -> list[Rule]:
-        """Return rules with the words that they repeat, as far as these are known: also from what was read on the way to a place."""
+        """Return rules with the words that they repeat, as far as these are known: what was read on the way to a place, too."""
 
         def find(kind: str) -> str | None:
             return (here.find(kind) if here else None) or self._find_word(kind)

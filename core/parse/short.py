@@ -205,7 +205,7 @@ class ShortFields(Lookahead):
             landing, better = self._leave_by(rule, taken, kind, at, final)
             if isinstance(landing, Wait):
                 return landing
-            if landing and landing.spot.kind == "value" and final and self._breaks_off(here.spot.rules, at):
+            if landing and landing.spot.kind == "value" and final and self._breaks_off(self._list_fitting(taken), at):
                 continue
             if landing and better:
                 return ends if ends and not rule.closes else landing
@@ -347,6 +347,11 @@ class ShortFields(Lookahead):
             return rules
         types = self._find_types(self._find_name(here), here.steps[-1].text)
         return sorted(rules, key=lambda rule: rule.kind == "value" and not any(fits(node.type, types) for node in rule.targets))
+
+    def _list_fitting(self, here: Landing) -> list[Rule]:
+        """Return what leads from a key to the values that its schema allows."""
+        types = self._find_types(self._find_name(here), here.steps[-1].text) if not self.frames else ()
+        return [rule for rule in here.spot.rules if any(fits(node.type, types) for node in rule.targets)]
 
     def _takes_key(self, here: Landing, key: str, at: int) -> bool:
         """Whether a text that ends at a place may be the key of an entry here."""
