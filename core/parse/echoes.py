@@ -33,6 +33,11 @@ def cut_echo(text: str) -> str:
     return text[: min((place for letter in _LETTERS if (place := text.find(letter)) >= 0), default=len(text))]
 
 
+def skip_echoes(text: str) -> int:
+    """Return the place behind the last of these words in a text."""
+    return max(map(text.rfind, _LETTERS)) + 1
+
+
 def fill_echoes(text: str, find: Callable[[str], str | None]) -> str | None:
     """Return a text with the words in it; None where one is not known (``find`` tells them by the kind of their field)."""
     for kind, letter in ECHOES.items():

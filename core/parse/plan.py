@@ -14,7 +14,7 @@ from ..format import Edge, Graph, Node, Start, Text, TurnGraph
 from ..format.cut import find_boundaries
 from ..format.units import get_units
 from .constants import DATA, has_rare_sign, is_firm, is_marked, is_word_in_signs
-from .echoes import drop_name
+from .echoes import drop_name, skip_echoes
 from .ends import SHORT_END, SHORT_SECTION, TRAILING
 from .headers import find_headers
 from .landmarks import (
@@ -252,7 +252,9 @@ class Plan(Relaxations):
 
     def _list_cuts(self, text: str) -> set[str]:
         """Return what a server leaves of a text at the end of a turn."""
-        cuts = {text[:place] for stop in self.stops if stop in text for place in (text.index(stop), text.rindex(stop))}
+        begin = skip_echoes(text)  # a word that comes again belongs to the call
+        stops = [stop for stop in self.stops if stop in text[begin:]]
+        cuts = {text[:place] for stop in stops for place in (text.index(stop, begin), text.rindex(stop))}
         return cuts | ({text.removesuffix(self.turn_end)} if self.turn_end.strip() else set())
 
     def _may_hold(self, node: Node, close: str) -> bool:
