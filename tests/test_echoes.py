@@ -62,7 +62,16 @@ def test_words_are_filled_in() -> None:
     words = {"key": "note", "name": "post"}
     assert fill_echoes(text, words.get) == "</note>\n</do:post>"
     assert fill_echoes(text, {"key": "note"}.get) is None
+    assert fill_echoes(text, {"key": ECHOES["key"], "name": "post"}.get) is None
     assert re.fullmatch(find_any([text]), "</note>\n</do:post>")
     written = "</note>\n</do:post>"
     assert all(begins(text, written[:size]) for size in range(len(written) + 1))
     assert not begins(text, "</note>\n</run:")
+
+
+def test_what_stands_for_a_word_is_a_letter_like_others_in_an_output() -> None:
+    format = ca.analyze(ELEMENTS)
+    for letter in ECHOES.values():
+        found = read_all_ways(format, f"\n<do:post>\n<note>\n{letter}</{letter}>\n</note>\n</do:post><<over>>", TOOLS)
+        assert get_calls(found) == [("post", {"note": f"{letter}</{letter}>"})]
+        read_all_ways(format, f"\n<do:post>\n<{letter}>\nx\n</{letter}>\n</do:post><<over>>", TOOLS)  # no fault

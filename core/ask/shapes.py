@@ -14,7 +14,7 @@ from .words import UNREAD, USER, make_id, make_named_id, make_word
 _CONTENT, _REASONING, _NAME, _VALUE = (make_word(kind) for kind in ("c", "r", "fn", "v"))
 _FORMS: tuple[Literal["object", "text"], ...] = ("object", "text")
 _MEANT_OTHERWISE = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", *REASONING_FIELDS})
-_FIELDS = 8  # so many fields of messages are asked of a template that prints reasoning from none that is known
+_FIELDS = 16  # so many fields of messages are asked of a template that prints reasoning from none that is known
 _ABSENT: tuple[Literal["empty", "null", "missing"], ...] = ("empty", "null", "missing")
 
 

@@ -39,11 +39,12 @@ def skip_echoes(text: str) -> int:
 
 
 def fill_echoes(text: str, find: Callable[[str], str | None]) -> str | None:
-    """Return a text with the words in it; None where one is not known (``find`` tells them by the kind of their field)."""
+    """Return a text with the words in it; None where one is not known, or has such a letter itself (``find`` tells them by the kind
+    of their field)."""
     for kind, letter in ECHOES.items():
         if letter in text:
             word = find(kind)
-            if not word:
+            if not word or has_echo(word):
                 return None
             text = text.replace(letter, word)
     return text
