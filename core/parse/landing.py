@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from ..schema import Schema
 from .rules import SHAPES, Rule, Spot
 
-StepKind = Literal["open", "close", "name", "id", "key", "again", "wrap", "fence"]
+StepKind = Literal["open", "close", "name", "id", "key", "wrap", "fence"]
 
 
 class Step:

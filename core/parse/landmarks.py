@@ -85,7 +85,8 @@ class Landmarks:
     """The texts of a format that a parser knows by what they do."""
 
     def __init__(self, graph: TurnGraph) -> None:
-        self.graph = graph = fold_echoes(graph)
+        self.echoes = any(node.again for inner in (graph.turn, *dict(graph.insides).values()) for node in inner.nodes)
+        self.graph = graph = fold_echoes(graph) if self.echoes else graph
         self.graphs: dict[str, Graph] = {TURN: graph.turn, **dict(graph.insides)}
         self.nodes = {(name, node.name): node for name, inner in self.graphs.items() for node in inner.nodes}
         self.stops = sorted(filter(None, graph.stops), key=len, reverse=True)

@@ -62,8 +62,10 @@ class Lookahead(Surroundings):
         texts = (rule.constant.text for rule in self._fill(rules) if not rule.recovery)
         return any(text.startswith(begun) and text != begun for text in texts)
 
-    def _fill(self, rules: Iterable[Rule], here: Landing | None = None) -> list[Rule]:
+    def _fill(self, rules: Iterable[Rule], here: Landing | None = None) -> Iterable[Rule]:
         """Return rules with the words that they repeat, as far as these are known: what was read on the way to a place, too."""
+        if not self.plan.echoes:
+            return rules
 
         def find(kind: str) -> str | None:
             return (here.find(kind) if here else None) or self._find_word(kind)
