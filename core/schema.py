@@ -79,11 +79,15 @@ class Schema:
 
     def list_properties(self) -> frozenset[str]:
         """Return the names of all properties that are declared."""
-        found: set[str] = set()
+        return frozenset(self.list_in_order())
+
+    def list_in_order(self) -> tuple[str, ...]:
+        """Return the same in the order in which they are declared."""
+        found: dict[str, None] = {}
         for node in _expand(self.node, self.root, _DEPTH):
             if isinstance(node.get("properties"), dict):
-                found.update(node["properties"])
-        return frozenset(found)
+                found.update(dict.fromkeys(node["properties"]))
+        return tuple(found)
 
     def get_items(self) -> Schema:
         """Return the schema of a list's items; an empty one if nothing is said."""

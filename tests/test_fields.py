@@ -206,6 +206,31 @@ def test_work_is_bounded(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(steps) <= 2 * len(text) + 1000
 
 
+@pytest.mark.parametrize(
+    ("written", "arguments"),
+    [
+        ("pin('a b')", {"note": "a b"}),
+        ('pin("a, b)", 3)', {"note": "a, b)", "count": 3}),
+        ("pin('a', loud=True)", {"note": "a", "loud": True}),
+        ("pin('a', 3, ['x'], tags=['y'])", None),
+        ("pin(3)", None),
+        ("pin('a', 'b')", None),
+        ("pin('a', 3, [], True, 5)", None),
+    ],
+)
+def test_values_without_keys_are_those_of_the_first_parameters(form: ca.ChatFormat, written: str, arguments: Any) -> None:
+    """In parentheses, if the schemas of all accept them; else nothing of it is a call."""
+    for text in (written, f"[{written}]", f"<jobs>{written}</jobs>"):
+        assert read(form, text) == (("", [("pin", arguments)]) if arguments else (text, []))
+
+
+def test_attributes_beside_the_name_of_a_parameter_are_none_of_its_value(form: ca.ChatFormat) -> None:
+    text = '<tool_use name="pin"><arg name="note" string="true">/a/b/</arg>\n<arg name="count" string="false">3</arg></tool_use>'
+    assert read(form, text) == ("", [("pin", {"note": "/a/b/", "count": 3})])
+    text = '<tool_use name="pin"><arg name="note" value="a b"></arg></tool_use>'
+    assert read(form, text) == ("", [("pin", {"note": "a b"})])
+
+
 @pytest.mark.parametrize("note", ["a)", "f(x", "[1, {2", "it's (so"])
 def test_brackets_in_quotes_are_none_of_a_call(form: ca.ChatFormat, note: str) -> None:
     """The last bracket closes all, though nothing else ends the call."""

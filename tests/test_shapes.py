@@ -118,6 +118,15 @@ def test_what_names_no_tool_or_no_parameter_is_text(written: str) -> None:
             assert read(name, written)[:2] == ("Hm." + form % written, [])
 
 
+@pytest.mark.parametrize("source", [OBJECTS, KEYED])
+def test_brackets_that_are_missing_behind_the_arguments_are_no_loss(source: str) -> None:
+    """At the end of an output that is a call alone; within arguments more may have been to come."""
+    text = '{"type": "function", "function": {"name": "look", "parameters": {"city": "Oslo"}}}'
+    for size in range(len(text)):
+        found = read_all_ways(ca.analyze(source), text[:size], TOOLS)
+        assert found.calls == ([("look", '{"city": "Oslo"}')] if size >= len(text) - 2 else []), text[:size]
+
+
 def test_a_special_token_behind_a_call_is_no_answer() -> None:
     """It is one where it is all that is left; of what is not, nothing is dropped."""
     call = '[[call]]{"tool": "look", "input": {"city": "Oslo"}}[[/call]]'

@@ -203,6 +203,28 @@ def test_signs_that_open_a_thought_open_it_again() -> None:
         assert ((found.reasoning or "").strip(), found.content) == (thought, "So."), written
 
 
+LANES = """\
+{%- for m in messages -%}
+<<{{ m.role }}>>{% if m.reasoning_content %}<|lane|>musing
+{{ m.reasoning_content }}<|lane_end|>{% endif %}{{ m.content or '' }}<<end>>
+{%- endfor -%}
+{%- if add_generation_prompt %}<<assistant>>{% endif -%}
+"""
+"""A thought begins with a mark and a line."""
+
+
+@pytest.mark.parametrize("opened", ["<|lane|>musing\n", "<|lane|>\n", "musing\n"])
+def test_half_of_what_opens_a_thought_opens_it(opened: str) -> None:
+    found = read_all_ways(ca.analyze(LANES), f"{opened}Hm.<|lane_end|>So.<<end>>", [], "<<assistant>>")
+    assert (found.reasoning, found.content) == ("Hm.", "So.")
+
+
+def test_half_of_what_opens_a_thought_is_no_answer_where_the_output_ends() -> None:
+    for written in ("<|lane|>", "<|lane|>mus"):
+        found = read_all_ways(ca.analyze(LANES), written, [], "<<assistant>>")
+        assert (found.reasoning, found.content) == (None, None), written
+
+
 def test_a_bracket_alone_behind_the_last_call_is_no_answer() -> None:
     tools = [{"name": "pin", "parameters": {"properties": {"note": {"type": "string"}}}}]
     text = 'Hm. */[[go]]pin[[with]]{"note": "a"}}'

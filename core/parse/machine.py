@@ -22,7 +22,7 @@ from ..errors import AutoparserError
 from ..recover import Policy, find_tool_in
 from ..schema import ToolSet
 from .behind import BehindFields
-from .constants import skip_blank
+from .constants import is_firm, skip_blank
 from .ends import SHORT_END
 from .fence import FENCED_CALL, Fence
 from .landing import Landing, Step
@@ -257,6 +257,10 @@ class Machine(BehindFields):
         if best and (best.rule.constant.core or best.steps):
             self._apply(best, self.at)
             return True
+        heads = [rule for rule in self.spot.rules if rule.kind in ("content", "reasoning")]
+        if final and is_firm(self.buffer[at:]) and self._breaks_off(heads, at):
+            self.at = len(self.buffer)  # half of what an answer or a thought begins with is neither
+            return False
         self._fall_back()
         return True
 

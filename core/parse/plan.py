@@ -33,7 +33,7 @@ from .landmarks import (
     read_parts,
     write_parts,
 )
-from .relaxed import WRAPPED, Relaxations
+from .relaxed import BEGINNING, WRAPPED, Relaxations
 from .rules import MISTYPED, Guard, Rule, Spot, sort_rules
 from .spellings import list_spellings
 from .thoughts import OTHER_ENDS
@@ -94,6 +94,9 @@ class Plan(Relaxations):
                 shown = (rule for rule in other._list_rules(graph, node, certain) if not (rule.recovery or rule.guard))
                 new = [rule for rule in shown if rule.parts not in known_texts]
                 found += [replace(rule, recovery=RESPELLED, guard=guards[rule.opens], spelling=number) for rule in new]
+                inner = other._list_loose_openers("") if node.kind == "content" else []  # without the outer mark
+                inner = [rule for rule in inner if rule.recovery == BEGINNING and is_marked(rule.constant.text)]
+                found += [replace(rule, recovery=RESPELLED, guard="apart", spelling=number) for rule in inner]
                 own, theirs = (plan.ends.get(node.name, "").rstrip() for plan in (self, other))
                 closes = [rule.constant.text for rule in new if graph == TURN and rule.closes and not rule.opens and is_firm(own)]
                 texts = [own + text.removeprefix(theirs) for text in closes if text.startswith(theirs)]

@@ -46,6 +46,7 @@ REQUOTED = "other quotes in a mark"
 _PREFIX = re.compile(r"\w+[.:/]\Z")
 _IN_TAG = re.compile(r"(?<=\w) +(?=\w+=)")
 WRAPPED = "mark of another format"
+BEGINNING = "beginning of a call missing"
 _TYPES = (*(kind.__name__ for kind in (str, int, float, bool, list, tuple, dict)), *TYPES, "true", "false", "yes", "no")
 """The words for types that Python and JSON Schema have, and those that say whether something is of one."""
 
@@ -223,7 +224,7 @@ class Relaxations(Ends):
             for other, name in ((squeeze(text), SQUEEZED), (requote(text), REQUOTED)):
                 if is_firm(other):
                     rules.append(Rule(read_parts(other), nodes, True, recovery=recovery or name, guard="tool"))
-            missing, marked = recovery or "beginning of a call missing", is_marked(text)
+            missing, marked = recovery or BEGINNING, is_marked(text)
             first = _find_first(text)
             twice = [f"{first}\n{text}"] if is_marked(first) else []
             twice += [text.replace("{", "{{", 1)] if "{" in text[len(first) :] else []  # as a format string has it

@@ -117,12 +117,15 @@ class Shape:
             if end < 0 and not final:
                 named = bool(self.calls) or size - start <= SHORT or _names_tool(buffer, start, tools)
                 return NO if (odd and size - start > HELD_CALL) or ((odd or self.whole) and not named) else MORE
+            cut = end < 0 and self.whole and buffer.endswith(("}", "]"))  # nothing but brackets is missing at the end of the output
+            if cut:
+                end, self._seen, self._short = size, size - at, True
             text = buffer[start:end] if end >= 0 else None
             calls = read_calls(text, tools, envelope) if text and not odd else None
             mended = repair(complete(text) if self._short else text) if text and not calls else None
             calls = read_calls(mended, tools, envelope) if mended else calls
-            if not calls:
-                return NO
+            if not calls or (cut and any(call.arguments not in buffer for call in calls)):
+                return NO  # of arguments, more may have been to come
             self.calls += calls
             if self.whole and buffer.count("{", start, end) == 1 and all(call.arguments == "{}" for call in calls):
                 return NO  # a name in brackets is no call yet

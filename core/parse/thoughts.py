@@ -49,11 +49,12 @@ class Thoughts(Landmarks):
 
     @staticmethod
     def _list_halved_starts(rules: Iterable[Rule]) -> list[Rule]:
-        """Return the last word of what opens reasoning, if that is a line, for models that write no more of it."""
+        """Return the last word of what opens reasoning, if that is a line, for models that write no more of it, or all but that."""
         texts = [(rule.constant.text, rule.targets) for rule in rules if rule.kind == "reasoning" and not rule.recovery]
-        halves = [(text[place:], nodes) for text, nodes in texts for place in find_boundaries(text) if is_marked(text[:place])]
-        kept = [(half, nodes) for half, nodes in halves if half.endswith("\n") and half.strip().isalpha()]
-        return [Rule((half,), nodes, recovery=HALVED, guard="fresh", laid=True) for half, nodes in kept]
+        cuts = [(text[:place], text[place:], nodes) for text, nodes in texts for place in find_boundaries(text)]
+        kept = [cut for cut in cuts if is_marked(cut[0]) and cut[1].endswith("\n") and cut[1].strip().isalpha()]
+        halves = [(half, nodes) for first, last, nodes in kept for half in (last, f"{first}\n")]
+        return [Rule((half,), nodes, recovery=HALVED, guard="fresh", laid=True) for half, nodes in halves]
 
     def _list_other_starts(self) -> list[Rule]:
         """Return marks that open reasoning and are none of the format's, for models that have learnt another one."""

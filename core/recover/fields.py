@@ -23,6 +23,9 @@ _CLOSING = re.compile(r"</[^\s<>]{1,60}>")
 _OPENING = re.compile(r"\s*<[^\s<>/][^<>]{0,60}>")
 _NAMING = re.compile(r"<[\w:.-]{1,32}(?:\s+\w{1,32}=[\"']|=[\"']?|>\s*)")
 _ATTRIBUTE = re.compile(r"\w{1,32}=[\"']")
+_ATTRIBUTES = re.compile(r"""(?:\s+[\w:-]{1,32}=(?:"[^"<>]{0,64}"|'[^'<>]{0,64}'))+\s*>(?!\s*</)""")
+_VALUED = re.compile(r"\s+[\w:-]{1,32}=(?=[\"'])")
+_OPENED, _PARTED = re.compile(r"[(,]\s*(?=[\"'\[{\d-])"), re.compile(r"\s*(?:,|(?=\)))")
 _ASSIGNED = re.compile(r"[\"'`]?\s*[=:>|<,\]\[]")
 _FLAGS = ("-", ":", "(")  # before a key that only a blank parts from its value, as in shells and Lisp
 _FLAG = re.compile(r"\s")
@@ -204,8 +207,9 @@ class _Reader:
         self._next.clear()
         if self._left & self._notation.words:
             return None  # what is a parameter, and what the format's own word?
-        pairs: list[str] = []
-        values: dict[str, object] = {}
+        at, given = self._read_in_order(at)
+        values: dict[str, object] = {key: json.loads(written, strict=False) for key, written in given.items()}
+        pairs = [f"{json.dumps(key, ensure_ascii=False)}: {written}" for key, written in given.items()]
         while True:
             at = self._skip_to_field(at)
             if not pairs and (field := _FIELD.match(self._text, at)) and self._find_key(field.end()):
@@ -221,6 +225,22 @@ class _Reader:
             pairs.append(f"{json.dumps(key, ensure_ascii=False)}: {written}")
         ends = at >= len(self._text) or bool(self.find_tool(at))
         return (at, "{" + ", ".join(pairs) + "}") if ends and self._schema.accepts(values) else None
+
+    def _read_in_order(self, at: int) -> tuple[int, dict[str, str]]:
+        """Return the place behind the values that stand without their keys at the beginning of arguments in parentheses, and their
+        JSON: they are those of the first parameters that the tool declares, as programs have it."""
+        found: dict[str, str] = {}
+        if not self._text.startswith("(", at):
+            return at, found
+        opening = _OPENED.match(self._text, at)
+        for key in self._schema.list_in_order():
+            literal = read_literal(self._text, opening.end()) if opening else None
+            behind = _PARTED.match(self._text, literal[0]) if literal else None
+            if not (literal and behind and self._schema.get_property(key).accepts(json.loads(literal[1], strict=False))):
+                break
+            found[key], at, opening = literal[1], behind.end(), _OPENED.match(self._text, behind.end() - 1)
+        self._left.difference_update(found)
+        return at, found
 
     def _skip_to_field(self, at: int) -> int:
         """Return the next place at which a parameter is named, or what is no sign and no word of the format begins."""
@@ -245,6 +265,9 @@ class _Reader:
         schema, first = self._schema.get_property(key), at
         quote = _QUOTES.get(self._text[at - len(key) - 1 : at - len(key)])
         at += bool(quote) and self._text.startswith(quote or "", at)
+        if quote and self._text.rfind("<", 0, at) > self._text.rfind(">", 0, at):  # the key stands in a tag, and so may its value
+            attributes = _ATTRIBUTES.match(self._text, at) or _VALUED.match(self._text, at)
+            at = attributes.end() if attributes else at
         closing = _CLOSING.match(self._text, at)
         opening = _OPENING.match(self._text, closing.end()) if closing else None
         at = opening.end() if opening else at  # the key stands in a tag, and so does the value
