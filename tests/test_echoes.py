@@ -75,3 +75,29 @@ def test_what_stands_for_a_word_is_a_letter_like_others_in_an_output() -> None:
         found = read_all_ways(format, f"\n<do:post>\n<note>\n{letter}</{letter}>\n</note>\n</do:post><<over>>", TOOLS)
         assert get_calls(found) == [("post", {"note": f"{letter}</{letter}>"})]
         read_all_ways(format, f"\n<do:post>\n<{letter}>\nx\n</{letter}>\n</do:post><<over>>", TOOLS)  # no fault
+
+
+NESTED = (
+    "{%- macro put(k, v) -%}<{{ k }}>{% if v is mapping %}{% for a, b in v.items() %}{{ put(a, b) }}{% endfor %}"
+    "{% elif v is string %}{{ '\\n' ~ v ~ '\\n' }}{% else %}{{ v | tojson }}{% endif %}</{{ k }}>{%- endmacro -%}"
+) + WRAPPER % (
+    "{%- for c in m.tool_calls or [] %}<do:{{ c.function.name }}>{% for k, v in c.function.arguments.items() %}{{ put(k, v) }}"
+    "{% endfor %}</do:{{ c.function.name }}>{%- endfor -%}"
+)
+"""The same, one within the other."""
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [("<w>2</w>", 2), ("<w>\n2\n</w>", "2"), ("<w>red</w>", "red"), ("<w>2 red</w>", "2 red"), ("<w>true</w>", True)],
+)
+def test_layout_tells_the_type_where_a_schema_does_not(written: str, value: object) -> None:
+    """Of an argument that may be of two types, of one that nobody declares, and of what is in an object."""
+    tools = [make_tool("paint", frame="object")]
+    tools[0]["function"]["parameters"]["properties"]["w"] = {"type": ["string", "integer", "boolean"]}
+    format = ca.analyze(NESTED)
+    for inner, arguments in ((written, {"w": value}), (f"<frame>{written}</frame>", {"frame": {"w": value}})):
+        found = read_all_ways(format, f"<do:paint>{inner}</do:paint><<over>>", tools)
+        assert get_calls(found) == [("paint", arguments)]
+    found = read_all_ways(format, f"<do:paint>{written.replace('w', 'other')}</do:paint><<over>>", tools)
+    assert get_calls(found) == [("paint", {"other": value})]

@@ -68,8 +68,10 @@ def find_size(text: str) -> int:
 
 def begins(text: str, rest: str) -> bool:
     """Whether a text, whatever words stand in it, may begin with what is left of an output."""
+    if not has_echo(text):
+        return text.startswith(rest)
     before = cut_echo(text)
-    if before == text or len(rest) <= len(before):
+    if len(rest) <= len(before):
         return before.startswith(rest)
     found = _WORD.match(rest, len(before))
     if not (found and rest.startswith(before)):

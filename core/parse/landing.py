@@ -31,13 +31,22 @@ def list_id(text: str | None) -> tuple[Step, ...]:
 class Landing:
     """Where a rule leads: the place behind it, and what was read on the way: calls that end and begin, names, ids and keys.
 
-    It leads to a field, or ``behind`` one that has ended. Nothing is changed in it once it is made.
+    It leads to a field, or ``behind`` one that has ended. Where lists and objects are left, ``rule`` is what follows them, and
+    ``closer`` what ends the innermost one. Nothing is changed in it once it is made.
     """
 
-    __slots__ = ("behind", "end", "pops", "rule", "spot", "steps", "trail")
+    __slots__ = ("behind", "closer", "end", "pops", "rule", "spot", "steps", "trail")
 
     def __init__(
-        self, end: int, spot: Spot, rule: Rule, trail: str = "", steps: tuple[Step, ...] = (), pops: int = 0, behind: bool = False
+        self,
+        end: int,
+        spot: Spot,
+        rule: Rule,
+        trail: str = "",
+        steps: tuple[Step, ...] = (),
+        pops: int = 0,
+        behind: bool = False,
+        closer: Rule | None = None,
     ) -> None:
         self.end = end
         self.spot = spot
@@ -46,6 +55,12 @@ class Landing:
         self.steps = steps
         self.pops = pops
         self.behind = behind
+        self.closer = closer
+
+    @property
+    def first(self) -> Rule:
+        """What stands at the place that was looked at."""
+        return self.closer or self.rule
 
     def replace(
         self,
@@ -55,6 +70,7 @@ class Landing:
         trail: str | None = None,
         steps: tuple[Step, ...] | None = None,
         pops: int | None = None,
+        closer: Rule | None = None,
     ) -> Landing:
         """Return the same with something else in it."""
         return Landing(
@@ -65,6 +81,7 @@ class Landing:
             self.steps if steps is None else steps,
             self.pops if pops is None else pops,
             self.behind,
+            closer or self.closer,
         )
 
     @property

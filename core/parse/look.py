@@ -169,7 +169,7 @@ class Lookahead(Surroundings):
         if not self.frames or len(self.frames) > DEPTH:
             return None
         if self._pops == POPS:
-            return Landing(end, self.frames[-1].spot, rule, pops=1, behind=True)
+            return Landing(end, self.frames[-1].spot, rule, pops=1, behind=True, closer=rule)
         frame, key = self.frames.pop(), self._key
         self._pops += 1
         self._key = frame.key
@@ -185,7 +185,7 @@ class Lookahead(Surroundings):
             self.frames.append(frame)
             self._pops -= 1
             self._key = key
-        return landing.replace(pops=landing.pops + 1) if isinstance(landing, Landing) else landing
+        return landing.replace(pops=landing.pops + 1, closer=rule) if isinstance(landing, Landing) else landing
 
     def _end_in_brackets(self, at: int, final: bool) -> Landing | Wait | None:
         """Return where a mark leads that ends the call, or stands before the end of the turn, where brackets are still open."""

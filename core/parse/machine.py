@@ -257,10 +257,11 @@ class Machine(BehindFields):
         if best and (best.rule.constant.core or best.steps):
             self._apply(best, self.at)
             return True
-        heads = [rule for rule in self.spot.rules if rule.kind in ("content", "reasoning")]
-        if final and is_firm(self.buffer[at:]) and self._breaks_off(heads, at):
-            self.at = len(self.buffer)  # half of what an answer or a thought begins with is neither
-            return False
+        if final and is_firm(self.buffer[at:]):
+            heads = [rule for rule in self.spot.rules if rule.kind in ("content", "reasoning")]
+            if self._breaks_off(heads, at):
+                self.at = len(self.buffer)  # half of what an answer or a thought begins with is neither
+                return False
         self._fall_back()
         return True
 

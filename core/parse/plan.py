@@ -91,11 +91,11 @@ class Plan(Relaxations):
         guards: dict[bool, Guard] = {True: "known", False: ""}
         for number, other in enumerate(self._spellings, 1):
             for node in nodes:
-                shown = (rule for rule in other._list_rules(graph, node, certain) if not (rule.recovery or rule.guard))
+                rules = other._list_rules(graph, node, certain)
+                shown = (rule for rule in rules if not (rule.recovery or rule.guard))
                 new = [rule for rule in shown if rule.parts not in known_texts]
                 found += [replace(rule, recovery=RESPELLED, guard=guards[rule.opens], spelling=number) for rule in new]
-                inner = other._list_loose_openers("") if node.kind == "content" else []  # without the outer mark
-                inner = [rule for rule in inner if rule.recovery == BEGINNING and is_marked(rule.constant.text)]
+                inner = [rule for rule in rules if rule.recovery == BEGINNING and is_marked(rule.constant.text)]
                 found += [replace(rule, recovery=RESPELLED, guard="apart", spelling=number) for rule in inner]
                 own, theirs = (plan.ends.get(node.name, "").rstrip() for plan in (self, other))
                 closes = [rule.constant.text for rule in new if graph == TURN and rule.closes and not rule.opens and is_firm(own)]

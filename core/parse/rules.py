@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ..format import Kind, Node, Text
-from ..format.cut import find_common_start
+from ..format.cut import cut_common_start, find_common_start
 from ..format.units import NO, get_units
 from .constants import DATA, SIGNS, Constant, is_marked
 from .echoes import cut_echo, fill_echoes
@@ -90,7 +90,7 @@ class Rule:
     """The mark at its beginning that may be mistyped: of what ends a field or a call, and is no guess itself."""
     spots: dict[tuple[str, bool], Spot] = field(init=False, compare=False, repr=False, default_factory=dict)
     _near: dict[str, Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
-    _filled: dict[tuple[str | None, ...], Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
+    _filled: dict[tuple[str, ...], Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
     _named: dict[str, Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -111,14 +111,14 @@ class Rule:
 
     def fill(self, find: Callable[[str], str | None]) -> Rule | None:
         """Return the same rule with the words that it repeats, found by the kind of their field; None where one is not known."""
-        parts = tuple(fill_echoes(part, find) for part in self.parts)
-        if None in parts:
+        parts = tuple(part for each in self.parts if (part := fill_echoes(each, find)) is not None)
+        if len(parts) < len(self.parts):
             return None
         found = self._filled.get(parts)
         if found is None:
             if len(self._filled) >= _WINDOWS:
                 self._filled.clear()
-            found = self._filled[parts] = replace(self, parts=tuple(part for part in parts if part is not None))
+            found = self._filled[parts] = replace(self, parts=parts)
         return found
 
     def rewrite(self, written: str) -> Rule:
@@ -211,6 +211,10 @@ class Spot:
             counter = r"\d" if any(rule.constant.counts for rule in self.rules) else ""
             self._short_end = re.compile(rf"[\s{counter}{''.join(sorted(map(re.escape, signs)))}]|{SIGNS.pattern}")
         return self._short_end
+
+    def find_shared(self) -> str:
+        """Return what stands behind the field, whatever follows."""
+        return cut_common_start([rule.constant.text for rule in self.rules if not rule.recovery and rule.constant.text] or [""])
 
     def goes_beyond(self, escape: str) -> bool:
         """Whether a text that a template writes here begins with an escape and goes on."""

@@ -314,16 +314,18 @@ class ShortFields(Lookahead):
     def _leads_elsewhere(self, rule: Rule, here: Landing, at: int, final: bool) -> bool | Wait:
         """Whether what stands behind a key is to the letter what leads to a value of another type that its schema allows, too, and
         that value ends where it has to; or more is needed to tell."""
-        types = self._find_types(self._find_name(here), here.steps[-1].text)
-        for other in (each for each in here.spot.rules if each is not rule and not each.recovery):
+        types = self._find_wanted(here)
+        for other in (each for each in here.spot.rules if not (each is rule or each.recovery)):
             fitting = [node for node in other.targets if node.kind == "value" and fits(node.type, types)]
             begin = other.constant.match_exactly(self.buffer, at, False) if fitting else NO
             value = SCALAR.match(self.buffer, begin) if begin >= 0 else None
-            rest = self.buffer[value.end() :] if value else ""
-            ends = {cut_echo(self.plan.ends[node.name]).strip() for node in fitting}
-            if value and not final and any(end.startswith(rest) for end in ends):
+            if value is None:
+                continue
+            rest = self.buffer[value.end() :]
+            ends = [cut_echo(self.plan.spot(here.spot.graph, (node,), self.may_call).find_shared()).strip() for node in fitting]
+            if not final and any(end.startswith(rest) for end in filter(None, ends)):
                 return WAIT
-            if value and (value.end() == begin or any(map(rest.startswith, ends))):
+            if value.end() == begin or any(map(rest.startswith, filter(None, ends))):
                 return True  # what begins with a bracket ends with one
         return False
 
@@ -345,13 +347,8 @@ class ShortFields(Lookahead):
         """Put what leads to values that the tool's schema does not allow for the key that was read behind the rest."""
         if self.frames or self.tools is None or sum(rule.kind == "value" for rule in rules) < 2:
             return rules
-        types = self._find_types(self._find_name(here), here.steps[-1].text)
+        types = self._find_wanted(here)
         return sorted(rules, key=lambda rule: rule.kind == "value" and not any(fits(node.type, types) for node in rule.targets))
-
-    def _list_fitting(self, here: Landing) -> list[Rule]:
-        """Return what leads from a key to the values that its schema allows."""
-        types = self._find_types(self._find_name(here), here.steps[-1].text) if not self.frames else ()
-        return [rule for rule in here.spot.rules if any(fits(node.type, types) for node in rule.targets)]
 
     def _takes_key(self, here: Landing, key: str, at: int) -> bool:
         """Whether a text that ends at a place may be the key of an entry here."""

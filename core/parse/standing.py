@@ -16,7 +16,7 @@ from .landmarks import AFTER, GAP, TURN, UNSHOWN
 from .names import SHORT, find_count, find_counted_id
 from .plan import Plan
 from .rules import WAIT, Rule, Spot, Wait
-from .scalars import find_within, match_scalar
+from .scalars import find_within, fits, match_scalar
 from .writer import Call, Writer
 
 TRIES = 8  # so often may a JSON value be looked at that is no call
@@ -255,6 +255,15 @@ class Standing:
     def _find_types(self, name: str | None, key: str) -> tuple[str, ...]:
         """Return the types of an argument, by its key as it is written; none where nothing is known of them."""
         return self._find_property(name, self._split_path(key, name)).get_types()
+
+    def _list_fitting(self, here: Landing) -> list[Rule]:
+        """Return what leads from a key to the values that its schema allows."""
+        types = self._find_wanted(here)
+        return [rule for rule in here.spot.rules if any(fits(node.type, types) for node in rule.targets)]
+
+    def _find_wanted(self, here: Landing) -> tuple[str, ...]:
+        """Return the types that the schema allows for the key that was read last; none where it is no parameter of the call."""
+        return () if self.frames else self._find_types(self._find_name(here), here.steps[-1].text)
 
     def _split_path(self, key: str, name: str | None) -> list[str | int]:
         """Return the keys and places that lead to an argument, where the format writes members and items under their paths."""

@@ -136,7 +136,8 @@ class TextReader(ShortFields):
         if self.spot.kind != "value" or not isinstance(self._find_landing(self.spot, at, False), Wait):
             return False
         rest = self.buffer[at:]  # of layout alone, what only a recovery would have behind it is the value's own
-        half = not rest.isspace() or self._breaks_off(self.spot.rules, at)
+        shown = (rule.constant.text for rule in self._fill(self.spot.rules) if not rule.recovery)
+        half = not rest.isspace() or any(text.startswith(rest) for text in shown)
         if half and not self._lands_behind(at):
             self.scan = at  # what ends the value
             return True
@@ -267,9 +268,9 @@ class TextReader(ShortFields):
 
     def _leave_text(self, landing: Landing, at: int) -> None:
         """End the text at a place, and go where a rule leads from there."""
-        rule = landing.rule.constant
+        constant = landing.first.constant
         led = self.buffer[at : at + 1].isspace()  # then the layout before it stands here
-        start = rule.take_lead(self.buffer, self.at, at) if rule.firm and not led else at
+        start = constant.take_lead(self.buffer, self.at, at) if constant.firm and not led else at
         if landing.rule.recovery and self.buffer.startswith(" ", start):
             start = at  # a blank waits for no recovery: where the output comes in pieces it has been handed on
         self._end_text(start)

@@ -208,11 +208,9 @@ class _Reader:
         if self._left & self._notation.words:
             return None  # what is a parameter, and what the format's own word?
         at, given = self._read_in_order(at)
-        values: dict[str, object] = {key: json.loads(written, strict=False) for key, written in given.items()}
-        pairs = [f"{json.dumps(key, ensure_ascii=False)}: {written}" for key, written in given.items()]
         while True:
             at = self._skip_to_field(at)
-            if not pairs and (field := _FIELD.match(self._text, at)) and self._find_key(field.end()):
+            if not given and (field := _FIELD.match(self._text, at)) and self._find_key(field.end()):
                 at = field.end()  # what the arguments are called
             key = self._find_key(at)
             if not key:
@@ -220,11 +218,10 @@ class _Reader:
             read = self._read_value(key, at + len(key))
             if read is None:
                 return None
-            at, written = read
-            values[key] = json.loads(written, strict=False)
-            pairs.append(f"{json.dumps(key, ensure_ascii=False)}: {written}")
+            at, given[key] = read
+        arguments = "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {written}" for key, written in given.items()) + "}"
         ends = at >= len(self._text) or bool(self.find_tool(at))
-        return (at, "{" + ", ".join(pairs) + "}") if ends and self._schema.accepts(values) else None
+        return (at, arguments) if ends and self._schema.accepts(json.loads(arguments, strict=False)) else None
 
     def _read_in_order(self, at: int) -> tuple[int, dict[str, str]]:
         """Return the place behind the values that stand without their keys at the beginning of arguments in parentheses, and their
@@ -265,9 +262,9 @@ class _Reader:
         schema, first = self._schema.get_property(key), at
         quote = _QUOTES.get(self._text[at - len(key) - 1 : at - len(key)])
         at += bool(quote) and self._text.startswith(quote or "", at)
-        if quote and self._text.rfind("<", 0, at) > self._text.rfind(">", 0, at):  # the key stands in a tag, and so may its value
-            attributes = _ATTRIBUTES.match(self._text, at) or _VALUED.match(self._text, at)
-            at = attributes.end() if attributes else at
+        attributes = (_ATTRIBUTES.match(self._text, at) or _VALUED.match(self._text, at)) if quote else None
+        if attributes and self._text.rfind("<", 0, at) > self._text.rfind(">", 0, at):
+            at = attributes.end()  # the key stands in a tag, and so may its value
         closing = _CLOSING.match(self._text, at)
         opening = _OPENING.match(self._text, closing.end()) if closing else None
         at = opening.end() if opening else at  # the key stands in a tag, and so does the value
