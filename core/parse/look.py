@@ -246,6 +246,8 @@ class Lookahead(Surroundings):
 
     def _follows_well(self, rule: Rule, end: int, final: bool) -> bool | Wait:
         """Whether what the guard of a rule asks of what is behind it holds; or more is needed to tell."""
+        if rule.guard == "followed":
+            return True if skip_blank(self.buffer, end) < len(self.buffer) else not final and WAIT
         structured = rule.guard in ("structure", "ending", "typed") or (rule.guard == "late" and final)
         if structured and not rule.opens:  # what opens a call is structure itself
             return self._structure_follows(end, final, rule.guard != "structure")

@@ -17,7 +17,7 @@ KEY = re.compile(r"[\w .:$@-]+")
 SCALAR = re.compile(r"[\w.+-]{0,64}")
 WITH_PREFIX = "prefix of a name"
 AMID = "name amid other text"
-PADDED = "blanks around a key"
+PADDED = "signs around a key"
 AMID_WORD = re.compile(r"\w\w")
 _WORD = r"\w{1,32}"
 PREFIX = re.compile(rf"{_WORD}(?:[.:/]| ?= ?| ?\Z)")
@@ -27,6 +27,8 @@ LEAD, NUMBER = re.compile(rf"{_WORD}[.:/= ]{{1,2}}"), re.compile(r"(?:[:#@./ -]{
 FOREIGN = re.compile(r"(\[[A-Z_]{2,40}\]|<\|?[\w-]{2,40}\|?>)([\w-]{1,64})?(?!\w)|\[[A-Z_]{0,40}\Z|<\|?[\w-]{0,40}\|?\Z")
 """A field that another format writes behind a name: a mark and a word, or the beginning of one where the output ends."""
 
+EDGES = re.compile(r"^[\W_]+|[\W_]+$")
+"""What is no letter around a word."""
 _LEADING = re.compile(r"[^\w\s\"'<>()\[\]{}]{1,8}\Z")
 _ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
 _ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)

@@ -39,7 +39,7 @@ from .landmarks import (
     write_parts,
 )
 from .nearly import LIKE
-from .rules import MISTYPED, Guard, Rule
+from .rules import MISTYPED, UNTYPED, Guard, Rule
 
 SQUEEZED = "white space in a mark missing"
 REQUOTED = "other quotes in a mark"
@@ -88,6 +88,12 @@ def _begins_with_mark(text: str) -> bool:
 def _begins_in_signs(text: str) -> bool:
     """Whether a text begins with a word between signs, as no line of prose or heading does."""
     return any(is_word_in_signs(text[:place].rstrip()) for place in find_boundaries(text) if place)
+
+
+def _split_type(texts: set[str]) -> tuple[str, set[str], str]:
+    """Return what texts that tell types begin with, the words in them, and what they end with."""
+    begins, ends = (cut([*texts]) if len(texts) > 1 else "" for cut in (cut_common_start, cut_common_end))
+    return begins, {text[len(begins) : len(text) - len(ends)] for text in texts}, ends
 
 
 class Relaxations(Ends):
@@ -147,20 +153,26 @@ class Relaxations(Ends):
         return [Rule((text,), (target,), recovery="value in other notation") for text, target in texts]
 
     def _list_other_types(self, node: Node) -> list[Rule]:
-        """Return what stands between a key and its value without the word there that tells its type, or with another word for it;
-        the schema may tell it."""
+        """Return what stands between a key and its value without the word there that tells its type, or with another word for it,
+        or as before a text, but for the quote; the schema may tell it."""
         if node.kind != "key":
             return []
         keys = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind == "key"]
         texts = {write_parts(edge) for edge in keys if self.nodes[TURN, edge.target].type in ("string", "integer")}
-        begins, ends = (cut([*texts]) if len(texts) > 1 else "" for cut in (cut_common_start, cut_common_end))
-        words = {text[len(begins) : len(text) - len(ends)] for text in texts}
+        begins, words, ends = _split_type(texts)
         own = [edge for edge in self._edges[TURN].get(node.name, ()) if ends.strip() and edge.text.endswith(ends)]
-        rules = [Rule(read_parts(ends), (self.nodes[TURN, edge.target],), recovery="type missing") for edge in own]
+        rules = [Rule(read_parts(ends), (self.nodes[TURN, edge.target],), recovery=UNTYPED) for edge in own]
+        if not (begins.strip() and all(map(str.isalpha, words))):  # texts may have no word where others have one
+            other = {write_parts(edge) for edge in keys if self.nodes[TURN, edge.target].type in ("integer", "boolean")}
+            begins, words, ends = _split_type(other)
         if begins.strip() and all(map(str.isalpha, words)):
             others = [f"{begins}{word}{ends}" for word in _TYPES if word not in words]
-            rules += [Rule((text,), rule.targets, recovery="type in another word") for text in others for rule in rules]
-        return rules
+            targets = [self.nodes[TURN, edge.target] for edge in self._edges[TURN].get(node.name, ())]
+            rules += [Rule((text,), (target,), recovery="type in another word") for text in others for target in targets]
+        bare = {text[:-1] for text in texts if text.endswith(QUOTES)} - texts - {""}
+        targets = [self.nodes[TURN, edge.target] for edge in self._edges[TURN].get(node.name, ())]
+        plain = [target for target in targets if target.type in ("integer", "number", "boolean")]
+        return rules + [Rule(read_parts(text), (target,), recovery=UNTYPED) for text in sorted(bare) for target in plain]
 
     def _list_skips(self, node: Node) -> list[Rule]:
         """Return what leads on where a field was left out, or the mark before JSON: an id behind the name, or one before it."""

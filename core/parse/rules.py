@@ -15,23 +15,39 @@ from .echoes import cut_echo, fill_echoes
 from .nearly import find_mark, rewrite_marks
 
 Guard = Literal[
-    "", "tool", "known", "structure", "ending", "entry", "late", "last", "fresh", "shape", "named", "whole", "header", "thought",
-    "owed", "told", "orphan", "fitting", "wrapped", "typed", "near", "fence", "unfenced", "turn", "alone", "sample", "apart",
-    "first", "over",
+    "",  # nothing more
+    "tool",  # behind it a tool is named, as far as the tools are known
+    "known",  # behind it a tool of the request is named
+    "apart",  # so it is, and a line or an answer has ended before it
+    "first",  # so it is, and nothing visible came before
+    "fresh",  # nothing visible came before
+    "line",  # a line begins, and no example
+    "told",  # a text or a line ends right before
+    "orphan",  # so it does, and no call has begun in it
+    "alone",  # no sentence goes on around it, nor is it an example of a conversation
+    "turn",  # it is the model's own, and no example of a conversation
+    "sample",  # never: it tells that a conversation is shown
+    "over",  # what ends the turn stands right before
+    "thought",  # reasoning stood in this turn
+    "owed",  # of the end of the call before it a part was left out
+    "typed",  # before it stands a value that is no text, where none is wanted, and behind it structure or the end
+    "followed",  # anything visible follows
+    "structure",  # structure follows
+    "ending",  # structure or the end of the output follows
+    "fitting",  # what is behind it begins as something does that renders show there
+    "entry",  # an argument of this tool begins that was not given yet
+    "shape",  # JSON with the shape of calls follows
+    "whole",  # so it does, and nothing else
+    "named",  # a tool and its parameters follow
+    "header",  # the mark that ends a header follows
+    "wrapped",  # it is a mark of another format that closes calls
+    "near",  # a mark stands there that is like one that could
+    "fence",  # it opens code that begins with a call
+    "unfenced",  # it ends such code
+    "late",  # the text would not end otherwise: structure or the end of the output follows
+    "last",  # the text would not end otherwise: nothing more follows
 ]
-"""What must hold for a rule that no render shows: a tool is named that the request has (``known``), or as far as its tools are
-known (``tool``), structure follows (``structure``), structure or the end of the output does (``ending``), nothing visible came
-before (``fresh``), JSON with the shape of calls follows (``shape``), and nothing else (``whole``), or a tool and its parameters
-(``named``), the mark that ends a header does (``header``), reasoning stood in this turn (``thought``), of the end of the call
-before it a part was left out (``owed``), a text or a line ends right before (``told``), and no call has begun in it
-(``orphan``), what is behind it begins as something does that renders show there (``fitting``), it is a mark of another format
-that closes calls (``wrapped``), a value stands before it that is no text, where none is wanted, and structure or the end of the
-output behind it (``typed``), an argument of this tool begins that was not given yet (``entry``), a mark stands there that is
-like one that could (``near``), a line of it opens code that begins with a call (``fence``), or ends such code (``unfenced``), it
-is the model's own, and no example of a conversation (``turn``), nor amid a sentence (``alone``), or never, but then a conversation
-is shown (``sample``), or a tool is named and a line or an answer has ended before (``apart``), or nothing visible came before
-(``first``), or what ends the turn stands right before (``over``). Two hold only where the text that they end would not end
-otherwise: structure or the end of the output follows (``late``), or nothing more (``last``)."""
+"""What must hold for a rule that no render shows."""
 
 SHAPES: frozenset[Guard] = frozenset(("shape", "named", "whole"))
 OF_TOOLS: frozenset[Guard] = frozenset(("tool", "known", "apart", "first"))
@@ -42,6 +58,7 @@ _WINDOWS = 512  # so many beginnings are remembered in a spot
 _END = r"\Z"
 WORD = 6  # so many letters tell that a text may begin which begins with letters
 MISTYPED = "mark mistyped"
+UNTYPED = "type missing"
 
 
 class Wait:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from ..format.units import MORE, NO
-from ..recover import Envelope, FoundCall, Notation, complete, read_calls, read_fields, repair
+from ..recover import SPEAKS, Envelope, FoundCall, Notation, complete, read_calls, read_fields, repair
 from ..schema import ToolSet
 from .ends import Marks
 from .fence import Fence, skip_fence_end
@@ -21,17 +21,16 @@ _MARK = rf"{_TAG}|\[/?[A-Z_]{{2,40}}\]|(?:`{{3,}}|~{{3,}})[\w+.-]{{0,32}}"
 _START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|</[^\s<>\"'=/]{{1,40}}>|[\s;,])*")
 """What stands around such calls: tags, fences, and what separates."""
 
-_SPEAKS = r"(?=[^\s>\]=]{0,40}(?i:tool|call|function))"
-_WRAPPER = re.compile(rf"(?:<{_SPEAKS}([^\s<>\"'=/]{{2,40}})>|\[{_SPEAKS}([A-Z_]{{2,40}})\]|<\|\w{{2,40}}\|>)\s*")
-_NAMING = re.compile(rf"<{_SPEAKS}(\w{{2,40}})(?:=|\s{{1,4}}\w{{1,32}}=)")
-_HALF_NAMING = re.compile(rf"<{_SPEAKS}\w{{2,40}}\s{{1,4}}\w{{0,32}}")
-_WRAPPER_END = re.compile(rf"</{_SPEAKS}[^\s<>\"'=/]{{2,40}}>|\[/{_SPEAKS}[A-Z_]{{2,40}}\]")
+_WRAPPER = re.compile(rf"(?:<{SPEAKS}([^\s<>\"'=/]{{2,40}})>|\[{SPEAKS}([A-Z_]{{2,40}})\]|<\|\w{{2,40}}\|>)\s*")
+_NAMING = re.compile(rf"<{SPEAKS}(\w{{2,40}})(?:=|\s{{1,4}}\w{{1,32}}=)")
+_HALF_NAMING = re.compile(rf"<{SPEAKS}\w{{2,40}}\s{{1,4}}\w{{0,32}}")
+_WRAPPER_END = re.compile(rf"</{SPEAKS}[^\s<>\"'=/]{{2,40}}>|\[/{SPEAKS}[A-Z_]{{2,40}}\]")
 _LAST_TOKEN = re.compile(r"<\|\w{2,40}\|>\s*")
-"""Marks that speak of calls, by the names that the fields of a message have for them."""
 
-_LAST_MARK = re.compile(rf"(?:{_TAG}|</[^\s<>]{{0,40}})\Z")
+_LAST_MARK = re.compile(rf"(?:{_TAG}|</[^\s<>]{{0,40}}|`{{3,}})\Z")
 _FIRST_NAMED, _LAST_CLOSING = re.compile(r"<([\w:.-]{1,40})[=\s]"), re.compile(r"</([\w:.-]{1,40})>\s*(?:</[^\s<>]{0,40}>?\s*)?\Z")
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
+_LAST_MARKS = 3  # around a call, and around all calls
 _TRIES = 4  # so many marks may end such calls
 _HALF_MARK = re.compile(r"</?(?:[^\s<>\"'=/][^\s<>\"'=]{0,39})?|\[/?[A-Z_]{0,40}|`{1,2}|~{1,2}")
 
@@ -81,7 +80,7 @@ class Shape:
 
     def __init__(self, landing: Landing, start: int, left: Spot, ends: Iterable[str] = (), bare: bool = False) -> None:
         self.left = left  # the spot in which they were met
-        self._ends = tuple(filter(None, map(str.strip, ends)))
+        self._ends = tuple(ends)
         self._bare = bare
         self._closing = ("</", "[/", *self._ends)
         self.whole = landing.rule.guard == "whole" and left.nodes[0] is not SHAPE  # behind another such call a mark has come
@@ -172,7 +171,7 @@ class Fields:
         begin, size = at + self.ahead, len(buffer)
         while tools and self._tries:
             found = self._ends.pattern.search(buffer, at + self._seen) if self._ends else None
-            rest = _drop_last_mark(buffer[begin:]) if found is None and final and size - begin <= HELD_CALL else ""
+            rest = _drop_last_marks(buffer[begin:]) if found is None and final and size - begin <= HELD_CALL else ""
             if found is None and not (_is_closed(rest) or (rest and _closes_first(buffer[begin:]))):
                 longest = self._ends.longest if self._ends else 0
                 self._seen = max(size - at - longest, self._seen)
@@ -187,11 +186,13 @@ class Fields:
         return NO
 
 
-def _drop_last_mark(text: str) -> str:
-    """Return a text without a mark at its end, or the beginning of one that closes, and the layout around that."""
+def _drop_last_marks(text: str) -> str:
+    """Return a text without marks at its end, or the beginning of one that closes, and the layout around them."""
     bare = text.rstrip()
-    found = _LAST_MARK.search(bare, max(len(bare) - SHORT, 0))
-    return bare[: found.start()].rstrip() if found else bare
+    for _ in range(_LAST_MARKS):
+        found = _LAST_MARK.search(bare, max(len(bare) - SHORT, 0))
+        bare = bare[: found.start()].rstrip() if found else bare
+    return bare
 
 
 def _is_closed(text: str) -> bool:

@@ -30,11 +30,12 @@ class ShapedReader(ValueReader):
     def _begin_shape(self, landing: Landing, start: int) -> None:
         """Look at what may be calls, from where the text before it ended; white space that waits for a text goes on waiting."""
         start = self.at if self.fresh and self.buffer[self.at : start].isspace() else start
+        stops = tuple(filter(None, map(str.strip, (*self.plan.stops, self.plan.turn_end))))
         if landing.rule.guard != "named":
-            self.shape = Shape(landing, start, self.spot, (*self.plan.stops, self.plan.turn_end), self.plan.bare_calls)
+            self.shape = Shape(landing, start, self.spot, stops, self.plan.bare_calls)
         else:
             closing = next((step.text for step in landing.steps if step.kind == "wrap"), "")
-            ends = Marks((closing,), re.compile(re.escape(closing))) if closing else self.plan.field_ends
+            ends = _mark_ends(closing, stops) if closing else self.plan.field_ends
             self.shape = Fields(landing, start, self.spot, self.plan.notation, ends)
         self.at, self.scan, self.spot = start, landing.end, landing.spot
 
@@ -71,3 +72,8 @@ class ShapedReader(ValueReader):
         self.at = self.scan = end
         self.spot = self.plan.spot(TURN, (SHAPE,), self.may_call)
         return True
+
+
+def _mark_ends(closing: str, stops: tuple[str, ...]) -> Marks:
+    """Return what ends calls in marks of another format: the mark that closes, or the end of the turn."""
+    return Marks((closing, *stops), re.compile("|".join((re.escape(closing), *(f"({re.escape(stop)})" for stop in stops)))))

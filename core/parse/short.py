@@ -13,6 +13,7 @@ from .look import Lookahead
 from .names import (
     AMID,
     AMID_WORD,
+    EDGES,
     FOREIGN,
     ID,
     KEY,
@@ -34,7 +35,7 @@ from .names import (
     is_within,
     skip_comments,
 )
-from .rules import OF_TOOLS, WAIT, Rule, Wait
+from .rules import OF_TOOLS, UNTYPED, WAIT, Rule, Wait
 from .scalars import fits, read_empty
 
 
@@ -236,10 +237,14 @@ class ShortFields(Lookahead):
         return here
 
     def _strip_key(self, here: Landing, key: str) -> str:
-        """Return a key without the blanks around it that no parameter has, where nothing but blanks parts it from what follows."""
-        bound = self.frames or here.spot.holds_signs or not self.policy.recover or key.strip() == key
-        if bound or key in self._list_declared(self._find_name(here)):
+        """Return a key without the signs around it that the parameter does not have which the tool declares, or without blanks that
+        no parameter has, where nothing but these parts it from what follows."""
+        declared = self._list_declared(self._find_name(here))
+        if self.frames or not self.policy.recover or key in declared:
             return key
+        bare = EDGES.sub("", key) if self.plan.graph.path is None else key  # signs around a part of a path are its own
+        if bare in declared or here.spot.holds_signs or key.strip() == key:
+            return bare if bare in declared else key
         return key.strip().removeprefix(find_signs(self.buffer, here.end) if key[:1].isspace() else "").strip()
 
     def _is_laid(self, here: Landing) -> bool:
@@ -300,12 +305,13 @@ class ShortFields(Lookahead):
             if not constant.text and isinstance(landing, Landing) and read_empty(rule.targets):
                 landing = self._check_empty(landing, end, final)
         bare = kind == "key" and not constant.text and not read_empty(rule.targets)  # then nothing but its value ends a key
-        amid = rule.kind == "value" and (constant.text.endswith(QUOTES) or rule.goes_on(here.spot.rules))
+        untyped = rule.recovery == UNTYPED
+        amid = rule.kind == "value" and (untyped or constant.text.endswith(QUOTES) or rule.goes_on(here.spot.rules))
         told = (loosely or bare or amid) and rule.kind != "end" and isinstance(landing, Landing)
         begins = self._match_value(landing, final) if told and isinstance(landing, Landing) else 0
         if begins == MORE:
             return WAIT, False
-        if begins == NO and bare:
+        if begins == NO and (bare or untyped):
             return None, False
         relaxed = isinstance(landing, Landing) and bool(landing.rule.recovery) and not here.rule.recovery
         other = loosely and kind == "key" and self._leads_elsewhere(rule, here, at, final)

@@ -381,7 +381,8 @@ class TextReader(ShortFields):
         if self.streaming or (self.policy.untyped == "text" and not self.wanted.get_types()):
             return encode_basestring(get_units(self.spot.codec).decode(raw))
         read = convert(raw, self.spot.nodes, self.wanted, self.policy.recover)
-        if self.policy.recover and read[0] in "[{ntf" and read != convert(raw, self.spot.nodes, self.wanted, False):
+        other = read[0] in "[{ntf" and read != convert(raw, self.spot.nodes, self.wanted, False)
+        if self.policy.recover and (other or (read[0] != '"' and all(node.type == "string" for node in self.spot.nodes))):
             self._note("value in other notation", self.at)
         return read
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from ..ask.question import REASONING_FIELDS
 from ..ask.switches import GENERAL_SWITCHES
-from ..format import Node
-from ..format.cut import find_boundaries
+from ..format import Node, Text
+from ..format.cut import cut_common_start, find_boundaries
+from ..format.units import get_units
 from .constants import begins_no_text, is_firm, is_marked, is_word_in_signs
 from .landmarks import AFTER, GAP, THOUGHT, TURN, Landmarks, list_tails, read_parts, write_parts
 from .rules import Guard, Rule
@@ -22,12 +23,19 @@ _NAMES = [name for name in REASONING_FIELDS if name in GENERAL_SWITCHES]
 _WORDS = [word for name in _NAMES for word in (name, name.removesuffix("ing"))]
 _OTHER_STARTS = (*(f"<{word}>" for word in _WORDS), *(f"[{word.upper()}]" for word in _WORDS))
 _WORD = re.compile(r"\w")
+_WORDED = 4  # letters of a mark that nobody writes amid an answer but for a thought: HTML has shorter ones
 OTHER_ENDS = tuple(f"{start[0]}/{start[1:]}" for start in _OTHER_STARTS)
 
 
 def _cut_close(text: str) -> str:
     """Return what is left of a text behind the first mark in it, which ends reasoning."""
-    return text[next((place for place in sorted(find_boundaries(text)) if is_firm(text[:place])), len(text)) :]
+    firm = (place for place in sorted(find_boundaries(text)) if is_firm(text[:place]))
+    return text[next((place for place in firm if not _amid(text, place)), len(text)) :]
+
+
+def _amid(text: str, place: int) -> bool:
+    """Whether a place is one between a word and a sign behind it."""
+    return text[place - 1].isalnum() and not text[place : place + 1].isspace()
 
 
 class Thoughts(Landmarks):
@@ -36,7 +44,7 @@ class Thoughts(Landmarks):
     def _list_opened_reasoning(self, opened: bool) -> list[Rule]:
         """Return what opens reasoning, for models that open it though a prompt has opened or closed it.
 
-        Where it is open, a part of that is enough.
+        Where it is open, a part of that is enough; amid an answer, a mark that has a line of its own.
         """
         nodes = self.list_nodes("reasoning")
         start = self.reasoning_start
@@ -45,7 +53,11 @@ class Thoughts(Landmarks):
         texts = [half + start + "\n" for half in ("", *sorted(halves))] if begins_no_text(start) and nodes else []
         texts += [half for half in sorted(halves) if half.strip() != start.strip()] if opened and texts else []
         loose = not is_firm(start)
-        return [Rule(read_parts(text), nodes, recovery=OPENED_AGAIN, guard="fresh", loose=loose) for text in texts]
+        rules = [Rule(read_parts(text), nodes, recovery=OPENED_AGAIN, guard="fresh", loose=loose) for text in texts]
+        worded = is_word_in_signs(start.strip()) and sum(map(str.isalpha, start)) >= _WORDED
+        if nodes and not opened and worded:
+            rules.append(Rule((f"{start.strip()}\n",), nodes, recovery=OPENED_AGAIN, guard="line", laid=True))
+        return rules
 
     @staticmethod
     def _list_halved_starts(rules: Iterable[Rule]) -> list[Rule]:
@@ -103,12 +115,29 @@ class Thoughts(Landmarks):
         """Return the mark that ends reasoning as a message, with or without the last marks of the header that would follow."""
         texts: set[str] = set()
         for edge in self.list_edges("reasoning"):
-            text = write_parts(edge).strip()
+            written = write_parts(edge)
+            text = written.strip()
             rest = _cut_close(text)
             first = text.removesuffix(rest).strip()
-            if self.nodes[TURN, edge.target].kind == "content" and is_word_in_signs(first) and rest:
-                texts |= {first, *(f"{first}\n{tail}" for tail in list_tails(rest))}
-        return [Rule(read_parts(text), content, recovery="beginning of content missing") for text in sorted(texts)]
+            layout = rest[: len(rest) - len(rest.lstrip())]
+            if self.nodes[TURN, edge.target].kind != "content" or not rest:
+                continue
+            if is_word_in_signs(first):
+                texts |= {first + layout, *(f"{first}\n{tail}" for tail in list_tails(rest))}
+            elif written.startswith(f"\n{first}\n"):
+                texts.add(f"\n{first}\n")  # signs have a line
+        ends = sorted({*map(self._find_barred_end, self.list_nodes("reasoning"))} - texts - {""})
+        missing = "beginning of content missing"
+        rules = [Rule(read_parts(text), content, recovery=missing) for text in sorted(texts)]
+        return rules + [Rule(read_parts(text), (GAP,), recovery=missing, guard="followed") for text in ends]
+
+    def _find_barred_end(self, node: Node) -> str:
+        """Return what stands behind a text whatever follows, up to the end of the line, if it cannot hold that; else nothing."""
+        edges = self._edges[TURN].get(node.name, [])
+        close = cut_common_start([write_parts(edge) for edge in edges]) if edges and isinstance(node.codec, Text) else ""
+        units = get_units(node.codec) if isinstance(node.codec, Text) else None
+        texts = (close[: close.rfind("\n") + 1], close)
+        return next((text for text in texts if units and text and units.bars_start(text)), "")
 
     def _list_content_starts(self) -> list[Rule]:
         """Return the marks that begin content, for models that do not end their reasoning before it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .fields import Notation, compile_names, find_name, list_counted, list_words, read_fields
+from .fields import SPEAKS, Notation, compile_names, find_name, list_counted, list_words, read_fields
 from .habits import Habits
 from .policy import LENIENT, REPAIR, STRICT, Policy, PolicyName, get_policy
 from .repair import complete, read_literal, repair, unquote
@@ -11,6 +11,7 @@ from .shape import Envelope, FoundCall, find_tool_in, read_calls
 __all__ = [
     "LENIENT",
     "REPAIR",
+    "SPEAKS",
     "STRICT",
     "Envelope",
     "FoundCall",

@@ -12,14 +12,22 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
+from unicodedata import category
 
 from ..schema import TYPES, Schema, ToolSet
 from .repair import CLOSERS, read_literal, repair, unquote
 from .shape import FoundCall
 
-_QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "«": "»", "‹": "›", "「": "」"}
+_PAIRS = ((chr(code), chr(code + 1)) for code in range(0x80, 0xFFFF))
+_QUOTES = {'"': '"', "'": "'", "`": "`", "«": "»"} | {
+    one: two for one, two in _PAIRS if category(one) in ("Ps", "Pi") and category(two) in ("Pe", "Pf")
+}
 _WORD = re.compile(r"\w+")
 _CLOSING = re.compile(r"</[^\s<>]{1,60}>")
+SPEAKS = r"(?=[^\s>\]=]{0,40}(?i:tool|call|function))"
+"""Looks for what speaks of calls in a mark, by the names that the fields of a message have for them."""
+_SPEAKING = re.compile(rf"<{SPEAKS}[^\s<>\"'=/]{{2,60}}>|\[{SPEAKS}[A-Z_]{{2,60}}\]")
+_QUOTING = re.compile(r"(<[^\s<>/]{1,24}>)(?=[^<>]{0,256}\1)")
 _OPENING = re.compile(r"\s*<[^\s<>/][^<>]{0,60}>")
 _NAMING = re.compile(r"<[\w:.-]{1,32}(?:\s+\w{1,32}=[\"']|=[\"']?|>\s*)")
 _ATTRIBUTE = re.compile(r"\w{1,32}=[\"']")
@@ -32,9 +40,12 @@ _FLAG = re.compile(r"\s")
 _ENDS = re.compile(r"[^\w]")
 _BARRED = frozenset("=:>|,;)]}<\"'`")
 _NAMED = r"(?:=[\"']?[\w.-]*)"
-_BEGUN = re.compile(rf"[\w.-]*|</[^\s<>]*|\w{{1,32}}{_NAMED}|<[\w:.-]{{0,32}}(?:{_NAMED}|\s+\w{{0,32}}{_NAMED}?|>\s*[\w.-]*)?")
+_BEGUN = re.compile(
+    rf"(?:\w{{1,32}}[:/])?[\w.-]*|</[^\s<>]*|\w{{1,32}}{_NAMED}|<[^\s<>\"'=/]{{0,60}}|<[\w:.-]{{0,32}}(?:{_NAMED}|\s+\w{{0,32}}{_NAMED}?|>\s*[\w.-]*)?"
+)
 _COUNTER = re.compile(r"[^\w\s]? ?[^\w\s]? ?[^\w\s]?([\w:.-]+)")
-_PREFIX, _ID = re.compile(r"\w{1,32}\."), re.compile(r"\w[\w-]{0,63}(?=[^\w\s.,;!?])")
+_PREFIX, _SUFFIX = re.compile(r"\w{1,32}[.:/]"), re.compile(r"[:#@/]\d{1,4}(?![\w.])")
+_ID = re.compile(r"\w[\w-]{0,63}(?=[^\w\s.,;!?])")
 _FIELD = re.compile(r"(?<=[^\w\s])\w{1,32}(?=[^\w\s])[^\w,]*")
 _FENCE = "```"
 _MOST = 64  # quotes that may end a text, and ends of one that stands in none
@@ -61,9 +72,10 @@ def find_name(text: str, at: int, tools: ToolSet, notation: Notation, final: boo
     name = reader.find_tool(end)
     if name and (final or end + len(name) < len(text)):
         return True
-    start = end - (text[end - 1 : end] == "<")
-    begun = not final and end - at < _LONGEST and _BEGUN.fullmatch(text, start)  # of a word or a tag, more may come
-    return None if begun else False
+    if final or end - at >= _LONGEST:
+        return False
+    starts = end, max(text.rfind("<", at, end), at)  # of a word or a tag, more may come
+    return None if any(_BEGUN.fullmatch(text, start) for start in starts) else False
 
 
 def read_fields(text: str, tools: ToolSet, notation: Notation) -> list[FoundCall] | None:
@@ -109,7 +121,8 @@ class _Reader:
             if not name:
                 return found if at >= len(self._text) and found else None
             call_id = self._id or None
-            read = self._read_arguments(name, at + len(name))
+            numbered = _SUFFIX.match(self._text, at + len(name))
+            read = self._read_arguments(name, numbered.end() if numbered else at + len(name))
             if read is None:
                 return None
             at, arguments = read
@@ -131,7 +144,7 @@ class _Reader:
         return at
 
     def _pass_prefix(self, at: int) -> int:
-        """Return the place behind a word that a point joins to the name of a tool; the place itself where none is there."""
+        """Return the place behind a word that a sign joins to the name of a tool; the place itself where none is there."""
         found = _PREFIX.match(self._text, at)
         return found.end() if found and self.find_tool(found.end()) else at
 
@@ -159,9 +172,9 @@ class _Reader:
         return self._pass_to_name(_ATTRIBUTE, at) or self._pass_word(at)
 
     def _pass_tag(self, at: int) -> int:
-        """Return the place behind a tag that closes, or where a tag that opens leads to a name; 0 where neither is there."""
-        closing = _CLOSING.match(self._text, at)
-        return closing.end() if closing else self._pass_to_name(_NAMING, at)
+        """Return the place behind a tag that closes or speaks of calls, or where one leads to a name; 0 where none is there."""
+        found = _CLOSING.match(self._text, at) or _SPEAKING.match(self._text, at)
+        return found.end() if found else self._pass_to_name(_NAMING, at)
 
     def _pass_to_name(self, lead: re.Pattern[str], at: int) -> int:
         """Return the place at which a tool or a parameter is named behind what leads to it; 0 where none is."""
@@ -301,6 +314,8 @@ class _Reader:
         text, sign, quote = self._text, self._text[at], self._notation.quote
         if quote and text.startswith(quote, at):
             yield from self._list_quoted(at + len(quote), quote, self._notation.decode, schema)
+        elif marked := _QUOTING.match(text, at):
+            yield from self._list_quoted(marked.end(), marked[0], self._notation.decode, schema)
         elif sign in _QUOTES:
             size = 3 if text.startswith(3 * _QUOTES[sign], at) else 1
             at += size + (size == 3 and text.startswith("\n", at + 3))
