@@ -45,10 +45,6 @@ BARRED = WRAPPER % (
 )
 """Each line of a thought has a mark before it, behind which a blank stands."""
 
-TAGGED = WRAPPER % (
-    "{% if m.reasoning_content %}<muse>\n{{ m.reasoning_content }}\n</muse>\n\n{% endif %}{{ m.content or '' }}" + CALLS
-)
-
 OPTIONS = WRAPPER % (
     "{{ m.content or '' }}{% for c in m.tool_calls or [] %}{{ '$ ' ~ c.function.name }}"
     "{% for k, v in c.function.arguments.items() %} {{ k }}"
@@ -81,28 +77,6 @@ def read_turn(template: str, text: str) -> tuple[str | None, str | None, list[tu
         pytest.param(RULED, "So it is.\n+++\nHello!\n", "So it is.", "Hello!", id="line of signs"),
         pytest.param(QUOTED, '{"muse": "So \\"it\\" is."}\nHello "you"!\n', 'So "it" is.', 'Hello "you"!', id="quote"),
         pytest.param(BARRED, "#? So\n#?\n#? it is.\n#!\nHello!", "So\n\nit is.", "Hello!", id="line without its blank"),
-        pytest.param(
-            TAGGED,
-            "<muse>\nSo it is.\n</muse>\n\nHello!\n\n<muse>\nIs it?\n</muse>\n\nYes.",
-            "So it is.\n\nIs it?",
-            "Hello!\n\nYes.",
-            id="thought amid an answer",
-        ),
-        pytest.param(TAGGED, "Hello!\n<muse>\nIs it?\n</muse>\nYes.", "Is it?", "Hello!\nYes.", id="the only one amid an answer"),
-        pytest.param(
-            TAGGED,
-            "A thought:\n```\n<muse>\nIs it?\n</muse>\n```\nSo.",
-            None,
-            "A thought:\n```\n<muse>\nIs it?\n</muse>\n```\nSo.",
-            id="one that is shown in code",
-        ),
-        pytest.param(
-            TAGGED,
-            "Write <muse>\nand </muse>, or\n<muse>\u00a0and so on.",
-            None,
-            "Write <muse>\nand </muse>, or\n<muse>\u00a0and so on.",
-            id="marks that are spoken of",
-        ),
     ],
 )
 def test_texts_meet_in_another_way(template: str, text: str, reasoning: str | None, content: str) -> None:
@@ -115,7 +89,6 @@ def test_texts_meet_in_another_way(template: str, text: str, reasoning: str | No
     [
         pytest.param("\n$ find_route --start='a b' --legs:=3\n$.", id="dashes before keys"),
         pytest.param("\n$ find_route start='a b' legs=3\n$.", id="a number behind the sign for texts"),
-        pytest.param("\n$ find_route start='a b' legs='3'\n$.", id="a number in quotes where the tool takes no text"),
         pytest.param('[TOOL_CALLS]find_route[ARGS]{"start": "a b", "legs": 3}', id="marks of another format"),
         pytest.param('<|tool_call|>functions.find_route:0<|sep|>{"start": "a b", "legs": 3}<|end_of_call|>', id="a name in an id"),
         pytest.param("<call>call:find_route{start:<q>a b<q>,legs:3}<call/>", id="a mark on both sides of a text"),

@@ -27,8 +27,7 @@ LEAD, NUMBER = re.compile(rf"{_WORD}[.:/= ]{{1,2}}"), re.compile(r"(?:[:#@./ -]{
 FOREIGN = re.compile(r"(\[[A-Z_]{2,40}\]|<\|?[\w-]{2,40}\|?>)([\w-]{1,64})?(?!\w)|\[[A-Z_]{0,40}\Z|<\|?[\w-]{0,40}\|?\Z")
 """A field that another format writes behind a name: a mark and a word, or the beginning of one where the output ends."""
 
-EDGES = re.compile(r"^[\W_]+|[\W_]+$")
-"""What is no letter around a word."""
+_EDGE = re.compile(r"[\W_]*")
 _LEADING = re.compile(r"[^\w\s\"'<>()\[\]{}]{1,8}\Z")
 _ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
 _ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)
@@ -99,6 +98,12 @@ def find_quoted(buffer: str, start: int, quote: str, final: bool) -> tuple[int, 
     if end < 0:
         return begin, NO if final or len(buffer) > begin + SHORT else MORE
     return begin, end if KEY.fullmatch(buffer, begin, end) else NO
+
+
+def find_edge(key: str) -> str:
+    """Return what stands before the first letter of a key."""
+    found = _EDGE.match(key)
+    return found[0] if found else ""
 
 
 def find_signs(buffer: str, end: int) -> str:

@@ -21,7 +21,6 @@ Guard = Literal[
     "apart",  # so it is, and a line or an answer has ended before it
     "first",  # so it is, and nothing visible came before
     "fresh",  # nothing visible came before
-    "line",  # a line begins, and no example
     "told",  # a text or a line ends right before
     "orphan",  # so it does, and no call has begun in it
     "alone",  # no sentence goes on around it, nor is it an example of a conversation

@@ -27,7 +27,7 @@ _HALF_NAMING = re.compile(rf"<{SPEAKS}\w{{2,40}}\s{{1,4}}\w{{0,32}}")
 _WRAPPER_END = re.compile(rf"</{SPEAKS}[^\s<>\"'=/]{{2,40}}>|\[/{SPEAKS}[A-Z_]{{2,40}}\]")
 _LAST_TOKEN = re.compile(r"<\|\w{2,40}\|>\s*")
 
-_LAST_MARK = re.compile(rf"(?:{_TAG}|</[^\s<>]{{0,40}}|`{{3,}})\Z")
+_LAST_MARK = re.compile(rf"(?:{_TAG}|</[^\s<>]{{0,40}})\Z")
 _FIRST_NAMED, _LAST_CLOSING = re.compile(r"<([\w:.-]{1,40})[=\s]"), re.compile(r"</([\w:.-]{1,40})>\s*(?:</[^\s<>]{0,40}>?\s*)?\Z")
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
 _LAST_MARKS = 3  # around a call, and around all calls
@@ -187,11 +187,11 @@ class Fields:
 
 
 def _drop_last_marks(text: str) -> str:
-    """Return a text without marks at its end, or the beginning of one that closes, and the layout around them."""
+    """Return a text without marks at its end, or the beginning of one that closes, and what is layout or ends code before them."""
     bare = text.rstrip()
     for _ in range(_LAST_MARKS):
         found = _LAST_MARK.search(bare, max(len(bare) - SHORT, 0))
-        bare = bare[: found.start()].rstrip() if found else bare
+        bare = bare[: found.start()].rstrip().rstrip("`").rstrip() if found else bare
     return bare
 
 

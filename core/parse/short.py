@@ -13,7 +13,6 @@ from .look import Lookahead
 from .names import (
     AMID,
     AMID_WORD,
-    EDGES,
     FOREIGN,
     ID,
     KEY,
@@ -25,6 +24,7 @@ from .names import (
     SCALAR,
     SHORT,
     WITH_PREFIX,
+    find_edge,
     find_id,
     find_longer,
     find_name_in_id,
@@ -237,14 +237,16 @@ class ShortFields(Lookahead):
         return here
 
     def _strip_key(self, here: Landing, key: str) -> str:
-        """Return a key without the signs around it that the parameter does not have which the tool declares, or without blanks that
-        no parameter has, where nothing but these parts it from what follows."""
+        """Return a key without signs before it that the parameter does not have which the tool declares, or without blanks that no
+        parameter has, where nothing but these parts it from what follows."""
         declared = self._list_declared(self._find_name(here))
         if self.frames or not self.policy.recover or key in declared:
             return key
-        bare = EDGES.sub("", key) if self.plan.graph.path is None else key  # signs around a part of a path are its own
-        if bare in declared or here.spot.holds_signs or key.strip() == key:
-            return bare if bare in declared else key
+        signs = find_edge(key)
+        own = self.plan.graph.path or not set(here.rule.constant.text).isdisjoint(signs.strip())  # then they are the format's
+        bare = key.removeprefix(signs)
+        if (bare in declared and not own) or here.spot.holds_signs or key.strip() == key:
+            return bare if bare in declared and not own else key
         return key.strip().removeprefix(find_signs(self.buffer, here.end) if key[:1].isspace() else "").strip()
 
     def _is_laid(self, here: Landing) -> bool:

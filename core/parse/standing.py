@@ -151,8 +151,6 @@ class Standing:
             return self._ends_answer(at) and not self._is_sample(at)
         if rule.guard == "apart":
             return self._stands_apart(at)
-        if rule.guard == "line":
-            return self._begins_line(at) and not self._is_sample(at)
         if rule.guard == "over":
             return self._is_fresh(at) and any(self.buffer.endswith(stop.rstrip(), 0, self.at) for stop in self.plan.stops)
         if rule.guard == "near":

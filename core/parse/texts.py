@@ -381,8 +381,7 @@ class TextReader(ShortFields):
         if self.streaming or (self.policy.untyped == "text" and not self.wanted.get_types()):
             return encode_basestring(get_units(self.spot.codec).decode(raw))
         read = convert(raw, self.spot.nodes, self.wanted, self.policy.recover)
-        other = read[0] in "[{ntf" and read != convert(raw, self.spot.nodes, self.wanted, False)
-        if self.policy.recover and (other or (read[0] != '"' and all(node.type == "string" for node in self.spot.nodes))):
+        if self.policy.recover and read[0] in "[{ntf" and read != convert(raw, self.spot.nodes, self.wanted, False):
             self._note("value in other notation", self.at)
         return read
 

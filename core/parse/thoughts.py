@@ -23,7 +23,6 @@ _NAMES = [name for name in REASONING_FIELDS if name in GENERAL_SWITCHES]
 _WORDS = [word for name in _NAMES for word in (name, name.removesuffix("ing"))]
 _OTHER_STARTS = (*(f"<{word}>" for word in _WORDS), *(f"[{word.upper()}]" for word in _WORDS))
 _WORD = re.compile(r"\w")
-_WORDED = 4  # letters of a mark that nobody writes amid an answer but for a thought: HTML has shorter ones
 OTHER_ENDS = tuple(f"{start[0]}/{start[1:]}" for start in _OTHER_STARTS)
 
 
@@ -44,7 +43,7 @@ class Thoughts(Landmarks):
     def _list_opened_reasoning(self, opened: bool) -> list[Rule]:
         """Return what opens reasoning, for models that open it though a prompt has opened or closed it.
 
-        Where it is open, a part of that is enough; amid an answer, a mark that has a line of its own.
+        Where it is open, a part of that is enough.
         """
         nodes = self.list_nodes("reasoning")
         start = self.reasoning_start
@@ -53,11 +52,7 @@ class Thoughts(Landmarks):
         texts = [half + start + "\n" for half in ("", *sorted(halves))] if begins_no_text(start) and nodes else []
         texts += [half for half in sorted(halves) if half.strip() != start.strip()] if opened and texts else []
         loose = not is_firm(start)
-        rules = [Rule(read_parts(text), nodes, recovery=OPENED_AGAIN, guard="fresh", loose=loose) for text in texts]
-        worded = is_word_in_signs(start.strip()) and sum(map(str.isalpha, start)) >= _WORDED
-        if nodes and not opened and worded:
-            rules.append(Rule((f"{start.strip()}\n",), nodes, recovery=OPENED_AGAIN, guard="line", laid=True))
-        return rules
+        return [Rule(read_parts(text), nodes, recovery=OPENED_AGAIN, guard="fresh", loose=loose) for text in texts]
 
     @staticmethod
     def _list_halved_starts(rules: Iterable[Rule]) -> list[Rule]:

@@ -119,9 +119,8 @@ class ValueReader(JsonReader):
         self.behind = True
 
     def _choose_reading(self, nodes: tuple[Node, ...], schema: Schema) -> None:
-        strings, types = [node for node in nodes if node.type == "string"], schema.get_types()
-        barred = bool(types) and "string" not in types and self.policy.recover  # what is marked as a text may be none
-        alone = (len(strings) == len(nodes) and not barred) or types == ("string",)
+        strings = [node for node in nodes if node.type == "string"]
+        alone = len(strings) == len(nodes) or schema.get_types() == ("string",)
         if strings and alone and not self._may_be_json():
             self.holding, self.streaming = self._may_quote(), True
             if not self.holding:

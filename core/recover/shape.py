@@ -16,7 +16,7 @@ from ..schema import ToolSet
 
 _DECODER = json.JSONDecoder(strict=False)  # a raw line break in a string is no reason to lose a call
 _NAME = re.compile(r"[\w.:/-]{1,128}")
-_PREFIX, _NUMBER = re.compile(r"\A\w{1,32}[.:/]"), re.compile(r"[:#@/]\d{1,4}\Z")
+_PREFIXED = re.compile(r"(?:\w{1,32}[.:/])?([\w.-]+?)(?:[:#@/]\d{1,4})?")
 _DEPTH = 4  # lists and objects around a call
 _BLANK = " \t\r\n"
 
@@ -53,8 +53,8 @@ def find_tool_in(name: str, tools: ToolSet | None) -> str:
     itself, or none is."""
     if tools is None or name in tools:
         return name
-    bare = _NUMBER.sub("", name)
-    return next((text for text in (bare, _PREFIX.sub("", name), _PREFIX.sub("", bare)) if text in tools), name)
+    found = _PREFIXED.fullmatch(name)
+    return found[1] if found and found[1] in tools else name
 
 
 def read_calls(text: str, tools: ToolSet | None, envelope: Envelope) -> list[FoundCall] | None:
