@@ -28,7 +28,7 @@ class Units:
         self.written = sorted(self.table, key=len, reverse=True)
         # A mark before each line of a text loses the blank behind it where the line is empty.
         lines = ((written, written.rstrip(" ")) for written, char in self.table.items() if char == "\n" == written[0])
-        self._short = [f"{bare}\n" for written, bare in lines if written != bare != "\n"]
+        self._trimmed = [f"{bare}\n" for written, bare in lines if written != bare != "\n"]
         self.first = frozenset(written[:1] for written in self.written)
         self._numerals = [(numeral, _compile_numeral(numeral)) for numeral in codec.numerals]
         self.first |= {numeral.before[:1] for numeral in codec.numerals}
@@ -50,7 +50,7 @@ class Units:
                 return at + len(written), self.table[written]
             if not final and rest < len(written) and written.startswith(text[at:]):
                 return MORE, ""
-        for written in self._short:
+        for written in self._trimmed:
             if text.startswith(written, at):
                 return at + len(written) - 1, "\n"
         found = [_read_numeral(numeral, pattern, text, at, final) for numeral, pattern in self._numerals]

@@ -160,18 +160,17 @@ class Relaxations(Ends):
         keys = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind == "key"]
         texts = {write_parts(edge) for edge in keys if self.nodes[TURN, edge.target].type in ("string", "integer")}
         begins, words, ends = _split_type(texts)
-        own = [edge for edge in self._edges[TURN].get(node.name, ()) if ends.strip() and edge.text.endswith(ends)]
-        rules = [Rule(read_parts(ends), (self.nodes[TURN, edge.target],), recovery=UNTYPED) for edge in own]
+        own = [(edge.text, self.nodes[TURN, edge.target]) for edge in self._edges[TURN].get(node.name, ())]
+        ended = [target for text, target in own if ends.strip() and text.endswith(ends)]
+        rules = [Rule(read_parts(ends), (target,), recovery=UNTYPED) for target in ended]
         if not (begins.strip() and all(map(str.isalpha, words))):  # texts may have no word where others have one
             other = {write_parts(edge) for edge in keys if self.nodes[TURN, edge.target].type in ("integer", "boolean")}
             begins, words, ends = _split_type(other)
         if begins.strip() and all(map(str.isalpha, words)):
             others = [f"{begins}{word}{ends}" for word in _TYPES if word not in words]
-            targets = [self.nodes[TURN, edge.target] for edge in self._edges[TURN].get(node.name, ())]
-            rules += [Rule((text,), (target,), recovery="type in another word") for text in others for target in targets]
+            rules += [Rule((text,), (target,), recovery="type in another word") for text in others for _, target in own]
         bare = {text[:-1] for text in texts if text.endswith(QUOTES)} - texts - {""}
-        targets = [self.nodes[TURN, edge.target] for edge in self._edges[TURN].get(node.name, ())]
-        plain = [target for target in targets if target.type in ("integer", "number", "boolean")]
+        plain = [target for _, target in own if target.type in ("integer", "number", "boolean")]
         return rules + [Rule(read_parts(text), (target,), recovery=UNTYPED) for text in sorted(bare) for target in plain]
 
     def _list_skips(self, node: Node) -> list[Rule]:

@@ -245,8 +245,10 @@ class ShortFields(Lookahead):
         signs = find_edge(key)
         own = self.plan.graph.path or not set(here.rule.constant.text).isdisjoint(signs.strip())  # then they are the format's
         bare = key.removeprefix(signs)
-        if (bare in declared and not own) or here.spot.holds_signs or key.strip() == key:
-            return bare if bare in declared and not own else key
+        if bare in declared and not own:
+            return bare
+        if here.spot.holds_signs or key.strip() == key:
+            return key
         return key.strip().removeprefix(find_signs(self.buffer, here.end) if key[:1].isspace() else "").strip()
 
     def _is_laid(self, here: Landing) -> bool:

@@ -128,11 +128,11 @@ class Thoughts(Landmarks):
 
     def _find_barred_end(self, node: Node) -> str:
         """Return what stands behind a text whatever follows, up to the end of the line, if it cannot hold that; else nothing."""
-        edges = self._edges[TURN].get(node.name, [])
-        close = cut_common_start([write_parts(edge) for edge in edges]) if edges and isinstance(node.codec, Text) else ""
-        units = get_units(node.codec) if isinstance(node.codec, Text) else None
-        texts = (close[: close.rfind("\n") + 1], close)
-        return next((text for text in texts if units and text and units.bars_start(text)), "")
+        behind = [write_parts(edge) for edge in self._edges[TURN].get(node.name, [])]
+        if not (behind and isinstance(node.codec, Text)):
+            return ""
+        close, units = cut_common_start(behind), get_units(node.codec)
+        return next((text for text in (close[: close.rfind("\n") + 1], close) if text and units.bars_start(text)), "")
 
     def _list_content_starts(self) -> list[Rule]:
         """Return the marks that begin content, for models that do not end their reasoning before it."""

@@ -18,10 +18,7 @@ from ..schema import TYPES, Schema, ToolSet
 from .repair import CLOSERS, read_literal, repair, unquote
 from .shape import FoundCall
 
-_PAIRS = ((chr(code), chr(code + 1)) for code in range(0x80, 0xFFFF))
-_QUOTES = {'"': '"', "'": "'", "`": "`", "«": "»"} | {
-    one: two for one, two in _PAIRS if category(one) in ("Ps", "Pi") and category(two) in ("Pe", "Pf")
-}
+_QUOTES = {'"': '"', "'": "'", "`": "`", "«": "»"}
 _WORD = re.compile(r"\w+")
 _CLOSING = re.compile(r"</[^\s<>]{1,60}>")
 SPEAKS = r"(?=[^\s>\]=]{0,40}(?i:tool|call|function))"
@@ -209,7 +206,8 @@ class _Reader:
         if found is None:
             return ""
         flag = self._text[at - 1 : at] in _FLAGS and _FLAG.match(self._text, found.end())
-        quoted = self._text[at - 1 : at] in _QUOTES and self._text.startswith(_QUOTES[self._text[at - 1]], found.end())
+        closer = _find_quote(self._text[at - 1 : at])
+        quoted = closer and self._text.startswith(closer, found.end())
         return found[0] if flag or quoted or _ASSIGNED.match(self._text, found.end()) else ""
 
     def _read_arguments(self, name: str, at: int) -> tuple[int, str] | None:
@@ -273,8 +271,8 @@ class _Reader:
     def _read_value(self, key: str, at: int) -> tuple[int, str] | None:
         """Return the place behind the value of a parameter, and its JSON."""
         schema, first = self._schema.get_property(key), at
-        quote = _QUOTES.get(self._text[at - len(key) - 1 : at - len(key)])
-        at += bool(quote) and self._text.startswith(quote or "", at)
+        quote = _find_quote(self._text[at - len(key) - 1 : at - len(key)])
+        at += bool(quote) and self._text.startswith(quote, at)
         attributes = (_ATTRIBUTES.match(self._text, at) or _VALUED.match(self._text, at)) if quote else None
         if attributes and self._text.rfind("<", 0, at) > self._text.rfind(">", 0, at):
             at = attributes.end()  # the key stands in a tag, and so may its value
@@ -290,7 +288,7 @@ class _Reader:
                 tried.append(at)
             elif found := self._find_value(at, schema):
                 return found
-            elif self._text[at] in _QUOTES or (tried and self._text[at] in ")]}"):
+            elif _find_quote(self._text[at]) or (tried and self._text[at] in ")]}"):
                 break  # nothing in quotes is a value without them, nor is what stands behind the end of its object
             else:
                 end = self._pass_one(at)
@@ -301,7 +299,7 @@ class _Reader:
 
     def _pass_quoted_word(self, at: int) -> int:
         """Return the place behind a word of the format in quotes; 0 where none is."""
-        quote = _QUOTES.get(self._text[at], "")
+        quote = _find_quote(self._text[at])
         end = self._pass_word(at + 1) if quote else at
         return end + 1 if end > at + 1 and self._text.startswith(quote, end) else 0
 
@@ -316,10 +314,10 @@ class _Reader:
             yield from self._list_quoted(at + len(quote), quote, self._notation.decode, schema)
         elif marked := _QUOTING.match(text, at):
             yield from self._list_quoted(marked.end(), marked[0], self._notation.decode, schema)
-        elif sign in _QUOTES:
-            size = 3 if text.startswith(3 * _QUOTES[sign], at) else 1
+        elif closer := _find_quote(sign):
+            size = 3 if text.startswith(3 * closer, at) else 1
             at += size + (size == 3 and text.startswith("\n", at + 3))
-            yield from self._list_quoted(at, size * _QUOTES[sign], self._unquote, schema)
+            yield from self._list_quoted(at, size * closer, self._unquote, schema)
         elif sign in "[{(":
             literal = read_literal(text, at)
             braced = sign == "{" and "array" not in schema.get_types()  # then {5} is none
@@ -368,6 +366,15 @@ class _Reader:
                 yield behind, written
             if self._find_parameter(self._skip_to_field(behind)):
                 return  # what has come already comes again
+
+
+@lru_cache(maxsize=256)
+def _find_quote(sign: str) -> str:
+    """Return what ends a text that a sign begins: a quote, or what Unicode has behind an opening bracket; empty where none does."""
+    if sign in _QUOTES or not "\x80" <= sign < "\uffff":
+        return _QUOTES.get(sign, "")
+    behind = chr(ord(sign) + 1)
+    return behind if category(sign) in ("Ps", "Pi") and category(behind) in ("Pe", "Pf") else ""
 
 
 def _fit_text(text: str, schema: Schema) -> str | None:
