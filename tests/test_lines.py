@@ -181,3 +181,31 @@ def test_signs_that_all_parts_begin_with_end_no_thought() -> None:
     assert format.verdict.proven
     found = read_all_ways(format, "Hello.\n%% over\n", TOOLS, "%% assistant\n")
     assert (found.reasoning, found.content) == (None, "Hello.")
+
+
+LEDGER = """\
+{%%- for m in messages -%%}{{ "@" ~ m.role ~ "\\n" ~ (m.content or "") ~ ("\\n" if m.content) }}
+{%%- for c in m.tool_calls or [] %%}{{ "! " ~ c.function.name ~ "\\n" }}
+{%%- for k, v in c.function.arguments.items() %%}
+{%%- if v is string %%}{%% for line in v.split("\\n") %%}{{ %(line)s ~ "\\n" }}{%% endfor %%}
+{%%- else %%}{{ "+" ~ k ~ "=" ~ v | tojson ~ "\\n" }}{%% endif %%}
+{%%- endfor %%}
+{%%- endfor %%}{{ "@over\\n" }}
+{%%- endfor %%}
+{%%- if add_generation_prompt %%}{{ "@assistant\\n" }}{%% endif %%}
+"""
+
+
+@pytest.mark.parametrize("line", ['"+" ~ k ~ "> " ~ line', '"[" ~ k ~ "] " ~ line', '"arg| " ~ k ~ "$ " ~ line'])
+@pytest.mark.parametrize("text", ["one", "one\ntwo", "\n", "one\n\n  two\n+body> three\n! send\n"])
+def test_each_line_of_a_text_may_begin_with_its_key(line: str, text: str) -> None:
+    template = LEDGER % {"line": line}
+    format = ca.analyze(template)
+    calls = write_calls(("note", {"text": text, "body": text[::-1], "n": 1}), ("send", {"body": text}))
+    prompt, written = render(template, {"tool_calls": calls})
+    assert format.verdict.proven
+    found = read_all_ways(format, written, TOOLS, prompt)
+    assert [json.loads(arguments) for _, arguments in found.calls] == [call["function"]["arguments"] for call in calls]
+    assert not found.recoveries
+    alone = render(template, {"tool_calls": write_calls(("note", {"text": text}), ("send", {"body": text}))})[1]
+    assert accepts(format, alone.removesuffix("@over\n"), TOOLS)

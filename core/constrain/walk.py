@@ -157,7 +157,8 @@ class Walk:
         following = slots if repeats else slots[1:]
         lasts = (field.last for slot in slots for field in slot.fields)
         begins = next((number + 1 for number, slot in enumerate(slots) if slot.needed), len(slots))
-        like = exits if begins > 1 else {}
+        needed = any(slot.needed for slot in slots)
+        like = {} if needed and begins == 1 else exits
         closes, rests = self._close(lasts, (field.first for slot in following for field in slot.fields), like)
 
         def write(slot: Slot, before: Exits) -> list[Tree]:
@@ -168,7 +169,6 @@ class Walk:
             ]
 
         heads, bodies = [write(slot, exits) for slot in slots], [write(slot, rests) for slot in slots]
-        needed = any(slot.needed for slot in slots)
         outs, bare = self.list_outs(rests), self.list_outs(exits)
         if like and heads == bodies and (needed or outs == bare):
             return [Arm(join(*map(_write_slot, slots, bodies)), outs)]  # a row without entries is written alike

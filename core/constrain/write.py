@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from ..errors import ConstraintError
@@ -171,6 +172,8 @@ class _Rows:
             return None
         if node.kind == "key":
             return (keys + (not node.again), values), self.write(node, key, "key") or []
+        if isinstance(node.codec, Text) and node.codec.repeats_key and key is not None:
+            node = replace(node, codec=node.codec.fill(key))
         written = self.write(node, value, "value") if _is_best(walk, node, value) else None
         return None if written is None else ((max(keys, values + 1), values + 1), written)
 

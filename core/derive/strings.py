@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from ..ask.hints import Hints
 from ..ask.words import make_word
 from ..format import Numeral, Text
+from ..format.model import KEY_AGAIN
 
 _EMPTY_LINE = "\n\n"
 _CONTROLS = ("\n", "\t", "\r", "\b", "\f", "\x01")
@@ -129,13 +130,15 @@ def _match(gap: Gap | None, first: str, last: str, inside: str) -> tuple[Surroun
     """Return what stands around a string that begins and ends with the given words, and what is between them."""
     if gap is None:
         return None
-    start, end = gap.around.find(first), gap.around.rfind(last)
+    # Each line of a text may begin with its key.
+    text = gap.around if last in gap.around or not gap.key else gap.around + KEY_AGAIN + gap.rest
+    start, end = text.find(first), text.rfind(last)
     if start < 0 or end < start:
         return None
-    match = re.fullmatch(inside, gap.around[start + len(first) : end], re.DOTALL)
+    match = re.fullmatch(inside, text[start + len(first) : end], re.DOTALL)
     if match is None:
         return None
-    around = (gap.before, gap.around[:start], gap.around[end + len(last) :])
+    around = (gap.before, text[:start], text[end + len(last) :])
     return Surroundings(*map(strip_digits, around)), match
 
 

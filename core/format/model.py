@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -50,11 +50,16 @@ class Numeral:
         return self.before + (str(code) if self.kind == "decimal" else f"{code:0{self.digits}x}") + self.after
 
 
+KEY_AGAIN = "\ua7fc"
+"""Stands in an escape for the key of the value: a letter of epigraphy, which no template has."""
+
+
 @dataclass(frozen=True)
 class Text:
     """Text, character by character; ``escapes`` are (what is written, what it stands for). A character that has an escape never
     stands for itself. ``quoted`` tells that the texts around it change with the type, so that the value is known to be a string,
-    ``told`` that it stands so only where the tool's schema says that it is a string: elsewhere it is JSON."""
+    ``told`` that it stands so only where the tool's schema says that it is a string: elsewhere it is JSON. Where each line of a
+    text begins with its key, the escape of a line break has :data:`KEY_AGAIN` in it."""
 
     escapes: tuple[tuple[str, str], ...] = ()
     numerals: tuple[Numeral, ...] = ()
@@ -65,6 +70,15 @@ class Text:
     def images(self) -> dict[str, str]:
         """How each character is written that has an escape; of several ways the first."""
         return {char: written for written, char in reversed(self.escapes)}
+
+    @property
+    def repeats_key(self) -> bool:
+        """Whether the key of the value stands in an escape."""
+        return any(KEY_AGAIN in written for written, _ in self.escapes)
+
+    def fill(self, key: str) -> Text:
+        """Return the notation of the value of a key, which is given as it is written."""
+        return replace(self, escapes=tuple((written.replace(KEY_AGAIN, key), char) for written, char in self.escapes))
 
 
 @dataclass(frozen=True)

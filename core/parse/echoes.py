@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from ..format import Edge, Graph, TurnGraph
 from ..format.cut import COUNTER, find_boundaries
+from ..format.model import KEY_AGAIN
 
-ECHOES = {"name": "\ua7fa", "id": "\ua7fb", "key": "\ua7fc"}
+ECHOES = {"name": "\ua7fa", "id": "\ua7fb", "key": KEY_AGAIN}
 """Letters that stand for the name, the id and the key that were read last: letters of epigraphy, which no template has."""
 
 _LETTERS = "".join(ECHOES.values())

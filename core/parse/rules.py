@@ -176,7 +176,7 @@ class Spot:
 
     __slots__ = (
         "_firsts", "_narrowed", "_short", "_short_end", "codec", "graph", "holds_signs", "kind", "lined", "mark_behind",
-        "mistypable", "nodes", "pattern", "quick", "rules", "width",
+        "mistypable", "nodes", "pattern", "quick", "repeats_key", "rules", "width",
     )  # fmt: skip
 
     def __init__(self, graph: str, nodes: tuple[Node, ...], rules: tuple[Rule, ...]) -> None:
@@ -185,6 +185,7 @@ class Spot:
         self.kind = nodes[0].kind
         self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
         self.holds_signs = bool(self.codec.escapes) or self.codec.quoted  # else those of data are none of a key
+        self.repeats_key = self.codec.repeats_key
         self.lined = any(char == "\n" == written[0] != written for written, char in self.codec.escapes)
         """Whether each line of a text has a mark before it, so that a line without it is none of the text."""
         self.rules = rules
@@ -198,6 +199,11 @@ class Spot:
         self._narrowed: dict[str, tuple[tuple[Rule, ...], Wait | None]] = {}
         self._short_end: re.Pattern[str] | None = None
         self._short: dict[str, tuple[Rule, ...]] = {}
+
+    def fill(self, key: str) -> Spot:
+        """Return the field as the value of a key, which stands in what a line break is written as."""
+        nodes = (replace(node, codec=node.codec.fill(key)) if isinstance(node.codec, Text) else node for node in self.nodes)
+        return Spot(self.graph, tuple(nodes), self.rules)
 
     @property
     def fallback(self) -> Rule | None:

@@ -49,6 +49,8 @@ class ValueReader(JsonReader):
         else:
             writer.item()
             schema = self.schema.get_items()
+        if self.spot.repeats_key and call.key:
+            self.spot = self.spot.fill(call.key)
         nodes = self.spot.nodes
         self.wanted, self.begins = schema, self.policy.recover and not self.frames
         inner = self._list_insides(nodes)
