@@ -225,6 +225,8 @@ class _Builder:
         writing = _Writing(name, schema, Values(self.insides, self.rules, schema, self.spaces, path))
         found: list[tuple[str, Arm]] = []
         for first in self.firsts:
+            if first.kind == "name" and not self.walk.has_form(first, name):
+                continue
             begun = Arm(NOTHING, {first.name: ("",)})
             found += [(first.name, arm) for arm in self._follow(begun, writing)]
             if found and first.kind != "key":
@@ -237,6 +239,7 @@ class _Builder:
         """Go on with a call behind what was written of it; ``written`` tells whether its arguments were."""
         inner = [self.walk.nodes[target] for target in arm.exits if target in self.walk.nodes and target != END]
         inner = [node for node in inner if not written or node.kind not in ("key", "value", "arguments")]
+        inner = [node for node in inner if node.kind != "name" or self.walk.has_form(node, writing.name)]
         inner.sort(key=lambda node: self.walk.rank[node.name])  # in the shape that the template takes best
         kind = inner[0].kind if inner else ""
         if kind == "value":

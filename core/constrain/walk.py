@@ -118,12 +118,14 @@ class Walk:
         """Return the nodes of a kind to which exits lead."""
         return [self.nodes[target] for target in exits if self.is_kind(target, kind) and self.nodes[target].again == again]
 
-    def has_form(self, node: Node, key: str | None) -> bool:
-        """Whether a key, or the value of one, is written as a node has it, which may be for those with some sign, or without."""
+    def has_form(self, node: Node, word: str | None) -> bool:
+        """Whether a name or a key, or the value of one, is written as a node has it, which may be for those with some sign, or
+        without."""
         signs = self._signs.get(node.kind)
-        if signs is None or key is None:
+        if signs is None or word is None:
             return True
-        odd = self._path.begins_oddly(key) if self._path else any(sign in key for sign in signs)
+        path = self._path if node.kind != "name" else None
+        odd = path.begins_oddly(word) if path else any(sign in word for sign in signs)
         return odd == bool(node.signs)
 
     def list_outs(self, exits: Exits) -> Exits:

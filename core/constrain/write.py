@@ -138,7 +138,7 @@ class _Walker:
         if node.kind in ("name", "id") and (node.kind in state.done) != node.again:
             return None
         if node.kind == "name":
-            return state.add("name"), [Piece("name", call.name)]
+            return (state.add("name"), [Piece("name", call.name)]) if self.walk.has_form(node, call.name) else None
         if node.kind == "id":
             ident = call.id or (f"{call.name}:{state.call}" if node.carries_name else _SHAPE)
             return state.add("id", *["name"] * node.carries_name), [Piece("id", ident)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
 from ..ask.oracle import Oracle, Turn
-from ..ask.pieces import Field, Needle, Row, cut_row
+from ..ask.pieces import Field, Needle, Row, Span, cut_row
 from ..ask.question import LESS_TOLD, Call, Question, Shape, Switches, Told
 from ..ask.shapes import make_calls, make_test_call
 from ..ask.words import make_word
@@ -24,6 +25,10 @@ _COUNTS = ((2,), (1,), (0,), (3,), (1, 1), (2, 2, 2), (0, 0, 0), (0, 1), (1, 0, 
 """Numbers of arguments of the calls of a turn."""
 _FEW_COUNTS = ((2,), (0,), (1, 1))
 """Those that are asked under a switch."""
+_SIGNS = "-.:/"
+"""What names of tools may have in them beside letters, digits and underscores (OpenAI's API takes the first, MCP the others)."""
+_EVERY, _FIRST, _SECOND = (0, 1), (0,), (1,)
+"""Which of each two calls."""
 
 
 def learn_plain_turns(draft: Draft, oracle: Oracle, switches: Switches) -> None:
@@ -50,6 +55,7 @@ class Caller:
         self.shape = replace(shape, reasoning=oracle.shape.reasoning)
         self._one = make_test_call(shape)
         self.written = find_json_arguments(oracle, self.shape)
+        self._signs = ""  # those that make the name of a tool to be written in another way
 
     def learn(self, settings: Sequence[Switches]) -> bool:
         """Learn turns with calls, and how values are written; False where no call is printed whole."""
@@ -58,6 +64,7 @@ class Caller:
             self.written = None  # not in all turns
             seen = self._learn_turns(settings)
         if seen:
+            self._learn_odd_names(settings)
             for switches in settings:
                 self._learn_resumed(switches)
         if seen and self.written is None:
@@ -86,8 +93,27 @@ class Caller:
                 seen |= self._learn_turn(Question(reasoning, content, make_calls(self.shape, count), switches))
         return seen
 
+    def _learn_odd_names(self, settings: Sequence[Switches]) -> None:
+        """Learn turns with tools whose names are no words, where those are written in another way: in quotes, or between bars."""
+        self._signs = "".join(filter(self._changes_name, _SIGNS)) if self._changes_name(_SIGNS) else ""
+        for odd, switches in product((_EVERY, _FIRST, _SECOND) if self._signs else (), settings):
+            for reasoning, content, count in product((None, REASONING), (None, CONTENT), _FEW_COUNTS if switches else _COUNTS):
+                calls = _rename(make_calls(self.shape, count), self._signs[0], odd)
+                self._learn_turn(Question(reasoning, content, calls, switches))
+
+    def _changes_name(self, signs: str) -> bool:
+        """Whether what stands around the name of a tool is another with some signs in it."""
+        plain = make_calls(self.shape, [1] * len(signs))
+        odd = tuple(call for number, sign in enumerate(signs) for call in _rename(plain[number : number + 1], sign, _EVERY))
+        one, other = (self.oracle.render(Question(calls=calls), self.shape) for calls in (plain, odd))
+        if one is None or other is None:
+            return False
+        for call, renamed in zip(plain, odd, strict=True):
+            other = other.replace(renamed.name, call.name)
+        return one != other
+
     def _learn_turn(self, question: Question) -> bool:
-        return _add(self.draft, self.oracle, question, self.shape, self.written, self.family)
+        return _add(self.draft, self.oracle, question, self.shape, self.written, self.family, self._signs)
 
     def _build_one(self, pairs: Sequence[tuple[str, object]], told: Told = "type") -> str | None:
         """Render one call with some arguments, of whose types the tools tell so much."""
@@ -129,13 +155,19 @@ def _make_needles(question: Question, family: str) -> dict[str, Needle]:
 
 
 def _add(
-    draft: Draft, oracle: Oracle, question: Question, shape: Shape, written: Written | None = None, family: str = ""
+    draft: Draft,
+    oracle: Oracle,
+    question: Question,
+    shape: Shape,
+    written: Written | None = None,
+    family: str = "",
+    signs: str = "",
 ) -> bool:
     """Add the edges of a turn, if all of its calls are printed whole."""
     turn = oracle.ask_turn(question, shape)
     if turn is None:
         return False
-    row = cut_turn(turn, question, written, family)
+    row = cut_turn(turn, question, written, family, signs)
     if row is None or not all(call.name in turn.text for call in question.calls):
         return False
     draft.add_turn(turn, row, question.switches)
@@ -145,13 +177,26 @@ def _add(
     return True
 
 
-def cut_turn(turn: Turn, question: Question, written: Written | None, family: str) -> Row | None:
-    """Return the fields of a turn; None where its arguments are not written as was thought."""
+def cut_turn(turn: Turn, question: Question, written: Written | None, family: str, signs: str = "") -> Row | None:
+    """Return the fields of a turn; None where its arguments are not written as was thought. Names with one of some signs are fields
+    of their own."""
     needles = _make_needles(question, family)
-    if written is None:
-        return cut_row(turn.text, needles)
-    spans = find_spans(turn.text, question.calls, written, Field("arguments", "", 0, family))
-    return None if spans is None else cut_row(turn.text, needles, spans)
+    spans: list[Span] | None = []
+    if written is not None:
+        spans = find_spans(turn.text, question.calls, written, Field("arguments", "", 0, family))
+    if spans is None:
+        return None
+    for number, call in enumerate(question.calls):
+        if not set(signs).isdisjoint(call.name):
+            needle = Needle(Field("name", signs=signs), number)
+            spans += [Span(*found.span(), needle) for found in re.finditer(re.escape(call.name), turn.text)]
+    return cut_row(turn.text, needles, spans)
+
+
+def _rename(calls: Sequence[Call], sign: str, odd: Sequence[int]) -> tuple[Call, ...]:
+    """Return calls with a sign in the names of their tools: of those calls of each two that are ``odd``."""
+    words = ((call, call.name + (sign + make_word("on") if number % 2 in odd else "")) for number, call in enumerate(calls))
+    return tuple(replace(call, name=name, id=call.id.replace(call.name, name)) for call, name in words)
 
 
 def learn_prose(draft: Draft, oracle: Oracle, calling: Shape | None) -> None:

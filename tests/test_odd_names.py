@@ -1,0 +1,59 @@
+"""Tools whose names are no words, which templates put in quotes, between bars or in brackets. The templates are invented."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from typing import Any
+
+import pytest
+from streams import read_all_ways
+from test_constrain import accepts
+from test_slips import WRAPPER
+
+import chat_autoparser as ca
+from chat_autoparser.constrain.write import write_turn
+
+SPELL = "{%%- macro spell(n) -%%}{{ n if '-' not in n and '.' not in n else %s }}{%%- endmacro -%%}"
+CALLS = {
+    "quotes": ("'\"' ~ n ~ '\"'", "[[do]]{{ spell(c.function.name) }}({{ c.function.arguments | tojson }})[[/do]]"),
+    "bars": ("'|' ~ n ~ '|'", "[[do]]({{ spell(c.function.name) }}{% for k, v in c.function.arguments.items() %} :{{ k }} {{ v | tojson }}{% endfor %})"),
+    "brackets": ("'[' ~ n ~ ']'", "{{ '\n' }}> {{ spell(c.function.name) }} {{ c.function.arguments | tojson }}"),
+    "again": ("'{' ~ n ~ '}'", "<{{ spell(c.function.name) }}>{{ c.function.arguments | tojson }}</{{ spell(c.function.name) }}>"),
+}
+NAMES = ["now", "get-time", "a.b_c"]
+TOOLS: list[dict[str, Any]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": name,
+            "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}},
+        },
+    }
+    for name in NAMES
+]
+
+
+def make_template(way: str) -> str:
+    odd, call = CALLS[way]
+    return SPELL % odd + WRAPPER % ("{%- for c in m.tool_calls or [] %}" + call + "{% endfor -%}")
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_odd_names_are_read_and_written(way: str) -> None:
+    template = make_template(way)
+    format = ca.analyze(template)
+    assert format.verdict.proven
+    render, user = ca.load_renderer(template), {"role": "user", "content": "Go."}
+    prompt = render([user], TOOLS, True)
+    for names, arguments in product(product(NAMES, repeat=2), ({}, {"city": "Oslo", "days": 2})):
+        calls = [{"id": "c", "type": "function", "function": {"name": name, "arguments": arguments}} for name in names]
+        message = {"role": "assistant", "content": None, "tool_calls": calls}
+        written = render([user, message], TOOLS, False)[len(prompt) :]
+        found = read_all_ways(format, written, TOOLS, prompt)
+        assert [(name, json.loads(given)) for name, given in found.calls] == [(name, arguments) for name in names]
+        assert not found.recoveries
+        assert written.startswith(write_turn(format.graph, message))
+        bare = written.partition("<<over>>")[0]
+        assert accepts(format, bare, TOOLS)
+        assert not accepts(format, bare.replace("get-time", "now").replace("a.b_c", "now"), TOOLS) or set(names) == {"now"}
