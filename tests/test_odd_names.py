@@ -19,7 +19,6 @@ CALLS = {
     "quotes": ("'\"' ~ n ~ '\"'", "[[do]]{{ spell(c.function.name) }}({{ c.function.arguments | tojson }})[[/do]]"),
     "bars": ("'|' ~ n ~ '|'", "[[do]]({{ spell(c.function.name) }}{% for k, v in c.function.arguments.items() %} :{{ k }} {{ v | tojson }}{% endfor %})"),
     "brackets": ("'[' ~ n ~ ']'", "{{ '\n' }}> {{ spell(c.function.name) }} {{ c.function.arguments | tojson }}"),
-    "again": ("'{' ~ n ~ '}'", "<{{ spell(c.function.name) }}>{{ c.function.arguments | tojson }}</{{ spell(c.function.name) }}>"),
 }
 NAMES = ["now", "get-time", "a.b_c"]
 TOOLS: list[dict[str, Any]] = [

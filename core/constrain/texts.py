@@ -40,7 +40,7 @@ def write_text(codec: Codec, ends: tuple[str, ...]) -> Tree:
     ends, table = _list_open(ends, codec), codec.images
     if not table:
         return Until(ends) if ends else Chars((), negated=True, least=0, most=None)
-    escapes = [*(Text(written) for written, _ in codec.escapes), *map(_write_numeral, codec.numerals)]
+    escapes = [*(Text(written) for written, char in codec.escapes if written != char), *map(_write_numeral, codec.numerals)]
     if ends or max(map(len, table)) > 1:
         plain = Until((*ends, *sorted(table)))
         return join(plain, Repeat(join(choose(*escapes), plain)))

@@ -101,8 +101,8 @@ def ask_strings(ask: AskGaps, signs: Sequence[str]) -> dict[Surroundings, Text]:
             triggers.setdefault(found[0], char)
     for trigger in [triggers[form] for form in list(tables)[1:_MOST_FORMS] if form in triggers]:
         _ask_beside(ask, trigger, special, tables)
-    _ask_at_end(ask, tables)
-    return {form: make_text(table) for form, table in list(tables.items())[:_MOST_FORMS]}
+    outer = _ask_at_ends(ask, tables)
+    return {form: make_text(table, outer.get(form)) for form, table in list(tables.items())[:_MOST_FORMS]}
 
 
 def _ask_beside(ask: AskGaps, trigger: str, special: Sequence[str], tables: dict[Surroundings, dict[str, str]]) -> None:
@@ -116,14 +116,26 @@ def _ask_beside(ask: AskGaps, trigger: str, special: Sequence[str], tables: dict
             table.setdefault(char, found[1][2])
 
 
-def _ask_at_end(ask: AskGaps, tables: dict[Surroundings, dict[str, str]]) -> None:
-    """Ask for white space at the end of a string, which may be written in another way there than within one."""
-    for char, gap in zip(_BLANKS, ask([_FIRST + char for char in _BLANKS]), strict=True):
-        mid, _, rest = gap.around.partition(_FIRST) if gap else ("", "", "")
+def _ask_at_ends(ask: AskGaps, tables: dict[Surroundings, dict[str, str]]) -> dict[Surroundings, dict[str, str]]:
+    """Ask for white space at both ends of a string, which may be written in another way there than within one: return those ways."""
+    outer: dict[Surroundings, dict[str, str]] = {}
+    gaps = ask([text for char in _BLANKS for text in (_FIRST + char, char + _LAST)])
+    for number, gap in enumerate(gaps):
+        char, last = _BLANKS[number // 2], number % 2 == 0
+        before, _, rest = gap.around.partition(_FIRST if last else _LAST) if gap else ("", "", "")
         for form, table in tables.items():
-            behind = take_digits(rest[::-1], len(form.behind))[::-1]
-            if char not in table and (strip_digits(mid), strip_digits(behind)) == (form.mid, form.behind):
-                table[char] = rest.removesuffix(behind)
+            mid, behind = before, rest
+            if last:
+                behind = take_digits(rest[::-1], len(form.behind))[::-1]
+            else:
+                mid = take_digits(before, len(form.mid))
+            if (strip_digits(mid), strip_digits(behind)) == (form.mid, form.behind):
+                image = rest.removesuffix(behind) if last else before.removeprefix(mid)
+                if last and char not in table:
+                    table[char] = image
+                elif image != table.get(char):
+                    outer.setdefault(form, {})[char] = image
+    return outer
 
 
 def _match(gap: Gap | None, first: str, last: str, inside: str) -> tuple[Surroundings, re.Match[str]] | None:
@@ -142,11 +154,11 @@ def _match(gap: Gap | None, first: str, last: str, inside: str) -> tuple[Surroun
     return Surroundings(*map(strip_digits, around)), match
 
 
-def make_text(images: dict[str, str]) -> Text:
-    """Return the codec of a text in which characters and sequences become the given images; what becomes a plain letter is not
-    told from it.
+def make_text(images: dict[str, str], outer: Mapping[str, str] | None = None) -> Text:
+    """Return the codec of a text in which characters and sequences become the given images, and some the ``outer`` ones at its
+    ends; what becomes a plain letter is not told from it.
 
-    Where several become the same, it stands for the first of them.
+    Where several become the same, it stands for the first of them. An outer image is read where it cannot be text.
     """
     changed = {text: image for text, image in images.items() if image not in ("", _compose(text, images)) and not image.isalnum()}
     escapes: dict[str, str] = {}
@@ -156,6 +168,10 @@ def make_text(images: dict[str, str]) -> Text:
     mark = _find_mark_of_empty_lines(images)
     if mark:
         escapes.setdefault(mark, "\n")
+    for char, image in (outer or {}).items():
+        if image[:1] in changed and image not in escapes:
+            escapes.setdefault(images.get(char, char), char)
+            escapes[image] = char
     return Text(tuple(escapes.items()), _find_numerals(changed))
 
 

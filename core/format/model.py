@@ -57,7 +57,7 @@ KEY_AGAIN = "\ua7fc"
 @dataclass(frozen=True)
 class Text:
     """Text, character by character; ``escapes`` are (what is written, what it stands for). A character that has an escape never
-    stands for itself. ``quoted`` tells that the texts around it change with the type, so that the value is known to be a string,
+    stands for itself, unless that is one of them. ``quoted`` tells that the texts around it change with the type, so that the value is known to be a string,
     ``told`` that it stands so only where the tool's schema says that it is a string: elsewhere it is JSON. Where each line of a
     text begins with its key, the escape of a line break has :data:`KEY_AGAIN` in it."""
 
@@ -68,8 +68,9 @@ class Text:
 
     @property
     def images(self) -> dict[str, str]:
-        """How each character is written that has an escape; of several ways the first."""
-        return {char: written for written, char in reversed(self.escapes)}
+        """How each character is written that never stands for itself; of several ways the first."""
+        images = {char: written for written, char in reversed(self.escapes)}
+        return {char: written for char, written in images.items() if (char, char) not in self.escapes}
 
     @property
     def repeats_key(self) -> bool:

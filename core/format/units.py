@@ -20,8 +20,8 @@ class Units:
     """Reads the escapes of one notation of text."""
 
     def __init__(self, codec: Text) -> None:
-        self.table = dict(codec.escapes)
-        self.stands_for = frozenset(self.table.values())
+        self.table = {written: char for written, char in codec.escapes if written != char}
+        self.stands_for = frozenset(codec.images)
         self._barred = tuple(self.stands_for)
         if self.table.get("&amp;") == "&":  # then no text has these as they stand
             self.table = {**_ENTITIES, **self.table}
