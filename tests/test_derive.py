@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from streams import read_all_ways
 
 from chat_autoparser import analyze
 from chat_autoparser.ask.oracle import Oracle
@@ -302,6 +303,25 @@ def test_a_mark_that_ends_turns_begins_with_its_sign() -> None:
     )
     format = analyze(source)
     assert format.parse("@muse{Hm}@esum\n@say{Yes}@yas")["content"] == "Yes"
+
+
+def test_a_prompt_with_more_before_it_is_no_state_of_its_own() -> None:
+    """The template prints its instructions only where there are tools or an answer is to follow, so that some prompts are no
+    continuation of what they are without that."""
+    source = (
+        "{%- if tools or add_generation_prompt %}<|from|>system<|says|>Be kind.<|done|>{% endif -%}"
+        "{%- for m in messages -%}{%- if m.role == 'assistant' -%}"
+        "{%- if m.reasoning_content %}<|from|>assistant to=self<|says|>{{ m.reasoning_content }}<|next|>{% endif -%}"
+        "{%- for c in m.tool_calls or [] %}<|from|>assistant to={{ c.function.name }}<|says|>{{ c.function.arguments | tojson }}"
+        "{{ '<|done|>' if loop.last else '<|next|>' }}{%- else %}<|from|>assistant to=user<|says|>{{ m.content }}<|done|>{% endfor -%}"
+        "{%- else %}<|from|>{{ m.role }}<|says|>{{ m.content }}<|done|>{%- endif -%}{%- endfor -%}"
+        "{%- if add_generation_prompt %}<|from|>assistant{% endif -%}"
+    )
+    format = analyze(source)
+    assert format.verdict.proven
+    prompt = "<|from|>system<|says|>Be kind.<|done|><|from|>user<|says|>Go.<|done|><|from|>assistant"
+    found = read_all_ways(format, ' to=go<|says|>{"far": true}<|done|>', None, prompt)
+    assert found.calls == [("go", '{"far": true}')]
 
 
 def test_what_also_stands_before_further_fields_does_not_end_the_turn() -> None:

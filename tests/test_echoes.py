@@ -43,6 +43,19 @@ def test_slips(name: str) -> None:
     assert bool(found.recoveries) == (name not in ("as written", "text in its line", "number in a line", "all in a line", "other elements in a text"))
 
 
+PREFIXED = ELEMENTS.replace("<{{ k }}>", "<with:{{ k }}>").replace("</{{ k }}>", "</with:{{ k }}>").replace(r"{{ '\\n' ~ v ~ '\\n' }}", "{{ v }}")
+
+
+@pytest.mark.parametrize("ends", [("</with>", "</with:copies>"), ("</with:note>", "</with>"), ("</with>", "</with>")])
+@pytest.mark.parametrize("last", ["</do:post>", "</do>"])
+def test_an_end_without_the_key(ends: tuple[str, str], last: str) -> None:
+    format = ca.analyze(PREFIXED)
+    assert format.verdict.proven
+    written = f"\n<do:post>\n<with:note>a < b{ends[0]}\n<with:copies>3{ends[1]}\n{last}<<over>>"
+    found = read_all_ways(format, written, TOOLS)
+    assert (found.content, get_calls(found)) == (None, [("post", {"note": "a < b", "copies": 3})])
+
+
 def test_a_further_call_follows_an_end_without_the_name() -> None:
     found = read_all_ways(ca.analyze(ELEMENTS), f"\n<do:post>\n{NOTE}\n</do>\n<do:stop>\n</do><<over>>", TOOLS)
     assert (found.content, get_calls(found)) == (None, [("post", {"note": "a < b"}), ("stop", {})])

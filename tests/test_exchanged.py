@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from streams import ROUTE_TOOL, read_all_ways
 
 import chat_autoparser as ca
 
@@ -58,6 +59,27 @@ def test_what_is_exchanged_is_read_back(name: str) -> None:
             read = format.parse(written, tools=tools, prompt=prompt)
             found = [json.loads(each["function"]["arguments"]) for each in read.get("tool_calls") or []]
             assert (read["content"], found) == (content, [arguments]), written
+
+
+ENDS = (
+    "{%- macro whole(s) -%}{%- set t = s | replace('%%', '%%25') | replace('\\n', '%%0A') -%}"
+    "{%- set t = ('%%20' ~ t[1:]) if t.startswith(' ') else t -%}{{ (t[:-1] ~ '%%20') if t.endswith(' ') else t }}{%- endmacro -%}"
+    "{%- for m in messages -%}<{{ m.role }}>{{ m.content or '' }}{%- for c in m.tool_calls or [] %}{{ '\\n' }}!{{ c.function.name }}"
+    "{%- for k, v in c.function.arguments.items() %}{{ '\\n' }}{{ k }}{{ '=' ~ whole(v) if v is string else ':=' ~ v | tojson }}{% endfor -%}"
+    "{{ '\\n' }}!over{% endfor -%}</{{ m.role }}>{%- endfor -%}{%- if add_generation_prompt %}<assistant>{% endif -%}"
+).replace("%%", "%")
+
+
+@pytest.mark.parametrize("text", [" ", "  ", " a b ", "a  b", "%20", " %20 ", "\n a \n", "100 %", ""])
+def test_blanks_may_be_exchanged_at_the_ends_of_a_text_alone(text: str) -> None:
+    format = ca.analyze(ENDS)
+    assert format.verdict.proven
+    render, user = ca.load_renderer(ENDS), {"role": "user", "content": "Go."}
+    call = {"id": "c", "type": "function", "function": {"name": "find_route", "arguments": {"start": text, "goal": text, "legs": 2}}}
+    written = render([user, {"role": "assistant", "content": None, "tool_calls": [call]}], [ROUTE_TOOL], False)
+    found = read_all_ways(format, written.partition("<assistant>")[2], [ROUTE_TOOL], "<assistant>")
+    assert [json.loads(arguments) for _, arguments in found.calls] == [{"start": text, "goal": text, "legs": 2}]
+    assert not found.recoveries
 
 
 def test_a_sequence_that_is_read_as_written_is_no_proof() -> None:

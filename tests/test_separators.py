@@ -58,6 +58,22 @@ def test_a_text_that_holds_such_signs_is_read_as_it_is_rendered(values: str) -> 
     assert parse(values, text) == ("So:", [("find_route", arguments)], [])
 
 
+def test_what_begins_the_first_call_may_begin_a_second_one() -> None:
+    template = (
+        "{%- for m in messages -%}{{ m.role }}:{{ '\\n' }}{%- if m.content %}{{ m.content ~ '\\n' }}{% endif -%}"
+        "{%- for c in m.tool_calls or [] %}{{ '?- ' if loop.first else '   ' }}{{ c.function.name }}("
+        "{%- for k, v in c.function.arguments.items() %}{{ k }}({{ v | tojson }}){{ ', ' if not loop.last }}{% endfor -%}"
+        "){{ '.\\n' if loop.last else ',\\n' }}{% endfor -%}halt.{{ '\\n' }}{%- endfor -%}"
+        "{%- if add_generation_prompt %}assistant:{{ '\\n' }}{% endif -%}"
+    )
+    format = ca.analyze(template)
+    assert format.verdict.proven
+    written = '?- find_route(start("Oslo"), legs(2)).\n?- find_route(start("Bergen")).\nhalt.\n'
+    found = read_all_ways(format, written, [ROUTE_TOOL])
+    assert get_calls(found) == [("find_route", {"start": "Oslo", "legs": 2}), ("find_route", {"start": "Bergen"})]
+    assert found.content is None
+
+
 def test_what_follows_is_no_argument_if_the_tool_has_none_of_that_name() -> None:
     content, calls, _ = parse(JSON_VALUES, '<<do find_route start: "Oslo", price: 3>><<over>>')
     assert not any("price" in arguments or "legs" in arguments for _, arguments in calls)

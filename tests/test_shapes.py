@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import read_all_ways
+from streams import ROUTE_TOOL, get_calls, read_all_ways
 from test_slips import WRAPPER
 
 import chat_autoparser as ca
@@ -181,3 +181,15 @@ def test_arguments_encoded_once_more_are_those_of_their_call(source: str, writte
     found = read_all_ways(ca.analyze(source), f"Hm.{written % json.dumps(inner)} Done.", TOOLS)
     assert found.calls == [("look", '{"days": 2}'), ("look", inner), ("now", "{}")]
     assert (found.content, found.recoveries[:1]) == ("Hm. Done.", ["arguments in a string"])
+
+
+@pytest.mark.parametrize("tag", ["invoke", "ns:invoke", "action", "fn"])
+def test_a_tag_whose_name_is_a_tool_is_a_call(tag: str) -> None:
+    call = f'<{tag} name="find_route">\n<parameter name="start">Oslo</parameter>\n<parameter name="legs">2</parameter>\n</{tag}>'
+    format = ca.analyze(OBJECTS)
+    found = read_all_ways(format, f"So.\n{call}\n{call}", [ROUTE_TOOL])
+    assert found.content is not None
+    assert (found.content.strip(), get_calls(found)) == ("So.", [("find_route", {"start": "Oslo", "legs": 2})] * 2)
+    for text in (f"One writes {call} for it.", call.replace("find_route", "find_road"), call.replace("legs", "knots"), f"```\n{call}\n```\nSo."):
+        found = read_all_ways(format, text, [ROUTE_TOOL])
+        assert (found.content, found.calls) == (text, [])

@@ -117,7 +117,7 @@ def _ask_beside(ask: AskGaps, trigger: str, special: Sequence[str], tables: dict
 
 
 def _ask_at_ends(ask: AskGaps, tables: dict[Surroundings, dict[str, str]]) -> dict[Surroundings, dict[str, str]]:
-    """Ask for white space at both ends of a string, which may be written in another way there than within one: return those ways."""
+    """Ask for white space at both ends of a string, and return how it is written there if not as within one."""
     outer: dict[Surroundings, dict[str, str]] = {}
     gaps = ask([text for char in _BLANKS for text in (_FIRST + char, char + _LAST)])
     for number, gap in enumerate(gaps):

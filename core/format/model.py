@@ -57,9 +57,9 @@ KEY_AGAIN = "\ua7fc"
 @dataclass(frozen=True)
 class Text:
     """Text, character by character; ``escapes`` are (what is written, what it stands for). A character that has an escape never
-    stands for itself, unless that is one of them. ``quoted`` tells that the texts around it change with the type, so that the value is known to be a string,
-    ``told`` that it stands so only where the tool's schema says that it is a string: elsewhere it is JSON. Where each line of a
-    text begins with its key, the escape of a line break has :data:`KEY_AGAIN` in it."""
+    stands for itself, unless that is one of them. ``quoted`` tells that the texts around it change with the type, so that the
+    value is known to be a string, ``told`` that it stands so only where the tool's schema says that it is a string: elsewhere it
+    is JSON. Where each line of a text begins with its key, the escape of a line break has :data:`KEY_AGAIN` in it."""
 
     escapes: tuple[tuple[str, str], ...] = ()
     numerals: tuple[Numeral, ...] = ()

@@ -18,7 +18,7 @@ ECHOES = {"name": "\ua7fa", "id": "\ua7fb", "key": KEY_AGAIN}
 """Letters that stand for the name, the id and the key that were read last: letters of epigraphy, which no template has."""
 
 _LETTERS = "".join(ECHOES.values())
-_NAMED = re.compile(rf"(?<=\w)[:=.@-]{ECHOES['name']}")
+_NAMED = [re.compile(rf"(?<=\w)[:=.@-][{letters}]") for letters in (*_LETTERS, _LETTERS)]
 _LONGEST = 64
 _ANY = rf"[\w.:-]{{1,{_LONGEST}}}"
 _WORD = re.compile(_ANY)
@@ -57,9 +57,9 @@ def cut_behind_key(text: str) -> str:
     return text[: min(cut for cut in find_boundaries(text) if cut > place)] if place >= 0 else text
 
 
-def drop_name(text: str) -> str:
-    """Return a text without the name that a word and a sign stand before in the same mark: ``</use>`` for ``</use:f>``."""
-    return _NAMED.sub("", text)
+def drop_words(text: str) -> set[str]:
+    """Return a text without a word, or all, that a word and a sign stand before in the same mark: ``</use>`` for ``</use:f>``."""
+    return {named.sub("", text) for named in _NAMED} - {text}
 
 
 def find_size(text: str) -> int:

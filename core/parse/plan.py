@@ -11,10 +11,10 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ..format import Edge, Graph, Node, Start, Text, TurnGraph
-from ..format.cut import find_boundaries
+from ..format.cut import COUNTER, find_boundaries
 from ..format.units import get_units
 from .constants import DATA, has_rare_sign, is_firm, is_marked, is_word_in_signs
-from .echoes import drop_name, skip_echoes
+from .echoes import drop_words, skip_echoes
 from .ends import SHORT_END, SHORT_SECTION, TRAILING
 from .headers import find_headers
 from .landmarks import (
@@ -181,6 +181,7 @@ class Plan(Relaxations):
             return rules + [Rule(read_parts(text), targets, recovery=TRAILING) for text in trailing]
         if node.kind in FIELDS:
             rules = self._close_call(node, edges, certain)
+            rules += self._list_unnamed(rules) if self.echoes else []
             return rules + self._list_near(rules, node)
         ends = [edge for edge in edges if self.nodes[TURN, edge.target].kind == "end"]
         units = get_units(node.codec if isinstance(node.codec, Text) else Text())
@@ -230,10 +231,15 @@ class Plan(Relaxations):
         rules += [replace(self._make_rule(TURN, edge), closes=True) for edge in named]
         trailing = self._list_trailing([write_parts(edge) for edge in edges if not self.is_leaving(edge)], [close])
         rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=TRAILING) for text in trailing if node.kind == "value"]
-        bare = drop_name(close)
-        rules += [Rule(read_parts(bare), (GAP,), closes=True, recovery=MISTYPED)] if is_marked(bare) and bare != close else []
         rules += self._list_short_closes(node, close, certain)
         return rules + self._list_value_ends(node)
+
+    @staticmethod
+    def _list_unnamed(rules: list[Rule]) -> list[Rule]:
+        """Return rules that end a field without the word that comes again in its mark."""
+        shown = [rule for rule in rules if rule.constant.echoes and not rule.recovery]
+        bare = ((rule, text) for rule in shown for text in sorted(drop_words(COUNTER.join(rule.parts))) if is_marked(text))
+        return [replace(rule, parts=read_parts(text), recovery=MISTYPED) for rule, text in bare]
 
     def _list_trailing_inside(self, edges: list[Edge]) -> list[Rule]:
         """Return what leads from the last argument to a field behind all arguments, behind a separator."""

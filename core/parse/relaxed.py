@@ -353,6 +353,8 @@ class Relaxations(Ends):
     def _list_separated(self) -> list[Rule]:
         """Return what begins a call behind another one, with a sign between them that is not needed, or in the place of layout."""
         pairs = [(f"{sign}\n{text.strip()}", nodes) for text, nodes in self.openers for sign in self.strays]
+        # What is firm holds anywhere.
+        pairs += [(text.strip(), nodes) for text, nodes in self.openers if text.strip() and not is_firm(text)]
         parted = [(edge, rest) for edge, rest in self._list_next_openings() if self.closes.get(edge.source) and rest]
         firm = [(edge, rest.strip()) for edge, rest in parted if is_firm(rest)]
         pairs += [(f"{sign}\n{rest}", (self.nodes[TURN, edge.target],)) for edge, rest in firm for sign in self.strays]

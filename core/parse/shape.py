@@ -22,8 +22,9 @@ _START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|</[
 """What stands around such calls: tags, fences, and what separates."""
 
 _WRAPPER = re.compile(rf"(?:<{SPEAKS}([^\s<>\"'=/]{{2,40}})>|\[{SPEAKS}([A-Z_]{{2,40}})\]|<\|\w{{2,40}}\|>)\s*")
-_NAMING = re.compile(rf"<{SPEAKS}(\w{{2,40}})(?:=|\s{{1,4}}\w{{1,32}}=)")
-_HALF_NAMING = re.compile(rf"<{SPEAKS}\w{{2,40}}\s{{1,4}}\w{{0,32}}")
+_WORD = r"[\w:.-]{2,40}"
+_NAMING = re.compile(rf"<(?:{SPEAKS}(?={_WORD}(?:=|\s{{1,4}}\w{{1,32}}=))|(?={_WORD}\s{{1,4}}name=))({_WORD})")
+_HALF_NAMING = re.compile(rf"<(?:{SPEAKS}{_WORD}\s{{1,4}}\w{{0,32}}|{_WORD}\s{{1,4}}(?:n|na|nam|name)?)")
 _WRAPPER_END = re.compile(rf"</{SPEAKS}[^\s<>\"'=/]{{2,40}}>|\[/{SPEAKS}[A-Z_]{{2,40}}\]")
 _LAST_TOKEN = re.compile(r"<\|\w{2,40}\|>\s*")
 
