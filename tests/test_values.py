@@ -240,3 +240,36 @@ def test_what_ends_a_value_may_tell_its_type_behind_the_key_that_comes_again() -
     tools = [make_tool("keep", note="string", loud="boolean", items="array")]
     found = read_all_ways(format, text, tools, "<%assistant%>", "strict")
     assert [json.loads(given) for _, given in found.calls] == [{"note": "a", "loud": True, "items": [1, 2]}]
+
+
+BLOCKS = """\
+{%- macro flow(v) -%}{%- if v is mapping -%}{ {%- for k, x in v.items() %}{{ k }} = {{ flow(x) }}{{ ", " if not loop.last }}{% endfor -%} }
+{%- elif v is string -%}{{ v | tojson }}{%- elif v is iterable -%}[{%- for x in v %}{{ flow(x) }}{{ ", " if not loop.last }}{% endfor -%}]
+{%- else -%}{{ v | tojson }}{%- endif -%}{%- endmacro -%}
+{%- macro block(d) -%}{%- for k, v in d.items() -%}
+{{ "\\n" ~ k ~ (" (" ~ block(v) ~ "\\n)" if v is mapping else " = " ~ flow(v)) }}{%- endfor -%}{%- endmacro -%}
+{%- for m in messages -%}
+<<{{ m.role }}>>{{ m.content or "" }}
+{%- for c in m.tool_calls or [] %}<do>{{ c.function.name ~ block(c.function.arguments) ~ "\\n" }}</do>{% endfor -%}
+<<over>>
+{%- endfor -%}
+{%- if add_generation_prompt %}<<assistant>>{% endif -%}
+"""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [[{"a": 1}], [{"a": [1, {"b": "x"}]}, {}], [[{"a": {"b": True}}]], {"a": {"b": [{"c": 1}]}}, {"a": [], "b": {}}, [1, "x", None]],
+    ids=json.dumps,
+)
+def test_objects_in_lists_may_have_marks_of_their_own(value: Any) -> None:
+    """As in TOML and HCL: blocks at the top, braces within lists."""
+    format = ca.analyze(BLOCKS)
+    assert format.verdict.proven
+    render, user = ca.load_renderer(BLOCKS), {"role": "user", "content": "Go."}
+    arguments = {"plan": value, "days": 2}
+    call = {"id": "c", "type": "function", "function": {"name": "go", "arguments": arguments}}
+    written = render([user, {"role": "assistant", "content": None, "tool_calls": [call]}], None, False).partition("<<assistant>>")[2]
+    found = read_all_ways(format, written, None, "<<assistant>>")
+    assert [json.loads(given) for _, given in found.calls] == [arguments]
+    assert not found.recoveries

@@ -207,10 +207,14 @@ def learn_insides(draft: Draft, family: str, build: Build, types: Types) -> None
     """Learn the graphs of lists and objects that are not JSON."""
     if _is_inside(types, "array"):
         inner = _learn_list(draft, family, build)
-        if _is_inside(inner, "object") and not _is_inside(types, "object"):
-            _learn_inner_object(draft, family, _build_in_list(build, inner["object", 0]))
+        if _is_inside(inner, "object"):
+            within = _build_in_list(build, inner["object", 0])
+            if not _is_inside(types, "object"):
+                _learn_inner_object(draft, "object" + family, family, within)
+            elif _differs(build, within):
+                _learn_objects_in_lists(draft, family, within)
     if _is_inside(types, "object"):
-        _learn_inner_object(draft, family, build)
+        _learn_inner_object(draft, "object" + family, family, build)
     kinds = {name: graph + family for name, graph in (("array", "list"), ("object", "object")) if _is_inside(types, name)}
     links = (link for graph in kinds.values() for links in draft.edges[graph].values() for link in links)
     if any(link.target == END and not link.text.strip() for link in links):
@@ -219,6 +223,21 @@ def learn_insides(draft: Draft, family: str, build: Build, types: Types) -> None
 
 def _is_inside(types: Types, name: str) -> bool:
     return (name, 0) in types and isinstance(types[name, 0].codec, Insides)
+
+
+def _differs(one: Build, other: Build) -> bool:
+    """Whether an object is written in other marks in one place than in another one."""
+    texts = [build({make_word("ka"): PLAIN, make_word("kb"): PLAIN}) for build in (one, other)]
+    return None not in texts and len({"".join((text or "").split()) for text in texts}) > 1
+
+
+def _learn_objects_in_lists(draft: Draft, family: str, build: Build) -> None:
+    """Learn a graph for objects in lists, at whatever depth, beside the one of other objects."""
+    graph, usual = "item" + family, Insides("object" + family)
+    _learn_inner_object(draft, graph, family, build)
+    for place, codec in list(draft.codecs.items()):
+        if place[0] in (graph, "list" + family) and codec == usual:
+            draft.codecs[place] = Insides(graph)
 
 
 def _build_in_list(build: BuildList, writing: Writing) -> Build:
@@ -243,8 +262,7 @@ def _learn_list(draft: Draft, family: str, build: BuildList) -> Types:
     return learn_values(draft, Place(graph, family, "value"), ask_apart(build))
 
 
-def _learn_inner_object(draft: Draft, family: str, build: Build) -> None:
-    graph = "object" + family
+def _learn_inner_object(draft: Draft, graph: str, family: str, build: Build) -> None:
     key, value = Field("key", "string", 0, family), Field("value", "string", 0, family)
     for count in range(3):
         keys, values = ([make_word(kind, number) for number in range(count)] for kind in ("k", "v"))

@@ -123,6 +123,9 @@ class Ends(Thoughts):
         ]
         told = (tail for tail in tails if is_firm(tail) and not own.lstrip().startswith(tail.strip()))
         rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=SHORT_END, guard="typed") for text in told]
+        inner = [own + close[place:] for place in places if own.strip() and free and close.startswith(own) and place > len(own)]
+        firm = (text for text in inner if is_firm(text[len(own) :]) and text not in texts)
+        rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=SHORT_END) for text in firm]
         if (is_delimited(node) or node.kind in SHORT_FIELDS) and not own and close.strip():
             rules.append(Rule(("",), (GAP,), closes=True, recovery=SHORT_END, guard="structure"))
         return rules

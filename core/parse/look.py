@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from ..format.units import MORE, NO
 from .around import GUARDS, Surroundings
-from .constants import is_marked, skip_blank
+from .constants import is_marked, skip_blank, skip_spaces
 from .landing import Landing, Step
 from .landmarks import GAP, TURN
 from .names import SHORT
@@ -248,6 +248,9 @@ class Lookahead(Surroundings):
         """Whether what the guard of a rule asks of what is behind it holds; or more is needed to tell."""
         if rule.guard == "followed":
             return True if skip_blank(self.buffer, end) < len(self.buffer) else not final and WAIT
+        if rule.guard == "line":
+            at = skip_spaces(self.buffer, end)
+            return self.buffer[at] == "\n" if at < len(self.buffer) else final or WAIT
         structured = rule.guard in ("structure", "ending", "typed") or (rule.guard == "late" and final)
         if structured and not rule.opens:  # what opens a call is structure itself
             return self._structure_follows(end, final, rule.guard != "structure")

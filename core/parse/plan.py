@@ -33,7 +33,8 @@ from .landmarks import (
     read_parts,
     write_parts,
 )
-from .relaxed import BEGINNING, WRAPPED, Relaxations
+from .openings import BEGINNING
+from .relaxed import WRAPPED, Relaxations
 from .rules import MISTYPED, Guard, Rule, Spot, sort_rules
 from .spellings import list_spellings
 from .thoughts import OTHER_ENDS

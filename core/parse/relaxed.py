@@ -6,17 +6,16 @@ in every spot; see :mod:`.plan`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
+from itertools import combinations
 
 from ..format import Edge, Node, Text, TurnGraph
-from ..format.cut import COUNTER, cut_common_end, cut_common_start, find_boundaries
+from ..format.cut import cut_common_end, cut_common_start, find_boundaries
 from ..format.units import get_units
 from ..recover import Notation, list_counted, list_words
 from ..schema import TYPES
-from .constants import is_firm, is_marked, is_plain, is_word_in_signs
-from .ends import SHORT_END, Ends
-from .fence import FENCED_CALL, RUNS
+from .constants import is_firm, is_marked, is_word_in_signs
+from .echoes import has_echo
 from .landmarks import (
     AFTER,
     BODY,
@@ -29,24 +28,17 @@ from .landmarks import (
     NAMED_FIELDS,
     OVER,
     QUOTES,
-    SHAPE,
     SHORT_FIELDS,
     TURN,
     UNQUOTED,
-    UNSHOWN,
-    is_quoted,
     read_parts,
     write_parts,
 )
 from .nearly import LIKE
+from .openings import REQUOTED, SQUEEZED, Openings, find_first, requote, squeeze
 from .rules import MISTYPED, UNTYPED, Guard, Rule
 
-SQUEEZED = "white space in a mark missing"
-REQUOTED = "other quotes in a mark"
-_PREFIX = re.compile(r"\w+[.:/]\Z")
-_IN_TAG = re.compile(r"(?<=\w) +(?=\w+=)")
 WRAPPED = "mark of another format"
-BEGINNING = "beginning of a call missing"
 _TYPES = (*(kind.__name__ for kind in (str, int, float, bool, list, tuple, dict)), *TYPES, "true", "false", "yes", "no")
 """The words for types that Python and JSON Schema have, and those that say whether something is of one."""
 
@@ -56,33 +48,10 @@ def _is_even(text: str) -> bool:
     return all(text.count(opens) == text.count(closes) for opens, closes in ("[]", "{}", "()")) and text.count('"') % 2 == 0
 
 
-def _find_first(text: str) -> str:
-    """Return the mark or the word with which a text begins, where another one follows."""
-    bare = text.lstrip()
-    return bare[: min(find_boundaries(bare) - {0}, default=0)].strip()
-
-
 def _drop_bracket(before: str, behind: str) -> str:
     """Return what stands behind a field without the bracket that ends the field, if that opens before it."""
     pair = before.rstrip()[-1:] + behind.lstrip()[:1]
     return behind.lstrip()[1:] if pair in ("()", "[]", "<>", "{}") else behind
-
-
-def squeeze(text: str) -> str:
-    """Return a text without the white space between two words of a tag; empty where there is none."""
-    squeezed = _IN_TAG.sub("", text)
-    return "" if squeezed == text else squeezed
-
-
-def requote(text: str) -> str:
-    """Return the text of a tag with its quotes in the other kind; empty where it has none, or both."""
-    other = text.translate({34: "'", 39: '"'})
-    return other if not all(map(is_plain, text)) and ('"' in text) != ("'" in text) else ""
-
-
-def _begins_with_mark(text: str) -> bool:
-    """Whether a text begins with a mark that stands in no sentence, or as JSON or a tag does."""
-    return text.lstrip()[:1] in tuple("{[<") or is_word_in_signs(_find_first(text) or text.strip())
 
 
 def _begins_in_signs(text: str) -> bool:
@@ -96,14 +65,12 @@ def _split_type(texts: set[str]) -> tuple[str, set[str], str]:
     return begins, {text[len(begins) : len(text) - len(ends)] for text in texts}, ends
 
 
-class Relaxations(Ends):
+class Relaxations(Openings):
     """Makes such rules for calls, and for what stands behind them."""
 
     def __init__(self, graph: TurnGraph) -> None:
         super().__init__(graph)
         self.notation = self._find_notation()
-        self.opening_marks = self._list_opening_marks()
-        self.strays = self._find_strays()
         self.bare_calls = bool(self.openers) and all(text.strip()[:1] in ("{", "[") for text, _ in self.openers)
         """Whether nothing but data begins calls."""
 
@@ -132,6 +99,10 @@ class Relaxations(Ends):
         texts = [*ends, *empty, *(f"{one}\n{two}" for one in empty for two in ends)]
         rules = [Rule(read_parts(text), (END,), recovery="stray end of reasoning", guard="thought") for text in texts]
         calls = [text for text in self._list_closings() if is_word_in_signs(text) and is_marked(text)]
+        whole = [(self.closes[node.name] or "") + self.section_close for node in self.list_nodes("value")]
+        places = [(text, sorted({0, *find_boundaries(text), len(text)})) for text in dict.fromkeys(whole)]
+        inner = {text[start:end].strip() for text, cuts in places for start, end in combinations(cuts, 2)}
+        calls += sorted(text for text in inner if is_word_in_signs(text.split("\n")[0]) and not has_echo(text))
         texts = [f"{text}\n{end}" for text in calls for end in ("", *self.stops)]
         return rules + [Rule(read_parts(text), (END,), recovery="stray end of a call", guard="orphan") for text in texts]
 
@@ -220,68 +191,11 @@ class Relaxations(Ends):
         opening = {start for text in self._list_openings() if _is_even(start := text.strip().rstrip(" [{("))}
         pairs = [(start, end) for start in sorted(opening) for end in sorted(closing) if is_marked(start) and is_marked(end)]
         texts = {f"{start}{inner}{end}" for start, end in pairs for inner in ("", "[]") if end[0] not in "]})"}
-        guards: tuple[Guard, Guard] = ("fresh", "ending")
+        guards: tuple[Guard, ...] = ("fresh", "ending", "line")
         last = {f"{mark}\n{stop}" for mark in self.opening_marks for stop in ("", *self.stops)} if target is AFTER else ()
         ends = [Rule(read_parts(text), (END,), recovery="no call between marks", guard="fresh") for text in sorted(last)]
         firm = [read_parts(text) for text in sorted(texts)[:64]]
         return ends + [Rule(parts, (target,), recovery="no call between marks", guard=guard) for parts in firm for guard in guards]
-
-    def _list_loose_openers(self, recovery: str) -> list[Rule]:
-        """Return what may begin a call in any text: each opener, and its inner part where the outer one was left out."""
-        rules: list[Rule] = []
-        bare = [(text[: found.start()], nodes) for text, nodes in self.openers if (found := _PREFIX.search(text))]
-        shown = len(self.openers)
-        for number, (text, nodes) in enumerate([*self.openers, *(pair for pair in bare if is_marked(pair[0]))]):
-            for other, name in ((squeeze(text), SQUEEZED), (requote(text), REQUOTED)):
-                if is_firm(other):
-                    rules.append(Rule(read_parts(other), nodes, True, recovery=recovery or name, guard="tool"))
-            missing, marked = recovery or BEGINNING, is_marked(text)
-            first = _find_first(text)
-            twice = [f"{first}\n{text}"] if is_marked(first) else []
-            twice += [text.replace("{", "{{", 1)] if "{" in text[len(first) :] else []  # as a format string has it
-            for other in twice if number < shown else ():
-                rules.append(Rule(read_parts(other), nodes, True, recovery=recovery or "mark doubled", guard="tool"))
-            if is_firm(text):  # data alone amid prose has to be looked at to its end
-                whole = number < shown
-                told = (marked and _begins_with_mark(text)) or self._follows_text(text)
-                doubted: Guard = "apart" if marked else "fresh"  # words stand in any sentence
-                guard: Guard = "tool" if recovery or not whole else "" if told else doubted
-                rules.append(Rule(read_parts(text), nodes, True, recovery=recovery if whole else missing, guard=guard))
-            for place in sorted(find_boundaries(text)):
-                inner = text[place:]
-                if any(text.count(quote, 0, place) % 2 for quote in "\"'"):
-                    continue  # amid a text in quotes
-                bounded: Guard = "tool" if _begins_with_mark(inner) else "first"
-                guard = "known" if recovery else bounded if marked else "fresh"  # known: two recoveries at once
-                if place > 0 and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
-                    worded = guard == "known" or any(map(str.isalnum, inner))  # signs alone stand in tables and rules
-                    rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard=guard if worded else "fresh"))
-                behind = next((end for end in sorted(find_boundaries(text)) if end > place), 0)
-                if is_marked(text[:place]) and not inner[:1].isspace() and text[behind:].strip():
-                    rules.append(Rule(read_parts(text[:place] + text[behind:]), nodes, True, recovery=missing, guard=guard))
-        return rules
-
-    def _list_calls_behind_content(self) -> list[Rule]:
-        """Return what begins calls behind the end of content, in formats whose content stands behind its calls or alone."""
-        ends = (self.content_end.removesuffix(stop.strip()).strip() for stop in (*self.stops, self.turn_end, ""))
-        close = min(filter(is_marked, ends), key=len, default="")
-        if not close or any(edge.opens_call for edge in self.list_edges("content")):
-            return []
-        texts = [(f"{close}\n{text}", nodes) for text, nodes in self.openers if is_marked(text)]
-        return [Rule(read_parts(text), nodes, True, recovery="content before calls", guard="tool") for text, nodes in texts]
-
-    def _list_line_openers(self, node: Node) -> list[Rule]:
-        """Return what begins a call in a line of its own, which a text that ends with its line cannot hold."""
-        own = self.ends[node.name]
-        if node.kind != "value" or not is_quoted(node) or own.strip() or "\n" not in own:
-            return []
-        lines = [(text, nodes) for text, nodes in self.openers if text.startswith(own) and is_marked(text)]
-        return [Rule(read_parts(text), nodes, True, recovery=SHORT_END, guard="known", loose=True) for text, nodes in lines]
-
-    def _follows_text(self, opener: str) -> bool:
-        """Whether the template writes an opener behind content."""
-        edges = [edge for edge in self.graph.turn.edges if edge.opens_call and write_parts(edge) == opener]
-        return any(self.nodes[TURN, edge.source].kind == "content" for edge in edges)
 
     def _list_dropped(self, node: Node) -> list[Rule]:
         """Return the marks of calls that begin or end none, for those who want them dropped."""
@@ -302,16 +216,6 @@ class Relaxations(Ends):
         decode = get_units(codecs.pop()).decode if len(codecs) == 1 else str
         return Notation(words, list_counted(counted), self.quote, decode)
 
-    def _list_opening_marks(self) -> list[str]:
-        """Return the marks that begin calls, and nothing else."""
-        thoughts = tuple(filter(None, (self.reasoning_start.strip(), *self.reasoning_ends)))
-        others = [*self.closes.values(), self.section_close, *thoughts]
-        inner = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS]
-        others += [edge.text for edge in inner if not edge.opens_call]
-        found = {text.strip() for text in self._list_openings() if is_marked(text) and not text.strip().startswith(thoughts)}
-        marks = sorted(mark for mark in found if not any(mark in (text or "") for text in others))
-        return [mark for mark in marks if not any(other != mark and mark.startswith(other) for other in marks)]
-
     def _list_dressings(self, edges: Iterable[Edge]) -> list[Rule]:
         """Return what leads to JSON that stands in a fence of code, or without the quotes that the template puts around it."""
         found = [(write_parts(edge), edge) for edge in edges if self.nodes[TURN, edge.target].kind == "arguments"]
@@ -330,10 +234,10 @@ class Relaxations(Ends):
         """Return what leads on within a call where the white space between the words of a tag was left out, other quotes stand
         around names, or another field's end was written behind a name or a key."""
         rules: list[Rule] = []
-        marks = {_find_first(write_parts(edge)) for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS}
+        marks = {find_first(write_parts(edge)) for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS}
         for edge in edges:
             text, target = write_parts(edge), self.nodes[TURN, edge.target]
-            first = _find_first(text) if source.kind in NAMED_FIELDS else ""
+            first = find_first(text) if source.kind in NAMED_FIELDS else ""
             rest = text.lstrip().removeprefix(first)
             if is_marked(first) and is_marked(rest):
                 others = (mark for mark in sorted(marks - {first}) if is_marked(mark))
@@ -345,63 +249,3 @@ class Relaxations(Ends):
                 rules.append(Rule(read_parts(other), (target,), recovery=REQUOTED))
         return rules
 
-    def _find_strays(self) -> list[str]:
-        """Return signs that models put behind a call without need: what separates, and a bracket that closes it once more."""
-        ends = {close.strip().lstrip("\"'")[:1] for close in self.closes.values() if close}
-        return [",", ";", *sorted(ends & {")", "]", "}"})]
-
-    def _list_separated(self) -> list[Rule]:
-        """Return what begins a call behind another one, with a sign between them that is not needed, or in the place of layout."""
-        pairs = [(f"{sign}\n{text.strip()}", nodes) for text, nodes in self.openers for sign in self.strays]
-        # What is firm holds anywhere.
-        pairs += [(text.strip(), nodes) for text, nodes in self.openers if text.strip() and not is_firm(text)]
-        parted = [(edge, rest) for edge, rest in self._list_next_openings() if self.closes.get(edge.source) and rest]
-        firm = [(edge, rest.strip()) for edge, rest in parted if is_firm(rest)]
-        pairs += [(f"{sign}\n{rest}", (self.nodes[TURN, edge.target],)) for edge, rest in firm for sign in self.strays]
-        parted = [(edge, rest.strip()) for edge, rest in parted if rest.strip() in ("", ",", ";")]
-        pairs += [(sign + " ", (self.nodes[TURN, edge.target],)) for edge, own in parted for sign in ",;" if sign != own]
-        name = "layout between calls"
-        lines = [Rule(("\n",), (self.nodes[TURN, edge.target],), True, recovery=name, guard="fresh") for edge, own in parted if own]
-        return lines + [Rule(read_parts(text), nodes, True, recovery=name, guard="fresh", loose=True) for text, nodes in pairs]
-
-    def _list_next_openings(self) -> list[tuple[Edge, str]]:
-        """Return what begins calls, without what ends another one before."""
-        opening = (edge for edge in self.graph.turn.edges if edge.opens_call)
-        return [(edge, write_parts(edge).removeprefix(self.closes.get(edge.source) or "")) for edge in opening]
-
-    def _list_shape_rules(self, behind: bool = False) -> list[Rule]:
-        """Return the marks that begin calls, also ``behind`` others, for calls that are told by their shape behind them."""
-        firm = [text for text in sorted(self._list_openings()) if is_marked(text) and text[-1] not in "[{\"'"]
-        rules = [Rule(read_parts(text), (SHAPE,), recovery="call by its shape", guard="shape") for text in firm]
-        texts = {*(text for text, _ in self.openers), *(text for _, text in self._list_next_openings() if behind)}
-        bare = [text for text in sorted(texts) if is_firm(text) and not is_marked(text) and text.lstrip(" \n,;")[:1] in ("[", "{")]
-        rules += [Rule(read_parts(text.strip()), (SHAPE,), recovery="call by its shape", guard="shape") for text in bare]
-        rules += self._list_named_rules("call by its parameters")
-        return rules + [Rule((sign,), (SHAPE,), recovery="call by its shape", guard="whole") for sign in "<[{`~"]
-
-    @staticmethod
-    def _list_fences(node: Node) -> list[Rule]:
-        """Return what opens a fence of code around calls, and what ends it behind them."""
-        rules = [Rule((run,), (node,), True, recovery=FENCED_CALL, guard="fence") for run in RUNS]
-        ends = RUNS if node in UNSHOWN else ()
-        return rules + [Rule((run,), (node,), recovery=FENCED_CALL, guard="unfenced") for run in ends]
-
-    def _list_named_rules(self, recovery: str) -> list[Rule]:
-        """Return the marks that begin calls, for calls that are told by their parameters behind them."""
-        return [Rule((text,), (SHAPE,), recovery=recovery, guard="named") for text in self._list_named_marks()]
-
-    def _list_named_marks(self) -> list[str]:
-        """Return the marks with which a call begins, or a line or a word within what opens one, for each of several calls."""
-        fields = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS and not edge.opens_call]
-        others = [*map(write_parts, fields), *self.reasoning_ends]
-        found: set[str] = set()
-        for text, _ in self.openers:
-            starts = (place for place in find_boundaries(text) if 0 < place < len(text))
-            places = {0, *(place for place in starts if text[place - 1].isspace() or text[place - 1 : place + 1] in ("><", "]["))}
-            for rest in (text[place:].strip() for place in places):
-                ends = [match.start() for match in re.finditer(r"\s|(?<=[>\])])(?=.)|\Z", rest)]
-                marks = (mark for end in ends if is_marked(mark := rest[:end].rstrip("[{(\"'")))
-                found.update(next(([mark] for mark in marks if not any(mark in other for other in others)), []))
-        first = tuple(text.strip() for text, _ in self.openers)
-        shown = {mark for mark in found if mark[0] == "`" and not any(text.startswith(mark) for text in first)}
-        return sorted(mark for mark in found - shown if COUNTER not in mark)  # code within other marks is no call without these

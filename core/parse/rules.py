@@ -24,12 +24,13 @@ Guard = Literal[
     "told",  # a text or a line ends right before
     "orphan",  # so it does, and no call has begun in it
     "alone",  # no sentence goes on around it, nor is it an example of a conversation
+    "line",  # it has its line for itself, and is no example
     "turn",  # it is the model's own, and no example of a conversation
     "sample",  # never: it tells that a conversation is shown
     "over",  # what ends the turn stands right before
     "thought",  # reasoning stood in this turn
     "owed",  # of the end of the call before it a part was left out
-    "typed",  # before it stands a value that is no text, where none is wanted, and behind it structure or the end
+    "typed",  # behind it stands structure or the end, and before it a value that has ended or is no text where none is wanted
     "followed",  # anything visible follows
     "structure",  # structure follows
     "ending",  # structure or the end of the output follows

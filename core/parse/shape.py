@@ -21,11 +21,12 @@ _MARK = rf"{_TAG}|\[/?[A-Z_]{{2,40}}\]|(?:`{{3,}}|~{{3,}})[\w+.-]{{0,32}}"
 _START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|</[^\s<>\"'=/]{{1,40}}>|[\s;,])*")
 """What stands around such calls: tags, fences, and what separates."""
 
-_WRAPPER = re.compile(rf"(?:<{SPEAKS}([^\s<>\"'=/]{{2,40}})>|\[{SPEAKS}([A-Z_]{{2,40}})\]|<\|\w{{2,40}}\|>)\s*")
+_APART = r"(?:[^\w\s<>\"'=/]\w{1,16}[^\w\s<>\"'=/] )?"  # what marks of a family begin with, a blank behind it
+_WRAPPER = re.compile(rf"(?:<({_APART}{SPEAKS}[^\s<>\"'=/]{{2,40}})>|\[{SPEAKS}([A-Z_]{{2,40}})\]|<\|\w{{2,40}}\|>)\s*")
 _WORD = r"[\w:.-]{2,40}"
 _NAMING = re.compile(rf"<(?:{SPEAKS}(?={_WORD}(?:=|\s{{1,4}}\w{{1,32}}=))|(?={_WORD}\s{{1,4}}name=))({_WORD})")
 _HALF_NAMING = re.compile(rf"<(?:{SPEAKS}{_WORD}\s{{1,4}}\w{{0,32}}|{_WORD}\s{{1,4}}(?:n|na|nam|name)?)")
-_WRAPPER_END = re.compile(rf"</{SPEAKS}[^\s<>\"'=/]{{2,40}}>|\[/{SPEAKS}[A-Z_]{{2,40}}\]")
+_WRAPPER_END = re.compile(rf"</{_APART}{SPEAKS}[^\s<>\"'=/]{{2,40}}>|\[/{SPEAKS}[A-Z_]{{2,40}}\]")
 _LAST_TOKEN = re.compile(r"<\|\w{2,40}\|>\s*")
 
 _LAST_MARK = re.compile(rf"(?:{_TAG}|</[^\s<>]{{0,40}})\Z")
@@ -33,7 +34,7 @@ _FIRST_NAMED, _LAST_CLOSING = re.compile(r"<([\w:.-]{1,40})[=\s]"), re.compile(r
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
 _LAST_MARKS = 3  # around a call, and around all calls
 _TRIES = 4  # so many marks may end such calls
-_HALF_MARK = re.compile(r"</?(?:[^\s<>\"'=/][^\s<>\"'=]{0,39})?|\[/?[A-Z_]{0,40}|`{1,2}|~{1,2}")
+_HALF_MARK = re.compile(rf"</?{_APART}(?:[^\s<>\"'=/][^\s<>\"'=]{{0,39}})?|\[/?[A-Z_]{{0,40}}|`{{1,2}}|~{{1,2}}")
 
 
 def find_start(buffer: str, at: int, fresh: bool, final: bool) -> int:

@@ -1,4 +1,5 @@
-"""Other spellings of a format's marks: without the word that all of a family have in them, or with the signs of ASCII.
+"""Other spellings of a format's marks: without the word that all of a family have in them, with a blank behind it, or with the
+signs of ASCII.
 
 Models write marks so that they know from elsewhere, and servers that leave out special tokens make them so. Each spelling is a
 graph of its own, the same but for the texts of its edges: renaming marks changes nothing else.
@@ -78,7 +79,10 @@ def _list_ways(texts: list[str], marks: set[str]) -> list[Respell]:
     words = [word for word, count in counts.most_common() if count > 2]
     patterns = [re.escape(repeated)] if repeated else []
     patterns += [rf"(?<=[<\[/]){re.escape(word)}(?=[^\W_])|(?<=[^\W_]){re.escape(word)}(?=[>\]])" for word in words]
-    return [partial(re.compile(pattern).sub, "") for pattern in patterns]
+    framed = (word for word in words if not (word[-1].isalnum() or word[-1] == "_"))
+    signed = [re.compile(rf"(?<=[<\[/]){re.escape(word)}(?=[^\W_])") for word in framed]
+    spaced = [partial(pattern.sub, r"\g<0> ") for pattern in signed]  # the words of such a family may stand apart
+    return [*(partial(re.compile(pattern).sub, "") for pattern in patterns), *spaced]
 
 
 def _find_repeated(texts: list[str]) -> str:

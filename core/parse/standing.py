@@ -145,6 +145,8 @@ class Standing:
             return self._begins_line(at) and not (spot is self.spot and self.fence.read(self.buffer[self.at : at]).fenced)
         if rule.guard == "unfenced":
             return self.fence.dressed and self._is_fresh(at)
+        if rule.guard == "line":
+            return self._begins_line(at) and not self._is_sample(at)
         if rule.guard == "turn":
             return not self._is_sample(at)
         if rule.guard == "alone":
@@ -156,7 +158,8 @@ class Standing:
         if rule.guard == "near":
             return spot.nodes[0].kind != "content" or self._is_fresh(at)
         if rule.guard == "typed":
-            return spot is self.spot and at - self.at <= SHORT and self._is_typed(self.buffer[self.at : at].strip())
+            value = self.buffer[self.at : at].strip() if at - self.at <= SHORT else "…"
+            return spot is self.spot and ((self.behind and not value) or self._is_typed(value))
         if rule.guard == "named":
             return spot is self.spot and (is_word_in_signs(rule.constant.core) or self._stands_apart(at))
         if rule.guard == "orphan":

@@ -23,6 +23,7 @@ from .short import ShortFields
 BARE_CALL = Rule(("",), (SHAPE,), recovery="call by its parameters", guard="named")
 INTERRUPTED = Rule(("",), (AFTER,))
 _BEHIND_NAME = re.compile(r"\s*([(<{\[]?)")
+CUT_MARK = "half of a mark"
 JOINT = "\n\n"  # between two blocks of reasoning
 _FENCES = 4  # so many fences with calls are looked at together
 
@@ -129,7 +130,7 @@ class TextReader(ShortFields):
 
     def _ends_in_half(self, at: int) -> bool:
         """Whether the output ends within a mark that begins at a place, which is no text."""
-        if self.spot.kind == "content" and (self._is_half_end(at) or (self.policy.markup == "drop" and self._is_half_mark(at))):
+        if self.spot.kind == "content" and (self._is_half_end(at) or self._is_half_mark(at)):
             self._emit_text(at)
             self.at = self.scan = len(self.buffer)
             return True
@@ -171,9 +172,14 @@ class TextReader(ShortFields):
         return landing if longer and len(landing.rule.constant.text) > len(written) else None
 
     def _is_half_mark(self, at: int) -> bool:
-        """Whether the output ends within a mark that begins calls."""
+        """Whether the output ends within a mark that begins calls, and no sentence speaks of it."""
         rest = self.buffer[at:]
-        return is_firm(rest) and any(mark.startswith(rest) for mark in self.plan.opening_marks)
+        if not (is_firm(rest) and any(mark.startswith(rest) for mark in self.plan.opening_marks)):
+            return False
+        cut = self.policy.recover and self.may_call and self._ends_text(at) and not self._is_sample(at)
+        if cut:
+            self._note(CUT_MARK, at)
+        return cut or self.policy.markup == "drop"
 
     def _is_half_end(self, at: int) -> bool:
         """Whether the output ends within the mark that is missing at the end of the call before."""
@@ -264,7 +270,7 @@ class TextReader(ShortFields):
         if marks and not final and size - at < HELD_CALL and marks.may_begin(rest):
             return MORE
         end = skip_spaces(self.buffer, end)
-        goes_on = end < size and (self.buffer[end].isalnum() or self.buffer[end] in ".,;:!?")
+        goes_on = end < size and (self.buffer[end].isalnum() or self.buffer[end] in ".,;:!?…—–)")
         return end if found and (goes_on or rest[:1].islower()) else at
 
     def _leave_text(self, landing: Landing, at: int) -> None:

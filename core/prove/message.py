@@ -29,7 +29,9 @@ def list_ways(value: str) -> tuple[str, ...]:
 
 
 def _holds_words(text: str, value: str) -> bool:
-    """Whether all words of a value are printed in their order: its signs may be written in another way."""
+    """Whether all words of a value are printed in their order: its signs may be written in another way, also amid a word."""
+    if "".join(re.findall(r"\w", value)) in "".join(re.findall(r"\w", text)):
+        return re.search(r"\w{2}", value) is not None
     words, at = re.findall(r"\w{2,}", value), 0
     for word in words:
         at = text.find(word, at) + 1
