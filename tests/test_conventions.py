@@ -149,7 +149,7 @@ def test_arguments_within_an_argument_may_be_opened() -> None:
 def test_a_mark_may_end_reasoning_without_a_call(behind: str) -> None:
     text = f"<muse>I wonder.<act>{behind}"
     assert read(TAGGED, text)[:2] == (text.removeprefix("<muse>"), "")
-    assert read(TAGGED, text, Policy(interrupts="mark"))[:2] == ("I wonder.", f"<act>{behind}")
+    assert read(TAGGED, text, Policy(interrupts="mark"))[:2] == ("I wonder.", behind and f"<act>{behind}")
     splitter = get_format(TAGGED).reasoning_splitter(TOOLS, policy=Policy(interrupts="mark"))
     pieces = [*(splitter.feed(char) for char in text), splitter.finish()]
     assert tuple("".join(piece[at] for piece in pieces) for at in (0, 1)) == ("I wonder.", f"<act>{behind}")

@@ -250,7 +250,8 @@ def test_cut_anywhere(shape: str) -> None:
         assert begun <= bool(reading.calls)
         begun = begun or any(got for _, got in reading.calls)
         if not reading.calls and not SAMPLES[shape].headed:
-            assert (reading.content or "").rstrip() == text[:end].rstrip()
+            half = "half of a mark" in reading.recoveries
+            assert (reading.content or "").rstrip() == ("" if half else text[:end].rstrip())
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -55,7 +55,7 @@ SAMPLE = {
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 434
+    assert len(load_corpus(folder=FOLDER)) == 458
 
 
 @pytest.mark.parametrize("name", SAMPLE)

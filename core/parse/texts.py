@@ -174,9 +174,11 @@ class TextReader(ShortFields):
     def _is_half_mark(self, at: int) -> bool:
         """Whether the output ends within a mark that begins calls, and no sentence speaks of it."""
         rest = self.buffer[at:]
-        if not (is_firm(rest) and any(mark.startswith(rest) for mark in self.plan.opening_marks)):
+        marks = (*self.plan.opening_marks, *(text.lstrip() for text, _ in self.plan.openers))
+        if not (is_firm(rest) and any(mark.startswith(rest) for mark in marks)):
             return False
-        cut = self.policy.recover and self.may_call and self._ends_text(at) and not self._is_sample(at)
+        alone = self.may_call and not (self.begun or self._is_sample(at))
+        cut = self.policy.recover and alone and self._ends_text(at)
         if cut:
             self._note(CUT_MARK, at)
         return cut or self.policy.markup == "drop"
