@@ -73,7 +73,7 @@ class Surroundings(Standing):
         own = end > at and any(self.buffer[at:end].strip() in text for text in self.plan.texts)
         if end == MORE and not final:
             return WAIT
-        led = self._stands_apart(at) if end == at else closing != ""  # a mark that names the tool itself stands in no sentence
+        led = self._ends_sentence(at) if end == at else closing != ""  # a mark that names the tool itself stands in no sentence
         if end < 0 or own or not (led or self._is_fresh(at)):
             return None
         if self._guards >= GUARDS or self.spot.nodes[0].kind != "content" or self._follows_data(at):

@@ -97,6 +97,12 @@ class Standing:
         before = self.buffer[begun - 1] if begun > self.at else self.before.rstrip(" \t")[-1:]
         return before in ("", "\n")
 
+    def _ends_sentence(self, at: int) -> bool:
+        """Whether a line begins at a place, or a sentence has ended right before it."""
+        place = self._find_blank(at)
+        sign = self.buffer[place - 1] if place > self.at else self.before.rstrip()[-1:]
+        return self._begins_line(at) or (sign != "" and sign in ".!?…。！？")
+
     def _ends_answer(self, at: int) -> bool:
         """Whether an answer may have ended at a place: with a sentence, a line, or a word right before it."""
         text = self._join_before(self.buffer[self.at : at]) if at > self.at else self.before
@@ -146,7 +152,7 @@ class Standing:
         if rule.guard == "unfenced":
             return self.fence.dressed and self._is_fresh(at)
         if rule.guard == "line":
-            return self._begins_line(at) and not self._is_sample(at)
+            return self._begins_line(at)
         if rule.guard == "turn":
             return not self._is_sample(at)
         if rule.guard == "alone":

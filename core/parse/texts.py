@@ -25,6 +25,7 @@ INTERRUPTED = Rule(("",), (AFTER,))
 _BEHIND_NAME = re.compile(r"\s*([(<{\[]?)")
 CUT_MARK = "half of a mark"
 JOINT = "\n\n"  # between two blocks of reasoning
+_LONGEST_MARK = 256  # characters
 _FENCES = 4  # so many fences with calls are looked at together
 
 
@@ -173,7 +174,7 @@ class TextReader(ShortFields):
 
     def _is_half_mark(self, at: int) -> bool:
         """Whether the output ends within a mark that begins calls, and no sentence speaks of it."""
-        rest = self.buffer[at:]
+        rest = self.buffer[at:] if len(self.buffer) - at <= _LONGEST_MARK else ""
         marks = (*self.plan.opening_marks, *(text.lstrip() for text, _ in self.plan.openers))
         if not (is_firm(rest) and any(mark.startswith(rest) for mark in marks)):
             return False
