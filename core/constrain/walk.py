@@ -160,7 +160,7 @@ class Walk:
         lasts = (field.last for slot in slots for field in slot.fields)
         begins = next((number + 1 for number, slot in enumerate(slots) if slot.needed), len(slots))
         needed = any(slot.needed for slot in slots)
-        like = {} if needed and begins == 1 else exits
+        like = exits if begins > 1 or not (needed or repeats) else {}  # then a row without entries may be written alike
         closes, rests = self._close(lasts, (field.first for slot in following for field in slot.fields), like)
 
         def write(slot: Slot, before: Exits) -> list[Tree]:
