@@ -109,11 +109,11 @@ class Oracle:
 
 
 def _find_added(whole: str, bare: str | None) -> str:
-    """Return what a generation prompt adds; where it is always printed, all behind what the user said."""
-    if bare is not None and whole.startswith(bare) and len(bare) < len(whole):
-        return whole[len(bare) :]
+    """Return what a generation prompt adds behind what the user said, whatever it changes before that; where it is always printed,
+    all behind it."""
     asked = max(RESULT, USER, key=whole.rfind)
-    return whole.rpartition(asked)[2]
+    tail, shown = whole.rpartition(asked)[2], (bare or "").rpartition(asked)[2]
+    return tail[len(shown) :] if bare and asked in bare and tail.startswith(shown) and tail != shown else tail
 
 
 def _split(text: str, prompt: Prompt, question: Question) -> Turn | None:

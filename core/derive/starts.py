@@ -46,16 +46,6 @@ def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches]) -> 
     if hidden is not None:
         _open_hidden(draft, hidden)
     _open_closed(draft)
-    _drop_longer(draft)
-
-
-def _drop_longer(draft: Draft) -> None:
-    """Drop a prompt that is another one with more before it, and behind which nothing else is shown: a parser would take it for a
-    state of its own, with less that may follow."""
-    for prompt, links in list(draft.starts.items()):
-        others = (draft.starts[other] for other in draft.starts if other.strip() and other != prompt and prompt.endswith(other))
-        if any(links.keys() <= other.keys() for other in others):
-            del draft.starts[prompt]
 
 
 def _is_left_open(prompt: str, shown: dict[str, Links], hidden: Hidden | None) -> bool:
