@@ -56,3 +56,18 @@ def test_odd_names_are_read_and_written(way: str) -> None:
         bare = written.partition("<<over>>")[0]
         assert accepts(format, bare, TOOLS)
         assert not accepts(format, bare.replace("get-time", "now").replace("a.b_c", "now"), TOOLS) or set(names) == {"now"}
+
+
+def test_an_odd_name_may_be_the_first_behind_a_result() -> None:
+    """The prompt there is another one, so that what may follow it is learnt on its own."""
+    template = (
+        "{%- macro spell(n) -%}{{ '\"' ~ n ~ '\"' if '-' in n else n }}{%- endmacro -%}"
+        "{%- for m in messages -%}{%- if m.role == 'assistant' -%}{{ '<again>' if loop.previtem.role == 'tool' else '<bot>' }}{{ m.content or '' }}"
+        "{%- for c in m.tool_calls or [] %}[do]{{ spell(c.function.name) }}({{ c.function.arguments | tojson }})[/do]{% endfor -%}</bot>"
+        "{%- else -%}<{{ m.role }}>{{ m.content }}</{{ m.role }}>{%- endif -%}{%- endfor -%}"
+        "{%- if add_generation_prompt -%}{{ '<again>' if messages[-1].role == 'tool' else '<bot>' }}{%- endif -%}"
+    )
+    format = ca.analyze(template)
+    assert format.verdict.proven
+    targets = [{edge.target for edge in start.edges} for start in format.graph.starts if start.prompt == "<again>"]
+    assert targets == [{"name", "name!", "content", "content+calls"}]

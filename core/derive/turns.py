@@ -27,8 +27,8 @@ _FEW_COUNTS = ((2,), (0,), (1, 1))
 """Those that are asked under a switch."""
 _SIGNS = "-.:/"
 """What names of tools may have in them beside letters, digits and underscores (OpenAI's API takes the first, MCP the others)."""
-_EVERY, _FIRST, _SECOND = (0, 1), (0,), (1,)
-"""Which of each two calls."""
+_ODD = ((0, 1), (0,), (1,))
+"""Which of each two calls are to tools whose names have such signs."""
 
 
 def learn_plain_turns(draft: Draft, oracle: Oracle, switches: Switches) -> None:
@@ -64,9 +64,11 @@ class Caller:
             self.written = None  # not in all turns
             seen = self._learn_turns(settings)
         if seen:
-            self._learn_odd_names(settings)
-            for switches in settings:
-                self._learn_resumed(switches)
+            self._signs = self._find_signs()
+            self._learn_resumed(settings)
+        for odd in _ODD if self._signs else ():
+            self._learn_turns(settings, odd)
+            self._learn_resumed(settings, odd)
         if seen and self.written is None:
             self._learn_values()
         if seen:
@@ -80,31 +82,34 @@ class Caller:
         if text is not None and -1 < text.find(first) < text.find(last):
             self.draft.sorted_keys = True
 
-    def _learn_resumed(self, switches: Switches) -> None:
+    def _learn_resumed(self, settings: Sequence[Switches], odd: Sequence[int] = ()) -> None:
         """Learn turns with calls that answer the result of a tool."""
-        for reasoning, content in ((None, None), (REASONING, None), (None, CONTENT)):
-            self._learn_turn(Question(reasoning, content, make_calls(self.shape, (2,)), switches, resumed=True))
+        for switches in settings:
+            for reasoning, content in ((None, None), (REASONING, None), (None, CONTENT)):
+                calls = self._make_calls((2,), odd)
+                self._learn_turn(Question(reasoning, content, calls, switches, resumed=True))
 
-    def _learn_turns(self, settings: Sequence[Switches]) -> bool:
+    def _learn_turns(self, settings: Sequence[Switches], odd: Sequence[int] = ()) -> bool:
         seen = False
         for switches in settings:
             counts = _FEW_COUNTS if switches else _COUNTS
             for reasoning, content, count in product((None, REASONING), (None, CONTENT), counts):
-                seen |= self._learn_turn(Question(reasoning, content, make_calls(self.shape, count), switches))
+                seen |= self._learn_turn(Question(reasoning, content, self._make_calls(count, odd), switches))
         return seen
 
-    def _learn_odd_names(self, settings: Sequence[Switches]) -> None:
-        """Learn turns with tools whose names are no words, where those are written in another way: in quotes, or between bars."""
-        self._signs = "".join(filter(self._changes_name, _SIGNS)) if self._changes_name(_SIGNS) else ""
-        for odd, switches in product((_EVERY, _FIRST, _SECOND) if self._signs else (), settings):
-            for reasoning, content, count in product((None, REASONING), (None, CONTENT), _FEW_COUNTS if switches else _COUNTS):
-                calls = _rename(make_calls(self.shape, count), self._signs[0], odd)
-                self._learn_turn(Question(reasoning, content, calls, switches))
+    def _make_calls(self, counts: Sequence[int], odd: Sequence[int]) -> tuple[Call, ...]:
+        """Return calls with so many arguments; of each two, the ``odd`` ones to tools whose names are no words."""
+        calls = enumerate(make_calls(self.shape, counts))
+        return tuple(_add_sign(call, self._signs[0]) if number % 2 in odd else call for number, call in calls)
+
+    def _find_signs(self) -> str:
+        """Return the signs with which the name of a tool is written in another way: in quotes, or between bars."""
+        return "".join(filter(self._changes_name, _SIGNS)) if self._changes_name(_SIGNS) else ""
 
     def _changes_name(self, signs: str) -> bool:
         """Whether what stands around the name of a tool is another with some signs in it."""
         plain = make_calls(self.shape, [1] * len(signs))
-        odd = tuple(call for number, sign in enumerate(signs) for call in _rename(plain[number : number + 1], sign, _EVERY))
+        odd = tuple(map(_add_sign, plain, signs))
         one, other = (self.oracle.render(Question(calls=calls), self.shape) for calls in (plain, odd))
         if one is None or other is None:
             return False
@@ -181,9 +186,7 @@ def cut_turn(turn: Turn, question: Question, written: Written | None, family: st
     """Return the fields of a turn; None where its arguments are not written as was thought. Names with one of some signs are fields
     of their own."""
     needles = _make_needles(question, family)
-    spans: list[Span] | None = []
-    if written is not None:
-        spans = find_spans(turn.text, question.calls, written, Field("arguments", "", 0, family))
+    spans = find_spans(turn.text, question.calls, written, Field("arguments", "", 0, family)) if written else []
     if spans is None:
         return None
     for number, call in enumerate(question.calls):
@@ -193,10 +196,10 @@ def cut_turn(turn: Turn, question: Question, written: Written | None, family: st
     return cut_row(turn.text, needles, spans)
 
 
-def _rename(calls: Sequence[Call], sign: str, odd: Sequence[int]) -> tuple[Call, ...]:
-    """Return calls with a sign in the names of their tools: of those calls of each two that are ``odd``."""
-    words = ((call, call.name + (sign + make_word("on") if number % 2 in odd else "")) for number, call in enumerate(calls))
-    return tuple(replace(call, name=name, id=call.id.replace(call.name, name)) for call, name in words)
+def _add_sign(call: Call, sign: str) -> Call:
+    """Return a call with a sign in the name of its tool."""
+    name = f"{call.name}{sign}{make_word('on')}"
+    return replace(call, name=name, id=call.id.replace(call.name, name))
 
 
 def learn_prose(draft: Draft, oracle: Oracle, calling: Shape | None) -> None:
