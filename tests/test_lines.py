@@ -209,3 +209,14 @@ def test_each_line_of_a_text_may_begin_with_its_key(line: str, text: str) -> Non
     assert not found.recoveries
     alone = render(template, {"tool_calls": write_calls(("note", {"text": text}), ("send", {"body": text}))})[1]
     assert accepts(format, alone.removesuffix("@over\n"), TOOLS)
+
+
+@pytest.mark.parametrize("text", ["one\ntwo", "one\n+text-of> two", '\n+"text-of"> \n'])
+def test_each_line_of_a_text_may_begin_with_a_key_in_quotes(text: str) -> None:
+    template = LEDGER % {"line": '"+" ~ (k | tojson if "-" in k else k) ~ "> " ~ line'}
+    format = ca.analyze(template)
+    assert format.verdict.proven
+    prompt, written = render(template, {"tool_calls": write_calls(("note", {"text-of": text, "text": text}))})
+    found = read_all_ways(format, written, None, prompt)
+    assert [json.loads(arguments) for _, arguments in found.calls] == [{"text-of": text, "text": text}]
+    assert not found.recoveries

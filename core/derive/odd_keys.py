@@ -13,6 +13,7 @@ from ..ask.pieces import Field
 from ..ask.words import make_word
 from ..format import Path, Text
 from ..format.cut import find_common_end, find_common_start
+from ..format.model import KEY_AGAIN
 from .draft import TURN, Draft, Link
 from .places import AskEntries, Place, make_entry_key
 from .strings import Gap, Surroundings, strip_digits
@@ -34,10 +35,22 @@ def learn_odd_keys(draft: Draft, place: Place, ask: AskEntries, types: Types, wr
     odd, signs = max(forms.items(), key=lambda form: len(form[1]))
     if draft.path is not None and place.graph == TURN:
         odd = _learn_path(draft, draft.path, ask, base, odd, signs)
+    _repeat_odd_keys(draft, place, base, odd)
     draft.codecs[place.graph, Field("key")] = Text()
     for key in [field for field in draft.edges[place.graph] if field.kind == "key" and field.family == place.family]:
         draft.codecs[place.graph, key._replace(signs=signs)] = replace(written, quoted=True)
     _Splicer(draft, place, base, odd, signs, types).splice()
+
+
+def _repeat_odd_keys(draft: Draft, place: Place, base: Surroundings, odd: Surroundings) -> None:
+    """Note what such a key has around it where each line of a text begins with its key."""
+    if not (odd.before.startswith(base.before) and odd.mid.endswith(base.mid)):
+        return
+    key = odd.before.removeprefix(base.before) + KEY_AGAIN + odd.mid.removesuffix(base.mid)
+    for where, codec in draft.codecs.items():
+        if where[0] == place.graph and isinstance(codec, Text) and codec.repeats_key:
+            more = ((written.replace(KEY_AGAIN, key), char) for written, char in codec.escapes if KEY_AGAIN in written)
+            draft.codecs[where] = replace(codec, escapes=(*codec.escapes, *more))
 
 
 def _ask_around(ask: AskEntries) -> tuple[Surroundings | None, dict[str, Surroundings]]:

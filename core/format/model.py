@@ -78,7 +78,7 @@ class Text:
         return any(KEY_AGAIN in written for written, _ in self.escapes)
 
     def fill(self, key: str) -> Text:
-        """Return the notation of the value of a key, which is given as it is written."""
+        """Return the notation of the value of a key."""
         return replace(self, escapes=tuple((written.replace(KEY_AGAIN, key), char) for written, char in self.escapes))
 
 

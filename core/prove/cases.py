@@ -108,7 +108,7 @@ class Drawer:
         """Return arguments, and members of one, whose keys are no words."""
         one, two, three, four = (pattern.format(self.word(), self.word()) for pattern in _ODD_KEYS)
         inner = {self.text(_ODD_KEYS[1:2]): 7, self.word(): True}
-        return {one: self.word(), two: inner, three: 3, self.word(): self.word(), four: [self.word()]}
+        return {one: f"{self.word()}\n{self.word()}", two: inner, three: 3, self.word(): self.word(), four: [self.word()]}
 
     def simple(self) -> dict[str, Any]:
         """Return a few plain arguments."""
