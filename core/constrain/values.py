@@ -83,7 +83,7 @@ class Values:
     def _list_fields(self, walk: Walk, key: Node, name: str | None, schema: Schema, told: bool) -> Iterable[Field]:
         """List the ways to write a key and a value; without a name the key is any. A string is ``told`` by the tool."""
         spelled = "" if name is None else self._spell(name, key)
-        written = Text(spelled) if spelled else Chars(WORD, least=1, most=64)
+        written = Chars(WORD, least=1, most=64) if name is None else Text(spelled)
         exits = walk.list_exits(key.name)
         for value in walk.list_nodes(exits, "value"):
             untold = isinstance(value.codec, formats.Text) and value.codec.told and not told
@@ -96,7 +96,7 @@ class Values:
             last, after = value.name, walk.list_exits(value.name)
             for again in walk.list_nodes(after, "key", again=True):
                 if name is None:
-                    return
+                    return  # as above
                 inner, last = join(inner, walk.spell(after[again.name][0]), written), again.name
             for text in exits[value.name]:
                 yield Field(key.name, join(written, walk.spell(text), inner), last)

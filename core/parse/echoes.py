@@ -58,7 +58,8 @@ def cut_behind_key(text: str) -> str:
 
 
 def drop_words(text: str) -> set[str]:
-    """Return a text without a word, or all, that a word and a sign stand before in the same mark: ``</use>`` for ``</use:f>``."""
+    """Return what is left of a text without one of the words, or all, that a word and a sign stand before in the same mark:
+    ``</use>`` for ``</use:f>``."""
     return {named.sub("", text) for named in _NAMED} - {text}
 
 

@@ -110,7 +110,7 @@ class Lookahead(Surroundings):
         if end == MORE:
             rest = rule.constant.find_rest(self.buffer, at)
             return Wait(rest, self.plan.behind(rule, spot.graph, self.may_call) if rest and rule.kind == "key" else None)
-        if end == NO or (rule.guard == "line" and self._is_sample(at)):
+        if end == NO or (rule.guard == "line" and self._is_sample(at)):  # asked last, as that reads all of the text before it
             return None
         if spot is self.spot and spot.kind == "value" and rule.constant.is_run and not self.behind:
             # A text may end with the sign of which what ends it is a run: the last of them end it.

@@ -52,6 +52,7 @@ class Openings(Ends):
     def __init__(self, graph: TurnGraph) -> None:
         super().__init__(graph)
         self.opening_marks = self._list_opening_marks()
+        self.beginnings = (*self.opening_marks, *(text.lstrip() for text, _ in self.openers))
         self.strays = self._find_strays()
 
     def _list_loose_openers(self, recovery: str) -> list[Rule]:
@@ -132,7 +133,7 @@ class Openings(Ends):
     def _list_separated(self) -> list[Rule]:
         """Return what begins a call behind another one, with a sign between them that is not needed, or in the place of layout."""
         pairs = [(f"{sign}\n{text.strip()}", nodes) for text, nodes in self.openers for sign in self.strays]
-        # What is firm holds anywhere.
+        # Those that are firm may begin a call anywhere: see _list_loose_openers.
         pairs += [(text.strip(), nodes) for text, nodes in self.openers if text.strip() and not is_firm(text)]
         parted = [(edge, rest) for edge, rest in self._list_next_openings() if self.closes.get(edge.source) and rest]
         firm = [(edge, rest.strip()) for edge, rest in parted if is_firm(rest)]
@@ -174,7 +175,8 @@ class Openings(Ends):
         fields = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS and not edge.opens_call]
         others = [*map(write_parts, fields), *self.reasoning_ends]
         named = (edge for edge in fields if self.nodes[TURN, edge.source].kind == "name" and not self.is_leaving(edge))
-        again = tuple({cut_echo(text) for text in map(write_parts, named) if ECHOES["name"] in text})  # it begins there
+        # Where a header names the tool before the call does, the call itself begins with what stands before the second name.
+        again = tuple({cut_echo(text) for text in map(write_parts, named) if ECHOES["name"] in text})
         others = [text for text in others if not again or not text.startswith(again)]
         found: set[str] = set()
         for text in (*(text for text, _ in self.openers), *again):

@@ -24,6 +24,7 @@ _START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|</[
 _APART = r"(?:[^\w\s<>\"'=/]\w{1,16}[^\w\s<>\"'=/] )?"  # what marks of a family begin with, a blank behind it
 _WRAPPER = re.compile(rf"(?:<({_APART}{SPEAKS}[^\s<>\"'=/]{{2,40}})>|\[{SPEAKS}([A-Z_]{{2,40}})\]|<\|\w{{2,40}}\|>)\s*")
 _WORD = r"[\w:.-]{2,40}"
+# A tag that speaks of calls and names something, or any whose attribute is called as messages call the name of a tool.
 _NAMING = re.compile(rf"<(?:{SPEAKS}(?={_WORD}(?:=|\s{{1,4}}\w{{1,32}}=))|(?={_WORD}\s{{1,4}}name=))({_WORD})")
 _HALF_NAMING = re.compile(rf"<(?:{SPEAKS}{_WORD}\s{{1,4}}\w{{0,32}}|{_WORD}\s{{1,4}}(?:n|na|nam|name)?)")
 _WRAPPER_END = re.compile(rf"</{_APART}{SPEAKS}[^\s<>\"'=/]{{2,40}}>|\[/{SPEAKS}[A-Z_]{{2,40}}\]")

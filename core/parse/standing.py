@@ -21,6 +21,7 @@ from .writer import Call, Writer
 
 TRIES = 8  # so often may a JSON value be looked at that is no call
 
+_STOPS = frozenset(".!?…。！？")  # at the end of a sentence
 _OF_CODE = frozenset("{}<>[]%=;:,`'\"\\/|&#")  # signs with which no answer ends
 _INDENT = 16  # so much layout may stand before a fence
 _BEGINNING = 160  # characters in which an object is known from its beginning
@@ -82,7 +83,7 @@ class Standing:
     def _ends_text(self, at: int) -> bool:
         """Whether a text may end with the sign before a place, or a line has begun there."""
         sign = self.buffer[at - 1] if at > self.at else self.before[-1:]
-        return sign.isalnum() or sign in "\n.!?…。！？"
+        return sign.isalnum() or sign in ("", "\n") or sign in _STOPS
 
     def _is_sample(self, at: int) -> bool:
         """Whether what stands at a place is shown: in code, or behind what shows how messages of other roles begin."""
@@ -101,7 +102,7 @@ class Standing:
         """Whether a line begins at a place, or a sentence has ended right before it."""
         place = self._find_blank(at)
         sign = self.buffer[place - 1] if place > self.at else self.before.rstrip()[-1:]
-        return self._begins_line(at) or (sign != "" and sign in ".!?…。！？")
+        return self._begins_line(at) or sign in _STOPS
 
     def _ends_answer(self, at: int) -> bool:
         """Whether an answer may have ended at a place: with a sentence, a line, or a word right before it."""
@@ -109,7 +110,7 @@ class Standing:
         bare = text.rstrip()
         if not bare or bare[-1] in _OF_CODE:
             return False
-        return bare == text or bare[-1] in ".!?…。！？" or "\n" in text[len(bare) :]
+        return bare == text or bare[-1] in _STOPS or "\n" in text[len(bare) :]
 
     def _stands_apart(self, at: int) -> bool:
         """Whether what stands at a place is no part of a sentence, nor shown."""
@@ -164,8 +165,10 @@ class Standing:
         if rule.guard == "near":
             return spot.nodes[0].kind != "content" or self._is_fresh(at)
         if rule.guard == "typed":
-            value = self.buffer[self.at : at].strip() if at - self.at <= SHORT else "…"
-            return spot is self.spot and ((self.behind and not value) or self._is_typed(value))
+            if spot is not self.spot or at - self.at > SHORT:
+                return False
+            value = self.buffer[self.at : at].strip()
+            return self._is_typed(value) if value else self.behind
         if rule.guard == "named":
             return spot is self.spot and (is_word_in_signs(rule.constant.core) or self._stands_apart(at))
         if rule.guard == "orphan":

@@ -174,9 +174,10 @@ class TextReader(ShortFields):
 
     def _is_half_mark(self, at: int) -> bool:
         """Whether the output ends within a mark that begins calls, and no sentence speaks of it."""
-        rest = self.buffer[at:] if len(self.buffer) - at <= _LONGEST_MARK else ""
-        marks = (*self.plan.opening_marks, *(text.lstrip() for text, _ in self.plan.openers))
-        if not (is_firm(rest) and any(mark.startswith(rest) for mark in marks)):
+        if len(self.buffer) - at > _LONGEST_MARK:
+            return False
+        rest = self.buffer[at:]
+        if not (is_firm(rest) and any(mark.startswith(rest) for mark in self.plan.beginnings)):
             return False
         alone = self.may_call and not (self.begun or self._is_sample(at))
         cut = self.policy.recover and alone and self._ends_text(at)
