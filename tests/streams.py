@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judge import cut_pieces
 
+import chat_autoparser as ca
 from chat_autoparser.message import fold_deltas
 
 if TYPE_CHECKING:
@@ -28,6 +30,12 @@ ROUTE_TOOL = {
     },
 }
 """A tool with texts and a number, for outputs that are made up."""
+
+
+@lru_cache(maxsize=256)
+def analyze(template: str, **special_tokens: str) -> ChatFormat:
+    """The format of a template, derived once however many tests read with it."""
+    return ca.analyze(template, **special_tokens)
 
 
 class Reading(NamedTuple):

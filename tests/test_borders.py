@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import ROUTE_TOOL, read_all_ways
+from streams import ROUTE_TOOL, analyze, read_all_ways
 
 import chat_autoparser as ca
 
@@ -65,7 +65,7 @@ ROUTE = [("find_route", {"start": "a b", "legs": 3})]
 def read_turn(template: str, text: str) -> tuple[str | None, str | None, list[tuple[str, Any]]]:
     """Read an output of a template's behind its prompt in all ways: its reasoning, its content and its calls with their arguments."""
     prompt = ca.load_renderer(template)([{"role": "user", "content": "Go."}], [ROUTE_TOOL], True)
-    found = read_all_ways(ca.analyze(template), text, [ROUTE_TOOL], prompt)
+    found = read_all_ways(analyze(template), text, [ROUTE_TOOL], prompt)
     texts = (found.reasoning or "").strip() or None, (found.content or "").strip() or None
     return *texts, [(name, json.loads(arguments)) for name, arguments in found.calls]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from streams import read, read_all_ways
+from streams import analyze, read, read_all_ways
 
 import chat_autoparser as ca
 
@@ -60,7 +60,7 @@ each_format = pytest.mark.parametrize("name", FORMATS)
 
 @cache
 def get_format(name: str) -> ca.ChatFormat:
-    return ca.analyze(FORMATS[name][0])
+    return analyze(FORMATS[name][0])
 
 
 def fill(name: str, text: str) -> str:
@@ -162,7 +162,7 @@ def test_a_call_behind_the_end_of_content_does_not_stand_in_its_code() -> None:
         "[use {{ c.function.name }}]{{ c.function.arguments | tojson }}[/use]{% endfor %}[/turn]{% endfor %}"
         "{% if add_generation_prompt %}[turn assistant]{% endif %}"
     )
-    form = ca.analyze(source)
+    form = analyze(source)
     call = '[use look]{"city": "Oslo"}[/use]'
     found = read_all_ways(form, f"[say]A fence:\n```\n[/say]{call}[/turn]", TOOLS)
     assert (found.content, found.calls, found.recoveries) == ("A fence:\n```\n", [LOOK], [])

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import read_all_ways
+from streams import analyze, read_all_ways
 from test_code import ITEMS, VALUE
 from test_slips import LISTED, NOTE, STATEMENTS, TAGS, THOUGHT, TOOLS, WRAPPER, read_turn
 
@@ -109,14 +109,14 @@ def test_it_is_read(template: str, text: str, calls: list[tuple[str, Any]]) -> N
 
 def test_a_text_holds_what_a_number_cannot() -> None:
     """Where a text is wanted, the same marks are a part of it."""
-    found = read_all_ways(ca.analyze(TOKENS), "<|go|>pin<|k|>note<|v|>3<|go|>ring<|done|>", TOOLS, "<<assistant>>")
+    found = read_all_ways(analyze(TOKENS), "<|go|>pin<|k|>note<|v|>3<|go|>ring<|done|>", TOOLS, "<<assistant>>")
     assert [(name, json.loads(arguments)) for name, arguments in found.calls] == [("pin", {"note": "3<|go|>ring"})]
 
 
 def test_a_sign_that_nothing_follows_is_text() -> None:
     """Behind it another call has to begin, of a tool of the request."""
     text = '<act>\n{"name": "pin", "arguments": {"note": "a b"}}\n</act>}, as I said'
-    found = read_all_ways(ca.analyze(LISTED), text, TOOLS, "<<assistant>>")
+    found = read_all_ways(analyze(LISTED), text, TOOLS, "<<assistant>>")
     assert (found.content, len(found.calls)) == ("}, as I said", 1)
 
 
@@ -139,14 +139,14 @@ def test_code_that_holds_what_a_call_looks_like(indent: str, end: str) -> None:
     """Amid a line of code no call begins that lacks a part."""
     text = CODE.format(indent=indent, end=end)
     for template in (LISTED, STATEMENTS, ARRAY):
-        found = read_all_ways(ca.analyze(template), text, TOOLS, "<<assistant>>")
+        found = read_all_ways(analyze(template), text, TOOLS, "<<assistant>>")
         assert (found.content, found.calls) == (text, [])
 
 
 def test_a_draft_in_a_fence_within_reasoning() -> None:
     """Behind which the thought goes on."""
     draft = 'I could write\n```\n<act>pin {"note": "a b"}</act>\n```\nbut what note?'
-    found = read_all_ways(ca.analyze(THOUGHT), f"<muse>{draft}</muse><<over>>", TOOLS, "<<assistant>>")
+    found = read_all_ways(analyze(THOUGHT), f"<muse>{draft}</muse><<over>>", TOOLS, "<<assistant>>")
     assert (found.reasoning, found.content, found.calls) == (draft, None, [])
 
 
@@ -176,6 +176,6 @@ HEADED = """\
 def test_a_header_in_reasoning(thought: str, call: str) -> None:
     """One that names a tool of the request begins a message, though nothing has ended the one before."""
     end = call or "<|shut|><|open|>me<|lane|>talk<|say|>So it is.<|shut|>"
-    found = read_all_ways(ca.analyze(HEADED), f"<|lane|>muse<|say|>{thought}{end}", TOOLS, "<|open|>me")
+    found = read_all_ways(analyze(HEADED), f"<|lane|>muse<|say|>{thought}{end}", TOOLS, "<|open|>me")
     calls = [("pin", '{"note": "a b"}')] if call else []
     assert (found.reasoning, found.content, found.calls) == (thought, None if call else "So it is.", calls)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from streams import get_calls, read_all_ways
+from streams import analyze, get_calls, read_all_ways
 from test_slips import WRAPPER, make_tool
 
-import chat_autoparser as ca
 from chat_autoparser.parse.echoes import ECHOES, begins, fill_echoes, find_any
 
 ELEMENTS = WRAPPER % (
@@ -38,7 +37,7 @@ SLIPS = {
 @pytest.mark.parametrize("name", SLIPS)
 def test_slips(name: str) -> None:
     written, arguments = SLIPS[name]
-    found = read_all_ways(ca.analyze(ELEMENTS), f"Hm.\n{written}<<over>>", TOOLS, policy="repair")
+    found = read_all_ways(analyze(ELEMENTS), f"Hm.\n{written}<<over>>", TOOLS, policy="repair")
     assert (found.content, get_calls(found)) == ("Hm.", [("post", arguments)])
     assert bool(found.recoveries) == (name not in ("as written", "text in its line", "number in a line", "all in a line", "other elements in a text"))
 
@@ -49,7 +48,7 @@ PREFIXED = ELEMENTS.replace("<{{ k }}>", "<with:{{ k }}>").replace("</{{ k }}>",
 @pytest.mark.parametrize("ends", [("</with>", "</with:copies>"), ("</with:note>", "</with>"), ("</with>", "</with>")])
 @pytest.mark.parametrize("last", ["</do:post>", "</do>"])
 def test_an_end_without_the_key(ends: tuple[str, str], last: str) -> None:
-    format = ca.analyze(PREFIXED)
+    format = analyze(PREFIXED)
     assert format.verdict.proven
     written = f"\n<do:post>\n<with:note>a < b{ends[0]}\n<with:copies>3{ends[1]}\n{last}<<over>>"
     found = read_all_ways(format, written, TOOLS)
@@ -57,12 +56,12 @@ def test_an_end_without_the_key(ends: tuple[str, str], last: str) -> None:
 
 
 def test_a_further_call_follows_an_end_without_the_name() -> None:
-    found = read_all_ways(ca.analyze(ELEMENTS), f"\n<do:post>\n{NOTE}\n</do>\n<do:stop>\n</do><<over>>", TOOLS)
+    found = read_all_ways(analyze(ELEMENTS), f"\n<do:post>\n{NOTE}\n</do>\n<do:stop>\n</do><<over>>", TOOLS)
     assert (found.content, get_calls(found)) == (None, [("post", {"note": "a < b"}), ("stop", {})])
 
 
 def test_a_cut_end_is_no_text() -> None:
-    format, whole = ca.analyze(ELEMENTS), f"\n<do:post>\n{NOTE}\n</do:post>"
+    format, whole = analyze(ELEMENTS), f"\n<do:post>\n{NOTE}\n</do:post>"
     first = whole.index("\n</note>")
     for size in range(first, len(whole)):
         found = read_all_ways(format, whole[:size], TOOLS)
@@ -83,7 +82,7 @@ def test_words_are_filled_in() -> None:
 
 
 def test_what_stands_for_a_word_is_a_letter_like_others_in_an_output() -> None:
-    format = ca.analyze(ELEMENTS)
+    format = analyze(ELEMENTS)
     for letter in ECHOES.values():
         found = read_all_ways(format, f"\n<do:post>\n<note>\n{letter}</{letter}>\n</note>\n</do:post><<over>>", TOOLS)
         assert get_calls(found) == [("post", {"note": f"{letter}</{letter}>"})]
@@ -108,7 +107,7 @@ def test_layout_tells_the_type_where_a_schema_does_not(written: str, value: obje
     """Of an argument that may be of two types, of one that nobody declares, and of what is in an object."""
     tools = [make_tool("paint", frame="object")]
     tools[0]["function"]["parameters"]["properties"]["w"] = {"type": ["string", "integer", "boolean"]}
-    format = ca.analyze(NESTED)
+    format = analyze(NESTED)
     for inner, arguments in ((written, {"w": value}), (f"<frame>{written}</frame>", {"frame": {"w": value}})):
         found = read_all_ways(format, f"<do:paint>{inner}</do:paint><<over>>", tools)
         assert get_calls(found) == [("paint", arguments)]

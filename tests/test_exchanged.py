@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import ROUTE_TOOL, read_all_ways
+from streams import ROUTE_TOOL, analyze, read_all_ways
 
 import chat_autoparser as ca
 
@@ -44,7 +44,7 @@ def write(replaced: str, opened: str, mid: str, close: str) -> str:
 @pytest.mark.parametrize("name", NOTATIONS)
 def test_what_is_exchanged_is_read_back(name: str) -> None:
     template = write(*NOTATIONS[name])
-    format, render = ca.analyze(template), ca.load_renderer(template)
+    format, render = analyze(template), ca.load_renderer(template)
     assert format.verdict.proven, format.verdict.counterexample
     properties = {key: {"type": "string"} for key in ("note", "other")}
     tools = [{"type": "function", "function": {"name": "keep", "parameters": {"type": "object", "properties": properties}}}]
@@ -72,7 +72,7 @@ ENDS = (
 
 @pytest.mark.parametrize("text", [" ", "  ", " a b ", "a  b", "%20", " %20 ", "\n a \n", "100 %", ""])
 def test_blanks_may_be_exchanged_at_the_ends_of_a_text_alone(text: str) -> None:
-    format = ca.analyze(ENDS)
+    format = analyze(ENDS)
     assert format.verdict.proven
     render, user = ca.load_renderer(ENDS), {"role": "user", "content": "Go."}
     call = {"id": "c", "type": "function", "function": {"name": "find_route", "arguments": {"start": text, "goal": text, "legs": 2}}}
@@ -85,12 +85,12 @@ def test_blanks_may_be_exchanged_at_the_ends_of_a_text_alone(text: str) -> None:
 def test_a_sequence_that_is_read_as_written_is_no_proof() -> None:
     """Where what is exchanged cannot be told from the end of a text, the proof finds it."""
     template = write(""" | replace('\\"\\"\\"', '\\\\\\"\\"\\"')""", "\\n", ' = \\"\\"\\"', '\\"\\"\\"')
-    assert not ca.analyze(template).verdict.proven
+    assert not analyze(template).verdict.proven
 
 
 def test_a_call_behind_an_open_fence_is_one_though_its_values_stand_in_fences() -> None:
     template = write("", *NOTATIONS["fence"][1:])
-    format, render = ca.analyze(template), ca.load_renderer(template)
+    format, render = analyze(template), ca.load_renderer(template)
     call = {"id": "c", "type": "function", "function": {"name": "keep", "arguments": {"note": "one", "other": "two"}}}
     question: list[dict[str, Any]] = [{"role": "user", "content": "Go."}]
     prompt = render(question, None, True)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judge import cut_pieces
+from streams import analyze
 
-import chat_autoparser as ca
 from chat_autoparser.message import fold_deltas
 
 TEMPLATE = """\
@@ -23,7 +23,7 @@ TEMPLATE = """\
 {%- endfor -%}
 {%- if add_generation_prompt %}<<assistant>>{% endif -%}
 """
-FORMAT = ca.analyze(TEMPLATE)
+FORMAT = analyze(TEMPLATE)
 KINDS = {"code": "string", "note": "string", "all": "array", "times": "integer"}
 PARAMETERS = {"type": "object", "properties": {key: {"type": kind} for key, kind in KINDS.items()}}
 TOOLS = [{"type": "function", "function": {"name": name, "parameters": PARAMETERS}} for name in ("run", "stop")]

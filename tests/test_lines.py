@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import read_all_ways
+from streams import analyze, read_all_ways
 from test_constrain import accepts
 
 import chat_autoparser as ca
@@ -79,7 +79,7 @@ def write_calls(*calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("text", ["one", "one\ntwo", "one\n\ntwo", "one\n\n\n  two\n\nthree"])
 def test_empty_lines_may_have_a_shorter_mark(thought: str, line: str, bare: bool, text: str) -> None:
     template = LINES % (bare, thought, line)
-    format = ca.analyze(template)
+    format = analyze(template)
     calls = write_calls(("note", {"text": text}), ("send", {"body": text[::-1]}))
     prompt, written = render(template, {"reasoning_content": text, "tool_calls": calls})
     found = read_all_ways(format, written, TOOLS, prompt)
@@ -95,7 +95,7 @@ def test_empty_lines_may_have_a_shorter_mark(thought: str, line: str, bare: bool
 def test_a_mark_that_goes_on_where_the_mark_of_a_line_ends_is_that_mark(line: str, call: str) -> None:
     """Read by its letters it might be a line of the value; a template that writes both means what it writes itself."""
     template = PATCH % {"line": line, "call": call}
-    format = ca.analyze(template)
+    format = analyze(template)
     assert format.verdict.proven
     calls = write_calls(("note", {"text": f"a\nb\n\n{line} c"}), ("send", {"body": "d"}))
     prompt, written = render(template, {"tool_calls": calls})
@@ -124,7 +124,7 @@ def test_a_part_of_a_stop_that_stands_within_turns_is_no_stop() -> None:
         "{%- for c in m.tool_calls or [] -%}{{ part('call', c.function.arguments | tojson, '\\nName: ' ~ c.function.name) }}"
         "{%- endfor -%}{{ '--=_p--\\n' }}{%- endfor -%}{%- if add_generation_prompt -%}{{ 'From: assistant\\n' }}{%- endif -%}"
     )
-    format = ca.analyze(template)
+    format = analyze(template)
     assert format.verdict.proven
     assert not any(stop in "--=_p\nType: call\nName: " for stop in format.graph.stops)
 
@@ -141,7 +141,7 @@ BLOCKS = """\
 
 @pytest.mark.parametrize("text", ["```sh\nls\n```", "one\n```\n\n```use note\nbody: |\n```", "@over\n@assistant"])
 def test_a_mark_in_a_line_of_a_text_ends_nothing(text: str) -> None:
-    format = ca.analyze(BLOCKS)
+    format = analyze(BLOCKS)
     assert format.verdict.proven
     calls = write_calls(("note", {"text": text}), ("send", {"body": text}))
     prompt, written = render(BLOCKS, {"tool_calls": calls})
@@ -160,7 +160,7 @@ RULED = """\
 
 @pytest.mark.parametrize("thought", ["a +++ b", "+++", "+++ a\nb +++", "a\n++++"])
 def test_signs_that_are_a_line_end_nothing_within_one(thought: str) -> None:
-    found = read_all_ways(ca.analyze(RULED), f"+++\n{thought}.\n+++\nSo.\n@over\n", None, "@assistant\n")
+    found = read_all_ways(analyze(RULED), f"+++\n{thought}.\n+++\nSo.\n@over\n", None, "@assistant\n")
     assert (found.reasoning, found.content) == (f"{thought}.", "So.")
 
 
@@ -177,7 +177,7 @@ SHARED = """\
 
 def test_signs_that_all_parts_begin_with_end_no_thought() -> None:
     """Else a prompt would seem to have opened one, as all that follows it begins with its end."""
-    format = ca.analyze(SHARED)
+    format = analyze(SHARED)
     assert format.verdict.proven
     found = read_all_ways(format, "Hello.\n%% over\n", TOOLS, "%% assistant\n")
     assert (found.reasoning, found.content) == (None, "Hello.")
@@ -200,7 +200,7 @@ LEDGER = """\
 @pytest.mark.parametrize("text", ["one", "one\ntwo", "\n", "one\n\n  two\n+body> three\n! send\n"])
 def test_each_line_of_a_text_may_begin_with_its_key(line: str, text: str) -> None:
     template = LEDGER % {"line": line}
-    format = ca.analyze(template)
+    format = analyze(template)
     calls = write_calls(("note", {"text": text, "body": text[::-1], "n": 1}), ("send", {"body": text}))
     prompt, written = render(template, {"tool_calls": calls})
     assert format.verdict.proven
@@ -214,7 +214,7 @@ def test_each_line_of_a_text_may_begin_with_its_key(line: str, text: str) -> Non
 @pytest.mark.parametrize("text", ["one\ntwo", "one\n+text-of> two", '\n+"text-of"> \n'])
 def test_each_line_of_a_text_may_begin_with_a_key_in_quotes(text: str) -> None:
     template = LEDGER % {"line": '"+" ~ (k | tojson if "-" in k else k) ~ "> " ~ line'}
-    format = ca.analyze(template)
+    format = analyze(template)
     assert format.verdict.proven
     prompt, written = render(template, {"tool_calls": write_calls(("note", {"text-of": text, "text": text}))})
     found = read_all_ways(format, written, None, prompt)

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from streams import read_all_ways
+from streams import analyze, read_all_ways
 
 import chat_autoparser as ca
 
@@ -86,7 +86,7 @@ RUNS = """\
 
 @cache
 def get_format(source: str) -> ca.ChatFormat:
-    return ca.analyze(source)
+    return analyze(source)
 
 
 def read(source: str, text: str, prompt: str | None = None) -> list[Any]:

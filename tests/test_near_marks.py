@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import ROUTE_TOOL, Reading, get_calls, read_all_ways
+from streams import ROUTE_TOOL, Reading, analyze, get_calls, read_all_ways
 
 import chat_autoparser as ca
 
@@ -43,7 +43,7 @@ ROUTE = {"start": "Oslo", "goal": "Bergen", "legs": 3}
 
 
 def read(thoughts: str, calls: str, text: str) -> Reading:
-    return read_all_ways(ca.analyze(WRAPPER % (thoughts, calls), bos_token="<s>", eos_token="</s>"), text, [ROUTE_TOOL])
+    return read_all_ways(analyze(WRAPPER % (thoughts, calls), bos_token="<s>", eos_token="</s>"), text, [ROUTE_TOOL])
 
 
 @pytest.mark.parametrize("thoughts", ["", MUSE])
@@ -137,7 +137,7 @@ def test_a_sentence_that_begins_with_a_tool_is_text(text: str) -> None:
 @pytest.mark.parametrize(("policy", "brackets"), [("lenient", ""), ("repair", "]}")])
 def test_missing_brackets_before_the_end_of_a_call_are_added_where_json_is_wanted(policy: Any, brackets: str) -> None:
     calls = "{{ c.function.name }}<with>{{ c.function.arguments | tojson }}"
-    form = ca.analyze(WRAPPER % ("", "{%- for c in m.tool_calls or [] -%}<deed>" + calls + "</deed>{%- endfor -%}"))
+    form = analyze(WRAPPER % ("", "{%- for c in m.tool_calls or [] -%}<deed>" + calls + "</deed>{%- endfor -%}"))
     parser = form.parser([ROUTE_TOOL], policy=policy)
     written = '{"legs": [3, 4'
     message = ca.message.fold_deltas([*parser.feed(f"<deed>find_route<with>{written}</deed>"), *parser.finish()])
@@ -153,7 +153,7 @@ def test_content_begins_as_behind_another_prompt() -> None:
         "{% if m.role == 'assistant' %}<say>{{ m.content or '' }}</say>{% else %}{{ m.content or '' }}{% endif %}<<over>>{%- endfor -%}"
         "{%- if add_generation_prompt %}<<assistant>>{% if not think %}<muse></muse>{% endif %}{% endif -%}"
     )
-    found = read_all_ways(ca.analyze(template), "<say>Hello.</say>", None, "<<assistant>><muse></muse>")
+    found = read_all_ways(analyze(template), "<say>Hello.</say>", None, "<<assistant>><muse></muse>")
     assert found[:3] == (None, "Hello.", [])
 
 
@@ -162,7 +162,7 @@ def test_layout_between_calls_is_theirs_where_nothing_ends_a_call() -> None:
         "{%- if m.tool_calls -%}<deeds>{% for c in m.tool_calls %}use {{ c.function.name }} with {{ c.function.arguments | tojson }}"
         "{{ '\\n' if not loop.last }}{% endfor %}</deeds>{%- endif -%}"
     )
-    form = ca.analyze(WRAPPER % ("", calls))
+    form = analyze(WRAPPER % ("", calls))
     text = '<deeds>use find_route with {"legs": 3}\nuse find_route with {"legs": 4}</deeds>'
     for policy in ("strict", "lenient"):
         parser = form.parser([ROUTE_TOOL], policy=policy)
@@ -269,7 +269,7 @@ def test_an_answer_may_follow_a_thought_that_has_ended_without_what_begins_it() 
         "{%- for m in messages -%}{% if m.reasoning_content %}<<assistant/muse>>{{ m.reasoning_content }}<<next>>{% endif %}"
         "<<{{ m.role }}>>{{ m.content or '' }}<<over>>{%- endfor -%}{%- if add_generation_prompt %}<<assistant{% endif -%}"
     )
-    found = read_all_ways(ca.analyze(template), "/muse>>Three legs.<<next>>So.<<over>>", None, "<<assistant")
+    found = read_all_ways(analyze(template), "/muse>>Three legs.<<next>>So.<<over>>", None, "<<assistant")
     assert (found.reasoning, found.content) == ("Three legs.", "So.")
 
 
@@ -323,14 +323,14 @@ SPOKEN = """\
 
 @pytest.mark.parametrize("half", ["kind=word?kind=word?", "kind=deed for=nobody[[say]]kind=word?"])
 def test_a_message_of_half_a_header_says_nothing(half: str) -> None:
-    form = ca.analyze(SPOKEN, bos_token="<s>", eos_token="</s>")
+    form = analyze(SPOKEN, bos_token="<s>", eos_token="</s>")
     text = f"[[say]]{half}[[.]][[say]]kind=muse[[is]]Hm.[[.]][[say]]kind=word[[is]]Hello.[[.]]"
     found = read_all_ways(form, text, [ROUTE_TOOL])
     assert (found.reasoning, found.content, found.calls) == ("Hm.", "Hello.", [])
 
 
 def test_a_sentence_about_a_mark_is_no_half_header() -> None:
-    form = ca.analyze(SPOKEN, bos_token="<s>", eos_token="</s>")
+    form = analyze(SPOKEN, bos_token="<s>", eos_token="</s>")
     found = read_all_ways(form, "[[say]]kind=word[[is]]Write [[say]] or so.[[.]]", [ROUTE_TOOL])
     assert found.content == "Write [[say]] or so."
 
@@ -367,7 +367,7 @@ MARKED = """\
 
 
 def test_content_may_stand_before_calls_in_the_marks_that_it_has_behind_them() -> None:
-    form = ca.analyze(MARKED, bos_token="<s>", eos_token="</s>")
+    form = analyze(MARKED, bos_token="<s>", eos_token="</s>")
     call = '<|do|>{"name": "find_route", "arguments": {"start": "Oslo"}}<|done|>'
     found = read_all_ways(form, f"<|say|>I look.<|said|>{call}<|over|>", [ROUTE_TOOL])
     assert (found.content, get_calls(found)) == ("I look.", [("find_route", {"start": "Oslo"})])

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from streams import read_all_ways
+from streams import analyze, read_all_ways
 from test_constrain import accepts
 from test_slips import WRAPPER
 
@@ -41,7 +41,7 @@ def make_template(way: str) -> str:
 @pytest.mark.parametrize("way", CALLS)
 def test_odd_names_are_read_and_written(way: str) -> None:
     template = make_template(way)
-    format = ca.analyze(template)
+    format = analyze(template)
     assert format.verdict.proven
     render, user = ca.load_renderer(template), {"role": "user", "content": "Go."}
     prompt = render([user], TOOLS, True)
@@ -67,7 +67,7 @@ def test_an_odd_name_may_be_the_first_behind_a_result() -> None:
         "{%- else -%}<{{ m.role }}>{{ m.content }}</{{ m.role }}>{%- endif -%}{%- endfor -%}"
         "{%- if add_generation_prompt -%}{{ '<again>' if messages[-1].role == 'tool' else '<bot>' }}{%- endif -%}"
     )
-    format = ca.analyze(template)
+    format = analyze(template)
     assert format.verdict.proven
     targets = [{edge.target for edge in start.edges} for start in format.graph.starts if start.prompt == "<again>"]
     assert targets == [{"name", "name!", "content", "content+calls"}]

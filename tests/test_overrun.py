@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from streams import read_all_ways
+from streams import analyze, read_all_ways
 
 import chat_autoparser as ca
 from chat_autoparser.recover import PolicyName
@@ -48,7 +48,7 @@ def read(
     text: str, template: str = TEMPLATE, policy: ca.Policy | PolicyName = "lenient"
 ) -> tuple[str | None, list[tuple[str, str]], list[str]]:
     """Read a text in all ways: its content, its calls, and what was relaxed."""
-    found = read_all_ways(ca.analyze(template), text, TOOLS, policy=policy)
+    found = read_all_ways(analyze(template), text, TOOLS, policy=policy)
     return found.content, found.calls, found.recoveries
 
 
@@ -135,4 +135,4 @@ def test_words_tell_nothing_without_the_end_of_the_turn() -> None:
 def test_prompt_may_hold_a_conversation() -> None:
     """What a prompt holds behind an earlier answer's beginning is no turn that the model has overrun."""
     prompt = "(/who user)Hi(/over)\n(/who assistant)Hello.(/over)\n(/who user)And?(/over)\n"
-    assert ca.analyze(TEMPLATE).parse("It is four.", prompt=prompt)["content"] == "It is four."
+    assert analyze(TEMPLATE).parse("It is four.", prompt=prompt)["content"] == "It is four."

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import read_all_ways
+from streams import analyze, read_all_ways
 from test_constrain import accepts
 
 import chat_autoparser as ca
@@ -73,7 +73,7 @@ def render(template: str, arguments: dict[str, Any]) -> tuple[str, str]:
 )
 def test_members_are_put_where_they_were(opening: str, closing: str, arguments: dict[str, Any]) -> None:
     template = SPREAD % (opening, closing)
-    format = ca.analyze(template)
+    format = analyze(template)
     assert format.graph.path == Path(opening, closing)
     assert format.verdict.proven
     prompt, text = render(template, arguments)
@@ -95,7 +95,7 @@ def test_members_are_put_where_they_were(opening: str, closing: str, arguments: 
 )  # fmt: skip
 def test_what_comes_too_late_for_its_object_is_kept_under_its_path(lines: str, expected: dict[str, Any]) -> None:
     """Nothing that a model writes is lost, and no key stands twice in an object."""
-    format = ca.analyze(SPREAD % (".", ""))
+    format = analyze(SPREAD % (".", ""))
     ((_, written),) = read_all_ways(format, f"\n[[call pin]]\n{lines}[[/call]]<<over>>", None, "<<assistant>>").calls
     pairs = json.loads(written, object_pairs_hook=list)
     assert len({key for key, _ in pairs}) == len(pairs)
@@ -104,7 +104,7 @@ def test_what_comes_too_late_for_its_object_is_kept_under_its_path(lines: str, e
 
 @pytest.mark.parametrize("written", ["v | tojson", "v"])
 def test_a_parameter_may_have_the_sign_of_paths_in_its_name(written: str) -> None:
-    format = ca.analyze(SPREAD.replace("v | tojson", written) % (".", ""))
+    format = analyze(SPREAD.replace("v | tojson", written) % (".", ""))
     assert format.graph.path == Path(".", "")
     properties = {"v1.0": {"type": "integer"}}
     tools = [{"type": "function", "function": {"name": "pin", "parameters": {"type": "object", "properties": properties}}}]
@@ -114,7 +114,7 @@ def test_a_parameter_may_have_the_sign_of_paths_in_its_name(written: str) -> Non
 
 def test_a_grammar_writes_members_under_their_paths() -> None:
     template = SPREAD % (".", "")
-    format = ca.analyze(template)
+    format = analyze(template)
     for arguments in ({"note": "x", "place": {"city": "Oslo"}}, {"note": "x", "place": {"city": "Oslo", "zip": 1}}):
         assert accepts(format, render(template, arguments)[1], TOOLS)
     for arguments in ({"note": "x", "place": {"zip": 1}}, {"note": "x", "place": {"city": "Oslo", "zip": "1"}}):
@@ -143,7 +143,7 @@ NUMBERS = [(".", "[", "]", 0), (".", ".", "", 0), ("/", "(", ")", 1), (".", "#",
 )
 def test_items_of_lists_are_put_where_they_were(opening: str, before: str, behind: str, base: int, arguments: dict[str, Any]) -> None:
     template = LISTED % (opening, before, "index" if base else "index0", behind)
-    format = ca.analyze(template)
+    format = analyze(template)
     assert format.graph.path == Path(opening, "", before, behind, base)
     assert format.verdict.proven
     prompt, text = render(template, arguments)
@@ -163,7 +163,7 @@ def test_items_of_lists_are_put_where_they_were(opening: str, before: str, behin
     ],
 )
 def test_an_item_that_does_not_follow_the_last_is_kept_under_its_path(lines: str, expected: dict[str, Any]) -> None:
-    format = ca.analyze(LISTED % (".", "[", "index0", "]"))
+    format = analyze(LISTED % (".", "[", "index0", "]"))
     ((_, written),) = read_all_ways(format, f"\n[[call pin]]\n{lines}[[/call]]<<over>>", None, "<<assistant>>").calls
     pairs = json.loads(written, object_pairs_hook=list)
     assert len({key for key, _ in pairs}) == len(pairs)
@@ -172,7 +172,7 @@ def test_an_item_that_does_not_follow_the_last_is_kept_under_its_path(lines: str
 
 def test_no_grammar_writes_lists_under_paths() -> None:
     """How many items come is not known before, and each has the number of its place."""
-    format = ca.analyze(LISTED % (".", "[", "index0", "]"))
+    format = analyze(LISTED % (".", "[", "index0", "]"))
     tools = [{"type": "function", "function": {"name": "pin", "parameters": {"properties": {"all": {"type": "array"}}}}}]
     with pytest.raises(ca.ConstraintError, match="'all'"):
         accepts(format, "", tools)
@@ -180,12 +180,12 @@ def test_no_grammar_writes_lists_under_paths() -> None:
 
 def test_objects_that_are_written_otherwise_have_no_paths() -> None:
     shallow = SPREAD.replace("row(path ~ %r ~ k ~ %r, x)", "path ~ %r ~ k ~ %r ~ ' = ' ~ (x | tojson) ~ '\\n'")
-    assert ca.analyze(shallow % (".", "")).graph.path is None
+    assert analyze(shallow % (".", "")).graph.path is None
     whole = SPREAD.replace("v is mapping and v", "v is mapping and not v") % (".", "")
-    assert ca.analyze(whole).graph.path is None
+    assert analyze(whole).graph.path is None
 
 
 def test_a_stored_format_keeps_its_paths() -> None:
-    format = ca.analyze(SPREAD % ("[", "]"))
+    format = analyze(SPREAD % ("[", "]"))
     stored = ca.ChatFormat.from_dict(json.loads(json.dumps(format.to_dict())))
     assert (stored, stored.graph.path) == (format, Path("[", "]"))

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import ROUTE_TOOL, get_calls, read_all_ways
+from streams import ROUTE_TOOL, analyze, get_calls, read_all_ways
 
 import chat_autoparser as ca
 
@@ -66,7 +66,7 @@ def test_what_begins_the_first_call_may_begin_a_second_one() -> None:
         "){{ '.\\n' if loop.last else ',\\n' }}{% endfor -%}halt.{{ '\\n' }}{%- endfor -%}"
         "{%- if add_generation_prompt %}assistant:{{ '\\n' }}{% endif -%}"
     )
-    format = ca.analyze(template)
+    format = analyze(template)
     assert format.verdict.proven
     written = '?- find_route(start("Oslo"), legs(2)).\n?- find_route(start("Bergen")).\nhalt.\n'
     found = read_all_ways(format, written, [ROUTE_TOOL])

@@ -6,10 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from streams import ROUTE_TOOL, get_calls, read_all_ways
+from streams import ROUTE_TOOL, analyze, get_calls, read_all_ways
 from test_slips import WRAPPER
 
-import chat_autoparser as ca
 from chat_autoparser.recover import Envelope, read_calls
 from chat_autoparser.schema import ToolSet
 
@@ -35,7 +34,7 @@ BOTH = [("look", '{"city": "Oslo"}'), ("now", "{}")]
 def read(name: str, written: str) -> tuple[str | None, list[tuple[str, str]], list[str]]:
     """What is read in a format behind its mark."""
     source, form = FORMATS[name]
-    found = read_all_ways(ca.analyze(source), "Hm." + form % written, TOOLS)
+    found = read_all_ways(analyze(source), "Hm." + form % written, TOOLS)
     return found.content, found.calls, found.ids
 
 
@@ -123,16 +122,16 @@ def test_brackets_that_are_missing_behind_the_arguments_are_no_loss(source: str)
     """At the end of an output that is a call alone; within arguments more may have been to come."""
     text = '{"type": "function", "function": {"name": "look", "parameters": {"city": "Oslo"}}}'
     for size in range(len(text)):
-        found = read_all_ways(ca.analyze(source), text[:size], TOOLS)
+        found = read_all_ways(analyze(source), text[:size], TOOLS)
         assert found.calls == ([("look", '{"city": "Oslo"}')] if size >= len(text) - 2 else []), text[:size]
 
 
 def test_a_special_token_behind_a_call_is_no_answer() -> None:
     """It is one where it is all that is left; of what is not, nothing is dropped."""
     call = '[[call]]{"tool": "look", "input": {"city": "Oslo"}}[[/call]]'
-    alone = read_all_ways(ca.analyze(OBJECTS), f"{call}<|done_now|>\n", TOOLS)
+    alone = read_all_ways(analyze(OBJECTS), f"{call}<|done_now|>\n", TOOLS)
     assert (alone.content, alone.calls) == (None, [("look", '{"city": "Oslo"}')])
-    beside = read_all_ways(ca.analyze(OBJECTS), f"{call}<|done_now|> So?", TOOLS)
+    beside = read_all_ways(analyze(OBJECTS), f"{call}<|done_now|> So?", TOOLS)
     assert (beside.content, beside.calls) == ("<|done_now|> So?", [("look", '{"city": "Oslo"}')])
 
 
@@ -146,9 +145,9 @@ BY_NAME = WRAPPER % (
 @pytest.mark.parametrize("between", [", ", ",", " ,\n "])
 def test_calls_in_one_object_are_calls(between: str) -> None:
     text = f'[[batch]][{{"look": {{"city": "Oslo"}}{between}"now": {{}}}}][[/batch]]'
-    found = read_all_ways(ca.analyze(BY_NAME), text, TOOLS)
+    found = read_all_ways(analyze(BY_NAME), text, TOOLS)
     assert (found.content, found.calls) == (None, BOTH)
-    odd = read_all_ways(ca.analyze(BY_NAME), text.replace("now", "later"), TOOLS)
+    odd = read_all_ways(analyze(BY_NAME), text.replace("now", "later"), TOOLS)
     assert [name for name, _ in odd.calls] == ["look"]
 
 
@@ -178,7 +177,7 @@ GIVEN = "c.function.arguments if c.function.arguments is string else c.function.
 def test_arguments_encoded_once_more_are_those_of_their_call(source: str, written: str) -> None:
     inner = '{\n  "city": "a \\\\ \\"[[done]]\\" \u00e9 \U0001f600"}'
     source = source.replace("c.function.arguments | tojson", GIVEN)
-    found = read_all_ways(ca.analyze(source), f"Hm.{written % json.dumps(inner)} Done.", TOOLS)
+    found = read_all_ways(analyze(source), f"Hm.{written % json.dumps(inner)} Done.", TOOLS)
     assert found.calls == [("look", '{"days": 2}'), ("look", inner), ("now", "{}")]
     assert (found.content, found.recoveries[:1]) == ("Hm. Done.", ["arguments in a string"])
 
@@ -186,7 +185,7 @@ def test_arguments_encoded_once_more_are_those_of_their_call(source: str, writte
 @pytest.mark.parametrize("tag", ["invoke", "ns:invoke", "action", "fn"])
 def test_a_tag_whose_name_is_a_tool_is_a_call(tag: str) -> None:
     call = f'<{tag} name="find_route">\n<parameter name="start">Oslo</parameter>\n<parameter name="legs">2</parameter>\n</{tag}>'
-    format = ca.analyze(OBJECTS)
+    format = analyze(OBJECTS)
     found = read_all_ways(format, f"So.\n{call}\n{call}", [ROUTE_TOOL])
     assert found.content is not None
     assert (found.content.strip(), get_calls(found)) == ("So.", [("find_route", {"start": "Oslo", "legs": 2})] * 2)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from streams import read_all_ways
+from streams import analyze, read_all_ways
 
 import chat_autoparser as ca
 from chat_autoparser.message import fold_deltas
@@ -102,7 +102,7 @@ NOTE = ("pin", {"note": "a b"})
 def read_turn(template: str, text: str) -> tuple[str | None, list[tuple[str, Any]]]:
     """Read an output of a template's behind its prompt in all ways; returns its content, and its calls with their arguments."""
     prompt = ca.load_renderer(template)([{"role": "user", "content": "Go."}], TOOLS, True)
-    found = read_all_ways(ca.analyze(template), text, TOOLS, prompt)
+    found = read_all_ways(analyze(template), text, TOOLS, prompt)
     return found.content, [(name, json.loads(arguments)) for name, arguments in found.calls]
 
 
@@ -187,7 +187,7 @@ def test_a_slip_is_read(template: str, text: str, calls: list[tuple[str, Any]]) 
 
 def test_a_value_without_its_key_is_not_half_of_one() -> None:
     """What stands where a key should is no key for being followed by one."""
-    format = ca.analyze(PLAIN)
+    format = analyze(PLAIN)
     text = "((pin('a b', count=3)))"
     found = read_all_ways(format, text, TOOLS, "<<assistant>>")
     assert "a b" in (found.content or "") + str(found.calls)
@@ -195,7 +195,7 @@ def test_a_value_without_its_key_is_not_half_of_one() -> None:
 
 
 def test_an_id_behind_indented_arguments_is_waited_for() -> None:
-    format = ca.analyze(BEHIND)
+    format = analyze(BEHIND)
     arguments = json.dumps({"tags": [[[number, {"deep": [number]}]] for number in range(4)]}, indent=4)
     parser = format.parser(tools=TOOLS, prompt="<<assistant>>")
     text = f'[[acts]] [{{"name": "pin", "arguments": {arguments}, "id": "abc123def"}}]'
@@ -206,7 +206,7 @@ def test_an_id_behind_indented_arguments_is_waited_for() -> None:
 
 def test_signs_of_data_before_prose_are_no_end_of_a_call() -> None:
     """Without a mark behind them they are text."""
-    format = ca.analyze(LISTED)
+    format = analyze(LISTED)
     text = '<act>\n{"name": "pin", "arguments": {"note": "a b"}}]) as I said'
     found = read_all_ways(format, text, TOOLS, "<<assistant>>")
     assert (found.content, len(found.calls)) == ("]) as I said", 1)
@@ -226,7 +226,7 @@ def test_a_template_that_prints_no_calls_is_no_reason_to_lose_them(keys: tuple[s
 
 
 def test_a_policy_that_takes_no_unknown_tools_takes_none_from_a_list() -> None:
-    format = ca.analyze(LISTED)
+    format = analyze(LISTED)
     text = '<act>[{"name": "pin", "arguments": {"note": "a b"}}, {"name": "other", "arguments": {"x": 1}}]</act>'
     parser = format.parser(tools=TOOLS, prompt="<<assistant>>", policy=replace(LENIENT, unknown="text"))
     message = fold_deltas(parser.feed(text) + parser.finish())
@@ -236,7 +236,7 @@ def test_a_policy_that_takes_no_unknown_tools_takes_none_from_a_list() -> None:
 
 def test_reasoning_that_is_opened_again_goes_on() -> None:
     """Two blocks are one with a blank line between them, an empty one is none; the marks are no text."""
-    format = ca.analyze(THOUGHT)
+    format = analyze(THOUGHT)
     found = read_all_ways(format, "<muse>One.</muse>\n<muse>Two.</muse>So.<<over>>", TOOLS, "<<assistant>>")
     assert (found.reasoning, found.content) == ("One.\n\nTwo.", "So.")
     found = read_all_ways(format, "<muse>One.</muse><muse></muse>So.<<over>>", TOOLS, "<<assistant>>")
@@ -248,7 +248,7 @@ def test_reasoning_that_is_opened_again_goes_on() -> None:
 @pytest.mark.parametrize("written", ['"it\\\'s"', '"a\tb"', '"50\\%"'])
 def test_arguments_are_valid_json_under_repair(written: str) -> None:
     """An escape that JSON does not have, and a sign that it wants escaped; also where nothing but its shape tells of a call."""
-    format = ca.analyze(LISTED)
+    format = analyze(LISTED)
     call = f'{{"name": "pin", "arguments": {{"note": {written}}}}}'
     for text in (f"<act>\n{call}\n</act>", f"<act>[{call}]</act>"):
         for pieces in ([text], list(text)):
@@ -267,7 +267,7 @@ def test_signs_alone_do_not_end_reasoning() -> None:
         "{%- if m.content %}{{ '\\n### Say\\n' ~ m.content }}{% endif %}"
     )
     text = "\n### Thought\nFirst.\n\n### Then\nSecond.\n### Say\nDone.<<over>>"
-    found = read_all_ways(ca.analyze(template), text, TOOLS, "<<assistant>>")
+    found = read_all_ways(analyze(template), text, TOOLS, "<<assistant>>")
     assert (found.reasoning, found.content) == ("First.\n\n### Then\nSecond.", "Done.")
 
 
@@ -283,7 +283,7 @@ NESTED = """\
 
 def test_many_objects_that_end_at_once_need_no_deep_stack() -> None:
     """A server calls the parser from deep within itself, and the model decides how deep its objects are."""
-    format = ca.analyze(NESTED)
+    format = analyze(NESTED)
     depth = 100
     text = "[[act pin]]" + "<a>" * depth + "x" + "</a>" * depth + "<b>y</b>[[/act]]<<over>>"
     frame, used = sys._getframe(), 0
@@ -302,7 +302,7 @@ def test_many_objects_that_end_at_once_need_no_deep_stack() -> None:
 def test_mark_ends_a_call_of_another_format_that_lacks_brackets(missing: str) -> None:
     """The call is told by its shape; nothing but brackets is added to it."""
     call = '[{"name": "pin", "arguments": {"note": "tea"}}]'.removesuffix(missing)
-    form = ca.analyze(STATEMENTS)
+    form = analyze(STATEMENTS)
     reading = read_all_ways(form, f"<call>{call}</call><<over>>", TOOLS, policy="repair")
     assert (reading.content, reading.calls) == (None, [("pin", '{"note": "tea"}')])
     cut = f"<call>{call[: call.index('tea') + 3]}</call><<over>>"

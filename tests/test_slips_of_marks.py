@@ -4,10 +4,10 @@ templates are invented."""
 from __future__ import annotations
 
 import pytest
-from streams import get_calls, read_all_ways
+from streams import analyze, get_calls, read_all_ways
 from test_slips import WRAPPER, make_tool
 
-import chat_autoparser as ca
+from chat_autoparser.recover import PolicyName
 
 ADDRESSED = """\
 {%- for m in messages -%}
@@ -59,7 +59,7 @@ BODY = '<do:with name="start">Oslo</do:with>\n<do:with name="legs">2</do:with>\n
     ],
 )
 def test_a_call_that_names_its_tool_needs_no_right_header(written: str) -> None:
-    format = ca.analyze(ADDRESSED)
+    format = analyze(ADDRESSED)
     assert format.verdict.proven
     found = read_all_ways(format, written, TOOLS, "<|go|>assistant")
     assert (found.content, get_calls(found)) == (None, [("find_route", ROUTE)])
@@ -68,7 +68,7 @@ def test_a_call_that_names_its_tool_needs_no_right_header(written: str) -> None:
 def test_a_call_that_a_sentence_in_reasoning_goes_on_behind_is_none() -> None:
     thought = f'Maybe <do:calls>\n<do:call name="find_route">\n{BODY} — no.'
     written = f" to=self<|says|>{thought}<|next|><|go|>assistant to=user<|says|>I will not.<|done|>"
-    found = read_all_ways(ca.analyze(ADDRESSED), written, TOOLS, "<|go|>assistant")
+    found = read_all_ways(analyze(ADDRESSED), written, TOOLS, "<|go|>assistant")
     assert (found.reasoning, found.content, found.calls) == (thought, "I will not.", [])
 
 
@@ -83,7 +83,7 @@ def test_a_call_that_a_sentence_in_reasoning_goes_on_behind_is_none() -> None:
     ],
 )
 def test_the_bracket_behind_the_last_value_may_be_missing(written: str, arguments: dict[str, object]) -> None:
-    found = read_all_ways(ca.analyze(BRACES), f"<|do|>find_route{written}<<over>>", TOOLS)
+    found = read_all_ways(analyze(BRACES), f"<|do|>find_route{written}<<over>>", TOOLS)
     assert (found.content, get_calls(found), found.incomplete) == (None, [("find_route", arguments)], set())
 
 
@@ -96,7 +96,7 @@ SPACED = (
 @pytest.mark.parametrize("outer", ["calls", "tool_calls"])
 @pytest.mark.parametrize("before", ["", "So.\n"])
 def test_the_words_of_marks_may_stand_apart_from_their_signs(outer: str, before: str) -> None:
-    format = ca.analyze(MARKED)
+    format = analyze(MARKED)
     assert format.verdict.proven
     found = read_all_ways(format, before + SPACED.replace(" calls", f" {outer}"), TOOLS)
     assert ((found.content or "").strip(), get_calls(found)) == (before.strip(), [("find_route", ROUTE)])
@@ -115,7 +115,7 @@ def test_the_words_of_marks_may_stand_apart_from_their_signs(outer: str, before:
     ],
 )
 def test_marks_around_nothing_are_no_text(written: str, content: str) -> None:
-    found = read_all_ways(ca.analyze(MARKED), written, TOOLS)
+    found = read_all_ways(analyze(MARKED), written, TOOLS)
     assert ((found.content or "").strip(), found.calls) == (content, [])
     assert found.recoveries
 
@@ -125,5 +125,112 @@ def test_marks_around_nothing_are_no_text(written: str, content: str) -> None:
     ["It ends with </¦AX¦with>, as a rule.", "So <¦AX¦calls></¦AX¦calls> stands around calls.", "It begins with <¦AX¦ca", "`<¦AX¦calls></¦AX¦calls>`"],
 )
 def test_marks_that_a_sentence_speaks_of_are_text(written: str) -> None:
-    found = read_all_ways(ca.analyze(MARKED), written, TOOLS)
+    found = read_all_ways(analyze(MARKED), written, TOOLS)
     assert (found.content, found.calls) == (written, [])
+
+
+NAMED = WRAPPER % (
+    "{%- for c in m.tool_calls or [] %}{{ '\\n' }}<op:{{ c.function.name }}>{% for k, v in c.function.arguments.items() %}{{ '\\n' }}<arg={{ k }}>"
+    "{{ '\\n' }}{{ v if v is string else v | tojson }}{{ '\\n' }}</arg>{% endfor %}{{ '\\n' }}</op>{% endfor -%}"
+)
+"""What opens a call and a value names it, what ends it does not."""
+
+PAIRS = WRAPPER % (
+    "{%- for c in m.tool_calls or [] %}<fn>{{ c.function.name }}{% for k, v in c.function.arguments.items() %}<k>{{ k }}</k>"
+    "<v>{{ v if v is string else v | tojson }}</v>{% endfor %}</fn>{% endfor -%}"
+)
+
+PARTS = """\
+{%- macro part(kind) -%}<|in:{{ kind }}|>{%- endmacro -%}
+{%- for m in messages -%}
+<|who:{{ m.role }}|>
+{%- if m.reasoning_content %}{{ part('think') }}{{ m.reasoning_content }}<|out|>{% endif -%}
+{%- if m.content %}{{ part('say') }}{{ m.content }}<|out|>{% endif -%}
+{%- for c in m.tool_calls or [] %}{{ part('act') }}{{ c.function.name }}<|with|>{{ c.function.arguments | tojson }}<|out|>{% endfor -%}
+<|over|>
+{%- endfor -%}
+{%- if add_generation_prompt %}<|who:assistant|>{% endif -%}
+"""
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "<op:find_route>\n<arg=start>\nOslo\n</arg=start>\n<arg=legs>\n2\n</arg=legs>\n</op:find_route>",
+        "<op:find_route>\n<arg=start>\nOslo\n</arg>\n<arg=legs>\n2\n</arg>\n</op:find_route>",
+        "op:find_route>\n<arg=start>\nOslo\n</arg>\n<arg=legs>\n2\n</arg>\n</op>",
+    ],
+)
+@pytest.mark.parametrize("times", [1, 2])
+def test_marks_may_name_what_they_end_and_lack_their_first_sign(written: str, times: int) -> None:
+    format = analyze(NAMED)
+    assert format.verdict.proven
+    found = read_all_ways(format, "\n".join([written] * times), TOOLS)
+    assert (found.content, get_calls(found)) == (None, [("find_route", ROUTE)] * times)
+
+
+@pytest.mark.parametrize(
+    "text", ["An op:find_route> stands in the log.", "The word op:find_route is a label.", "op:find_route> is what it begins with."]
+)
+def test_the_rest_of_a_mark_in_a_sentence_is_text(text: str) -> None:
+    found = read_all_ways(analyze(NAMED), text, TOOLS)
+    assert (found.content, found.calls) == (text, [])
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "<fn>find_route<k>start<v>Oslo</v><k>legs</k><v>2</v></fn>",
+        "<fn>find_route<k>start</v><v>Oslo</v><k>legs<v>2</v></fn>",
+        "<fn>find_route<k>start</k><v>Oslo</v><k>legs</v><v>2</v></fn:find_route>",
+    ],
+)
+def test_the_mark_behind_a_key_may_be_another_one_or_missing(written: str) -> None:
+    found = read_all_ways(analyze(PAIRS), written, TOOLS)
+    assert (found.content, get_calls(found)) == (None, [("find_route", ROUTE)])
+
+
+def test_a_number_in_the_marks_of_calls_is_text_where_no_tool_is_called_so() -> None:
+    text = "<p>Water is wet.<fn>1</fn> Fire is hot.<fn>2</fn></p>"
+    found = read_all_ways(analyze(PAIRS), text, TOOLS)
+    assert (found.content, found.calls) == (text, [])
+    assert get_calls(read_all_ways(analyze(PAIRS), "<fn>1</fn>", [make_tool("1")])) == [("1", {})]
+
+
+@pytest.mark.parametrize("policy", ["lenient", "repair"])
+def test_a_call_within_its_own_arguments_is_that_call(policy: PolicyName) -> None:
+    format = analyze(PARTS)
+    assert format.verdict.proven
+    inner = '{"start": "Oslo", "legs": 2}'
+    whole = f'{{"name": "find_route", "arguments": {inner}}}'
+    found = read_all_ways(format, f"<|in:act|>find_route<|with|>{whole}<|out|><|over|>", TOOLS, policy=policy)
+    assert (found.content, get_calls(found)) == (None, [("find_route", ROUTE)])
+    own = [make_tool("find_route")]
+    own[0]["function"]["parameters"]["properties"] = {"name": {"type": "string"}, "arguments": {"type": "object"}}
+    found = read_all_ways(format, f"<|in:act|>find_route<|with|>{whole}<|out|><|over|>", own, policy=policy)
+    assert get_calls(found) == [("find_route", {"name": "find_route", "arguments": ROUTE})]
+    other = whole.replace("find_route", "find_other")  # another call than the one it stands in: nothing says which is meant
+    found = read_all_ways(format, f"<|in:act|>find_route<|with|>{other}<|out|><|over|>", TOOLS, policy=policy)
+    assert get_calls(found) == [("find_route", {"name": "find_other", "arguments": ROUTE})]
+
+
+@pytest.mark.parametrize("lead", ["", "<|who:assistant|>"])
+@pytest.mark.parametrize("over", ["", "<|over|>", "<|over|><|over|>"])
+def test_the_header_of_the_turn_may_come_again_behind_reasoning(lead: str, over: str) -> None:
+    format = analyze(PARTS)
+    found = read_all_ways(format, f"{lead}<|in:think|>So.<|out|><|who:assistant|><|in:say|>Yes.<|out|>{over}", TOOLS)
+    assert (found.reasoning, found.content, found.calls) == ("So.", "Yes.", [])
+    call = '<|in:act|>find_route<|with|>{"start": "Oslo", "legs": 2}<|out|>'
+    found = read_all_ways(format, f"{lead}<|in:think|>So.<|out|><|who:assistant|>{call}{over}", TOOLS)
+    assert (found.reasoning, found.content, get_calls(found)) == ("So.", None, [("find_route", ROUTE)])
+
+
+@pytest.mark.parametrize("quotes", ["“%s”", "‘%s’", "«%s»", "„%s“"])
+def test_the_quotes_of_typeset_text_stand_around_texts(quotes: str) -> None:
+    format = analyze(PARTS)
+    start, text, legs = (quotes % word for word in ("start", "O'Hare \"1\"", "legs"))
+    written = f"{{{start}: {text}, {legs}: 2}}"
+    found = read_all_ways(format, f"<|in:act|>find_route<|with|>{written}<|out|><|over|>", TOOLS, policy="repair")
+    assert get_calls(found) == [("find_route", {"start": "O'Hare \"1\"", "legs": 2})]
+    found = read_all_ways(analyze(BRACES), f"<|do|>find_route{{start:{quotes % 'Oslo, {2}'},legs:2}}<|done|>", TOOLS)
+    assert get_calls(found) == [("find_route", {"start": "Oslo, {2}", "legs": 2})]

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import read, read_all_ways
+from streams import analyze, read, read_all_ways
 
 import chat_autoparser as ca
 
@@ -100,7 +100,7 @@ def list_calls(found: Any) -> list[tuple[str, Any]]:
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_marks_may_be_written_without_what_all_of_a_family_have(spelling: str) -> None:
     template, (written, other) = make(spelling), SPELLINGS[spelling][1]
-    format = ca.analyze(template)
+    format = analyze(template)
     text = render(template, "So.", CALLS)
     respelled = text.replace(written, other).replace("▁", "_")
     assert respelled != text
@@ -114,7 +114,7 @@ def test_marks_may_be_written_without_what_all_of_a_family_have(spelling: str) -
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_another_spelling_makes_no_call_of_an_unknown_tool_and_none_where_all_is_strict(spelling: str) -> None:
     template, (written, other) = make(spelling), SPELLINGS[spelling][1]
-    format = ca.analyze(template)
+    format = analyze(template)
     unknown = render(template, "So.", [("peg", {"note": "a"})]).replace(written, other).replace("▁", "_").removesuffix("<<over>>")
     assert (read_all_ways(format, unknown, TOOLS, "<<assistant>>")[1:3]) == (unknown, [])
     known = unknown.replace("peg", "pin")
@@ -129,14 +129,14 @@ def test_a_value_may_hold_its_end_in_another_spelling(spelling: str) -> None:
     template, (written, _) = make(spelling), SPELLINGS[spelling][1]
     end = SPELLINGS[spelling][0]["close"].replace(written, "")
     calls: list[tuple[str, dict[str, Any]]] = [("pin", {"note": f"a{end}b", "days": 1})]
-    found = read_all_ways(ca.analyze(template), render(template, "", calls), TOOLS, "<<assistant>>")
+    found = read_all_ways(analyze(template), render(template, "", calls), TOOLS, "<<assistant>>")
     assert list_calls(found) == calls
 
 
 def test_a_call_may_end_in_another_spelling_than_it_began() -> None:
     template = make("a word before")
     text = render(template, "", CALLS[:1])
-    found = read_all_ways(ca.analyze(template), text.replace("</ox_do_act>", "</do_act>"), TOOLS, "<<assistant>>")
+    found = read_all_ways(analyze(template), text.replace("</ox_do_act>", "</do_act>"), TOOLS, "<<assistant>>")
     assert (found.content, list_calls(found)) == (None, CALLS[:1])
 
 
@@ -146,10 +146,10 @@ def test_a_call_may_end_in_another_spelling_than_it_began() -> None:
 def test_a_mark_of_another_format_around_a_call_is_no_text(before: str, behind: str) -> None:
     template = make("a word before")
     text = render(template, "", CALLS[:1]).removesuffix("<<over>>")
-    found = read_all_ways(ca.analyze(template), f"So.\n{before}{text}{behind}", TOOLS, "<<assistant>>")
+    found = read_all_ways(analyze(template), f"So.\n{before}{text}{behind}", TOOLS, "<<assistant>>")
     assert ((found.content or "").strip(), list_calls(found)) == ("So.", CALLS[:1])
     prose = f"A {before.strip()} is a mark."
-    assert read_all_ways(ca.analyze(template), prose, TOOLS, "<<assistant>>").content == prose
+    assert read_all_ways(analyze(template), prose, TOOLS, "<<assistant>>").content == prose
 
 
 @pytest.mark.parametrize(
@@ -164,33 +164,33 @@ def test_a_mark_of_another_format_around_a_call_is_no_text(before: str, behind: 
     ],
 )
 def test_slips_around_json(text: str, expected: list[tuple[str, Any]]) -> None:
-    found = read_all_ways(ca.analyze(LISTED), text, TOOLS, "<<assistant>>")
+    found = read_all_ways(analyze(LISTED), text, TOOLS, "<<assistant>>")
     assert (found.content, list_calls(found)) == (None, expected)
 
 
 def test_a_parameter_behind_the_arguments_is_not_lost() -> None:
     """A bracket too early puts it there; dropped, the call would have less than the model wrote."""
     text = '<act>{"name": "pin", "arguments": {"note": "a"}, "days": 3}'
-    found = read_all_ways(ca.analyze(LISTED), text, TOOLS, "<<assistant>>")
+    found = read_all_ways(analyze(LISTED), text, TOOLS, "<<assistant>>")
     assert '"days": 3' in (found.content or "")
 
 
 def test_json_that_is_no_list_of_calls_is_not_read_by_its_parameters() -> None:
     text = '<act>[{"name": "pin", "arguments": {"note": "a"}}, "junk"]</act>'
-    found = read_all_ways(ca.analyze(LISTED), text, TOOLS, "<<assistant>>")
+    found = read_all_ways(analyze(LISTED), text, TOOLS, "<<assistant>>")
     assert all(arguments == {"note": "a"} for _, arguments in list_calls(found))
 
 
 def test_a_mark_before_arguments_may_be_doubled() -> None:
     text = '[#act]pin[#with][#with]{"note": "[#with]"}[#done]'
-    found = read_all_ways(ca.analyze(MARKED), text, TOOLS, "<<assistant>>")
+    found = read_all_ways(analyze(MARKED), text, TOOLS, "<<assistant>>")
     assert (found.content, list_calls(found)) == (None, [("pin", {"note": "[#with]"})])
 
 
 def test_a_text_without_its_end_goes_up_to_the_line_of_the_next_mark() -> None:
     template = make("a word before")
     text = render(template, "", [("pin", {"note": "a\nb", "days": 3})]).replace("</ox_is>", "\n")
-    found = read_all_ways(ca.analyze(template), text, TOOLS, "<<assistant>>")
+    found = read_all_ways(analyze(template), text, TOOLS, "<<assistant>>")
     assert list_calls(found) == [("pin", {"note": "a\nb", "days": 3})]
 
 
@@ -199,6 +199,6 @@ def test_a_number_ends_where_its_call_does() -> None:
     template = make("a word before")
     text = render(template, "", CALLS[:1]).replace("</ox_is></ox_do_act>", "\n</ox_do_act>")
     assert text.endswith("3\n</ox_do_act><<over>>")
-    assert list_calls(read_all_ways(ca.analyze(template), text, TOOLS, "<<assistant>>")) == CALLS[:1]
-    cut = read(ca.analyze(template), [text[: text.index("3") + 1]], TOOLS, "<<assistant>>")
+    assert list_calls(read_all_ways(analyze(template), text, TOOLS, "<<assistant>>")) == CALLS[:1]
+    cut = read(analyze(template), [text[: text.index("3") + 1]], TOOLS, "<<assistant>>")
     assert cut.incomplete == {0}

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import read_all_ways
+from streams import analyze, read_all_ways
 
 import chat_autoparser as ca
 
@@ -120,7 +120,7 @@ TOOLS = [make_tool("pin", note="string", count="integer", loud="boolean"), make_
 
 
 def read(template: str, text: str, tools: list[dict[str, Any]] = TOOLS) -> tuple[str, list[tuple[str, Any]]]:
-    format = ca.analyze(template)
+    format = analyze(template)
     prompt = ca.load_renderer(template)([{"role": "user", "content": "Go."}], tools, True)
     found = read_all_ways(format, text, tools, prompt)
     return found.content or "", [(name, json.loads(arguments)) for name, arguments in found.calls]
@@ -176,7 +176,7 @@ def test_without_tools_an_end_of_calls_is_text() -> None:
     ],
 )
 def test_what_stands_before_a_key_may_be_its_value(template: str, text: str) -> None:
-    format = ca.analyze(template)
+    format = analyze(template)
     assert dict(format.verdict.parts)["tools"] == "proven", format.verdict
     assert read(template, text)[1] == [
         ("pin", {"note": "it's", "loud": True, "count": None}),
@@ -197,7 +197,7 @@ COMMENTED = """\
 
 def test_signs_that_open_a_thought_open_it_again() -> None:
     """Where the prompt has opened it, too; a thought may begin with one of them."""
-    format = ca.analyze(COMMENTED)
+    format = analyze(COMMENTED)
     for written, thought in (("/* Hm. */So.", "Hm."), ("/Hm. */So.", "/Hm."), ("* Hm. */So.", "* Hm.")):
         found = read_all_ways(format, f"{written}<end>", [], "<assistant>/* ")
         assert ((found.reasoning or "").strip(), found.content) == (thought, "So."), written
@@ -215,13 +215,13 @@ LANES = """\
 
 @pytest.mark.parametrize("opened", ["<|lane|>musing\n", "<|lane|>\n", "musing\n"])
 def test_half_of_what_opens_a_thought_opens_it(opened: str) -> None:
-    found = read_all_ways(ca.analyze(LANES), f"{opened}Hm.<|lane_end|>So.<<end>>", [], "<<assistant>>")
+    found = read_all_ways(analyze(LANES), f"{opened}Hm.<|lane_end|>So.<<end>>", [], "<<assistant>>")
     assert (found.reasoning, found.content) == ("Hm.", "So.")
 
 
 def test_half_of_what_opens_a_thought_is_no_answer_where_the_output_ends() -> None:
     for written in ("<|lane|>", "<|lane|>mus"):
-        found = read_all_ways(ca.analyze(LANES), written, [], "<<assistant>>")
+        found = read_all_ways(analyze(LANES), written, [], "<<assistant>>")
         assert (found.reasoning, found.content) == (None, None), written
 
 
@@ -229,7 +229,7 @@ def test_a_bracket_alone_behind_the_last_call_is_no_answer() -> None:
     tools = [{"name": "pin", "parameters": {"properties": {"note": {"type": "string"}}}}]
     text = 'Hm. */[[go]]pin[[with]]{"note": "a"}}'
     for end in ("", "\n", "<end>"):
-        found = read_all_ways(ca.analyze(COMMENTED), text + end, tools, "<assistant>/* ")
+        found = read_all_ways(analyze(COMMENTED), text + end, tools, "<assistant>/* ")
         assert (found.content, found.calls) == (None, [("pin", '{"note": "a"}')]), end
-    found = read_all_ways(ca.analyze(COMMENTED), text + " is odd", tools, "<assistant>/* ")
+    found = read_all_ways(analyze(COMMENTED), text + " is odd", tools, "<assistant>/* ")
     assert found.content == "} is odd"

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import read_all_ways
+from streams import analyze, read_all_ways
 from test_constrain import accepts
 
 import chat_autoparser as ca
@@ -74,7 +74,7 @@ def render(template: str, *calls: tuple[str, dict[str, Any]]) -> str:
 
 def check(template: str, *calls: tuple[str, dict[str, Any]]) -> None:
     """Check that what a template writes for some calls is read as these, in every way."""
-    reading = read_all_ways(ca.analyze(template), render(template, *calls), TOOLS, "<<assistant>>")
+    reading = read_all_ways(analyze(template), render(template, *calls), TOOLS, "<<assistant>>")
     assert [(name, json.loads(given)) for name, given in reading.calls] == list(calls)
     assert not reading.content
 
@@ -98,7 +98,7 @@ def test_where_the_value_tells_quotes_belong_to_the_text() -> None:
 
 
 def test_a_grammar_writes_such_strings_as_json() -> None:
-    format = ca.analyze(BY_TOOL)
+    format = analyze(BY_TOOL)
     parameters = {
         "type": "object",
         "properties": {"note": PIN["note"], "mixed": PIN["mixed"]},
@@ -116,8 +116,8 @@ def test_a_grammar_writes_such_strings_as_json() -> None:
 def test_a_proof_asks_for_strings_that_are_not_declared() -> None:
     """One whose strings are marked where the tools say nothing of them, in a way in which nothing else is."""
     odd = BY_TOOL.replace("v | tojson }}</", "('~' ~ v ~ '~' if v is string else v | tojson) }}</")
-    assert not ca.analyze(odd).verdict.proven
-    assert ca.analyze(BY_TOOL).verdict.proven
+    assert not analyze(odd).verdict.proven
+    assert analyze(BY_TOOL).verdict.proven
 
 
 def test_a_key_that_comes_again_tells_that_it_was_one() -> None:

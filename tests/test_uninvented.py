@@ -12,7 +12,7 @@ import pytest
 from invent import draw
 from invent.turns import Speaker, make_turns
 from rendering import BOS, EOS
-from streams import read, read_all_ways
+from streams import analyze, read, read_all_ways
 from test_slips import make_tool
 from turns import Turn
 
@@ -59,7 +59,7 @@ TOOLS = [
 
 def read_lines(template: str, text: str) -> tuple[str | None, list[tuple[str, Any]], list[str], set[int]]:
     """What a text is read as, whatever pieces it comes in: content, calls, what was relaxed, and which calls are not whole."""
-    format = ca.analyze(template)
+    format = analyze(template)
     prompt = ca.load_renderer(template)([{"role": "user", "content": "Go."}], TOOLS, True)
     found = read_all_ways(format, text, TOOLS, prompt)
     return found.content, [(name, json.loads(arguments)) for name, arguments in found.calls], found.recoveries, found.incomplete
@@ -109,13 +109,13 @@ def test_what_the_tool_declares_may_have_blanks() -> None:
     """A key is as the tool has it."""
     tools = [make_tool("save", **{"full name": "string", "body": "string"})]
     text = "\n!do save #1\nbody=b\nfull name=Ann\n!done\n~~ over"
-    found = read_all_ways(ca.analyze(TYPED), text, tools, "~~ assistant\n")
+    found = read_all_ways(analyze(TYPED), text, tools, "~~ assistant\n")
     assert found.calls == [("save", '{"body": "b", "full name": "Ann"}')]
 
 
 def test_strict_reading_takes_what_the_template_renders() -> None:
     text = "\n!do save #1\nbody=b\nlet y=2\n!done\n~~ over"
-    found = read_all_ways(ca.analyze(TYPED), text, TOOLS, "~~ assistant\n", policy="strict")
+    found = read_all_ways(analyze(TYPED), text, TOOLS, "~~ assistant\n", policy="strict")
     assert found.calls == [("save", '{"body": "b", "let y": "2"}')]
 
 
@@ -146,7 +146,7 @@ def test_the_next_call_ends_a_call_of_lines(text: str, calls: list[tuple[str, An
 
 
 def test_a_call_that_begins_where_the_output_ends_is_no_text() -> None:
-    form = ca.analyze(TYPED)
+    form = analyze(TYPED)
     found = read_all_ways(form, "\n!do save #1\nbody=a\n!do now #1", TOOLS, "~~ assistant\n")
     assert (found.calls, found.incomplete) == ([("save", '{"body": "a')], {0})
 
@@ -166,7 +166,7 @@ def test_a_mark_ends_what_is_open_in_a_notation_of_its_own() -> None:
 {%- if add_generation_prompt %}{{ "((assistant))" }}{% endif %}
 """
     tools = [make_tool("book", who="string", at="object", tags="array"), make_tool("now")]
-    form = ca.analyze(template)
+    form = analyze(template)
     whole = "<:act:>book{who:<~a }<:/act:> b~>,at:{day:<~x~>,in:{n:2}},tags:[<~y~>,{m:[1]}]}<:/act:>"
     expected = {"who": "a }<:/act:> b", "at": {"day": "x", "in": {"n": 2}}, "tags": ["y", {"m": [1]}]}
     found = read_all_ways(form, whole + "((over))", tools, "((assistant))")
@@ -192,7 +192,7 @@ def test_a_word_of_the_format_is_no_argument() -> None:
 {%- endfor %}
 {%- if add_generation_prompt %}{{ "((assistant))" }}{% endif %}
 """
-    form = ca.analyze(template)
+    form = analyze(template)
     text = '<:act:>{"do": "save", "with": [{"called": "path" "a"}, {"called": "times", "holds": 3}]}<:/act:>((over))'
     found = read_all_ways(form, text, TOOLS, "((assistant))")
     assert "called" not in str(found.calls)
@@ -218,7 +218,7 @@ def test_a_mark_before_a_key_is_no_part_of_it_where_it_comes_twice() -> None:
 {%- if add_generation_prompt %}{{ "((assistant))" }}{% endif %}
 """
     text = '[:act save -- --path "a" --  --times 3 act:]((over))'
-    found = read_all_ways(ca.analyze(template), text, TOOLS, "((assistant))")
+    found = read_all_ways(analyze(template), text, TOOLS, "((assistant))")
     assert [json.loads(arguments) for _, arguments in found.calls] == [{"path": "a", "times": 3}]
 
 
@@ -250,7 +250,7 @@ STATED = """\
 )
 def test_structure_is_no_value(text: str, name: str, arguments: dict[str, Any]) -> None:
     """A word before a list, where the tool wants one, and separators behind the last argument and the last call."""
-    found = read_all_ways(ca.analyze(STATED), text + "<%over%>", TOOLS, "<%assistant%>")
+    found = read_all_ways(analyze(STATED), text + "<%over%>", TOOLS, "<%assistant%>")
     calls = [(called, json.loads(given)) for called, given in found.calls]
     assert (found.content, calls, found.ids, found.incomplete) == (None, [(name, arguments)], ["1"], set())
 
@@ -373,12 +373,12 @@ QUOTED = """\
 )
 def test_a_call_without_its_mark_is_text(template: str, text: str, content: str) -> None:
     """Words that begin a call stand in any answer: without the mark before them they tell nothing."""
-    found = read_all_ways(ca.analyze(template), text, TOOLS, "{% assistant %}\n")
+    found = read_all_ways(analyze(template), text, TOOLS, "{% assistant %}\n")
     assert (found.calls, found.content, found.reasoning) == ([], content, None)
 
 
 def test_a_call_behind_an_answer_that_has_ended_is_one() -> None:
-    found = read_all_ways(ca.analyze(QUOTED), 'I keep it.\n(do save (path "a"))\n{% over %}', TOOLS, "{% assistant %}\n")
+    found = read_all_ways(analyze(QUOTED), 'I keep it.\n(do save (path "a"))\n{% over %}', TOOLS, "{% assistant %}\n")
     assert [(name, json.loads(given)) for name, given in found.calls] == [("save", {"path": "a"})]
     assert (found.content or "").strip() == "I keep it."
 
@@ -405,12 +405,12 @@ CURLED = WRITTEN % {"open": "'=“'", "close": "'”'", "between": r"'\n'", "esc
 )
 def test_an_argument_that_no_tool_declares_is_read(template: str, text: str) -> None:
     """Where a text has ended, a key follows."""
-    found = read_all_ways(ca.analyze(template), text + "§<%over%>", TOOLS, "<%assistant%>")
+    found = read_all_ways(analyze(template), text + "§<%over%>", TOOLS, "<%assistant%>")
     calls = [(name, json.loads(given)) for name, given in found.calls]
     assert (found.content, calls, found.recoveries) == (None, [("save", {"times": 2, "path": "a", "other": "b c"})], [])
 
 
 @pytest.mark.parametrize("end", ["§<%over%>", "§", ""])
 def test_of_what_ends_a_turn_a_server_may_leave_the_first_mark(end: str) -> None:
-    found = read_all_ways(ca.analyze(CURLED), f"Done.{end}", TOOLS, "<%assistant%>")
+    found = read_all_ways(analyze(CURLED), f"Done.{end}", TOOLS, "<%assistant%>")
     assert (found.content, found.calls) == ("Done.", [])

@@ -5,6 +5,7 @@ All of them are measured by ``scripts/coverage.py --folder tests/unseen``; here 
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import coverage
@@ -54,14 +55,20 @@ SAMPLE = {
 }
 
 
+@cache
+def measure(name: str) -> coverage.Report:
+    """What is read of a template of the folder, and whether it is proven."""
+    (source,) = load_corpus(name, FOLDER)
+    return coverage.measure(source, None, quick=True, seed=1)
+
+
 def test_all_are_there() -> None:
     assert len(load_corpus(folder=FOLDER)) == 458
 
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_what_an_unseen_template_renders_is_read_back(name: str) -> None:
-    (source,) = load_corpus(name, FOLDER)
-    report = coverage.measure(source, None, quick=True, seed=1)
+    report = measure(name)
     readable = [row for row in report["turns"] if not row["unreadable"]]
     misses = [(row["turn"], row["faults"]) for row in readable if row["faults"]]
     assert len(readable) >= 5
@@ -97,8 +104,7 @@ PROVEN = {
 
 @pytest.mark.parametrize("name", PROVEN)
 def test_an_unseen_template_is_proven(name: str) -> None:
-    (source,) = load_corpus(name, FOLDER)
-    assert coverage.measure(source, None, quick=True, seed=1)["proven"]
+    assert measure(name)["proven"]
 
 
 def test_calls_whose_values_stand_before_their_keys_are_not_read() -> None:

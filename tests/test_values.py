@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import read_all_ways
+from streams import analyze, read_all_ways
 from templates import get_format, write_calls, write_prompt
 from test_slips import make_tool
 
@@ -161,7 +161,7 @@ ESCAPED_JSON = """\
 )
 def test_lists_are_escaped_as_texts_are(escape: str, written: str) -> None:
     """The JSON of a list is written as a text is; nothing but a sign in a text within the list tells."""
-    format = ca.analyze(ESCAPED_JSON % {"escape": escape})
+    format = analyze(ESCAPED_JSON % {"escape": escape})
     assert format.verdict.proven
     tools = [make_tool("keep", items="array", note="string")]
     text = f"\n{{: keep\n[items]{written}[.]\n[note]x[.]\n:}}<%over%>"
@@ -184,7 +184,7 @@ SIGNED = """\
 @pytest.mark.parametrize("text", ["a ⟪ b", "✦ ~ ⟪over✦", "~(", "~~*"])
 def test_signs_of_the_template_are_read_as_it_writes_them(text: str) -> None:
     """A template may exchange the signs of its own marks, which are among no signs that others exchange."""
-    format = ca.analyze(SIGNED)
+    format = analyze(SIGNED)
     assert format.verdict.proven
     tools = [make_tool("keep", note="string")]
     calls = [{"id": "c", "type": "function", "function": {"name": "keep", "arguments": {"note": text}}}]
@@ -199,7 +199,7 @@ def test_signs_of_the_template_are_read_as_it_writes_them(text: str) -> None:
 
 @pytest.mark.parametrize(("written", "text"), [("&quot;a&quot;", '"a"'), ("a &gt; b", "a > b"), ("&amp;quot;", "&quot;"), ("&quo;", "&quo;")])
 def test_entities_that_a_template_does_not_write_are_read_where_it_writes_others(written: str, text: str) -> None:
-    format = ca.analyze(ESCAPED_JSON % {"escape": '| replace("&", "&amp;") | replace("<", "&lt;")'})
+    format = analyze(ESCAPED_JSON % {"escape": '| replace("&", "&amp;") | replace("<", "&lt;")'})
     tools = [make_tool("keep", note="string")]
     found = read_all_ways(format, f"\n{{: keep\n[note]{written}[.]\n:}}<%over%>", tools, "<%assistant%>")
     assert [json.loads(given) for _, given in found.calls] == [{"note": text}]
@@ -217,7 +217,7 @@ PAGES = """\
 
 def test_a_word_for_null_stands_behind_the_word_for_its_type() -> None:
     """It is the only value of its type, so that nothing but other types tells the two words apart."""
-    graph = ca.analyze(PAGES).graph.turn
+    graph = analyze(PAGES).graph.turn
     assert [edge.text for edge in graph.edges if edge.target == "value:null"] == [" | none | "]
     assert [node.codec for node in graph.nodes if node.name == "value:null"] == [Choice((("null", "null"),))]
 
@@ -234,7 +234,7 @@ CLOSED = """\
 
 
 def test_what_ends_a_value_may_tell_its_type_behind_the_key_that_comes_again() -> None:
-    format = ca.analyze(CLOSED)
+    format = analyze(CLOSED)
     assert format.verdict.proven
     text = "\n<act keep>\n<note.text>a</note.text>\n<loud.flag>true</loud.flag>\n<items.data>[1, 2]</items.data>\n</act><%over%>"
     tools = [make_tool("keep", note="string", loud="boolean", items="array")]
@@ -264,7 +264,7 @@ BLOCKS = """\
 )
 def test_objects_in_lists_may_have_marks_of_their_own(value: Any) -> None:
     """As in TOML and HCL: blocks at the top, braces within lists."""
-    format = ca.analyze(BLOCKS)
+    format = analyze(BLOCKS)
     assert format.verdict.proven
     render, user = ca.load_renderer(BLOCKS), {"role": "user", "content": "Go."}
     arguments = {"plan": value, "days": 2}

@@ -6,6 +6,7 @@ import re
 
 from ..format.units import MORE, NO
 from .constants import skip_blank
+from .ends import SHORT_END
 from .landing import Landing
 from .landmarks import GAP, SHAPE, TURN
 from .names import SHORT
@@ -60,8 +61,11 @@ class BehindFields(ShapedReader):
         end = self._find_end_behind_signs(members, final) if self.policy.recover else NO
         if end == MORE:
             return False
-        self._note("call ended early" if end == NO else STRAY, self.at)
-        self._close_call(complete=bool(call and call.complete) or end != NO)
+        over = self._next_follows(self.at, final) if end == NO and self.policy.recover and not self.frames else False
+        if isinstance(over, Wait):
+            return False
+        self._note(SHORT_END if over else "call ended early" if end == NO else STRAY, self.at)
+        self._close_call(complete=bool(call and call.complete) or end != NO or over)
         self.spot = self.plan.spot(TURN, (GAP if end == NO else SHAPE,), self.may_call)
         self.behind, self.fresh = False, True
         self.at = self.scan = max(end, self.at)

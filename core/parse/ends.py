@@ -95,9 +95,11 @@ class Ends(Thoughts):
         guards: dict[str, Guard] = {text: "structure" if text.strip("]})\"'") else "" for text in sorted(texts)}
         return [Rule(read_parts(text), (GAP,), closes=True, recovery=missing, guard=guard) for text, guard in guards.items()]
 
-    def _list_argument_ends(self, node: Node) -> list[Rule]:
-        """Return what leads from JSON arguments to a further field of the call, for models that leave their end out."""
-        inner = [edge for edge in self._edges[TURN].get(node.name, ()) if node.kind == "arguments" and not self.is_leaving(edge)]
+    def _list_without_end(self, node: Node) -> list[Rule]:
+        """Return what leads from a key or JSON arguments to a further field of the call, for models that leave their end out."""
+        if node.kind not in ("arguments", "key"):
+            return []
+        inner = [edge for edge in self._edges[TURN].get(node.name, ()) if not self.is_leaving(edge)]
         pairs = [(text, self.nodes[TURN, edge.target]) for edge in inner for text in list_tails(write_parts(edge))]
         return [Rule(read_parts(text), (target,), recovery=UNENDED) for text, target in pairs]
 

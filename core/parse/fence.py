@@ -38,6 +38,9 @@ class Fence(NamedTuple):
 
     def read(self, text: str) -> Fence:
         """Return what is so behind the next piece."""
+        if "`" not in text and "~" not in text:
+            fence = self._settle() if text else self
+            return Fence() if "\n" in text and len(fence.opened) < 3 else fence
         fence = self
         for found in _SIGNS.finditer(text):
             if found.start() or found[0][0] != fence.run[:1]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..recover.repair import COMMENT, ends_string
+from ..recover.repair import COMMENT, QUOTES, ends_string
 
 _CAREFUL = re.compile(r'["{}\[\]]|[^\s\w,:.+-]')
 _OUTSIDE = re.compile(r'"|[{\[]+|[}\]]+|[^\s\w,:.+-]')
@@ -18,7 +18,7 @@ JSON_SIGNS = re.compile(r'["\\]')
 
 _JSON_ESCAPES = frozenset('"\\/bfnrtu')
 _ALL_SIGNS = re.compile(r'["\\\x00-\x1f]')
-_SINGLE_SIGNS = re.compile(r"['\\]")
+_OTHER_SIGNS = {end: re.compile(rf"[{end}\\]") for end in QUOTES.values() if end != '"'}
 
 OUT, STRING, ESCAPE = 0, 1, 2
 
@@ -74,7 +74,7 @@ class JsonLexer:
     @property
     def signs(self) -> re.Pattern[str]:
         """What matters inside the string that is open."""
-        return _SINGLE_SIGNS if self._quote == "'" else _ALL_SIGNS if self.mends else JSON_SIGNS
+        return _OTHER_SIGNS.get(self._quote) or (_ALL_SIGNS if self.mends else JSON_SIGNS)
 
     def scan(self, text: str, at: int, final: bool = False) -> int:
         """Read on from a place; returns the place behind the value, or GOING, BROKEN, ODD or HOLD.
@@ -154,7 +154,7 @@ class JsonLexer:
     def skip(self, text: str) -> int:
         """Go on behind the odd sign at the place; returns the place behind it, or the end of the value as :meth:`scan` does.
 
-        A single quote where a value may begin opens a string, a parenthesis is a bracket like the others, a comment is passed.
+        Another quote where a value may begin opens a string, a parenthesis is a bracket like the others, a comment is passed.
         """
         sign = text[self.place]
         self.place += 1
@@ -163,14 +163,14 @@ class JsonLexer:
             self.place = comment.end()
         elif self.state == OUT and sign == '"':
             self.state = STRING
-        elif self.state == STRING or sign not in "'()":
+        elif self.state == STRING or not (sign in QUOTES or sign in "()"):
             self._inner |= sign == '"'
             word = re.compile(r"\w*").match(text, self.place) if sign.isalpha() else None
             self.place = word.end() if word else self.place
-        elif sign == "'":
+        elif sign in QUOTES:
             before = self._find_before(text, self.place - 1)
             if not self._open or before in "[{(,:":
-                self.state, self._quote = STRING, "'"
+                self.state, self._quote = STRING, QUOTES[sign]
         else:
             self._turn(sign)
         return self.place

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 
 from ..format.units import MORE, NO
+from ..recover import QUOTES
 from .around import GUARDS, Surroundings
 from .constants import is_marked, skip_blank, skip_spaces
 from .landing import Landing, Step
@@ -18,15 +19,19 @@ from .landmarks import GAP, TURN
 from .names import SHORT
 from .nearly import HALF_MARK, MARK, find_marks, is_near, may_be_near
 from .rules import OF_TOOLS, SHAPES, WAIT, Rule, Spot, Wait
-from .scalars import BEGINNINGS
+from .scalars import BEGINNINGS, find_within
 
 DEPTH = 128  # lists and objects within each other
 POPS = 16  # of these are left at once, as each takes several calls of functions
 
 UNBRACKETED = Rule(("",), (GAP,), closes=True, recovery="brackets missing")
-_OBJECT = re.compile(r"\{\s*(?:([\"'}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
+_OBJECT = re.compile(rf"\{{\s*(?:([{''.join(QUOTES)}}}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
 _HALF_KEY = re.compile(r"\{\s*[\"']?\w*[\"']?\s*")
 _FIRST_KEY = re.compile(r"\{\s*[\"']?(\w+)[\"']?\s*:")
+_WHOLE_CALL = re.compile(r"\{\s{0,16}\"(\w{1,64})\"\s?:\s?\"([^\"\\]+)\"\s?,\s{0,16}\"(\w{1,64})\"\s?:\s?(?=\{)")
+_HALF_CALL = re.compile(
+    r"\{\s{0,16}(?:\"(\w{0,64})(?:(\")\s?(?::\s?(?:\"([^\"\\]*)(?:\"\s?(?:,\s{0,16}(?:\"\w{0,64}(?:\"\s?(?::\s?)?)?)?)?)?)?)?)?)?"
+)
 
 
 class Lookahead(Surroundings):
@@ -123,7 +128,8 @@ class Lookahead(Surroundings):
         if rule.guard == "entry":
             return self._check_entry(self._land(rule, end, trail, final, spot.graph), final)
         land = self._land_respelled if rule.spelling else self._land
-        return land(rule, end, trail, final, spot.graph)
+        landing = land(rule, end, trail, final, spot.graph)
+        return None if landing and rule.guard in ("apart", "headless") and self._is_sample(at) else landing
 
     def _check_entry(self, here: Landing | Wait | None, final: bool) -> Landing | Wait | None:
         """Return where an argument begins, if what stands there may be its value by the schema."""
@@ -153,8 +159,8 @@ class Lookahead(Surroundings):
         end = match(self.buffer, place, final and not rule.cut)
         if end == NO and constant.lead:
             end = constant.match_exactly(self.buffer, at, final)
-        if end == MORE and final and at < len(self.buffer) and rule.guard != "last" and (self.fresh or self.spot.kind != "content"):
-            end = len(self.buffer)
+        if end == MORE and final and at < len(self.buffer) and rule.guard != "last":
+            end = len(self.buffer) if self._is_fresh(at) or self.spot.kind != "content" else end
         if end < 0:
             return Wait(constant.find_rest(self.buffer, place)) if end == MORE and not final else None
         if (end if exact else skip_blank(self.buffer, end)) < len(self.buffer):
@@ -188,15 +194,18 @@ class Lookahead(Surroundings):
         return landing.replace(pops=landing.pops + 1, closer=rule) if isinstance(landing, Landing) else landing
 
     def _end_in_brackets(self, at: int, final: bool) -> Landing | Wait | None:
-        """Return where a mark leads that ends the call, or stands before the end of the turn, where brackets are still open."""
+        """Return where a mark leads that ends the call, or stands before the end of the turn, or that the next call begins, where
+        brackets are still open."""
         marks = self.plan.field_ends if self.policy.recover else None
         if marks is None:
             return None
         found = marks.pattern.match(self.buffer, at)
         if found is None:
             rest = self.buffer[at : at + SHORT]
-            return WAIT if not final and marks.may_begin(rest) else None
-        end = at if found.lastindex else found.end()  # what ends the turn is no part of the call
+            begins = WAIT if not final and marks.may_begin(rest) else self._next_follows(at, final)
+            if begins is not True:
+                return begins or None
+        end = found.end() if found and not found.lastindex else at  # what ends the turn is no part of the call
         return Landing(end, self.plan.spot(TURN, (GAP,), self.may_call), UNBRACKETED, steps=(Step("close"),))
 
     def _land(
@@ -257,18 +266,19 @@ class Lookahead(Surroundings):
         return rule.guard != "sample" and (rule.guard != "fitting" or self._fits_behind(end, final))
 
     def _try_near(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
-        """Whether a mark stands at a place that is like what ends this field, and the rest of that behind it."""
+        """Whether marks stand at a place that are like those with which this field ends, and the rest of that behind them."""
         found = MARK.match(self.buffer, at)
         if found is None:
             half = None if final else HALF_MARK.fullmatch(self.buffer, at)
             return WAIT if half and any(may_be_near(half[0], meant.mark) for meant in spot.mistypable) else None
-        near = [meant for meant in self._fill(spot.mistypable) if is_near(found[0], meant.mark)]
-        if not near or any(found[0] in text for text in self.plan.texts):
+        near = [meant for meant in self._fill(spot.mistypable) if found[0] == meant.mark or is_near(found[0], meant.mark)]
+        if not near:
             return None
         marks = find_marks(self.buffer, at, final)
         if not marks:
             return WAIT
-        landings = (self._try_rule(meant.rewrite(marks), at, final, spot) for meant in near)
+        rules = filter(None, (meant.rewrite(marks, self.plan.texts) for meant in near))
+        landings = (self._try_rule(rule, at, final, spot) for rule in rules)
         return next((landing for landing in landings if landing is not None), None)
 
     def _structure_follows(self, at: int, final: bool, ending: bool) -> bool | Wait:
@@ -284,6 +294,14 @@ class Lookahead(Surroundings):
             self.followed[key] = self._begins_structure(at, final)
             self._guards -= 1
         return self.followed[key]
+
+    def _next_follows(self, at: int, final: bool) -> bool | Wait:
+        """Whether the next call begins at a place, or the end of the turn, if the one that is open ended there."""
+        before, self.fresh = self.fresh, True
+        at = skip_blank(self.buffer, at)
+        begins = self._begins_structure(at, final) if at < len(self.buffer) else not final and WAIT
+        self.fresh = before
+        return begins
 
     def _begins_structure(self, at: int, final: bool) -> bool | Wait:
         """Whether a call or the end of the turn begins at a place, or more may be needed to tell."""
@@ -311,7 +329,7 @@ class Lookahead(Surroundings):
             own = told and braced and self._begins_own(here, begun, final)
             if own:
                 return WAIT if isinstance(own, Wait) else None
-            return here if told or begun.strip() == "{" else None
+            return self._find_inner_arguments(here, at, final) if told or begun.strip() == "{" else None
         if begun == "" and not final:
             return WAIT
         if braced:
@@ -323,6 +341,24 @@ class Lookahead(Surroundings):
                 return follows or None
             return landing.replace(steps=here.steps + landing.steps, rule=here.rule.name_recovery("no arguments"))
         return landing if isinstance(landing, Wait) else None
+
+    def _find_inner_arguments(self, here: Landing, at: int, final: bool) -> Landing | Wait:
+        """Return a landing before the object at a place; if that is the whole call once more, before the arguments in it.
+
+        No key around them is a parameter of the tool, so that they can be nothing else; more may be needed to tell.
+        """
+        name = self._find_name(here)
+        if not self.policy.recover or name is None or name not in self.names or find_within(here.spot.nodes):
+            return here
+        declared = self._list_declared(name)
+        if not declared:
+            return here
+        found = _WHOLE_CALL.match(self.buffer, at)
+        if found and found[2] == name and declared.isdisjoint((found[1], found[3])):
+            return here.replace(end=found.end(), rule=here.rule.name_recovery("call within its arguments"))
+        half = None if found or final else _HALF_CALL.fullmatch(self.buffer, at)
+        told = half and ((half[2] and half[1] in declared) or not name.startswith(half[3] or ""))
+        return WAIT if half and not told else here
 
     def _begins_own(self, here: Landing, begun: str, final: bool) -> bool | Wait:
         """Whether an object begins with a key that is a word of the format's own, and no parameter; or more is needed to tell."""

@@ -81,7 +81,8 @@ def find_id(field: re.Match[str]) -> str | None:
     return field[2] if field[1] and re.search(r"(?<![^\W_])id(?![^\W_])", field[1], re.IGNORECASE) else None
 
 
-def find_name_in_id(text: str, names: Iterable[str]) -> str:
+@lru_cache(maxsize=1024)
+def find_name_in_id(text: str, names: tuple[str, ...]) -> str:
     """Return the name that an id carries: that of a tool, also where the signs around it were left out, else what stands before
     its number and behind its last point."""
     known = [name for name in names if re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", text)]

@@ -17,7 +17,8 @@ HALF_MARK = re.compile(
 LIKE = 2  # so many characters are the same at the beginning of both
 _LETTERS = 3  # and so many letters, so that little has to be waited for
 _ALIKE = 0.75
-_REST = re.compile(r"[= ][^>\]]*")
+_ATTRIBUTE = re.compile(r"[= ][^>\]]*")
+_REST = re.compile(r"(?<=\w)[^\w<>/\[\]|-][^>\]]*")
 
 
 def find_mark(text: str) -> str:
@@ -38,21 +39,24 @@ def find_marks(text: str, at: int, final: bool) -> str:
     return text[at:end]
 
 
-def rewrite_marks(meant: str, written: str) -> str:
-    """Return a text with the marks at its beginning as they stand in what is written, as far as they are alike.
+def rewrite_marks(meant: str, written: str) -> tuple[str, list[str]]:
+    """Return a text with the marks at its beginning as they stand in what is written, as far as they are alike, and those of
+    them that are mistyped.
 
-    ``meant`` begins with a mark that is near the first one that is written; the layout between marks is left as it is.
+    ``meant`` begins with a mark that is the first one that is written, or near it; the layout between marks is left as it is.
     """
-    done, at, rest = "", 0, meant
+    done, at, rest, odd = "", 0, meant, []
     while (mark := find_mark(rest)) and (found := MARK.match(written, at)) and (is_near(found[0], mark) or found[0] == mark):
+        odd += [found[0]] if found[0] != mark else []
         bare = rest[len(mark) :].lstrip()
         done += found[0] + rest[len(mark) : len(rest) - len(bare)]
         at, rest = skip_blank(written, found.end()), bare
-    return done + rest
+    return done + rest, odd
 
 
 def _find_letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text[: 2 * LIKE + _LETTERS]))[:_LETTERS]
+    """Return the first letters of a mark's first word."""
+    return "".join(filter(str.isalnum, _REST.sub("", text)[: 2 * LIKE + _LETTERS]))[:_LETTERS]
 
 
 @lru_cache(maxsize=1024)
@@ -66,5 +70,6 @@ def is_near(written: str, mark: str) -> bool:
     """Whether a mark is another one mistyped: with some other letters or signs, or with what only its beginning has."""
     if written == mark or not may_be_near(written, mark):
         return False
-    bare = _REST.sub("", written)
-    return bare == mark or SequenceMatcher(None, bare, mark, autojunk=False).ratio() >= _ALIKE
+    if _REST.sub("", written) == mark:
+        return True
+    return SequenceMatcher(None, _ATTRIBUTE.sub("", written), mark, autojunk=False).ratio() >= _ALIKE

@@ -37,7 +37,7 @@ from .openings import BEGINNING
 from .relaxed import WRAPPED, Relaxations
 from .rules import MISTYPED, Guard, Rule, Spot, sort_rules
 from .spellings import list_spellings
-from .thoughts import OTHER_ENDS
+from .thoughts import OTHER_ENDS, list_images
 
 BEHIND = -2
 """The number of the start behind reasoning that a server has read by itself."""
@@ -194,6 +194,7 @@ class Plan(Relaxations):
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING) + self._list_fences(node)
             rules += self._list_loose_headers()
         if node.kind == "reasoning":
+            rules += self._list_headers_between(rules)
             rules += self._list_reasoning_ends() + self._list_opened_reasoning(True) + self._list_named_rules(OPEN_REASONING)
             rules += self._list_other_ends(node) + self._list_other_starts() + self._list_loose_headers(bare=True)
         if node.kind == "content":
@@ -217,7 +218,7 @@ class Plan(Relaxations):
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
         rules += self._list_skips(node) + self._list_signs(node) + self._list_other_types(node) + self._list_dressings(edges)
         rules += self._list_rewritten(node, (edge for edge in edges if not self.is_leaving(edge)))
-        rules += self._list_bodies(node, close or "") + self._list_line_openers(node) + self._list_argument_ends(node)
+        rules += self._list_bodies(node, close or "") + self._list_line_openers(node) + self._list_without_end(node)
         rules += self._list_next_keys(node)
         if node.kind == "value":
             rules += self._list_trailing_inside([edge for edge in edges if not self.is_leaving(edge)])
@@ -282,6 +283,8 @@ class Plan(Relaxations):
         rules: list[Rule] = []
         rules += self._list_close_ends("" if node is SHAPE else "fresh") + self._list_close_ends("owed")
         rules += [Rule((sign,), (AFTER,), recovery=WRAPPED, guard="wrapped") for sign in ("</", "[/", "<|")]
+        images = (text for text in list_images(self.opening_marks) if not any(text in own for own in self.texts))
+        rules += [Rule(read_parts(text), (GAP,), recovery="stray end of a call", guard="fresh") for text in images]
         if node is not AFTER:
             for source, close in self.closes.items():
                 for edge in self._edges[TURN].get(source, ()) if close is not None else ():
@@ -324,8 +327,10 @@ class Plan(Relaxations):
     def _list_end_rules(self) -> list[Rule]:
         """Return what ends a turn, wherever text may stand, and two marks that do, as models write that go on behind the first."""
         marks = [stop for stop in self.stops if is_word_in_signs(stop.strip())][:_ENDS]
-        twice = [Rule(read_parts(f"{one}\n{two}"), (END,), recovery="end of the turn doubled") for one in marks for two in marks]
-        return [rule for text in self.list_end_texts() for rule in self._list_cut_ends(text)] + twice
+        ends = self.list_end_texts()
+        first = dict.fromkeys([*marks, *(text.rstrip() for text in ends if text.rstrip().endswith(tuple(marks)))])
+        twice = [Rule(read_parts(f"{one}\n{two}"), (END,), recovery="end of the turn doubled") for one in first for two in marks]
+        return [rule for text in ends for rule in self._list_cut_ends(text)] + twice
 
     def _list_message_ends(self) -> list[Rule]:
         """Return what ends a message and begins the next one, and what that begins with, for outputs that end there."""

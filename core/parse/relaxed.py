@@ -6,6 +6,7 @@ in every spot; see :mod:`.plan`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import combinations
 
@@ -41,6 +42,11 @@ from .rules import MISTYPED, UNTYPED, Guard, Rule
 WRAPPED = "mark of another format"
 _TYPES = (*(kind.__name__ for kind in (str, int, float, bool, list, tuple, dict)), *TYPES, "true", "false", "yes", "no")
 """The words for types that Python and JSON Schema have, and those that say whether something is of one."""
+
+
+_SIGNS = ("=", ":", ":=", "=>")
+"""What people put between a key and its value."""
+_ASSIGNS = re.compile(r":=?|=>?")
 
 
 def _is_even(text: str) -> bool:
@@ -117,10 +123,12 @@ class Relaxations(Openings):
         if node.kind != "key":
             return []
         written = {edge.text.strip() for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind == "key"}
-        begun = {text[:1] for text in written}  # what one of several texts begins with says of what type the value is
-        others = {":": "=", "=": ":"} if not {":", "="} <= begun else {}
+        signs = {own[0] for own in map(_ASSIGNS.match, written) if own}
+        if len(signs) > 1:  # which of them it is says of what type the value is
+            return []
         found = [(edge.text.lstrip(), self.nodes[TURN, edge.target]) for edge in self._edges[TURN].get(node.name, ())]
-        texts = [(f" {others[text[0]]}{text[1:]}", target) for text, target in found if text[:1] in others and not is_firm(text)]
+        pairs = [(text, target, begun[0]) for text, target in found if (begun := _ASSIGNS.match(text)) and not is_firm(text)]
+        texts = [(f" {other}{text[len(own) :]}", target) for text, target, own in pairs for other in _SIGNS if other != own]
         return [Rule((text,), (target,), recovery="value in other notation") for text, target in texts]
 
     def _list_other_types(self, node: Node) -> list[Rule]:

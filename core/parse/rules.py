@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ..format import Kind, Node, Text
+from ..format import Json, Kind, Node, Text
 from ..format.cut import cut_common_start, find_common_start
 from ..format.units import NO, get_units
 from .constants import DATA, SIGNS, Constant, is_marked
@@ -19,6 +19,7 @@ Guard = Literal[
     "tool",  # behind it a tool is named, as far as the tools are known
     "known",  # behind it a tool of the request is named
     "apart",  # so it is, and a line or an answer has ended before it
+    "headless",  # so it is, and a line begins: the first sign of the mark is missing
     "first",  # so it is, and nothing visible came before
     "fresh",  # nothing visible came before
     "told",  # a text or a line ends right before
@@ -50,7 +51,7 @@ Guard = Literal[
 """What must hold for a rule that no render shows."""
 
 SHAPES: frozenset[Guard] = frozenset(("shape", "named", "whole"))
-OF_TOOLS: frozenset[Guard] = frozenset(("tool", "known", "apart", "first"))
+OF_TOOLS: frozenset[Guard] = frozenset(("tool", "known", "apart", "headless", "first"))
 LATE: frozenset[Guard] = frozenset(("late", "last"))
 
 _WIDTH = 16  # characters by which rules are told apart before they are tried
@@ -103,10 +104,12 @@ class Rule:
     spelling: int = 0
     kind: Kind = field(init=False, compare=False, repr=False)  # that of the fields behind it
     constant: Constant = field(init=False, compare=False, repr=False)
+    signs: frozenset[str] = field(init=False, compare=False, repr=False)
+    """The signs of which one stands where it matches, behind white space; none where that may be anything."""
     mark: str = field(init=False, compare=False, repr=False)
     """The mark at its beginning that may be mistyped: of what ends a field or a call, and is no guess itself."""
     spots: dict[tuple[str, bool], Spot] = field(init=False, compare=False, repr=False, default_factory=dict)
-    _near: dict[str, Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
+    _near: dict[str, Rule | None] = field(init=False, compare=False, repr=False, default_factory=dict)
     _filled: dict[tuple[str, ...], Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
     _named: dict[str, Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
 
@@ -115,8 +118,16 @@ class Rule:
         object.__setattr__(self, "kind", self.targets[0].kind)
         object.__setattr__(self, "constant", constant)
         object.__setattr__(self, "marked", self.marked or constant.marked)
+        object.__setattr__(self, "signs", frozenset(constant.core[:1]) or self._list_signs())
         ends = not self.opens and (not self.recovery or self.guard == "owed")
         object.__setattr__(self, "mark", find_mark(self.parts[0].lstrip()) if ends else "")
+
+    def _list_signs(self) -> frozenset[str]:
+        """Return what may stand behind a rule without a text: an object, where arguments are told by nothing else."""
+        if self.kind != "arguments" or not self.recovery:
+            return frozenset()
+        codecs = [node.codec.within for node in self.targets if isinstance(node.codec, Json) and node.codec.within]
+        return frozenset("{").union(*(get_units(codec).first for codec in codecs))
 
     def name_recovery(self, recovery: str) -> Rule:
         """Return the same rule where it is a recovery of that name, if it is none yet; made once, as a place may ask often."""
@@ -138,16 +149,20 @@ class Rule:
             found = self._filled[parts] = replace(self, parts=parts)
         return found
 
-    def rewrite(self, written: str) -> Rule:
-        """Return the same rule with other marks at its beginning, if what follows tells that they are meant; made once for each."""
-        found = self._near.get(written)
-        if found is None:
-            first = self.constant.lead + rewrite_marks(self.parts[0].lstrip(), written)
+    def rewrite(self, written: str, own: frozenset[str]) -> Rule | None:
+        """Return the same rule with other marks at its beginning, if what follows tells that they are meant; made once for each.
+
+        None where none is another one mistyped, as they are alike or stand in a text of the format's ``own``.
+        """
+        if written not in self._near:
+            first, odd = rewrite_marks(self.parts[0].lstrip(), written)
             guard: Guard = "entry" if self.kind == "key" else "ending" if self.closes else ""
+            parts = (self.constant.lead + first, *self.parts[1:])
             if len(self._near) >= _WINDOWS:
                 self._near.clear()
-            found = self._near[written] = replace(self, parts=(first, *self.parts[1:]), recovery=MISTYPED, guard=guard)
-        return found
+            told = odd and not any(mark in text for mark in odd for text in own)
+            self._near[written] = replace(self, parts=parts, recovery=MISTYPED, guard=guard) if told else None
+        return self._near[written]
 
     def goes_on(self, rules: Iterable[Rule]) -> bool:
         """Whether it begins as one of some rules does that leads to a text, so that a text may begin with the rest."""
@@ -176,8 +191,8 @@ class Spot:
     """A field that is being read: the nodes that it may be, and the rules that may end it, the one to try first before others."""
 
     __slots__ = (
-        "_firsts", "_narrowed", "_short", "_short_end", "codec", "graph", "holds_signs", "kind", "lined", "mark_behind",
-        "mistypable", "nodes", "pattern", "quick", "repeats_key", "rules", "width",
+        "_firsts", "_knows_short_end", "_narrowed", "_short", "_short_end", "codec", "graph", "holds_signs", "kind", "lined",
+        "mark_behind", "mistypable", "nodes", "pattern", "quick", "repeats_key", "rules", "width",
     )  # fmt: skip
 
     def __init__(self, graph: str, nodes: tuple[Node, ...], rules: tuple[Rule, ...]) -> None:
@@ -199,6 +214,7 @@ class Spot:
         self.width = max((len(text) for _, text in self._firsts), default=0)
         self._narrowed: dict[str, tuple[tuple[Rule, ...], Wait | None]] = {}
         self._short_end: re.Pattern[str] | None = None
+        self._knows_short_end = False
         self._short: dict[str, tuple[Rule, ...]] = {}
 
     def fill(self, key: str) -> Spot:
@@ -222,17 +238,19 @@ class Spot:
         """Return the rules that a character may begin, whatever white space they have before it."""
         found = self._short.get(sign)
         if found is None:
-            found = tuple(r for r in self.rules if not r.constant.core or r.constant.core.startswith(sign) or r.constant.counts)
+            found = tuple(rule for rule in self.rules if not rule.signs or sign in rule.signs or rule.constant.counts)
             self._short[sign] = found
         return found
 
     @property
     def short_end(self) -> re.Pattern[str] | None:
         """What a text must hold for a short field to end in it; None where that may be anything."""
-        if self._short_end is None and all(rule.constant.core for rule in self.rules):
-            signs = {rule.constant.core[0] for rule in self.rules} | get_units(self.codec).first
-            counter = r"\d" if any(rule.constant.counts for rule in self.rules) else ""
-            self._short_end = re.compile(rf"[\s{counter}{''.join(sorted(map(re.escape, signs)))}]|{SIGNS.pattern}")
+        if not self._knows_short_end:
+            self._knows_short_end = True
+            if all(rule.signs for rule in self.rules):
+                signs = get_units(self.codec).first.union(*(rule.signs for rule in self.rules))
+                counter = r"\d" if any(rule.constant.counts for rule in self.rules) else ""
+                self._short_end = re.compile(rf"[\s{counter}{''.join(sorted(map(re.escape, signs)))}]|{SIGNS.pattern}")
         return self._short_end
 
     def find_shared(self) -> str:

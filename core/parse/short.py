@@ -156,6 +156,8 @@ class ShortFields(Lookahead):
         if found is None:
             return WAIT if not begun and not final else None
         open_end = found.end() == len(buffer) and not final
+        if not open_end and self.policy.recover and self.tools is not None and not any(map(str.isalpha, found[0])):
+            return wait  # a number in marks that are those of calls: a tool that is called so would be one of the request's
         for at in range(start + 1, found.end() + (not open_end)):
             landing = self._leave_short(here, "name", buffer[start:at], at, final)
             if landing is not None:
@@ -237,8 +239,8 @@ class ShortFields(Lookahead):
         return here
 
     def _strip_key(self, here: Landing, key: str) -> str:
-        """Return a key without signs before it that the parameter does not have which the tool declares, or without blanks that no
-        parameter has, where nothing but these parts it from what follows."""
+        """Return a key without signs before or behind it that the parameter does not have which the tool declares, or without
+        blanks that no parameter has, where nothing but these parts it from what follows."""
         declared = self._list_declared(self._find_name(here))
         if self.frames or not self.policy.recover or key in declared:
             return key
@@ -247,6 +249,8 @@ class ShortFields(Lookahead):
         bare = key.removeprefix(signs)
         if bare in declared and not own:
             return bare
+        if (ended := key.rstrip(":= ")) in declared:
+            return ended
         if here.spot.holds_signs or key.strip() == key:
             return key
         return key.strip().removeprefix(find_signs(self.buffer, here.end) if key[:1].isspace() else "").strip()

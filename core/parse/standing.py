@@ -35,7 +35,7 @@ class Standing:
         self.tools = tools
         self.policy = policy
         self.wanted = UNKNOWN  # what the tool's schema says of the value that is being read
-        self.names = sorted(tools.tools, key=len, reverse=True) if tools else []
+        self.names = tuple(sorted(tools.tools, key=len, reverse=True)) if tools else ()
         self.known_only = policy.unknown == "text"  # whether markup alone makes no call, of whatever tool
         self.may_call = plan.calls and (tools is None or bool(self.names))
         self.writer = Writer()
@@ -152,14 +152,14 @@ class Standing:
             return self._begins_line(at) and not (spot is self.spot and self.fence.read(self.buffer[self.at : at]).fenced)
         if rule.guard == "unfenced":
             return self.fence.dressed and self._is_fresh(at)
-        if rule.guard == "line":
+        if rule.guard in ("line", "headless"):
             return self._begins_line(at)
         if rule.guard == "turn":
             return not self._is_sample(at)
         if rule.guard == "alone":
             return self._ends_answer(at) and not self._is_sample(at)
         if rule.guard == "apart":
-            return self._stands_apart(at)
+            return self._begins_line(at) or self._ends_answer(at)  # whether it is shown is asked last
         if rule.guard == "over":
             return self._is_fresh(at) and any(self.buffer.endswith(stop.rstrip(), 0, self.at) for stop in self.plan.stops)
         if rule.guard == "near":

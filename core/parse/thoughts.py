@@ -11,12 +11,14 @@ from ..ask.switches import GENERAL_SWITCHES
 from ..format import Node, Text
 from ..format.cut import cut_common_start, find_boundaries
 from ..format.units import get_units
+from ..format.view import find_header
 from .constants import begins_no_text, is_firm, is_marked, is_word_in_signs
 from .landmarks import AFTER, GAP, THOUGHT, TURN, Landmarks, list_tails, read_parts, write_parts
 from .rules import Guard, Rule
 
 OPENED_AGAIN = "reasoning opened again"
 OTHER_MARKS = "reasoning in other marks"
+HEADED = "header doubled"
 HALVED = "half of the beginning of reasoning"
 _NAMES = [name for name in REASONING_FIELDS if name in GENERAL_SWITCHES]
 """What both messages and switches call reasoning. Clients ask for tags of other names in the answer itself."""
@@ -24,6 +26,12 @@ _WORDS = [word for name in _NAMES for word in (name, name.removesuffix("ing"))]
 _OTHER_STARTS = (*(f"<{word}>" for word in _WORDS), *(f"[{word.upper()}]" for word in _WORDS))
 _WORD = re.compile(r"\w")
 OTHER_ENDS = tuple(f"{start[0]}/{start[1:]}" for start in _OTHER_STARTS)
+
+
+def list_images(marks: Iterable[str]) -> list[str]:
+    """Return the marks that close what single marks open, as people write such pairs."""
+    single = (mark for mark in marks if is_word_in_signs(mark) and len(find_boundaries(mark)) < 3)
+    return [_WORD.sub(r"/\g<0>", mark, count=1) for mark in single]
 
 
 def _cut_close(text: str) -> str:
@@ -75,8 +83,7 @@ class Thoughts(Landmarks):
         or a line, where it has its own."""
         nodes = self.list_nodes("content") or (AFTER,)
         start = self.reasoning_start.strip()
-        image = [_WORD.sub(r"/\g<0>", start, count=1)] if is_word_in_signs(start) and len(find_boundaries(start)) < 3 else []
-        ends = [mark for mark in (*OTHER_ENDS, *image) if not any(mark in text for text in self.texts)]
+        ends = [mark for mark in (*OTHER_ENDS, *list_images([start])) if not any(mark in text for text in self.texts)]
         guard: Guard = "" if node is THOUGHT else "told"
         return [Rule((f"\n{mark}\n\n",), nodes, recovery=OTHER_MARKS, guard=guard) for mark in ends]
 
@@ -85,7 +92,16 @@ class Thoughts(Landmarks):
         ends = {text for place in find_boundaries(prompt) if is_marked(text := prompt[place:].lstrip()) and text[0] in "<[{"}
         ends |= {line for line in prompt.splitlines(keepends=True)[-1:] if is_marked(line)}
         pairs = [(end, rule) for end in sorted(ends) for rule in rules if rule.targets and not rule.recovery]
-        return [replace(rule, parts=(end + rule.parts[0], *rule.parts[1:]), recovery="header doubled") for end, rule in pairs]
+        return [replace(rule, parts=(end + rule.parts[0], *rule.parts[1:]), recovery=HEADED) for end, rule in pairs]
+
+    def _list_headers_between(self, rules: Iterable[Rule]) -> list[Rule]:
+        """Return what ends reasoning with the header of the turn once more before what follows it."""
+        end, header = self.reasoning_end, find_header(self.graph).strip()
+        if not (is_marked(end) and is_marked(header)):
+            return []
+        shown = [rule for rule in rules if not rule.recovery and rule.parts[0].startswith(end) and header not in rule.parts[0]]
+        texts = [(f"{end}\n{header}\n{rule.parts[0].removeprefix(end)}", rule) for rule in shown]
+        return [replace(rule, parts=(text, *rule.parts[1:]), recovery=HEADED) for text, rule in texts]
 
     def _list_orphan_ends(self) -> list[Rule]:
         """Return what ends reasoning, where there was none; most signs without a word stand in any text."""

@@ -8,7 +8,7 @@ from json.encoder import encode_basestring
 from ..format import Insides, Json, Node, Text
 from ..format.cut import cut_common_start
 from ..format.units import MORE, NO, get_units
-from ..recover import Policy, read_literal, unquote
+from ..recover import QUOTES, Policy, read_literal, unquote
 from ..schema import UNKNOWN, Schema, ToolSet
 from .constants import SIGNS, skip_blank
 from .landing import HELD, Frame, Landing
@@ -199,7 +199,7 @@ class ValueReader(JsonReader):
             end, literal = self._check_scalar(at, end, literal, final)
         if end == NO and self.policy.recover:
             sign = self.buffer[at : at + 1]
-            if sign and sign in "\"'([{":
+            if sign in QUOTES or sign in ("(", "[", "{"):
                 self._note("value in other notation", at)
                 return self._start_json(foreign=sign != '"')
             bracket = self._find_bracket(at, final)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from .fields import SPEAKS, Notation, compile_names, find_name, list_counted, list_words, read_fields
 from .habits import Habits
 from .policy import LENIENT, REPAIR, STRICT, Policy, PolicyName, get_policy
-from .repair import complete, read_literal, repair, unquote
+from .repair import QUOTES, complete, read_literal, repair, unquote
 from .shape import Envelope, FoundCall, find_tool_in, read_calls
 
 __all__ = [
     "LENIENT",
+    "QUOTES",
     "REPAIR",
     "SPEAKS",
     "STRICT",

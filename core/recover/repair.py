@@ -1,6 +1,6 @@
 """Values that are almost JSON, made valid: what people write in Python or by hand.
 
-Read are strings in either quotes, also with raw line breaks and with escapes that JSON does not have, the words of Python,
+Read are strings in any quotes, also with raw line breaks and with escapes that JSON does not have, the words of Python,
 tuples and sets as lists, keys without quotes, commas too many, numbers with a plus or a dot at one end, and comments, which
 are dropped. What is valid stays as it is written, white space included. A quote within a string that is not escaped is told from
 the one that ends it by what follows. Nothing else is guessed: a bracket or a quote that is missing makes the whole no value.
@@ -24,7 +24,9 @@ _PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])", re.
 _LOOSE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
 _WORD = re.compile(r"[^\W\d]\w*")
 _WORDS = {"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
-_STRING = {sign: re.compile(rf"[^{sign}\\]*(?:\\.[^{sign}\\]*)*{sign}", re.DOTALL) for sign in "\"'"}
+QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "‘": "’", "«": "»"}
+"""What ends a string, by what opens it: also the quotes of typeset text."""
+_STRING = {sign: re.compile(rf"[^{end}\\]*(?:\\.[^{end}\\]*)*{end}", re.DOTALL) for sign, end in QUOTES.items()}
 _INNER = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BEHIND = re.compile(r"\s*(.?)")
 _NEXT = re.compile(r"""\s*,\s*(?:["'}\]{\[/\d-]|[^\W\d]\w*\s*:|(?:true|false|null|True|False|None)\b)|\s*"[\w.-]{1,64}"\s*:""")
@@ -130,7 +132,7 @@ class _Reader:
         sign = self.text[self.at : self.at + 1]
         if sign in CLOSERS and depth:
             self._read_container(sign, depth)
-        elif sign in ('"', "'") and sign:
+        elif sign in QUOTES:
             self._read_string(sign)
         else:
             self._read_scalar()
@@ -239,7 +241,7 @@ class _Reader:
             self.at = word.end()
         else:
             sign = self.text[self.at : self.at + 1]
-            if sign not in ('"', "'") or not sign:
+            if sign not in QUOTES:
                 raise _BrokenError
             self._read_string(sign, key=True)
         self.skip()

@@ -206,13 +206,9 @@ def take_meaning(reply: Reply) -> list[Any]:
     return [reply.message["reasoning_content"] or None, reply.message["content"] or None, calls]
 
 
-def test_a_stream_adds_up_to_the_whole(real: Real) -> None:
-    assert compare_ways(real, QUESTIONS[:1]) == []
-
-
 @pytest.mark.more
-def test_every_stream_adds_up_to_the_whole(real: Real) -> None:
-    assert compare_ways(real, QUESTIONS[1:6]) == []
+def test_a_stream_adds_up_to_the_whole(real: Real) -> None:
+    assert compare_ways(real, QUESTIONS[:6]) == []
 
 
 def ask_for_calls(real: Real, questions: tuple[str, ...], **options: Any) -> list[Reply]:
@@ -221,7 +217,7 @@ def ask_for_calls(real: Real, questions: tuple[str, ...], **options: Any) -> lis
     return [*real.ask_all(cases[::2]), *real.ask_all(cases[1::2], stream=True)]
 
 
-@pytest.mark.parametrize("questions", [QUESTIONS[:4], pytest.param(QUESTIONS[4:], marks=pytest.mark.more)], ids=["few", "rest"])
+@pytest.mark.parametrize("questions", [QUESTIONS[:2], pytest.param(QUESTIONS[2:], marks=pytest.mark.more)], ids=["few", "rest"])
 def test_a_required_call_is_made_and_obeys_its_schema(real: Real, questions: tuple[str, ...]) -> None:
     assert list_call_faults(ask_for_calls(real, questions, tool_choice="required", **ONE_CALL), set(SCHEMAS), 1) == []
 
@@ -235,7 +231,7 @@ def test_several_required_calls_obey_their_schemas(real: Real) -> None:
         pytest.skip("behind this template the model stopped after one call each time")
 
 
-@pytest.mark.parametrize("questions", [QUESTIONS[:2], pytest.param(QUESTIONS[2:], marks=pytest.mark.more)], ids=["few", "rest"])
+@pytest.mark.parametrize("questions", [QUESTIONS[:1], pytest.param(QUESTIONS[1:], marks=pytest.mark.more)], ids=["few", "rest"])
 def test_a_named_call_is_the_only_one_and_obeys_its_schema(real: Real, questions: tuple[str, ...]) -> None:
     replies = ask_for_calls(real, questions, tool_choice=name_tool("set_reminder"))
     assert list_call_faults(replies, {"set_reminder"}, 1) == []
@@ -275,7 +271,7 @@ def prints_calls(template: str) -> bool:
     return "urgent" in render(messages, None, True)
 
 
-@pytest.mark.parametrize("questions", [QUESTIONS[:4], pytest.param(QUESTIONS[4:], marks=pytest.mark.more)], ids=["few", "rest"])
+@pytest.mark.parametrize("questions", [QUESTIONS[:2], pytest.param(QUESTIONS[2:], marks=pytest.mark.more)], ids=["few", "rest"])
 def test_calls_of_strict_tools_obey_their_schemas(real: Real, questions: tuple[str, ...]) -> None:
     cases = [make_strict(question) for question in questions]
     replies = [*real.ask_all(cases[::2]), *real.ask_all(cases[1::2], stream=True)]

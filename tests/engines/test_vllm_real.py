@@ -21,6 +21,8 @@ from served import Served, check_bound, make_bound, serve_subject
 if TYPE_CHECKING:
     from engines import Engine
 
+pytestmark = pytest.mark.more  # one more start of a real server
+
 TRIES = 6
 
 

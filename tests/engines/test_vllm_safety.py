@@ -224,6 +224,7 @@ def send_templates(served: Served, make: Any, count: int) -> float:
     return max(gaps)
 
 
+@pytest.mark.more
 def test_hostile_templates_of_requests_hold_nobody_up(possible: Served) -> None:
     """The bar is for what we add: the templates are cheap to render, and cost all of an analysis's time.
 
