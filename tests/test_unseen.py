@@ -63,7 +63,7 @@ def measure(name: str) -> coverage.Report:
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 458
+    assert len(load_corpus(folder=FOLDER)) == 475
 
 
 @pytest.mark.parametrize("name", SAMPLE)
