@@ -234,3 +234,75 @@ def test_the_quotes_of_typeset_text_stand_around_texts(quotes: str) -> None:
     assert get_calls(found) == [("find_route", {"start": "O'Hare \"1\"", "legs": 2})]
     found = read_all_ways(analyze(BRACES), f"<|do|>find_route{{start:{quotes % 'Oslo, {2}'},legs:2}}<|done|>", TOOLS)
     assert get_calls(found) == [("find_route", {"start": "Oslo, {2}", "legs": 2})]
+
+
+NOTES = WRAPPER % (
+    "{%- for c in m.tool_calls or [] %}{{ '\\n' }}⟪ {{ c.function.name }}{% for k, v in c.function.arguments.items() %} % {{ k }} {{ v | tojson }}"
+    "{% endfor %} ⟫{% endfor -%}"
+)
+"""Nothing but white space stands between keys and values."""
+
+RULED = """\
+{%- macro lines(mark, text) -%}{{ mark ~ text | replace("\\n", "\\n" ~ mark) ~ "\\n" }}{%- endmacro -%}
+{%- for m in messages -%}
+@{{ m.role }}
+{{ lines("200 ", m.content) if m.content -}}
+{%- for c in m.tool_calls or [] -%}
+303 tool://{{ c.function.name }}{% for k, v in c.function.arguments.items() %}{{ "?" if loop.first else "&" }}{{ k }}={{ v | tojson }}{% endfor %}{{ "\n" }}
+{%- endfor -%}
+221 over
+{% endfor -%}
+{%- if add_generation_prompt %}@assistant
+{% endif -%}
+"""
+"""Each line of an answer has a mark before it."""
+
+ARROWS = WRAPPER % (
+    "{%- for c in m.tool_calls or [] %}\nCALL {{ c.function.name }}({% for k, v in c.function.arguments.items() %}{{ ', ' if not loop.first }}{{ k }} => "
+    "{% if v is string %}'{{ v | replace(\"'\", \"''\") }}'{% else %}{{ v | tojson }}{% endif %}{% endfor %});\n{%- endfor -%}"
+)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '\n⟪ find_route % start "Oslo" % legs 2\n⟪ find_route % start "Oslo" % legs 2 ⟫',
+        '\n⟪ find_route % legs 2 % start "Oslo"\n⟪ find_route % start "Oslo" % legs 2 ⟫',
+        '\n⟪ find_route % start: "Oslo" % legs: 2 ⟫\n⟪ find_route % start:= "Oslo" % legs:= 2 ⟫',
+        '\n⟪ :find_route % start "Oslo" % legs 2 ⟫\n⟪ functions.find_route % start "Oslo" % legs 2 ⟫',
+    ],
+)
+def test_signs_that_data_has_elsewhere_are_no_part_of_a_call(written: str) -> None:
+    format = analyze(NOTES)
+    assert format.verdict.proven
+    found = read_all_ways(format, written, TOOLS)
+    assert ((found.content or "").strip(), get_calls(found), found.incomplete) == ("", [("find_route", ROUTE)] * 2, set())
+
+
+@pytest.mark.parametrize("sign", ["=>", " =", ":=", " : "])
+def test_other_signs_between_keys_and_values(sign: str) -> None:
+    found = read_all_ways(analyze(ARROWS), f"CALL find_route(start{sign} 'Oslo', legs{sign} 2);", TOOLS)
+    assert (found.content, get_calls(found)) == (None, [("find_route", ROUTE)])
+
+
+def test_an_end_that_the_format_does_not_have_is_none_of_the_answer() -> None:
+    format = analyze(PARTS.replace("{{ part('act') }}", "[DO]").replace("<|out|>{% endfor", "{% endfor"))
+    assert format.verdict.proven
+    call = '[DO]find_route<|with|>{"start": "Oslo", "legs": 2}'
+    found = read_all_ways(format, f"{call}[/DO]<|over|>", TOOLS)
+    assert (found.content, get_calls(found)) == (None, [("find_route", ROUTE)])
+    found = read_all_ways(format, f"{call}[/DO]{call}[/DO]<|over|>", TOOLS)
+    assert (found.content, get_calls(found)) == (None, [("find_route", ROUTE)] * 2)
+    text = "It ends with [/DO], they say."
+    assert read_all_ways(format, f"<|in:say|>{text}<|out|><|over|>", TOOLS).content == text
+
+
+@pytest.mark.parametrize("before", ["A line like\n200 ", "It says so.\n200 ", ""])
+def test_what_stands_behind_the_mark_of_a_line_is_text(before: str) -> None:
+    format = analyze(RULED)
+    assert format.verdict.proven
+    shown = '303 tool://find_route?start="Oslo"'
+    found = read_all_ways(format, f"200 {before}{shown}\n200 asks.\n221 over\n", TOOLS, "@assistant\n")
+    assert (found.content, found.calls) == (f"{before}{shown}\nasks.".replace("\n200 ", "\n"), [])
+    found = read_all_ways(format, f"200 So.\n{shown}\n221 over\n", TOOLS, "@assistant\n")
+    assert (found.content, get_calls(found)) == ("So.", [("find_route", {"start": "Oslo"})])

@@ -61,7 +61,7 @@ class BehindFields(ShapedReader):
         end = self._find_end_behind_signs(members, final) if self.policy.recover else NO
         if end == MORE:
             return False
-        over = self._next_follows(self.at, final) if end == NO and self.policy.recover and not self.frames else False
+        over = self._structure_follows(self.at, final, False) if end == NO and self.policy.recover and not self.frames else False
         if isinstance(over, Wait):
             return False
         self._note(SHORT_END if over else "call ended early" if end == NO else STRAY, self.at)

@@ -202,7 +202,7 @@ class Lookahead(Surroundings):
         found = marks.pattern.match(self.buffer, at)
         if found is None:
             rest = self.buffer[at : at + SHORT]
-            begins = WAIT if not final and marks.may_begin(rest) else self._next_follows(at, final)
+            begins = WAIT if not final and marks.may_begin(rest) else self._structure_follows(at, final, False)
             if begins is not True:
                 return begins or None
         end = found.end() if found and not found.lastindex else at  # what ends the turn is no part of the call
@@ -295,17 +295,16 @@ class Lookahead(Surroundings):
             self._guards -= 1
         return self.followed[key]
 
-    def _next_follows(self, at: int, final: bool) -> bool | Wait:
-        """Whether the next call begins at a place, or the end of the turn, if the one that is open ended there."""
-        before, self.fresh = self.fresh, True
-        at = skip_blank(self.buffer, at)
-        begins = self._begins_structure(at, final) if at < len(self.buffer) else not final and WAIT
-        self.fresh = before
-        return begins
-
     def _begins_structure(self, at: int, final: bool) -> bool | Wait:
         """Whether a call or the end of the turn begins at a place, or more may be needed to tell."""
-        landing = self._find_landing(self.plan.spot(TURN, (GAP,), self.may_call), at, final)
+        spot = self.plan.spot(TURN, (GAP,), self.may_call)
+        landing = self._find_landing(spot, at, final)
+        if landing is None and self.names and self.policy.recover:
+            before, self.ended = self.ended, at  # what begins a call only right behind another one
+            landing = self._find_landing(spot, at, final)
+            self.ended = before
+            if isinstance(landing, Landing) and not (landing.calls and landing.find("name") in self.names):
+                return False
         if landing is None or isinstance(landing, Wait):
             return landing or False
         if landing.spot.kind == "end":  # half of it may as well be the beginning of something else

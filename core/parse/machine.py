@@ -26,7 +26,7 @@ from .constants import is_firm, skip_blank
 from .ends import SHORT_END
 from .fence import FENCED_CALL, Fence
 from .landing import Landing, Step
-from .landmarks import AFTER, GAP, SILENT, TURN
+from .landmarks import AFTER, GAP, TURN
 from .lexer import JsonLexer
 from .names import WITH_PREFIX
 from .plan import LATE_END, OPEN_REASONING, Plan
@@ -135,7 +135,7 @@ class Machine(BehindFields):
         if held and (self.shape is not None or self.lexer is not None or self.until is not None or self.mute or self.doubt >= 0):
             return None
         spot, call = self.spot, self.writer.call
-        if spot.nodes[0] in SILENT:
+        if spot.silent:
             return None
         if spot.kind == "content" or spot.kind == "reasoning":
             if self.fence.run or 0 < len(self.fence.opened) < 3:

@@ -12,7 +12,9 @@ from ..format.cut import cut_common_start, find_common_start
 from ..format.units import NO, get_units
 from .constants import DATA, SIGNS, Constant, is_marked
 from .echoes import cut_echo, fill_echoes
+from .landmarks import SILENT, UNSHOWN
 from .nearly import find_mark, rewrite_marks
+from .scalars import fits
 
 Guard = Literal[
     "",  # nothing more
@@ -191,14 +193,16 @@ class Spot:
     """A field that is being read: the nodes that it may be, and the rules that may end it, the one to try first before others."""
 
     __slots__ = (
-        "_firsts", "_knows_short_end", "_narrowed", "_short", "_short_end", "codec", "graph", "holds_signs", "kind", "lined",
-        "mark_behind", "mistypable", "nodes", "pattern", "quick", "repeats_key", "rules", "width",
+        "_firsts", "_knows_short_end", "_narrowed", "_short", "_short_end", "_sorted", "codec", "graph", "holds_signs", "kind",
+        "lined", "mark_behind", "mistypable", "nodes", "pattern", "quick", "repeats_key", "rules", "shown", "silent", "width",
     )  # fmt: skip
 
     def __init__(self, graph: str, nodes: tuple[Node, ...], rules: tuple[Rule, ...]) -> None:
         self.graph = graph
         self.nodes = nodes
         self.kind = nodes[0].kind
+        self.shown = nodes[0] not in UNSHOWN  # a field of the format, and no place behind calls
+        self.silent = nodes[0] in SILENT
         self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
         self.holds_signs = bool(self.codec.escapes) or self.codec.quoted  # else those of data are none of a key
         self.repeats_key = self.codec.repeats_key
@@ -216,6 +220,7 @@ class Spot:
         self._short_end: re.Pattern[str] | None = None
         self._knows_short_end = False
         self._short: dict[str, tuple[Rule, ...]] = {}
+        self._sorted: dict[tuple[str, tuple[str, ...]], tuple[Rule, ...]] = {}
 
     def fill(self, key: str) -> Spot:
         """Return the field as the value of a key, which stands in what a line break is written as."""
@@ -240,6 +245,21 @@ class Spot:
         if found is None:
             found = tuple(rule for rule in self.rules if not rule.signs or sign in rule.signs or rule.constant.counts)
             self._short[sign] = found
+        return found
+
+    def list_behind(self, sign: str, types: tuple[str, ...]) -> tuple[Rule, ...]:
+        """Return the rules that may match where a sign stands, or white space or nothing; what leads to values of other types than
+        some, if these are known, behind the rest."""
+        rules = self.rules if not sign or sign.isspace() else self.list_short(sign)
+        if not types or sum(rule.kind == "value" for rule in rules) < 2:
+            return rules
+        found = self._sorted.get((sign, types))
+        if found is None:
+            others = [rule for rule in rules if rule.kind == "value" and not any(fits(node.type, types) for node in rule.targets)]
+            found = (*(rule for rule in rules if rule not in others), *others)
+            if len(self._sorted) >= _WINDOWS:
+                self._sorted.clear()
+            self._sorted[sign, types] = found
         return found
 
     @property

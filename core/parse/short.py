@@ -266,8 +266,8 @@ class ShortFields(Lookahead):
     def _list_ends(self, here: Landing, kind: str, at: int) -> Iterable[Rule]:
         """Return the rules that may end a short field at a place, the one to try first before others."""
         sign = self.buffer[at : at + 1]
-        rules = here.spot.rules if not sign or sign.isspace() else here.spot.list_short(sign)
-        return self._prefer_fitting(rules, here) if kind == "key" else rules
+        told = kind == "key" and not self.frames and self.tools is not None
+        return here.spot.list_behind(sign, self._find_wanted(here) if told else ())
 
     def _end_behind(self, rule: Rule, here: Landing, kind: str, at: int, final: bool) -> Landing | Wait | None:
         """Match the end of the turn behind a short field."""
@@ -356,13 +356,6 @@ class ShortFields(Lookahead):
         if not isinstance(follows, Landing):
             return follows
         return landing if follows.rule.constant.text or follows.spot.kind == "end" else None  # nothing follows everything
-
-    def _prefer_fitting(self, rules: tuple[Rule, ...], here: Landing) -> Iterable[Rule]:
-        """Put what leads to values that the tool's schema does not allow for the key that was read behind the rest."""
-        if self.frames or self.tools is None or sum(rule.kind == "value" for rule in rules) < 2:
-            return rules
-        types = self._find_wanted(here)
-        return sorted(rules, key=lambda rule: rule.kind == "value" and not any(fits(node.type, types) for node in rule.targets))
 
     def _takes_key(self, here: Landing, key: str, at: int) -> bool:
         """Whether a text that ends at a place may be the key of an entry here."""

@@ -12,7 +12,7 @@ from ..schema import UNKNOWN, Schema, ToolSet
 from .constants import Constant, is_word_in_signs, skip_blank
 from .fence import Fence
 from .landing import Frame, Landing, Step, list_id
-from .landmarks import AFTER, GAP, TURN, UNSHOWN
+from .landmarks import AFTER, GAP, TURN
 from .names import SHORT, find_count, find_counted_id
 from .plan import Plan
 from .rules import WAIT, Rule, Spot, Wait
@@ -51,6 +51,7 @@ class Standing:
         self.fence = Fence()
         self.sampled = False  # whether the text shows how messages of other roles begin
         self.begun = False  # whether a mark that begins calls stands in the content
+        self.ended = -1  # where a call would have ended that is looked at
         self.owed = False  # whether a part of what ends a call was left out, and may still come
         self.tries = TRIES
         self.spelling = 0  # that in which the call was opened, or is being read ahead
@@ -77,8 +78,8 @@ class Standing:
         return match_scalar(nodes, self.buffer, at, final)[0]
 
     def _is_fresh(self, at: int) -> bool:
-        """Whether nothing visible stands between the beginning of this text and a place."""
-        return self.fresh and skip_blank(self.buffer, self.at) >= at
+        """Whether nothing visible stands between the beginning of this text, which may be a mark of its own, and a place."""
+        return at == self.ended or (self.fresh and not self.spot.lined and skip_blank(self.buffer, self.at) >= at)
 
     def _ends_text(self, at: int) -> bool:
         """Whether a text may end with the sign before a place, or a line has begun there."""
@@ -96,7 +97,8 @@ class Standing:
         while begun > self.at and at - begun < _INDENT and self.buffer[begun - 1] in " \t":
             begun -= 1
         before = self.buffer[begun - 1] if begun > self.at else self.before.rstrip(" \t")[-1:]
-        return before in ("", "\n")
+        within = begun == self.at and self.spot.lined  # a mark of the text stands before the place, as before each of its lines
+        return before in ("", "\n") and not within
 
     def _ends_sentence(self, at: int) -> bool:
         """Whether a line begins at a place, or a sentence has ended right before it."""
@@ -138,7 +140,7 @@ class Standing:
 
     def _spells(self, rule: Rule, at: int, spot: Spot) -> bool:
         """Whether a rule in another spelling holds: where a call begins, within a call that began so, and right behind calls."""
-        return rule.opens or rule.spelling == self.spelling or (spot.nodes[0] in (GAP, AFTER) and self._is_fresh(at))
+        return rule.opens or rule.spelling == self.spelling or (self._is_fresh(at) and spot.nodes[0] in (GAP, AFTER))
 
     def _stands_well(self, rule: Rule, at: int, spot: Spot) -> bool:
         """Whether what the guard of a rule asks of what is before it holds."""
@@ -159,7 +161,7 @@ class Standing:
         if rule.guard == "alone":
             return self._ends_answer(at) and not self._is_sample(at)
         if rule.guard == "apart":
-            return self._begins_line(at) or self._ends_answer(at)  # whether it is shown is asked last
+            return self._begins_line(at) or (not self.spot.lined and self._ends_answer(at))  # whether it is shown is asked last
         if rule.guard == "over":
             return self._is_fresh(at) and any(self.buffer.endswith(stop.rstrip(), 0, self.at) for stop in self.plan.stops)
         if rule.guard == "near":
@@ -185,7 +187,7 @@ class Standing:
         constant = rule.constant
         if spot.lined and spot is self.spot and constant.lead[:1] == "\n" and self.buffer[at - 1 : at] != "\n":
             return constant.match_exactly(self.buffer, at, final), ""
-        if constant.line and spot is self.spot and spot.kind in ("content", "reasoning") and spot.nodes[0] not in UNSHOWN:
+        if constant.line and spot is self.spot and spot.kind in ("content", "reasoning") and spot.shown:
             return self._match_line(constant, at, final), constant.trail
         if constant.firm or rule.loose:
             return constant.match_core(self.buffer, at, final), constant.trail

@@ -13,7 +13,7 @@ from ..schema import ToolSet
 from .constants import is_firm, skip_blank, skip_spaces
 from .fence import CODE_SIGNS, find_closing, find_span_end
 from .landing import HELD, HELD_CALL, Landing
-from .landmarks import AFTER, GAP, SHAPE, SILENT, TURN, UNSHOWN
+from .landmarks import AFTER, GAP, SHAPE, TURN
 from .names import SHORT
 from .plan import OPEN_REASONING, Plan
 from .rules import LATE, WAIT, Rule, Spot, Wait
@@ -104,7 +104,7 @@ class TextReader(ShortFields):
 
     def _find_bare_call(self, final: bool) -> Landing | Wait | None:
         """Whether a text may be a call without any mark before it: it begins with the name of a tool, and signs behind that."""
-        begins = self.fresh and self.spot.kind == "content" and self.spot.nodes[0] not in UNSHOWN
+        begins = self.fresh and self.spot.kind == "content" and self.spot.shown
         if not (begins and self.policy.recover and self.names and self.tries):
             return None
         place = skip_blank(self.buffer, self.at)
@@ -366,7 +366,7 @@ class TextReader(ShortFields):
             self.writer.text("reasoning", text)
         elif kind == "value":
             self.writer.arguments(escape_json(text))
-        elif self.spot.nodes[0] not in SILENT:
+        elif not self.spot.silent:
             self.fence, self.before = self.fence.read(text), self._join_before(text)
             self.writer.text("content", text)
 
