@@ -3,9 +3,10 @@
 # the plugins, on real servers of vLLM and SGLang. An engine that this machine cannot run is left out, and so are the tests in a
 # browser where there is none, and that is said; where CI is true it fails instead.
 #
-# Usage: scripts/test.sh [--engine none|vllm|sglang] [PYTEST ARGUMENT ...]
+# Usage: scripts/test.sh [--unit | --engine none|vllm|sglang] [PYTEST ARGUMENT ...]
 #
-# With --engine, the library's tests or those of one engine alone. For vLLM these run on the version that
+# With --unit, the library's tests that are done within two minutes, for a quick look while one works: all but those that read many
+# templates, drawn formats or floods. With --engine, the library's tests or those of one engine alone. For vLLM these run on the version that
 # scripts/setup_vllm.sh installs, the oldest supported one, and those of the server on the newest, with a scripted engine core in place
 # of the real one. VERSIONS names the versions that run so, and all tests with them: VERSIONS="0.33.0" scripts/test.sh --engine vllm
 # What a quick run can do without is left out; with -m "" all runs, and with SGLANG_TESTS=tests/engines all files of SGLang's.
@@ -21,6 +22,10 @@ sglang_tests="tests/engines/test_servers.py tests/engines/test_sglang_plugin.py"
 # What is tested once more with the parser compiled.
 compiled_tests="tests/test_code.py tests/test_confused.py tests/test_conventions.py tests/test_cuts.py tests/test_fields.py tests/test_fuzz.py tests/test_names.py
     tests/test_offscript.py tests/test_parser.py tests/test_shapes.py tests/test_slips.py tests/test_uninvented.py tests/test_values.py"
+# What --unit leaves out.
+long_tests="tests/test_constrain.py tests/test_corpus.py tests/test_generality.py tests/test_offscript.py tests/test_offscript_policy.py
+    tests/test_packaging.py tests/test_parser.py tests/test_renderer.py tests/test_roundtrip.py tests/test_serve.py tests/test_show_browser.py
+    tests/test_show_command.py tests/test_show_page.py tests/test_splitter.py tests/test_uninvented.py tests/test_unseen.py"
 lenient=(-W default) # an engine's environment is full of warnings that are not ours
 
 test_library() {
@@ -74,6 +79,11 @@ test_sglang() {
         build/sglang/bin/python -m pytest "${lenient[@]}" ${SGLANG_TESTS-$sglang_tests} -m 'not more' --engine sglang "$@" || return 1
 }
 
+if [ "${1:-}" = --unit ]; then
+    shift
+    scripts/setup.sh
+    exec .venv/bin/python -m pytest -n auto --dist loadfile $(printf -- '--ignore=%s ' $long_tests) "$@"
+fi
 if [ "${1:-}" = --engine ]; then
     engine=${2:?"which engine? --engine none, --engine vllm, or --engine sglang"}
     shift 2

@@ -139,8 +139,8 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = T
     readings = []
     types = schema.get_types()
     # Where a text may stand, and values of a type are written otherwise than here, it is none of these.
-    wanted = [kind for kind in types if "string" not in types or any(fits(node.type, (kind,)) or not node.type for node in nodes)]
-    for kind in sorted(wanted, key=lambda kind: kind != "null") or [""]:
+    shown = [kind for kind in types if kind == "string" or any(fits(node.type, (kind,)) or not node.type for node in nodes)]
+    for kind in sorted(shown if "string" in types else types, key=lambda kind: kind != "null") or [""]:
         found = encode_basestring(text) if kind == "string" else _convert_typed(raw, nodes, kind)
         if kind == "null" and "string" in types and any(node.type == "string" for node in nodes):
             # Any word but the format's own for it, if it has one, is a text, which the template writes so.
