@@ -37,14 +37,14 @@ test_library() {
     .venv/bin/ruff check .
     .venv/bin/mypy
     .venv/bin/lint-imports --no-cache
-    .venv/bin/python -m pytest -n auto --dist loadfile "$@"
+    .venv/bin/python -m pytest -n auto --dist loadfile -m 'not more' "$@"
     if ! command -v "${CC:-cc}" >/dev/null && [ "${CI:-}" != true ]; then
         echo "test: there is no C compiler here; the tests of the compiled parser are left out" >&2
         return
     fi
     scripts/compile.sh
     echo "test: the parser's tests once more, compiled" >&2
-    PYTHONPATH=build/compiled .venv/bin/python -m pytest -n auto --dist loadfile $compiled_tests "$@"
+    PYTHONPATH=build/compiled .venv/bin/python -m pytest -n auto --dist loadfile -m 'not more' $compiled_tests "$@"
 }
 
 # Ends with 3 where the machine cannot run the engine, and with any other status but 0 where something failed.

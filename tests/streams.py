@@ -6,6 +6,7 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pytest
 from judge import cut_pieces
 
 import chat_autoparser as ca
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
     from chat_autoparser.recover import Policy, PolicyName
 
 Call = tuple[str, str]
+
+
+def pick(values: Iterable[Any], share: int) -> list[Any]:
+    """Return values for a test, of which a quick run takes but every so-many-th: those of the others are marked ``more``."""
+    return [pytest.param(value, marks=pytest.mark.more) if number % share else value for number, value in enumerate(values)]
+
 
 ROUTE_TOOL = {
     "type": "function",

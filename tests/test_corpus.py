@@ -40,7 +40,7 @@ SAMPLE = (
 AMBIGUOUS = {"LiquidAI-LFM2.5-VL-450M"}
 
 
-@pytest.mark.parametrize("mode", [None, "brackets", "bare"])
+@pytest.mark.parametrize("mode", [None, "brackets", pytest.param("bare", marks=pytest.mark.more)])
 @pytest.mark.parametrize("name", SAMPLE)
 def test_what_a_template_renders_is_read_back(name: str, mode: str | None) -> None:
     source = next((source for source in load_corpus(name) if name in source.names), None)
