@@ -23,9 +23,10 @@ sglang_tests="tests/engines/test_servers.py tests/engines/test_sglang_plugin.py"
 compiled_tests="tests/test_code.py tests/test_confused.py tests/test_conventions.py tests/test_cuts.py tests/test_fields.py tests/test_fuzz.py tests/test_names.py
     tests/test_offscript.py tests/test_parser.py tests/test_shapes.py tests/test_slips.py tests/test_uninvented.py tests/test_values.py"
 # What --unit leaves out.
-long_tests="tests/test_constrain.py tests/test_corpus.py tests/test_generality.py tests/test_offscript.py tests/test_offscript_policy.py
-    tests/test_packaging.py tests/test_parser.py tests/test_renderer.py tests/test_roundtrip.py tests/test_serve.py tests/test_show_browser.py
-    tests/test_show_command.py tests/test_show_page.py tests/test_splitter.py tests/test_uninvented.py tests/test_unseen.py"
+long_tests="tests/test_bridge.py tests/test_budget.py tests/test_constrain.py tests/test_corpus.py tests/test_cuts.py tests/test_fuzz.py
+    tests/test_generality.py tests/test_offscript.py tests/test_offscript_policy.py tests/test_packaging.py tests/test_parser.py
+    tests/test_renderer.py tests/test_roundtrip.py tests/test_serve.py tests/test_show_browser.py tests/test_show_command.py
+    tests/test_show_page.py tests/test_splitter.py tests/test_uninvented.py tests/test_unseen.py tests/test_write.py"
 lenient=(-W default) # an engine's environment is full of warnings that are not ours
 
 test_library() {
