@@ -18,7 +18,7 @@ from .landing import Landing, Step
 from .landmarks import GAP, TURN
 from .names import SHORT
 from .nearly import HALF_MARK, MARK, find_marks, is_near, may_be_near
-from .rules import OF_TOOLS, SHAPES, WAIT, Rule, Spot, Wait
+from .rules import NO_EXAMPLE, OF_TOOLS, SHAPES, WAIT, Rule, Spot, Wait
 from .scalars import BEGINNINGS, find_within
 
 DEPTH = 128  # lists and objects within each other
@@ -115,7 +115,7 @@ class Lookahead(Surroundings):
         if end == MORE:
             rest = rule.constant.find_rest(self.buffer, at)
             return Wait(rest, self.plan.behind(rule, spot.graph, self.may_call) if rest and rule.kind == "key" else None)
-        if end == NO or (rule.guard == "line" and self._is_sample(at)):  # asked last, as that reads all of the text before it
+        if end == NO:
             return None
         if spot is self.spot and spot.kind == "value" and rule.constant.is_run and not self.behind:
             # A text may end with the sign of which what ends it is a run: the last of them end it.
@@ -129,7 +129,8 @@ class Lookahead(Surroundings):
             return self._check_entry(self._land(rule, end, trail, final, spot.graph), final)
         land = self._land_respelled if rule.spelling else self._land
         landing = land(rule, end, trail, final, spot.graph)
-        return None if landing and rule.guard in ("apart", "headless") and self._is_sample(at) else landing
+        shown = landing is not None and rule.guard in NO_EXAMPLE and self._is_sample(at)
+        return None if shown else landing  # asked last, as that reads all of the text before it
 
     def _check_entry(self, here: Landing | Wait | None, final: bool) -> Landing | Wait | None:
         """Return where an argument begins, if what stands there may be its value by the schema."""

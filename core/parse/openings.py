@@ -19,7 +19,7 @@ from .rules import MISTYPED, Guard, Rule
 BEGINNING = "beginning of a call missing"
 REQUOTED = "other quotes in a mark"
 SQUEEZED = "white space in a mark missing"
-_SIGNS = re.compile(r"[^\w\s]{1,4}")
+_LEADING = re.compile(r"[^\w\s]{1,4}")
 _PREFIX = re.compile(r"\w+[.:/]\Z")
 _IN_TAG = re.compile(r"(?<=\w) +(?=\w+=)")
 
@@ -69,7 +69,7 @@ class Openings(Ends):
             first = find_first(text)
             twice = [f"{first}\n{text}"] if is_marked(first) else []
             if number < shown and is_word_in_signs(first or text.strip()):
-                signs = _SIGNS.match(text.lstrip())
+                signs = _LEADING.match(text.lstrip())
                 halves = [text.lstrip()[size:] for size in range(1, signs.end() + 1)] if signs else []
                 rules += [Rule(read_parts(half), nodes, True, recovery=recovery or MISTYPED, guard="headless") for half in halves]
             head, tag, rest = text.rpartition("<")

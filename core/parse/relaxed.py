@@ -44,7 +44,7 @@ _TYPES = (*(kind.__name__ for kind in (str, int, float, bool, list, tuple, dict)
 """The words for types that Python and JSON Schema have, and those that say whether something is of one."""
 
 
-_SIGNS = ("=", ":", ":=", "=>")
+_ASSIGNING = ("=", ":", ":=", "=>")
 """What people put between a key and its value."""
 _ASSIGNS = re.compile(r":=?|=>?")
 
@@ -128,7 +128,7 @@ class Relaxations(Openings):
             return []
         found = [(edge.text.lstrip(), self.nodes[TURN, edge.target]) for edge in self._edges[TURN].get(node.name, ())]
         pairs = [(text, target, begun[0]) for text, target in found if (begun := _ASSIGNS.match(text)) and not is_firm(text)]
-        texts = [(f" {other}{text[len(own) :]}", target) for text, target, own in pairs for other in _SIGNS if other != own]
+        texts = [(f" {other}{text[len(own) :]}", target) for text, target, own in pairs for other in _ASSIGNING if other != own]
         return [Rule((text,), (target,), recovery="value in other notation") for text, target in texts]
 
     def _list_other_types(self, node: Node) -> list[Rule]:

@@ -54,6 +54,8 @@ Guard = Literal[
 
 SHAPES: frozenset[Guard] = frozenset(("shape", "named", "whole"))
 OF_TOOLS: frozenset[Guard] = frozenset(("tool", "known", "apart", "headless", "first"))
+NO_EXAMPLE: frozenset[Guard] = frozenset(("line", "apart", "headless"))
+"""Those of what is no example, nor code."""
 LATE: frozenset[Guard] = frozenset(("late", "last"))
 
 _WIDTH = 16  # characters by which rules are told apart before they are tried
@@ -106,7 +108,7 @@ class Rule:
     spelling: int = 0
     kind: Kind = field(init=False, compare=False, repr=False)  # that of the fields behind it
     constant: Constant = field(init=False, compare=False, repr=False)
-    signs: frozenset[str] = field(init=False, compare=False, repr=False)
+    initials: frozenset[str] = field(init=False, compare=False, repr=False)
     """The signs of which one stands where it matches, behind white space; none where that may be anything."""
     mark: str = field(init=False, compare=False, repr=False)
     """The mark at its beginning that may be mistyped: of what ends a field or a call, and is no guess itself."""
@@ -120,11 +122,11 @@ class Rule:
         object.__setattr__(self, "kind", self.targets[0].kind)
         object.__setattr__(self, "constant", constant)
         object.__setattr__(self, "marked", self.marked or constant.marked)
-        object.__setattr__(self, "signs", frozenset(constant.core[:1]) or self._list_signs())
+        object.__setattr__(self, "initials", frozenset(constant.core[:1]) or self._list_initials())
         ends = not self.opens and (not self.recovery or self.guard == "owed")
         object.__setattr__(self, "mark", find_mark(self.parts[0].lstrip()) if ends else "")
 
-    def _list_signs(self) -> frozenset[str]:
+    def _list_initials(self) -> frozenset[str]:
         """Return what may stand behind a rule without a text: an object, where arguments are told by nothing else."""
         if self.kind != "arguments" or not self.recovery:
             return frozenset()
@@ -243,18 +245,16 @@ class Spot:
         """Return the rules that a character may begin, whatever white space they have before it."""
         found = self._short.get(sign)
         if found is None:
-            found = tuple(rule for rule in self.rules if not rule.signs or sign in rule.signs or rule.constant.counts)
+            found = tuple(rule for rule in self.rules if not rule.initials or sign in rule.initials or rule.constant.counts)
             self._short[sign] = found
         return found
 
     def list_behind(self, sign: str, types: tuple[str, ...]) -> tuple[Rule, ...]:
         """Return the rules that may match where a sign stands, or white space or nothing; what leads to values of other types than
         some, if these are known, behind the rest."""
-        rules = self.rules if not sign or sign.isspace() else self.list_short(sign)
-        if not types or sum(rule.kind == "value" for rule in rules) < 2:
-            return rules
         found = self._sorted.get((sign, types))
         if found is None:
+            rules = self.rules if not sign or sign.isspace() else self.list_short(sign)
             others = [rule for rule in rules if rule.kind == "value" and not any(fits(node.type, types) for node in rule.targets)]
             found = (*(rule for rule in rules if rule not in others), *others)
             if len(self._sorted) >= _WINDOWS:
@@ -267,8 +267,8 @@ class Spot:
         """What a text must hold for a short field to end in it; None where that may be anything."""
         if not self._knows_short_end:
             self._knows_short_end = True
-            if all(rule.signs for rule in self.rules):
-                signs = get_units(self.codec).first.union(*(rule.signs for rule in self.rules))
+            if all(rule.initials for rule in self.rules):
+                signs = get_units(self.codec).first.union(*(rule.initials for rule in self.rules))
                 counter = r"\d" if any(rule.constant.counts for rule in self.rules) else ""
                 self._short_end = re.compile(rf"[\s{counter}{''.join(sorted(map(re.escape, signs)))}]|{SIGNS.pattern}")
         return self._short_end

@@ -120,7 +120,7 @@ class ShortFields(Lookahead):
             longer = find_longer(declared, buffer, start, at)
             if longer and not final and len(buffer) - start < len(longer):
                 return Wait(longer[len(buffer) - start :])
-            if not longer and (not sign or sign.isspace() or here.spot.list_short(sign)):
+            if not longer and here.spot.list_behind(sign, ()):
                 landing = self._leave_short(here, kind, buffer[start:at], at, final)
                 if landing is not None:
                     return Wait(short=here.spot) if isinstance(landing, Wait) and not sign else landing

@@ -115,8 +115,9 @@ class Standing:
         return bare == text or bare[-1] in _STOPS or "\n" in text[len(bare) :]
 
     def _stands_apart(self, at: int) -> bool:
-        """Whether what stands at a place is no part of a sentence, nor shown."""
-        return (self._begins_line(at) or self._ends_answer(at)) and not self._is_sample(at)
+        """Whether what stands at a place is no part of a sentence; in a text whose lines have a mark each only a line without one
+        is none."""
+        return self._begins_line(at) or (not self.spot.lined and self._ends_answer(at))
 
     def _join_before(self, text: str) -> str:
         """Return what was handed on last where that is a text: with the last visible sign before it, if it has none, and whether
@@ -161,7 +162,7 @@ class Standing:
         if rule.guard == "alone":
             return self._ends_answer(at) and not self._is_sample(at)
         if rule.guard == "apart":
-            return self._begins_line(at) or (not self.spot.lined and self._ends_answer(at))  # whether it is shown is asked last
+            return self._stands_apart(at)
         if rule.guard == "over":
             return self._is_fresh(at) and any(self.buffer.endswith(stop.rstrip(), 0, self.at) for stop in self.plan.stops)
         if rule.guard == "near":
@@ -172,7 +173,9 @@ class Standing:
             value = self.buffer[self.at : at].strip()
             return self._is_typed(value) if value else self.behind
         if rule.guard == "named":
-            return spot is self.spot and (is_word_in_signs(rule.constant.core) or self._stands_apart(at))
+            return spot is self.spot and (
+                is_word_in_signs(rule.constant.core) or (self._stands_apart(at) and not self._is_sample(at))
+            )
         if rule.guard == "orphan":
             return self._ends_text(at) and self.may_call and not self.begun
         return rule.guard != "told" or self._ends_text(at)
