@@ -190,11 +190,19 @@ def test_the_mark_behind_a_key_may_be_another_one_or_missing(written: str) -> No
     assert (found.content, get_calls(found)) == (None, [("find_route", ROUTE)])
 
 
-def test_a_number_in_the_marks_of_calls_is_text_where_no_tool_is_called_so() -> None:
-    text = "<p>Water is wet.<fn>1</fn> Fire is hot.<fn>2</fn></p>"
-    found = read_all_ways(analyze(PAIRS), text, TOOLS)
-    assert (found.content, found.calls) == (text, [])
-    assert get_calls(read_all_ways(analyze(PAIRS), "<fn>1</fn>", [make_tool("1")])) == [("1", {})]
+HEADED = WRAPPER % (
+    "{%- for c in m.tool_calls or [] %}⟦fn~{{ c.function.name }}⟧{% for k, v in c.function.arguments.items() %}[set {{ k }}]"
+    "{{ v if v is string else v | tojson }}[/set]{% endfor %}⟦/fn⟧{% endfor -%}"
+)
+"""The same in other brackets, with the name in the first mark."""
+
+
+@pytest.mark.parametrize(("template", "one", "two"), [(PAIRS, "<fn>1</fn>", "<fn>2</fn>"), (HEADED, "⟦fn~1⟧⟦/fn⟧", "⟦fn~2⟧⟦/fn⟧")])
+def test_a_number_in_the_marks_of_calls_is_text_where_no_tool_is_called_so(template: str, one: str, two: str) -> None:
+    for text in (f"<p>Water is wet.{one} Fire is hot.{two}</p>", one):
+        found = read_all_ways(analyze(template), text, TOOLS)
+        assert (found.content, found.calls) == (text, [])
+    assert get_calls(read_all_ways(analyze(template), one, [make_tool("1")])) == [("1", {})]
 
 
 @pytest.mark.parametrize("policy", ["lenient", "repair"])

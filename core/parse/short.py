@@ -156,13 +156,17 @@ class ShortFields(Lookahead):
         if found is None:
             return WAIT if not begun and not final else None
         open_end = found.end() == len(buffer) and not final
-        if not open_end and self.policy.recover and self.tools is not None and not any(map(str.isalpha, found[0])):
-            return wait  # a number in marks that are those of calls: a tool that is called so would be one of the request's
         for at in range(start + 1, found.end() + (not open_end)):
             landing = self._leave_short(here, "name", buffer[start:at], at, final)
+            if isinstance(landing, Landing) and self._is_number(buffer[start:at]):
+                return wait
             if landing is not None:
                 return landing
         return Wait(short=here.spot) if open_end else wait
+
+    def _is_number(self, name: str) -> bool:
+        """Whether what stands where the request's tools are named has no letter, as no tool but one of those would be called."""
+        return self.policy.recover and self.tools is not None and not any(map(str.isalpha, name))
 
     def _land_prefixed(self, here: Landing, final: bool) -> Landing | Wait | None:
         """Read the name of a tool with a word in front of it."""
