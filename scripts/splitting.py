@@ -20,7 +20,10 @@ Switches = tuple[tuple[str, Any], ...]
 # Where a text may be cut without cutting a marker: brackets that hold no line break and no bracket are kept whole.
 _SIGNS = {kind: [chr(i) for i in range(0x80, 0x10000) if unicodedata.category(chr(i)) == kind] for kind in ("Ps", "Pe")}
 _OPENING, _CLOSING = (re.escape("".join(signs)) for signs in (["<[«", *_SIGNS["Ps"]], [">]»", *_SIGNS["Pe"]]))
-_TOKEN = re.compile(rf"[{_OPENING}][^{_OPENING}{_CLOSING}\n]{{1,80}}[{_CLOSING}]|§[^§\n]{{1,80}}§|\w+|\s|.", re.DOTALL)
+_BETWEEN = r"(?P<signs>[^\w\s]{2,8}) \w+(?: \w+){0,2} (?P=signs)"  # words in a line of signs
+_TOKEN = re.compile(
+    rf"[{_OPENING}][^{_OPENING}{_CLOSING}\n]{{1,80}}[{_CLOSING}]|§[^§\n]{{1,80}}§|{_BETWEEN}|\w+|\s|.", re.DOTALL
+)
 _CONTENT = "ANCHORNEEDLE"
 _FARTHEST = 80
 

@@ -71,7 +71,10 @@ def test_what_only_speaks_of_such_marks_is_text(text: str) -> None:
 @pytest.mark.parametrize(
     ("calls", "text"),
     [
-        (TAGS, "\n<deed=find_route>\n<detail=start>\nOslo\n<detail=goal>\nBergen\n</detail>\n<detail=legs>\n3\n</detail>\n</deed>\n"),
+        (
+            TAGS,
+            "\n<deed=find_route>\n<detail=start>\nOslo\n<detail=goal>\nBergen\n</detail>\n<detail=legs>\n3\n</detail>\n</deed>\n",
+        ),
         (KEYED, "<deed>find_route<key>start</key><val>Oslo<key>goal</key><val>Bergen</val><key>legs</key><val>3</val></deed>"),
     ],
 )
@@ -335,7 +338,9 @@ def test_a_sentence_about_a_mark_is_no_half_header() -> None:
     assert found.content == "Write [[say]] or so."
 
 
-BARE = "{%- for c in m.tool_calls or [] -%}{{ {'name': c.function.name, 'parameters': c.function.arguments} | tojson }}{%- endfor -%}"
+BARE = (
+    "{%- for c in m.tool_calls or [] -%}{{ {'name': c.function.name, 'parameters': c.function.arguments} | tojson }}{%- endfor -%}"
+)
 
 
 def test_a_bare_call_in_another_envelope_may_have_a_text_in_lines_of_their_own_behind_it() -> None:
@@ -379,3 +384,42 @@ def test_the_image_of_what_opens_a_thought_ends_it(opens: str, closes: str) -> N
     text = f"{opens}It greets.{closes}Hello!\n<<over>>"
     found = read(thoughts, OBJECTS, text)
     assert (found.reasoning, (found.content or "").strip()) == ("It greets.", "Hello!")
+
+
+BRACKETS = [("<", ">"), ("[", "]"), ("⟦", "⟧"), ("{{", "}}"), ("{%", "%}"), ("<<", ">>"), ("[[", "]]"), ("@@", "@@"), ("|", "|")]
+
+
+@pytest.mark.parametrize(
+    ("opens", "ends", "slip"),
+    [
+        (*pair, slip)
+        for pair in BRACKETS
+        for slip in ("/entrys", "/entry:legs", "/enty", "/entry key")
+        if pair[0] != pair[1] or " " not in slip  # between two of the same signs a blank may as well be a text
+    ],
+)
+def test_a_mistyped_mark_is_read_in_any_brackets(opens: str, ends: str, slip: str) -> None:
+    calls = (
+        "{%- for c in m.tool_calls or [] -%}(do {{ c.function.name }}){% for k, v in c.function.arguments.items() %}"
+        "(key {{ k }}){{ v if v is string else v | tojson }}(/entry){% endfor %}(/do){%- endfor -%}"
+    )
+    for was in ("(do ", "(key ", "(/entry)", "(/do)"):
+        new = was.replace("(", opens).replace(")", ends)
+        calls = calls.replace(was, "{{ '" + new + "' }}")
+    calls = calls.replace(".name }})", ".name }}{{ '" + ends + "' }}").replace("{{ k }})", "{{ k }}{{ '" + ends + "' }}")
+    text = f"(do find_route)(key start)Oslo(/entry)(key legs)3({slip})(/do)".replace("(", opens).replace(")", ends)
+    found = read("", calls, text)
+    assert (found.content, get_calls(found), found.incomplete) == (None, [("find_route", {"start": "Oslo", "legs": 3})], set())
+
+
+FORMS = (
+    "{%- if m.tool_calls -%}(do{% for c in m.tool_calls %} ({{ c.function.name }}{% for k, v in c.function.arguments.items() %}"
+    " :{{ k }} {{ v | tojson }}{% endfor %}){% endfor %}){%- endif -%}"
+)
+
+
+@pytest.mark.parametrize(("calls", "call"), [(FORMS, "(do (find_route :legs 3))"), (SYNTAX, "[find_route(legs=3)]")])
+@pytest.mark.parametrize("rest", [", but need not", ". No need", " is what I would write"])
+def test_a_call_without_a_mark_amid_a_sentence_of_a_thought_is_not_made(calls: str, call: str, rest: str) -> None:
+    thought = f"I could run {call}{rest}."
+    assert read(MUSE, calls, f"<muse>\n{thought}\n</muse>So.")[:3] == (thought, "So.", [])

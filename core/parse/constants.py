@@ -16,6 +16,8 @@ from .echoes import cut_echo, has_echo
 
 _MARK = re.compile(r"\S*[^\w\s]\S*")
 _QUOTED = re.compile(r"\"[^\"]*\"?|'[^']*'?")
+_BRACKETS = re.compile(r"[()\[\]{}]|\"(?:[^\"\\\n]|\\.)*\"?")
+"""Brackets, and strings as JSON has them, in which none counts."""
 _BLANK = re.compile(r"\s*")
 _DIGITS = re.compile(r"\d*")
 DATA = frozenset("{}[]\",: \n\t'()")
@@ -44,6 +46,16 @@ def skip_spaces(text: str, at: int) -> int:
     while text[at : at + 1] in (" ", "\t"):
         at += 1
     return at
+
+
+def find_closed(text: str, at: int) -> int:
+    """Return the place behind the brackets that a text opens from a place on, where none is open any more; NO if some stay open."""
+    depth = 0
+    for found in _BRACKETS.finditer(text, at):
+        depth += (found[0] in "([{") - (found[0] in ")]}")
+        if depth <= 0 and found[0] in ")]}":
+            return found.end()
+    return NO
 
 
 def is_plain(sign: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 
 from ..format import Edge, Graph, Json, Kind, Node, Numeral, Start, Text, TurnGraph
 from ..format.cut import COUNTER, cut_common_start, find_boundaries
@@ -106,6 +107,7 @@ class Landmarks:
             for edge in inner.edges:
                 by_source.setdefault(edge.source, []).append(edge)
         self.laid = _find_laid(graph)
+        self.laid_texts = self._find_laid_texts()
         self.closes = {node.name: self._find_close(node) for node in graph.turn.nodes if node.kind in FIELDS}
         self.shared = {node.name: self._find_shared(node) for node in graph.turn.nodes if node.kind in FIELDS}
         """What stands behind a field, whatever follows, and in ``ends`` what of that ends it."""
@@ -266,6 +268,12 @@ class Landmarks:
             if target.kind == "id" and source.kind in ("arguments", "value") and not edge.opens_call:
                 return True
         return False
+
+    def _find_laid_texts(self) -> frozenset[str]:
+        """Return what stands behind keys of which another text differs in nothing but the white space around it."""
+        texts = {edge.text for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind == "key"}
+        counts = Counter(map(str.strip, texts))
+        return frozenset(text for text in texts if text.strip() and counts[text.strip()] > 1)
 
     def _list_reasoning_closes(self) -> list[str]:
         """Return what ends reasoning, without what the template prints between it and what follows."""

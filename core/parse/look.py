@@ -271,7 +271,7 @@ class Lookahead(Surroundings):
         found = MARK.match(self.buffer, at)
         if found is None:
             half = None if final else HALF_MARK.fullmatch(self.buffer, at)
-            return WAIT if half and any(may_be_near(half[0], meant.mark) for meant in spot.mistypable) else None
+            return WAIT if half and any(may_be_near(half[0], meant.mark) for meant in self._fill(spot.mistypable)) else None
         near = [meant for meant in self._fill(spot.mistypable) if found[0] == meant.mark or is_near(found[0], meant.mark)]
         if not near:
             return None

@@ -6,14 +6,26 @@ import re
 from difflib import SequenceMatcher
 from functools import lru_cache
 
+from ..format.cut import CLOSE, OPEN
 from .constants import skip_blank
 
 _LONGEST = 48
 _MARKS = 3  # so many behind each other may be mistyped
-MARK = re.compile(rf"[\])}}]{{0,8}}(?:<[^<>\s]{{2,{_LONGEST}}}(?: [^<>\n]{{0,{_LONGEST}}})?>|\[[^\[\]\s]{{2,{_LONGEST}}}\])")
-HALF_MARK = re.compile(
-    rf"[\])}}]{{0,8}}(?:<[^<>\s]{{0,{_LONGEST}}}(?:(?<=\w) [^<>\n]{{0,{_LONGEST}}})?|\[[^\[\]\s]{{0,{_LONGEST}}})?"
+_PAIRS = (
+    ("<<", "<>", ">(?:>|(?=\\s))"),
+    ("<", "<>", ">"),
+    (r"\[\[", r"\[\]", r"\](?:\]|(?=\s))"),
+    (r"\[", r"\[\]", r"\]"),
+    (f"[{OPEN}]", OPEN + CLOSE, f"[{CLOSE}]"),
+    (r"\{[{%#|@]", "{}", r"[}%#|@]\}"),
+    (r"(?P<side>[@#%|~$^*=+!]{1,3})", r"@#%|~$^*+!\"'(){}<>\[\]", r"(?P=side)"),
 )
+"""What marks begin with, what is not in them, and what they end with."""
+_BRACKETS, _SIGNS = r"[\])}]{0,8}", r"[]>}@#%|~$^*=+!]{0,2}"  # those of JSON before a mark, and some of what ends one
+_WHOLE = (rf"{begins}[^{no}\s]{{2,{_LONGEST}}}(?: [^{no}\n]{{0,{_LONGEST}}})?{ends}" for begins, no, ends in _PAIRS)
+_HALF = (rf"{begins}[^{no}\s]{{0,{_LONGEST}}}(?:(?<=\w) [^{no}\n]{{0,{_LONGEST}}})?{_SIGNS}" for begins, no, _ in _PAIRS)
+MARK = re.compile(rf"{_BRACKETS}(?:{'|'.join(_WHOLE)})")
+HALF_MARK = re.compile(rf"{_BRACKETS}(?:{'|'.join(_HALF)}|\{{)?")
 LIKE = 2  # so many characters are the same at the beginning of both
 _LETTERS = 3  # and so many letters, so that little has to be waited for
 _ALIKE = 0.75
@@ -59,17 +71,23 @@ def _find_letters(text: str) -> str:
     return "".join(filter(str.isalnum, _REST.sub("", text)[: 2 * LIKE + _LETTERS]))[:_LETTERS]
 
 
+def _strip_signs(text: str) -> str:
+    """Return a mark without the signs around and between its words, but for the slash of one that ends something."""
+    return "".join(sign for sign in text.casefold() if sign.isalnum() or sign == "/")
+
+
 @lru_cache(maxsize=1024)
 def may_be_near(half: str, mark: str) -> bool:
     """Whether what has come of a mark may be the beginning of one that is another one mistyped."""
-    return mark.startswith(half[:LIKE]) and _find_letters(mark).startswith(_find_letters(half))
+    alike = mark.startswith(half[:LIKE]) and _find_letters(mark).startswith(_find_letters(half))
+    return alike or _strip_signs(mark).startswith(_strip_signs(half))
 
 
 @lru_cache(maxsize=1024)
 def is_near(written: str, mark: str) -> bool:
-    """Whether a mark is another one mistyped: with some other letters or signs, or with what only its beginning has."""
+    """Whether a mark is another one mistyped: with some other letters, with other signs, or with what only its beginning has."""
     if written == mark or not may_be_near(written, mark):
         return False
-    if _REST.sub("", written) == mark:
+    if _REST.sub("", written) == mark or _strip_signs(written) == _strip_signs(mark):
         return True
     return SequenceMatcher(None, _ATTRIBUTE.sub("", written), mark, autojunk=False).ratio() >= _ALIKE

@@ -164,7 +164,8 @@ class Plan(Relaxations):
         return sort_rules(kept)
 
     def _make_rule(self, graph: str, edge: Edge) -> Rule:
-        return Rule(edge.parts, (self.nodes[graph, edge.target],), edge.opens_call, laid=graph in self.laid)
+        laid = graph in self.laid or edge.text in self.laid_texts
+        return Rule(edge.parts, (self.nodes[graph, edge.target],), edge.opens_call, laid=laid)
 
     def _list_rules(self, graph: str, node: Node, certain: bool) -> list[Rule]:
         if node is OVER:

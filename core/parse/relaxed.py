@@ -115,7 +115,9 @@ class Relaxations(Openings):
     @staticmethod
     def _list_near(rules: Iterable[Rule], node: Node) -> list[Rule]:
         """Return what marks begin with that are like those of some rules, for models that mistype them."""
-        starts = {rule.mark[:LIKE] for rule in rules if rule.mark}
+        marks = [rule.mark for rule in rules if rule.mark]
+        starts = {mark[:LIKE] for mark in marks}
+        starts |= {f"{sign}/" for sign in "<[" for mark in marks if "/" in mark[: LIKE + 1]}  # with fewer signs, or other ones
         return [Rule((start,), (node,), recovery=MISTYPED, guard="near") for start in sorted(starts)]
 
     def _list_signs(self, node: Node) -> list[Rule]:

@@ -10,7 +10,7 @@ from ..format import Text
 from ..format.units import MORE, NO, get_units
 from ..recover import Policy, read_literal
 from ..schema import ToolSet
-from .constants import is_firm, skip_blank, skip_spaces
+from .constants import find_closed, is_firm, skip_blank, skip_spaces
 from .fence import CODE_SIGNS, find_closing, find_span_end
 from .landing import HELD, HELD_CALL, Landing
 from .landmarks import AFTER, GAP, SHAPE, TURN
@@ -269,13 +269,16 @@ class TextReader(ShortFields):
         """Return where a call ends behind which the sentence goes on: it is thought of, not made."""
         marks, size = self.plan.call_ends, len(self.buffer)
         found = marks.pattern.search(self.buffer, landing.end) if marks else None
-        end = found.end() if found else size
+        closed = find_closed(self.buffer, at) if found is None and self.buffer[at] in "([{" else 0
+        bare = closed == NO or closed > landing.end  # then its own brackets tell its end
+        end = found.end() if found else closed if closed > landing.end else size
         rest = self.buffer[skip_blank(self.buffer, end) :]
-        if marks and not final and size - at < HELD_CALL and marks.may_begin(rest):
+        open_ended = (bare and not rest) or (marks is not None and marks.may_begin(rest))
+        if open_ended and not final and size - at < HELD_CALL:
             return MORE
         end = skip_spaces(self.buffer, end)
         goes_on = end < size and (self.buffer[end].isalnum() or self.buffer[end] in ".,;:!?…—–)")
-        return end if found and (goes_on or rest[:1].islower()) else at
+        return end if (found or bare) and (goes_on or rest[:1].islower()) else at
 
     def _leave_text(self, landing: Landing, at: int) -> None:
         """End the text at a place, and go where a rule leads from there."""
