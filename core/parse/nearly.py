@@ -58,6 +58,7 @@ def rewrite_marks(meant: str, written: str) -> tuple[str, list[str]]:
     ``meant`` begins with a mark that is the first one that is written, or near it; the layout between marks is left as it is.
     """
     done, at, rest, odd = "", 0, meant, []
+    written += "\n"  # what a mark without its last bracket has behind it
     while (mark := find_mark(rest)) and (found := MARK.match(written, at)) and (is_near(found[0], mark) or found[0] == mark):
         odd += [found[0]] if found[0] != mark else []
         bare = rest[len(mark) :].lstrip()

@@ -104,6 +104,18 @@ class Plan(Relaxations):
                 found += [Rule(read_parts(text), (GAP,), closes=True, recovery=RESPELLED) for text in texts]
         return found
 
+    def _list_respelled_starts(self, number: int) -> list[Rule]:
+        """Return what opens reasoning behind a start, by its number, in other spellings."""
+        if number < 0:
+            return []
+        own, found = self.graph.starts[number].edges, list[Rule]()
+        for spelling, other in enumerate(self._spellings, 1):
+            pairs = zip(own, other.graph.starts[number].edges, strict=True)
+            changed = (edge for known, edge in pairs if known.parts != edge.parts and is_marked(known.text))
+            rules = (other._make_rule(TURN, edge) for edge in changed if other.nodes[TURN, edge.target].kind == "reasoning")
+            found += [replace(rule, recovery=RESPELLED, spelling=spelling) for rule in rules]
+        return found
+
     def start(self, number: int, calls: bool = True) -> Spot:
         """Return the beginning of a turn behind the prompt of a start, by its number (-1: of none)."""
         found = self._starts.get((number, calls))
@@ -119,6 +131,7 @@ class Plan(Relaxations):
         opened = any(is_marked(text) and start.prompt.endswith(text) for text, _ in self.openers)
         rules = [replace(self._make_rule(TURN, edge), marked=opened and not edge.text) for edge in start.edges]
         opened = any(rule.kind == "reasoning" and not rule.constant.core for rule in rules)
+        rules += self._list_respelled_starts(number)
         rules += self._list_halved_starts(rules)
         rules += self._list_end_rules() + self._list_opened_reasoning(opened) + self._list_other_starts()
         rules += self._list_loose_headers(first=True) + self._list_repeated_headers(start.prompt, rules)
@@ -198,6 +211,7 @@ class Plan(Relaxations):
             rules += self._list_headers_between(rules)
             rules += self._list_reasoning_ends() + self._list_opened_reasoning(True) + self._list_named_rules(OPEN_REASONING)
             rules += self._list_other_ends(node) + self._list_other_starts() + self._list_loose_headers(bare=True)
+            rules += self._list_near([rule for rule in rules if rule.kind == "content"], node)
         if node.kind == "content":
             rules += self._list_shape_rules() + self._list_orphan_ends() + self._list_empty_sections(node) + self._list_stray_ends()
             rules += self._list_opened_reasoning(False) + self._list_other_starts() + self._list_calls_behind_content()

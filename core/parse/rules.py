@@ -160,11 +160,12 @@ class Rule:
         """
         if written not in self._near:
             first, odd = rewrite_marks(self.parts[0].lstrip(), written)
-            guard: Guard = "entry" if self.kind == "key" else "ending" if self.closes else ""
+            line: Guard = "line" if self.kind == "content" and self.targets[0] not in UNSHOWN else ""
+            guard: Guard = "entry" if self.kind == "key" else "ending" if self.closes else line
             parts = (self.constant.lead + first, *self.parts[1:])
             if len(self._near) >= _WINDOWS:
                 self._near.clear()
-            told = odd and not any(mark in text for mark in odd for text in own)
+            told = odd and not any(mark in text and mark + mark[-1] not in text for mark in odd for text in own)
             self._near[written] = replace(self, parts=parts, recovery=MISTYPED, guard=guard) if told else None
         return self._near[written]
 

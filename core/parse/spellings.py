@@ -1,5 +1,5 @@
-"""Other spellings of a format's marks: without the word that all of a family have in them, with a blank behind it, or with the
-signs of ASCII.
+"""Other spellings of a format's marks: without the word that all of a family have in them, with a blank behind it, with the signs
+of ASCII, fewer signs or blanks in their brackets, or letters of another case.
 
 Models write marks so that they know from elsewhere, and servers that leave out special tokens make them so. Each spelling is a
 graph of its own, the same but for the texts of its edges: renaming marks changes nothing else.
@@ -12,18 +12,24 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from unicodedata import normalize
+from unicodedata import name, normalize
 
 from ..format import Edge, Graph, TurnGraph
-from ..format.cut import TOKEN
+from ..format.cut import CLOSE, OPEN, TOKEN
 from .landmarks import read_parts, write_parts
 
-_MOST = 4  # spellings of one format
+_MOST = 8  # spellings of one format
 _REPEATED = 4  # so often does a mark stand that belongs to others
 _SIGN = r"[^\w\s<>\[\]/=\"']"
 _PREFIX = re.compile(rf"(?<=[<\[/])(?:(?P<sign>{_SIGN})[^\W_]{{2,}}(?P=sign)|[^\W_]{{2,}}(?:_|{_SIGN}))(?=[^\W_])")
 _SUFFIX = re.compile(rf"(?<=[^\W_]){_SIGN}[^\W_]{{2,}}(?=[>\]])")
 _WORD = re.compile(r"[^\W_]+")
+_BRACKETS = "<[{" + OPEN
+_TOKEN = re.compile(rf"(?:[\[{{]{{1,2}}|[{OPEN}])[^\[\]{{}}{OPEN}{CLOSE}\n\"',]*\Z|{TOKEN.pattern}", re.DOTALL)
+"""A mark, one in which a field stands, or anything else."""
+_SIGNS = re.compile(rf"(?<=[<\[/]){_SIGN}+(?=\w)|(?<=\w){_SIGN}+(?=[>\]])|<(?=<\S)|\[(?=\[\S)|(?<=>)>|(?<=\])\]")
+"""What stands within brackets around a word, and the second of two brackets."""
+_INSIDE = re.compile(rf"(?<=<<|\[\[|\{{\{{)(?=[\w/])|(?<=\w)(?=>>|\]\]|\}}\}})|(?<=[{OPEN}])(?=[\w/])|(?<=\w)(?=[{CLOSE}])")
 
 Respell = Callable[[str], str]
 
@@ -34,7 +40,9 @@ def list_spellings(graph: TurnGraph) -> list[TurnGraph]:
     opening = {write_parts(edge) for edge in _list_edges(graph) if edge.opens_call}
     marks = {mark for text in texts for mark in _list_marks(text)}
     found: dict[str, TurnGraph] = {}
-    for respell in (_to_ascii, *_list_ways(texts, marks)):
+    cases = [partial(_turn_case, turn) for turn in (str.upper, str.lower, str.title)]
+    ways: list[Respell] = [_to_ascii, *_list_ways(texts, marks), *cases, partial(_SIGNS.sub, ""), partial(_INSIDE.sub, " ")]
+    for respell in ways:
         spelled = {mark: respell(mark) for mark in marks if respell(mark)}
         told = len(set(spelled.values())) == len(spelled) and all(map(_WORD.search, spelled.values()))
         if told and opening and not any(respell(text) in texts for text in opening):
@@ -57,15 +65,27 @@ def _list_texts(graph: TurnGraph) -> Iterable[str]:
 
 def _list_marks(text: str) -> Iterable[str]:
     """Return the tags in a text."""
-    return (token for found in TOKEN.finditer(text) if (token := found[0])[0] in "<[" and _WORD.search(token))
+    return (token for found in _TOKEN.finditer(text) if (token := found[0])[0] in _BRACKETS and _WORD.search(token))
 
 
 def _to_ascii(text: str) -> str:
-    """Return a text with the signs of ASCII for others: those that they are a wider form of, else lines."""
+    """Return a text with the signs of ASCII for others: those that they are a wider form of, brackets for brackets, else lines."""
     if text.isascii():
         return text
-    signs = normalize("NFKC", text)
-    return "".join(sign if sign.isascii() or sign.isalnum() or sign.isspace() else "_" for sign in signs)
+    return "".join(map(_find_ascii, normalize("NFKC", text)))
+
+
+def _find_ascii(sign: str) -> str:
+    if sign.isascii() or sign.isalnum() or sign.isspace():
+        return sign
+    opens, closes = sign in OPEN, sign in CLOSE
+    pair = "<>" if any(word in name(sign, "") for word in ("ANGLE", "TRIANGLE")) else "[]"
+    return pair[closes] if opens or closes else "_"
+
+
+def _turn_case(turn: Respell, text: str) -> str:
+    """Return a text with the letters of its marks in another case."""
+    return _TOKEN.sub(lambda found: turn(found[0]) if found[0][0] in _BRACKETS and _WORD.search(found[0]) else found[0], text)
 
 
 def _list_ways(texts: list[str], marks: set[str]) -> list[Respell]:

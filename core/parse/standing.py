@@ -140,8 +140,9 @@ class Standing:
         return at
 
     def _spells(self, rule: Rule, at: int, spot: Spot) -> bool:
-        """Whether a rule in another spelling holds: where a call begins, within a call that began so, and right behind calls."""
-        return rule.opens or rule.spelling == self.spelling or (self._is_fresh(at) and spot.nodes[0] in (GAP, AFTER))
+        """Whether a rule in another spelling holds: where a call or a turn begins, within what began so, and right behind calls."""
+        begins = rule.opens or spot.kind == "start"
+        return begins or rule.spelling == self.spelling or (self._is_fresh(at) and spot.nodes[0] in (GAP, AFTER))
 
     def _stands_well(self, rule: Rule, at: int, spot: Spot) -> bool:
         """Whether what the guard of a rule asks of what is before it holds."""
