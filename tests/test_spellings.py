@@ -15,7 +15,7 @@ FRAME = """\
 <<{{ m.role }}>>
 {%%- if m.reasoning_content %%}%(muse)s{{ m.reasoning_content }}%(mused)s{%% endif -%%}
 {{ m.content or "" }}
-{%%- for c in m.tool_calls or [] %%}%(act)s{{ c.function.name }}
+{%%- for c in m.tool_calls or [] %%}%(act)s{{ c.function.name }}%(named)s
 {%%- for k, v in c.function.arguments.items() %%}%(key)s{{ k }}%(value)s{{ v if v is string else v | tojson }}%(close)s
 {%%- endfor %%}%(acted)s{%% endfor -%%}
 <<over>>
@@ -43,6 +43,42 @@ SPELLINGS: dict[str, tuple[dict[str, str], tuple[str, str]]] = {
     "a mark before each": (
         {"act": ")<ox>(<act>", "key": ")<ox>(<of>", "value": ")<ox>(<is>", "close": ")<ox>(</is>", "acted": ")<ox>(</act>"},
         (")<ox>(", ""),
+    ),
+}
+
+CHANGED: dict[str, tuple[dict[str, str], list[tuple[str, str]]]] = {
+    "in capitals": (
+        {"act": "<act>", "key": "<of>", "value": "</of><is>", "close": "</is>", "acted": "</act>"},
+        [("<act>", "<ACT>"), ("</act>", "</ACT>"), ("of>", "OF>"), ("is>", "IS>")],
+    ),
+    "each word with a capital": (
+        {"act": "<|do:act|>", "key": "<|of|>", "value": "<|is|>", "close": "<|so|>", "acted": "<|act:done|>"},
+        [("do:act", "Do:Act"), ("act:done", "Act:Done"), ("of|", "Of|"), ("is|", "Is|"), ("so|", "So|")],
+    ),
+    "brackets beyond ASCII": (
+        {"act": "【act】", "key": "‹of›", "value": "‹/of›‹is›", "close": "‹/is›", "acted": "【/act】"},
+        [("【", "["), ("】", "]"), ("‹", "<"), ("›", ">")],
+    ),
+    "signs in brackets": (
+        {"act": "<|act|>", "key": "<|of|>", "value": "<|is|>", "close": "<|so|>", "acted": "<|/act|>"},
+        [("<|", "<"), ("|>", ">"), ("<over>", "<|over|>")],
+    ),
+    "blanks in brackets": (
+        {"act": "[[act]]", "key": "[[of]]", "value": "[[is]]", "close": "[[so]]", "acted": "[[/act]]"},
+        [("[[", "[[ "), ("]]", " ]]")],
+    ),
+    "the attribute of a name": (
+        {"act": '<act tool="', "named": '">', "key": '<of field="', "value": '">', "close": "</of>", "acted": "</act>"},
+        [("tool=", "name="), ("field=", "name=")],
+    ),
+    "an attribute for a value": (
+        {"act": "<act=", "named": ">", "key": "<of=", "value": ">", "close": "</of>", "acted": "</act>"},
+        [("<act=pin", '<act name="pin"'), ("<act=hang", '<act name="hang"')]
+        + [(f"<of={key}", f'<of name="{key}"') for key in ("note", "days")],
+    ),
+    "a value for an attribute": (
+        {"act": '<act name="', "named": '">', "key": '<of name="', "value": '">', "close": "</of>", "acted": "</act>"},
+        [(' name="', "="), ('">', ">")],
     ),
 }
 
@@ -82,7 +118,7 @@ MARKED = """\
 
 
 def make(spelling: str) -> str:
-    return FRAME % {"muse": "<muse>", "mused": "</muse>", **SPELLINGS[spelling][0]}
+    return FRAME % {"muse": "<muse>", "mused": "</muse>", "named": "", **SPELLINGS[spelling][0]}
 
 
 def render(template: str, content: str, calls: list[tuple[str, dict[str, Any]]]) -> str:
@@ -109,6 +145,20 @@ def test_marks_may_be_written_without_what_all_of_a_family_have(spelling: str) -
     parser = format.parser(tools=TOOLS, prompt="<<assistant>>")
     parser.feed(respelled)
     assert "marks in another spelling" in [name for name, _ in parser.recoveries]
+
+
+@pytest.mark.parametrize("spelling", CHANGED)
+def test_marks_may_be_written_in_another_way(spelling: str) -> None:
+    marks, changes = CHANGED[spelling]
+    template = FRAME % {"muse": "<muse>", "mused": "</muse>", "named": "", **marks}
+    calls: list[tuple[str, dict[str, Any]]] = [("pin", {"note": "a b", "days": 3}), ("hang", {"note": "x"})]
+    text = render(template, "So.", calls).removesuffix("<<over>>")
+    for written, other in changes:
+        text = text.replace(written, other)
+    found = read_all_ways(analyze(template), text, TOOLS, "<<assistant>>")
+    assert (found.content, list_calls(found)) == ("So.", calls)
+    unknown = text.replace("pin", "peg").replace("hang", "peg")
+    assert read_all_ways(analyze(template), unknown, TOOLS, "<<assistant>>").calls == []
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)

@@ -18,7 +18,7 @@ from ..format import Edge, Graph, TurnGraph
 from ..format.cut import CLOSE, OPEN, TOKEN
 from .landmarks import read_parts, write_parts
 
-_MOST = 8  # spellings of one format
+_MOST = 12  # spellings of one format
 _REPEATED = 4  # so often does a mark stand that belongs to others
 _SIGN = r"[^\w\s<>\[\]/=\"']"
 _PREFIX = re.compile(rf"(?<=[<\[/])(?:(?P<sign>{_SIGN})[^\W_]{{2,}}(?P=sign)|[^\W_]{{2,}}(?:_|{_SIGN}))(?=[^\W_])")
@@ -27,9 +27,14 @@ _WORD = re.compile(r"[^\W_]+")
 _BRACKETS = "<[{" + OPEN
 _TOKEN = re.compile(rf"(?:[\[{{]{{1,2}}|[{OPEN}])[^\[\]{{}}{OPEN}{CLOSE}\n\"',]*\Z|{TOKEN.pattern}", re.DOTALL)
 """A mark, one in which a field stands, or anything else."""
-_SIGNS = re.compile(rf"(?<=[<\[/]){_SIGN}+(?=\w)|(?<=\w){_SIGN}+(?=[>\]])|<(?=<\S)|\[(?=\[\S)|(?<=>)>|(?<=\])\]")
+_SIGNS = re.compile(rf"(?<=[<\[/]){_SIGN}+(?=[\w/])|(?<=\w){_SIGN}+(?=[>\]])|<(?=<\S)|\[(?=\[\S)|(?<=>)>|(?<=\])\]")
 """What stands within brackets around a word, and the second of two brackets."""
 _INSIDE = re.compile(rf"(?<=<<|\[\[|\{{\{{)(?=[\w/])|(?<=\w)(?=>>|\]\]|\}}\}})|(?<=[{OPEN}])(?=[\w/])|(?<=\w)(?=[{CLOSE}])")
+
+_NAMING, _TYPING = re.compile(r"(?<=[\w\"'] )\w+(?==[\"']?\Z)"), re.compile(r"(?<=\A[\"'] )\w+(?==)")
+"""The attribute that holds what stands behind a text, and the one behind that."""
+_OWN, _OWN_END = re.compile(r"(?<=\w)=\Z"), re.compile(r"\A>")
+_ONLY, _ONLY_END = re.compile(r" \w+=[\"']\Z"), re.compile(r"\A[\"']>")
 
 Respell = Callable[[str], str]
 
@@ -41,7 +46,8 @@ def list_spellings(graph: TurnGraph) -> list[TurnGraph]:
     marks = {mark for text in texts for mark in _list_marks(text)}
     found: dict[str, TurnGraph] = {}
     cases = [partial(_turn_case, turn) for turn in (str.upper, str.lower, str.title)]
-    ways: list[Respell] = [_to_ascii, *_list_ways(texts, marks), *cases, partial(_SIGNS.sub, ""), partial(_INSIDE.sub, " ")]
+    inner = [partial(_SIGNS.sub, ""), partial(_INSIDE.sub, " ")]
+    ways: list[Respell] = [_to_ascii, *_list_ways(texts, marks), _name, _name_and_type, _add_name, _drop_name, *cases, *inner]
     for respell in ways:
         spelled = {mark: respell(mark) for mark in marks if respell(mark)}
         told = len(set(spelled.values())) == len(spelled) and all(map(_WORD.search, spelled.values()))
@@ -83,9 +89,34 @@ def _find_ascii(sign: str) -> str:
     return pair[closes] if opens or closes else "_"
 
 
+def _name(text: str) -> str:
+    """Return a text with the word that most tags have for the attribute that holds a name."""
+    return _NAMING.sub("name", text)
+
+
+def _name_and_type(text: str) -> str:
+    """Return the same, with the word that most have for the type of a value behind it."""
+    return _TYPING.sub("type", _name(text))
+
+
+def _add_name(text: str) -> str:
+    """Return a text with an attribute for what stands as a tag's own value: ``<run name="`` for ``<run=``."""
+    return _OWN.sub(' name="', _OWN_END.sub('">', text))
+
+
+def _drop_name(text: str) -> str:
+    """Return a text with an attribute as a tag's own value: ``<run=`` for ``<run name="``."""
+    return _ONLY.sub("=", _ONLY_END.sub(">", text))
+
+
 def _turn_case(turn: Respell, text: str) -> str:
-    """Return a text with the letters of its marks in another case."""
-    return _TOKEN.sub(lambda found: turn(found[0]) if found[0][0] in _BRACKETS and _WORD.search(found[0]) else found[0], text)
+    """Return a text with the first word of each mark in letters of another case."""
+
+    def turn_word(found: re.Match[str]) -> str:
+        word, blank, rest = found[0].partition(" ")
+        return turn(word) + blank + rest if word and word[0] in _BRACKETS and _WORD.search(word) else found[0]
+
+    return _TOKEN.sub(turn_word, text)
 
 
 def _list_ways(texts: list[str], marks: set[str]) -> list[Respell]:
