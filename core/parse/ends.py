@@ -14,6 +14,7 @@ from .echoes import begins, find_any, find_size
 from .landmarks import (
     AFTER,
     END,
+    FENCED,
     FIELDS,
     GAP,
     SHORT_FIELDS,
@@ -224,7 +225,8 @@ class Ends(Thoughts):
 
     def _find_closings(self) -> set[str]:
         """Return the ends of what ends calls, one or all."""
-        texts = [close for close in (*self.closes.values(), self.section_close) if close]
+        closes = (close for name, close in self.closes.items() if name != FENCED.name)
+        texts = [close for close in (*closes, self.section_close) if close]
         return {text[place:].strip() for text in texts for place in find_boundaries(text)}
 
     def _list_closings(self, others: Iterable[str] = ()) -> list[str]:

@@ -284,8 +284,7 @@ class Lookahead(Surroundings):
 
     def _structure_follows(self, at: int, final: bool, ending: bool) -> bool | Wait:
         """Whether a call or the end of the turn follows, or with ``ending`` nothing at all; that, or more may be needed to tell."""
-        at = skip_blank(self.buffer, at)
-        if at >= len(self.buffer):
+        if skip_blank(self.buffer, at) >= len(self.buffer):
             return ending if final else WAIT
         if self._guards >= GUARDS:
             return False
@@ -296,13 +295,14 @@ class Lookahead(Surroundings):
             self._guards -= 1
         return self.followed[key]
 
-    def _begins_structure(self, at: int, final: bool) -> bool | Wait:
-        """Whether a call or the end of the turn begins at a place, or more may be needed to tell."""
+    def _begins_structure(self, start: int, final: bool) -> bool | Wait:
+        """Whether a call or the end of the turn begins behind the white space at a place, or more may be needed to tell."""
+        at = skip_blank(self.buffer, start)
         spot = self.plan.spot(TURN, (GAP,), self.may_call)
         landing = self._find_landing(spot, at, final)
         if landing is None and self.names and self.policy.recover:
-            before, self.ended = self.ended, at  # what begins a call only right behind another one
-            landing = self._find_landing(spot, at, final)
+            before, self.ended = self.ended, start  # what begins a call only right behind another one
+            landing = self._find_best((start, at), final, spot)
             self.ended = before
             if isinstance(landing, Landing) and not (landing.calls and landing.find("name") in self.names):
                 return False

@@ -93,6 +93,8 @@ class Openings(Ends):
                 if place > 0 and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
                     worded = guard == "known" or any(map(str.isalnum, inner))  # signs alone stand in tables and rules
                     rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard=guard if worded else "fresh"))
+                elif place > 0 and inner in "([{" and not recovery:
+                    rules.append(Rule((inner,), nodes, True, recovery=missing, guard="apart"))
                 behind = next((end for end in sorted(find_boundaries(text)) if end > place), 0)
                 if is_marked(text[:place]) and not inner[:1].isspace() and text[behind:].strip():
                     rules.append(Rule(read_parts(text[:place] + text[behind:]), nodes, True, recovery=missing, guard=guard))
@@ -140,14 +142,18 @@ class Openings(Ends):
         pairs = [(f"{sign}\n{text.strip()}", nodes) for text, nodes in self.openers for sign in self.strays]
         # Those that are firm may begin a call anywhere: see _list_loose_openers.
         pairs += [(text.strip(), nodes) for text, nodes in self.openers if text.strip() and not is_firm(text)]
-        parted = [(edge, rest) for edge, rest in self._list_next_openings() if self.closes.get(edge.source) and rest]
+        parted = [(edge, rest) for edge, rest in self._list_next_openings() if self.closes.get(edge.source) is not None]
         firm = [(edge, rest.strip()) for edge, rest in parted if is_firm(rest)]
         pairs += [(f"{sign}\n{rest}", (self.nodes[TURN, edge.target],)) for edge, rest in firm for sign in self.strays]
-        parted = [(edge, rest.strip()) for edge, rest in parted if rest.strip() in ("", ",", ";")]
-        pairs += [(sign + " ", (self.nodes[TURN, edge.target],)) for edge, own in parted for sign in ",;" if sign != own]
+        parted = [(edge, rest) for edge, rest in parted if rest.strip() in ("", ",", ";")]
+        signs = [(edge, sign) for edge, own in parted for sign in ",;" if own and sign != own.strip()]
+        pairs += [(sign + " ", (self.nodes[TURN, edge.target],)) for edge, sign in signs]
         name = "layout between calls"
-        lines = [Rule(("\n",), (self.nodes[TURN, edge.target],), True, recovery=name, guard="fresh") for edge, own in parted if own]
-        return lines + [Rule(read_parts(text), nodes, True, recovery=name, guard="fresh", loose=True) for text, nodes in pairs]
+        lines = [edge for edge, own in parted if own.strip() or not own]
+        rules = [Rule(("\n",), (self.nodes[TURN, edge.target],), True, recovery=name, guard="fresh") for edge in lines]
+        named = (self.nodes[TURN, edge.target] for edge, rest in firm if is_word_in_signs(rest))
+        rules += [Rule(("\n",), (node,), True, recovery=BEGINNING, guard="first") for node in named if node.kind == "name"]
+        return rules + [Rule(read_parts(text), nodes, True, recovery=name, guard="fresh", loose=True) for text, nodes in pairs]
 
     def _list_next_openings(self) -> list[tuple[Edge, str]]:
         """Return what begins calls, without what ends another one before."""

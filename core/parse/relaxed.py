@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from itertools import combinations
+from string import ascii_letters
 
 from ..format import Edge, Node, Text, TurnGraph
-from ..format.cut import cut_common_end, cut_common_start, find_boundaries
+from ..format.cut import find_boundaries, find_common_end, find_common_start
 from ..format.units import get_units
 from ..recover import Notation, list_counted, list_words
 from ..schema import TYPES
@@ -67,8 +68,12 @@ def _begins_in_signs(text: str) -> bool:
 
 def _split_type(texts: set[str]) -> tuple[str, set[str], str]:
     """Return what texts that tell types begin with, the words in them, and what they end with."""
-    begins, ends = (cut([*texts]) if len(texts) > 1 else "" for cut in (cut_common_start, cut_common_end))
-    return begins, {text[len(begins) : len(text) - len(ends)] for text in texts}, ends
+    if len(texts) < 2:
+        return "", texts, ""
+    one = next(iter(texts))
+    start = len(one[: find_common_start(*texts)].rstrip(ascii_letters))  # within a mark, too, but never within a word
+    behind = one[len(one) - find_common_end(*texts) :].lstrip(ascii_letters)
+    return one[:start], {text[start : len(text) - len(behind)] for text in texts}, behind
 
 
 class Relaxations(Openings):
@@ -150,6 +155,7 @@ class Relaxations(Openings):
         if begins.strip() and all(map(str.isalpha, words)):
             others = [f"{begins}{word}{ends}" for word in _TYPES if word not in words]
             rules += [Rule((text,), (target,), recovery="type in another word") for text in others for _, target in own]
+            rules += [Rule(read_parts(begins + ends), (target,), recovery=UNTYPED) for _, target in own]
         bare = {text[:-1] for text in texts if text.endswith(QUOTES)} - texts - {""}
         plain = [target for _, target in own if target.type in ("integer", "number", "boolean")]
         return rules + [Rule(read_parts(text), (target,), recovery=UNTYPED) for text in sorted(bare) for target in plain]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ..format import Json, Kind, Node, Text
+from ..format import Choice, Json, Kind, Node, Text
 from ..format.cut import cut_common_start, find_common_start
 from ..format.units import NO, get_units
 from .constants import DATA, SIGNS, Constant, is_marked
@@ -173,6 +173,11 @@ class Rule:
         """Whether it begins as one of some rules does that leads to a text, so that a text may begin with the rest."""
         texts = (rule.constant.text for rule in rules if rule.kind == "value" and rule.targets[0].type == "string")
         return any(self.constant.text.startswith(text) and self.constant.text != text for text in texts)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether what it leads to is one of a few words."""
+        return all(isinstance(node.codec, Choice) for node in self.targets)
 
     def may_match(self, window: str) -> bool:
         """Whether it may match where some characters stand, whatever follows them."""

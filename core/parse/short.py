@@ -318,7 +318,7 @@ class ShortFields(Lookahead):
                 landing = self._check_empty(landing, end, final)
         bare = kind == "key" and not constant.text and not read_empty(rule.targets)  # then nothing but its value ends a key
         untyped = rule.recovery == UNTYPED
-        amid = rule.kind == "value" and (untyped or constant.text.endswith(QUOTES) or rule.goes_on(here.spot.rules))
+        amid = rule.kind == "value" and (untyped or constant.text.endswith(QUOTES) or rule.is_told or rule.goes_on(here.spot.rules))
         told = (loosely or bare or amid) and rule.kind != "end" and isinstance(landing, Landing)
         begins = self._match_value(landing, final) if told and isinstance(landing, Landing) else 0
         if begins == MORE:

@@ -45,6 +45,8 @@ _PREFIX, _SUFFIX = re.compile(r"\w{1,32}[.:/]"), re.compile(r"[:#@/]\d{1,4}(?![\
 _ID = re.compile(r"\w[\w-]{0,63}(?=[^\w\s.,;!?])")
 _FIELD = re.compile(r"(?<=[^\w\s])\w{1,32}(?=[^\w\s])[^\w,]*")
 _FENCE = "```"
+_FIELD_NAMES = frozenset(("tool", "call", "function", "name", "arguments", "parameters", "args", "params"))
+"""What the fields of a call are called in messages and schemas, in full and in short."""
 _MOST = 64  # quotes that may end a text, and ends of one that stands in none
 _STEPS = 2  # for each character
 _INDENTED = 16  # blanks at most between a tag and its value
@@ -98,7 +100,7 @@ class _Reader:
         self._text = text
         self._tools = tools
         self._notation = notation
-        self._folded = frozenset(map(str.casefold, notation.words))
+        self._folded = _FIELD_NAMES.union(map(str.casefold, notation.words))
         self._names = compile_names(frozenset(tools.tools))
         self._keys = self._names
         self._schema = Schema({})
