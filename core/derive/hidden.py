@@ -3,7 +3,7 @@
 What ends such reasoning is, in this order: what one prompt has beyond another that it begins with (reasoning that is
 opened and closed, and only opened); a text of the template's that makes it drop the content before it; the mirror image of
 what the prompt opens; a pair of marks in the template's own texts that is called as the field of a message is that carries
-reasoning, or as the beginning of it. None of this is shown by a turn, and so none of it is proven.
+reasoning, or as the beginning of it; the one mark that the instructions name in a sentence, where the prompt speaks of reasoning. None of this is shown by a turn, and so none of it is proven.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from .draft import TURN, Draft
 
 _LONGEST = 60
 _SHORTEST = 4
+_IN_SENTENCE = re.compile(r"(?<=\w )([<\[][^<>\[\]\n]+[>\]])(?=[\s.,;])")
 
 
 class Hidden(NamedTuple):
@@ -47,7 +48,16 @@ def find_hidden(oracle: Oracle, prompts: Sequence[str], headers: Sequence[str]) 
         closes = mirror in map(str.strip, beyond) and len(mirror) < len(each.strip())  # one prompt opens it, another one closes it
         if mirror and not closes:
             return Hidden(each, mirror, "it mirrors what the prompt opens")
-    return _find_spoken(oracle)
+    return _find_spoken(oracle) or _find_named(oracle, beyond)
+
+
+def _find_named(oracle: Oracle, beyond: Sequence[str]) -> Hidden | None:
+    """Return the one mark that the instructions name amid a sentence, where a prompt speaks of reasoning that no turn shows."""
+    opening = next((each for each in beyond if any(map(_means_reasoning, each.split()))), "")
+    prompt = oracle.render(Question(content=make_word("c"))) if opening else None
+    marks = {found[1] for found in _IN_SENTENCE.finditer(prompt or "") if _may_be_marker(found[1])}
+    named = [mark for mark in marks if len(list_tokens(mark)) == 1]
+    return Hidden(opening, named[0], "the instructions name it, and a prompt speaks of reasoning") if len(named) == 1 else None
 
 
 def _find_spoken(oracle: Oracle) -> Hidden | None:

@@ -12,6 +12,7 @@ from .landmarks import GAP, SHAPE, TURN
 from .names import SHORT
 from .plan import STRAY
 from .rules import WAIT, Wait
+from .shape import find_wrapper_end
 from .shaped import ShapedReader
 
 _STRAY = re.compile(r"[,;{}\[\]()\"'\s]{1,64}")
@@ -61,7 +62,7 @@ class BehindFields(ShapedReader):
         end = self._find_end_behind_signs(members, final) if self.policy.recover else NO
         if end == MORE:
             return False
-        over = self._structure_follows(self.at, final, False) if end == NO and self.policy.recover and not self.frames else False
+        over = self._is_over(final) if end == NO and self.policy.recover and not self.frames else False
         if isinstance(over, Wait):
             return False
         self._note(SHORT_END if over else "call ended early" if end == NO else STRAY, self.at)
@@ -70,6 +71,15 @@ class BehindFields(ShapedReader):
         self.behind, self.fresh = False, True
         self.at = self.scan = max(end, self.at)
         return True
+
+    def _is_over(self, final: bool) -> bool | Wait:
+        """Whether a call or the end of the turn follows a field of a call, if only behind a mark of another format that ends calls;
+        or more is needed to tell."""
+        over = self._structure_follows(self.at, final, False)
+        if over is not False:
+            return over
+        end = find_wrapper_end(self.buffer, skip_blank(self.buffer, self.at), final)
+        return WAIT if end == MORE else end >= 0 and self._structure_follows(end, final, True)
 
     def _find_next_behind_strays(self, at: int, final: bool) -> Landing | Wait | None:
         """Return where what the template writes behind a field leads, the end of a call or the next one, behind the members of the

@@ -9,7 +9,7 @@ import re
 
 from ..format import Edge, Node, TurnGraph
 from ..format.cut import COUNTER, find_boundaries
-from .constants import is_firm, is_marked, is_plain, is_word_in_signs
+from .constants import DATA, is_firm, is_marked, is_plain, is_word_in_signs
 from .echoes import ECHOES, cut_echo
 from .ends import SHORT_END, Ends
 from .fence import FENCED_CALL, RUNS
@@ -93,7 +93,7 @@ class Openings(Ends):
                 if place > 0 and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
                     worded = guard == "known" or any(map(str.isalnum, inner))  # signs alone stand in tables and rules
                     rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard=guard if worded else "fresh"))
-                elif place > 0 and inner in "([{" and not recovery:
+                elif place > 0 and inner in ("(", "[", "{") and not recovery:
                     rules.append(Rule((inner,), nodes, True, recovery=missing, guard="apart"))
                 behind = next((end for end in sorted(find_boundaries(text)) if end > place), 0)
                 if is_marked(text[:place]) and not inner[:1].isspace() and text[behind:].strip():
@@ -151,7 +151,7 @@ class Openings(Ends):
         name = "layout between calls"
         lines = [edge for edge, own in parted if own.strip() or not own]
         rules = [Rule(("\n",), (self.nodes[TURN, edge.target],), True, recovery=name, guard="fresh") for edge in lines]
-        named = (self.nodes[TURN, edge.target] for edge, rest in firm if is_word_in_signs(rest))
+        named = (self.nodes[TURN, edge.target] for edge, rest in firm if is_word_in_signs(rest) and rest[-1] not in DATA)
         rules += [Rule(("\n",), (node,), True, recovery=BEGINNING, guard="first") for node in named if node.kind == "name"]
         return rules + [Rule(read_parts(text), nodes, True, recovery=name, guard="fresh", loose=True) for text, nodes in pairs]
 

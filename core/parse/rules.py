@@ -106,6 +106,8 @@ class Rule:
     loose: bool = False
     laid: bool = False
     spelling: int = 0
+    is_shown: bool = field(default=False, compare=False)
+    """Of a recovery: whether its own text is one that a render shows, and what is relaxed stands behind it."""
     kind: Kind = field(init=False, compare=False, repr=False)  # that of the fields behind it
     constant: Constant = field(init=False, compare=False, repr=False)
     initials: frozenset[str] = field(init=False, compare=False, repr=False)
@@ -138,7 +140,7 @@ class Rule:
         if self.recovery:
             return self
         if recovery not in self._named:
-            self._named[recovery] = replace(self, recovery=recovery)
+            self._named[recovery] = replace(self, recovery=recovery, is_shown=True)
         return self._named[recovery]
 
     def fill(self, find: Callable[[str], str | None]) -> Rule | None:

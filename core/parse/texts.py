@@ -147,7 +147,7 @@ class TextReader(ShortFields):
 
     def _find_shown(self, at: int, final: bool) -> Landing | Wait | None:
         """Return where the best rule leads; a mark that a template writes behind layout comes before what has none, and before
-        what no render shows."""
+        what no render shows, and so does one that leads to a further argument."""
         landing = self._find_landing(self.spot, at, final)
         if not isinstance(landing, Landing) or (landing.rule.constant.firm and not landing.rule.recovery):
             return landing
@@ -157,7 +157,8 @@ class TextReader(ShortFields):
         behind = self._find_landing(self.spot, bare, final)
         if isinstance(behind, Wait):
             return behind
-        if behind is None or behind.rule.recovery:
+        goes_on = behind is not None and behind.rule.kind == "key" and behind.rule.is_shown
+        if behind is None or (behind.rule.recovery and not goes_on):
             return landing
         return None if landing.rule.recovery or behind.rule.constant.firm else landing
 
@@ -285,7 +286,7 @@ class TextReader(ShortFields):
         constant = landing.first.constant
         led = self.buffer[at : at + 1].isspace()  # then the layout before it stands here
         start = constant.take_lead(self.buffer, self.at, at) if constant.firm and not led else at
-        if landing.rule.recovery and self.buffer.startswith(" ", start):
+        if landing.rule.recovery and not landing.rule.is_shown and self.buffer.startswith(" ", start):
             start = at  # a blank waits for no recovery: where the output comes in pieces it has been handed on
         self._end_text(start)
         self._apply(landing, start)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
-from unicodedata import category
 
+from ..format.cut import find_closer
 from ..schema import TYPES, Schema, ToolSet
 from .repair import CLOSERS, read_literal, repair, unquote
 from .shape import FoundCall
@@ -373,10 +373,7 @@ class _Reader:
 @lru_cache(maxsize=256)
 def _find_quote(sign: str) -> str:
     """Return what ends a text that a sign begins: a quote, or what Unicode has behind an opening bracket; empty where none does."""
-    if sign in _QUOTES or not "\x80" <= sign < "\uffff":
-        return _QUOTES.get(sign, "")
-    behind = chr(ord(sign) + 1)
-    return behind if category(sign) in ("Ps", "Pi") and category(behind) in ("Pe", "Pf") else ""
+    return _QUOTES.get(sign) or (find_closer(sign) if sign else "")
 
 
 def _fit_text(text: str, schema: Schema) -> str | None:
