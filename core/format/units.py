@@ -25,6 +25,8 @@ class Units:
         self._barred = tuple(self.stands_for)
         if self.table.get("&amp;") == "&":  # then no text has these as they stand
             self.table = {**_ENTITIES, **self.table}
+        if self.table.get("%20") == " " and "+" in self.stands_for:  # nor this one, which forms have for a blank
+            self.table = {"+": " ", **self.table}
         self.written = sorted(self.table, key=len, reverse=True)
         # A mark before each line of a text loses the blank behind it where the line is empty.
         lines = ((written, written.rstrip(" ")) for written, char in self.table.items() if char == "\n" == written[0])

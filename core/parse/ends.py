@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..format import Json, Node, Text, TurnGraph
 from ..format.cut import cut_common_end, cut_common_start, find_boundaries
 from ..format.units import get_units
-from .constants import DATA, is_firm, is_marked, is_plain
+from .constants import DATA, has_rare_sign, is_firm, is_marked, is_plain
 from .echoes import begins, find_any, find_size
 from .landmarks import (
     AFTER,
@@ -68,7 +68,8 @@ class Ends(Thoughts):
         ends = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.target].kind == "end"]
         texts = [write_parts(edge).removeprefix(close) for edge in ends if (close := self.closes.get(edge.source))]
         rests = {text[place:].strip() for text in texts for place in find_boundaries(text)}
-        return [Rule(read_parts(text), (END,), recovery=SHORT_END, cut=True) for text in sorted(rests) if is_marked(text)]
+        told = (text for text in sorted(rests) if is_marked(text) or has_rare_sign(text))
+        return [Rule(read_parts(text), (END,), recovery=SHORT_END, cut=True) for text in told]
 
     def _list_close_ends(self, guard: Guard) -> list[Rule]:
         """Return the ends of what closes a call, for calls that have closed their brackets themselves, or closed them twice."""

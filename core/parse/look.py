@@ -273,6 +273,8 @@ class Lookahead(Surroundings):
             half = None if final else HALF_MARK.fullmatch(self.buffer, at)
             return WAIT if half and any(may_be_near(half[0], meant.mark) for meant in self._fill(spot.mistypable)) else None
         near = [meant for meant in self._fill(spot.mistypable) if found[0] == meant.mark or is_near(found[0], meant.mark)]
+        if spot.nodes[0].kind == "content" and not self._is_fresh(at):
+            near = [meant for meant in near if meant.opens]
         if not near:
             return None
         marks = find_marks(self.buffer, at, final)

@@ -18,14 +18,15 @@ _PAIRS = (
     (r"\[", r"\[\]", r"\]"),
     (f"[{OPEN}]", OPEN + CLOSE, f"[{CLOSE}]"),
     (r"\{[{%#|@]", "{}", r"[}%#|@]\}"),
+    (r"(?P<far>[-=*#~+_]{2,8}) ?", r"-=*#~+_\"'(){}<>\[\]", r" ?(?P=far)"),
     (r"(?P<side>[@#%|~$^*=+!]{1,3})", r"@#%|~$^*+!\"'(){}<>\[\]", r"(?P=side)"),
 )
 """What marks begin with, what is not in them, and what they end with."""
-_BRACKETS, _SIGNS = r"[\])}]{0,8}", r"[]>}@#%|~$^*=+!]{0,2}"  # those of JSON before a mark, and some of what ends one
+_BRACKETS, _SIGNS = r"[\])}]{0,8}", r"[]>}@#%|~$^*=+! _-]{0,8}"  # those of JSON before a mark, and some of what ends one
 _WHOLE = (rf"{begins}[^{no}\s]{{2,{_LONGEST}}}(?: [^{no}\n]{{0,{_LONGEST}}})?{ends}" for begins, no, ends in _PAIRS)
 _HALF = (rf"{begins}[^{no}\s]{{0,{_LONGEST}}}(?:(?<=\w) [^{no}\n]{{0,{_LONGEST}}})?{_SIGNS}" for begins, no, _ in _PAIRS)
 MARK = re.compile(rf"{_BRACKETS}(?:{'|'.join(_WHOLE)})")
-HALF_MARK = re.compile(rf"{_BRACKETS}(?:{'|'.join(_HALF)}|\{{)?")
+HALF_MARK = re.compile(rf"{_BRACKETS}(?:{'|'.join(_HALF)}|[-=*#~+_{{])?")
 LIKE = 2  # so many characters are the same at the beginning of both
 _LETTERS = 3  # and so many letters, so that little has to be waited for
 _ALIKE = 0.75

@@ -78,6 +78,10 @@ class Openings(Ends):
             twice += [text.replace("{", "{{", 1)] if "{" in text[len(first) :] else []  # as a format string has it
             for other in twice if number < shown else ():
                 rules.append(Rule(read_parts(other), nodes, True, recovery=recovery or "mark doubled", guard="tool"))
+            lines = text.split("\n") if marked and number < shown else []
+            for line in range(1, len(lines) - 1):  # one of several lines was left out
+                short = "\n".join(lines[:line] + lines[line + 1 :])
+                rules.append(Rule(read_parts(short), nodes, True, recovery=recovery or BEGINNING, guard="known"))
             if is_firm(text):  # data alone amid prose has to be looked at to its end
                 whole = number < shown
                 told = (marked and _begins_with_mark(text)) or self._follows_text(text)

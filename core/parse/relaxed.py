@@ -61,6 +61,12 @@ def _drop_bracket(before: str, behind: str) -> str:
     return behind.lstrip()[1:] if pair in ("()", "[]", "<>", "{}") else behind
 
 
+def _drop_pair(before: str, behind: str) -> str:
+    """Return what stands around a word without the brackets right around it, and the blank before them."""
+    pair = before.rstrip()[-1:] + behind.lstrip()[:1]
+    return before.rstrip()[:-1].rstrip(" ") + behind.lstrip()[1:] if pair in ("()", "[]", "<>", "{}") else before + behind
+
+
 def _begins_in_signs(text: str) -> bool:
     """Whether a text begins with a word between signs, as no line of prose or heading does."""
     return any(is_word_in_signs(text[:place].rstrip()) for place in find_boundaries(text) if place)
@@ -155,7 +161,8 @@ class Relaxations(Openings):
         if begins.strip() and all(map(str.isalpha, words)):
             others = [f"{begins}{word}{ends}" for word in _TYPES if word not in words]
             rules += [Rule((text,), (target,), recovery="type in another word") for text in others for _, target in own]
-            rules += [Rule(read_parts(begins + ends), (target,), recovery=UNTYPED) for _, target in own]
+            bare = {begins + ends, _drop_pair(begins, ends)}
+            rules += [Rule(read_parts(text), (target,), recovery=UNTYPED) for text in sorted(bare) for _, target in own]
         bare = {text[:-1] for text in texts if text.endswith(QUOTES)} - texts - {""}
         plain = [target for _, target in own if target.type in ("integer", "number", "boolean")]
         return rules + [Rule(read_parts(text), (target,), recovery=UNTYPED) for text in sorted(bare) for target in plain]

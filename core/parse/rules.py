@@ -113,7 +113,7 @@ class Rule:
     initials: frozenset[str] = field(init=False, compare=False, repr=False)
     """The signs of which one stands where it matches, behind white space; none where that may be anything."""
     mark: str = field(init=False, compare=False, repr=False)
-    """The mark at its beginning that may be mistyped: of what ends a field or a call, and is no guess itself."""
+    """The mark at its beginning that may be mistyped: of what ends a field, or begins or ends a call, and is no guess itself."""
     spots: dict[tuple[str, bool], Spot] = field(init=False, compare=False, repr=False, default_factory=dict)
     _near: dict[str, Rule | None] = field(init=False, compare=False, repr=False, default_factory=dict)
     _filled: dict[tuple[str, ...], Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
@@ -125,8 +125,8 @@ class Rule:
         object.__setattr__(self, "constant", constant)
         object.__setattr__(self, "marked", self.marked or constant.marked)
         object.__setattr__(self, "initials", frozenset(constant.core[:1]) or self._list_initials())
-        ends = not self.opens and (not self.recovery or self.guard == "owed")
-        object.__setattr__(self, "mark", find_mark(self.parts[0].lstrip()) if ends else "")
+        told = not self.recovery or self.guard == "owed"
+        object.__setattr__(self, "mark", find_mark(self.parts[0].lstrip()) if told else "")
 
     def _list_initials(self) -> frozenset[str]:
         """Return what may stand behind a rule without a text: an object, where arguments are told by nothing else."""
@@ -162,7 +162,7 @@ class Rule:
         """
         if written not in self._near:
             first, odd = rewrite_marks(self.parts[0].lstrip(), written)
-            line: Guard = "line" if self.kind == "content" and self.targets[0] not in UNSHOWN else ""
+            line: Guard = "known" if self.opens else "line" if self.kind == "content" and self.targets[0] not in UNSHOWN else ""
             guard: Guard = "entry" if self.kind == "key" else "ending" if self.closes else line
             parts = (self.constant.lead + first, *self.parts[1:])
             if len(self._near) >= _WINDOWS:

@@ -31,6 +31,8 @@ _SIGNS = re.compile(rf"(?<=[<\[/]){_SIGN}+(?=[\w/])|(?<=\w){_SIGN}+(?=[>\]])|<(?
 """What stands within brackets around a word, and the second of two brackets."""
 _INSIDE = re.compile(rf"(?<=<<|\[\[|\{{\{{)(?=[\w/])|(?<=\w)(?=>>|\]\]|\}}\}})|(?<=[{OPEN}])(?=[\w/])|(?<=\w)(?=[{CLOSE}])")
 
+_LOOSE = re.compile(r"(?<=[^\w\s]{2}) (?=[\w/])|(?<=\w) (?=[^\w\s]{2})")
+"""A blank between a word and several signs."""
 _NAMING, _TYPING = re.compile(r"(?<=[\w\"'] )\w+(?==[\"']?\Z)"), re.compile(r"(?<=\A[\"'] )\w+(?==)")
 """The attribute that holds what stands behind a text, and the one behind that."""
 _OWN, _OWN_END = re.compile(r"(?<=\w)=\Z"), re.compile(r"\A>")
@@ -46,8 +48,8 @@ def list_spellings(graph: TurnGraph) -> list[TurnGraph]:
     marks = {mark for text in texts for mark in _list_marks(text)}
     found: dict[str, TurnGraph] = {}
     cases = [partial(_turn_case, turn) for turn in (str.upper, str.lower, str.title)]
-    inner = [partial(_SIGNS.sub, ""), partial(_INSIDE.sub, " ")]
-    ways: list[Respell] = [_to_ascii, *_list_ways(texts, marks), _name, _name_and_type, _add_name, _drop_name, *cases, *inner]
+    inner = [partial(_SIGNS.sub, ""), partial(_INSIDE.sub, " "), partial(_LOOSE.sub, "")]
+    ways: list[Respell] = [_to_ascii, _to_ascii_signs, *_list_ways(texts, marks), _name, _name_and_type, _add_name, _drop_name, *cases, *inner]
     for respell in ways:
         spelled = {mark: respell(mark) for mark in marks if respell(mark)}
         told = len(set(spelled.values())) == len(spelled) and all(map(_WORD.search, spelled.values()))
@@ -84,9 +86,15 @@ def _to_ascii(text: str) -> str:
 def _find_ascii(sign: str) -> str:
     if sign.isascii() or sign.isalnum() or sign.isspace():
         return sign
-    opens, closes = sign in OPEN, sign in CLOSE
-    pair = "<>" if any(word in name(sign, "") for word in ("ANGLE", "TRIANGLE")) else "[]"
-    return pair[closes] if opens or closes else "_"
+    called = name(sign, "")
+    if sign in OPEN or sign in CLOSE:
+        return ("<>" if "ANGLE" in called else "[]")[sign in CLOSE]
+    return "|" if "BAR" in called.split() else "-" if "DASH" in called.split() else "_"
+
+
+def _to_ascii_signs(text: str) -> str:
+    """Return a text with the signs of ASCII for all others but brackets."""
+    return "".join(sign if sign in OPEN or sign in CLOSE else _to_ascii(sign) for sign in text)
 
 
 def _name(text: str) -> str:

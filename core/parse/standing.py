@@ -167,7 +167,7 @@ class Standing:
         if rule.guard == "over":
             return self._is_fresh(at) and any(self.buffer.endswith(stop.rstrip(), 0, self.at) for stop in self.plan.stops)
         if rule.guard == "near":
-            return spot.nodes[0].kind != "content" or self._is_fresh(at)
+            return spot.nodes[0].kind != "content" or self._is_fresh(at) or self._begins_line(at)
         if rule.guard == "typed":
             if spot is not self.spot or at - self.at > SHORT:
                 return False
