@@ -129,6 +129,9 @@ class Lookahead(Surroundings):
             return self._check_entry(self._land(rule, end, trail, final, spot.graph), final)
         land = self._land_respelled if rule.spelling else self._land
         landing = land(rule, end, trail, final, spot.graph)
+        if isinstance(landing, Landing) and rule.guard == "apart" and not rule.constant.firm and landing.find("key") is None:
+            follows = self._structure_follows(landing.end, final, True)  # a name in brackets stands in prose, too
+            landing = landing if follows is True else follows or None
         shown = landing is not None and rule.guard in NO_EXAMPLE and self._is_sample(at)
         return None if shown else landing  # asked last, as that reads all of the text before it
 

@@ -20,6 +20,7 @@ BEGINNING = "beginning of a call missing"
 REQUOTED = "other quotes in a mark"
 SQUEEZED = "white space in a mark missing"
 _LEADING = re.compile(r"[^\w\s]{1,4}")
+_AMID = DATA.union("=:")  # what a mark ends with in which the name stands
 _PREFIX = re.compile(r"\w+[.:/]\Z")
 _IN_TAG = re.compile(r"(?<=\w) +(?=\w+=)")
 
@@ -155,7 +156,7 @@ class Openings(Ends):
         name = "layout between calls"
         lines = [edge for edge, own in parted if own.strip() or not own]
         rules = [Rule(("\n",), (self.nodes[TURN, edge.target],), True, recovery=name, guard="fresh") for edge in lines]
-        named = (self.nodes[TURN, edge.target] for edge, rest in firm if is_word_in_signs(rest) and rest[-1] not in DATA)
+        named = (self.nodes[TURN, edge.target] for edge, rest in firm if is_word_in_signs(rest) and rest[-1] not in _AMID)
         rules += [Rule(("\n",), (node,), True, recovery=BEGINNING, guard="first") for node in named if node.kind == "name"]
         return rules + [Rule(read_parts(text), nodes, True, recovery=name, guard="fresh", loose=True) for text, nodes in pairs]
 

@@ -94,6 +94,8 @@ class TextReader(ShortFields):
                 continue
             if landing is None and self._interrupts(at):
                 landing = Landing(at, self.plan.spot(TURN, (AFTER,), self.may_call), INTERRUPTED)
+            if landing and self.doubt >= 0 and self._calls_between(self.doubt, at):
+                return self._end_late()
             if landing:
                 self._leave_text(landing, at)
                 return True
@@ -301,6 +303,13 @@ class TextReader(ShortFields):
                 self._leave_text(landing, at)
                 return True
         return False
+
+    def _calls_between(self, start: int, end: int) -> bool:
+        """Whether a mark begins the call of a tool of the request between two places; the text may have ended at the first."""
+        spot = self.plan.spot(TURN, (GAP,), self.may_call)
+        places = (self.buffer.find(mark, start, end) for mark in self.plan.opening_marks)
+        landings = (self._find_landing(spot, place, True) for place in places if place >= 0)
+        return any(isinstance(each, Landing) and each.calls and each.find("name") in self.names for each in landings)
 
     def _lands_behind(self, at: int) -> bool:
         """Whether a rule matches behind a place, where the output has ended."""
