@@ -50,7 +50,8 @@ def list_spellings(graph: TurnGraph) -> list[TurnGraph]:
     cases = [partial(_turn_case, turn) for turn in (str.upper, str.lower, str.title)]
     inner = [partial(_SIGNS.sub, ""), partial(_INSIDE.sub, " "), partial(_LOOSE.sub, "")]
     attributes: list[Respell] = [_name, _name_and_type, _add_name, _drop_name]
-    for respell in (_to_ascii, _to_ascii_signs, *_list_ways(texts, marks), *attributes, *cases, *inner):
+    ways: list[Respell] = [_to_ascii, _to_ascii_signs, *_list_ways(texts, marks), *attributes, *cases, *inner]
+    for respell in ways:
         spelled = {mark: respell(mark) for mark in marks if respell(mark)}
         told = len(set(spelled.values())) == len(spelled) and all(map(_WORD.search, spelled.values()))
         if told and opening and not any(respell(text) in texts for text in opening):
