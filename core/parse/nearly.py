@@ -78,18 +78,22 @@ def _strip_signs(text: str) -> str:
     return "".join(sign for sign in text.casefold() if sign.isalnum() or sign == "/")
 
 
+def _begin_alike(one: str, mark: str) -> bool:
+    """Whether a text begins as a mark does, up to its first letters."""
+    return mark.startswith(one[:LIKE]) and _find_letters(mark).startswith(_find_letters(one))
+
+
 @lru_cache(maxsize=1024)
 def may_be_near(half: str, mark: str) -> bool:
     """Whether what has come of a mark may be the beginning of one that is another one mistyped."""
-    alike = mark.startswith(half[:LIKE]) and _find_letters(mark).startswith(_find_letters(half))
-    return alike or _strip_signs(mark).startswith(_strip_signs(half))
+    return _begin_alike(half, mark) or _strip_signs(mark).startswith(_strip_signs(half))
 
 
 @lru_cache(maxsize=1024)
 def is_near(written: str, mark: str) -> bool:
-    """Whether a mark is another one mistyped: with some other letters, with other signs, or with what only its beginning has."""
-    if written == mark or not may_be_near(written, mark):
+    """Whether a mark is another one mistyped: with other signs, with some other letters, or with what only its beginning has."""
+    if _strip_signs(written) == _strip_signs(mark):
+        return not written.endswith(mark)  # then the mark itself stands there
+    if not _begin_alike(written, mark):
         return False
-    if _REST.sub("", written) == mark or _strip_signs(written) == _strip_signs(mark):
-        return True
-    return SequenceMatcher(None, _ATTRIBUTE.sub("", written), mark, autojunk=False).ratio() >= _ALIKE
+    return _REST.sub("", written) == mark or SequenceMatcher(None, _ATTRIBUTE.sub("", written), mark, False).ratio() >= _ALIKE
