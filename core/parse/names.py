@@ -20,9 +20,9 @@ AMID = "name amid other text"
 PADDED = "signs around a key"
 AMID_WORD = re.compile(r"\w\w")
 _WORD = r"\w{1,32}"
-PREFIX = re.compile(rf"{_WORD}(?:[.:/]| ?= ?| ?\Z)|[.:/]")
+PREFIX = re.compile(rf"{_WORD}(?:[.:/]| ?= ?| ?\Z)|[.:/=] ?")
 """A word in front of a name, or what may be one where the output ends; or a sign alone."""
-LEAD, NUMBER = re.compile(rf"{_WORD}[.:/= ]{{1,2}}"), re.compile(r"(?:[:#@./ -]{1,2}\d{1,4})?")
+LEAD, NUMBER = re.compile(rf"(?:{_WORD})?[.:/= ]{{1,2}}"), re.compile(r"(?:[:#@./ -]{1,2}\d{1,4})?")
 """What may stand before a name and behind it, with no other mark around."""
 FOREIGN = re.compile(r"(\[[A-Z_]{2,40}\]|<\|?[\w-]{2,40}\|?>)([\w-]{1,64})?(?!\w)|\[[A-Z_]{0,40}\Z|<\|?[\w-]{0,40}\|?\Z")
 """A field that another format writes behind a name: a mark and a word, or the beginning of one where the output ends."""

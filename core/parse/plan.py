@@ -299,7 +299,8 @@ class Plan(Relaxations):
         rules: list[Rule] = []
         rules += self._list_close_ends("" if node is SHAPE else "fresh") + self._list_close_ends("owed")
         rules += [Rule((sign,), (AFTER,), recovery=WRAPPED, guard="wrapped") for sign in ("</", "[/", "<|")]
-        images = (text for text in list_images(self.opening_marks) if not any(text in own for own in self.texts))
+        opening = [mark for plan in (self, *self._spellings) for mark in plan.opening_marks]
+        images = (text for text in list_images(dict.fromkeys(opening)) if not any(text in own for own in self.texts))
         rules += [Rule(read_parts(text), (GAP,), recovery="stray end of a call", guard="fresh") for text in images]
         if node is not AFTER:
             for source, close in self.closes.items():

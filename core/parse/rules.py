@@ -179,7 +179,7 @@ class Rule:
     @property
     def is_told(self) -> bool:
         """Whether what it leads to is one of a few words."""
-        return all(isinstance(node.codec, Choice) for node in self.targets)
+        return all(isinstance(node.codec, Choice) and all(word for word, _ in node.codec.words) for node in self.targets)
 
     def may_match(self, window: str) -> bool:
         """Whether it may match where some characters stand, whatever follows them."""

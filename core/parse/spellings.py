@@ -18,7 +18,7 @@ from ..format import Edge, Graph, TurnGraph
 from ..format.cut import CLOSE, OPEN, TOKEN
 from .landmarks import read_parts, write_parts
 
-_MOST = 12  # spellings of one format
+_MOST = 14  # spellings of one format
 _REPEATED = 4  # so often does a mark stand that belongs to others
 _SIGN = r"[^\w\s<>\[\]/=\"']"
 _PREFIX = re.compile(rf"(?<=[<\[/])(?:(?P<sign>{_SIGN})[^\W_]{{2,}}(?P=sign)|[^\W_]{{2,}}(?:_|{_SIGN}))(?=[^\W_])")
@@ -33,6 +33,8 @@ _INSIDE = re.compile(rf"(?<=<<|\[\[|\{{\{{)(?=[\w/])|(?<=\w)(?=>>|\]\]|\}}\}})|(
 
 _LOOSE = re.compile(r"(?<=[^\w\s]{2}) (?=[\w/])|(?<=\w) (?=[^\w\s]{2})")
 """A blank between a word and several signs."""
+_RUN = re.compile(r"^([^\w\s])\1+(?= )", re.MULTILINE)
+"""Signs that begin a line, as those of a heading do."""
 _NAMING, _TYPING = re.compile(r"(?<=[\w\"'] )\w+(?==[\"']?\Z)"), re.compile(r"(?<=\A[\"'] )\w+(?==)")
 """The attribute that holds what stands behind a text, and the one behind that."""
 _OWN, _OWN_END = re.compile(r"(?<=\w)=\Z"), re.compile(r"\A>")
@@ -49,6 +51,7 @@ def list_spellings(graph: TurnGraph) -> list[TurnGraph]:
     found: dict[str, TurnGraph] = {}
     cases = [partial(_turn_case, turn) for turn in (str.upper, str.lower, str.title)]
     inner = [partial(_SIGNS.sub, ""), partial(_INSIDE.sub, " "), partial(_LOOSE.sub, "")]
+    inner += [partial(_RUN.sub, run) for run in (lambda found: found[0] + found[1], lambda found: found[0][1:])]
     attributes: list[Respell] = [_name, _name_and_type, _add_name, _drop_name]
     ways: list[Respell] = [_to_ascii, _to_ascii_signs, *_list_ways(texts, marks), *attributes, *cases, *inner]
     for respell in ways:
