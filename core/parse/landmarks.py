@@ -270,8 +270,9 @@ class Landmarks:
         return False
 
     def _find_laid_texts(self) -> frozenset[str]:
-        """Return what stands behind keys of which another text differs in nothing but the white space around it."""
-        texts = {edge.text for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind == "key"}
+        """Return what stands between keys and texts, of which another differs in nothing but the white space around it."""
+        pairs = ((edge, self.nodes[TURN, edge.source], self.nodes[TURN, edge.target]) for edge in self.graph.turn.edges)
+        texts = {edge.text for edge, source, target in pairs if source.kind == "key" and target.type == "string"}
         counts = Counter(map(str.strip, texts))
         return frozenset(text for text in texts if text.strip() and counts[text.strip()] > 1)
 
