@@ -106,12 +106,13 @@ class Constant:
     """A text between two fields. ``parts`` as in :class:`~chat_autoparser.format.Edge`.
 
     ``core`` is the text without the layout around it, ``lead`` and ``trail``. Of one that is ``laid`` all is matched to the letter.
-    Signs that are a ``line`` are matched in a text only where they have one of their own. One that ``echoes`` has to be filled with
-    words before it is matched.
+    Signs that are a ``line`` are matched in a text only where they have one of their own, a word that is a ``label`` only where a
+    line begins. One that ``echoes`` has to be filled with words before it is matched.
     """
 
     __slots__ = (
-        "_atoms", "_simple", "core", "echoes", "firm", "first", "head", "lead", "line", "marked", "parts", "size", "text", "trail",
+        "_atoms", "_simple", "core", "echoes", "firm", "first", "head", "label", "lead", "line", "marked", "parts", "size", "text",
+        "trail",
     )  # fmt: skip
 
     def __init__(self, parts: tuple[str, ...], laid: bool = False) -> None:
@@ -124,6 +125,7 @@ class Constant:
         self.core = text.strip()
         self.lead = text[: len(text) - len(text.lstrip())]
         self.trail = text[len(text.rstrip()) :] if self.core else ""
+        self.label = self.firm and "\n" in self.lead and self.core[:1].isalnum()
         self._simple = len(parts) == 1
         core = list(parts)
         core[0] = core[0].lstrip()

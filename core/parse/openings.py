@@ -87,7 +87,8 @@ class Openings(Ends):
                 whole = number < shown
                 told = (marked and _begins_with_mark(text)) or self._follows_text(text)
                 doubted: Guard = "apart" if marked else "fresh"  # words stand in any sentence
-                guard: Guard = "tool" if recovery or not whole else "" if told else doubted
+                label = text.strip()[:1].isalnum() and not told
+                guard: Guard = "tool" if (recovery and not label) or not whole else "" if told else doubted
                 rules.append(Rule(read_parts(text), nodes, True, recovery=recovery if whole else missing, guard=guard))
             for place in sorted(find_boundaries(text)):
                 inner = text[place:]

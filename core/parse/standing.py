@@ -193,6 +193,8 @@ class Standing:
             return constant.match_exactly(self.buffer, at, final), ""
         if constant.line and spot is self.spot and spot.kind in ("content", "reasoning") and spot.shown:
             return self._match_line(constant, at, final), constant.trail
+        if constant.label and spot is self.spot and spot.kind in ("content", "reasoning") and not self._begins_line(at):
+            return NO, ""
         if constant.firm or rule.loose:
             return constant.match_core(self.buffer, at, final), constant.trail
         end = constant.match_exactly(self.buffer, at, final)

@@ -16,7 +16,7 @@ from .landing import HELD, HELD_CALL, Landing
 from .landmarks import AFTER, GAP, SHAPE, TURN
 from .names import SHORT
 from .plan import OPEN_REASONING, Plan
-from .rules import LATE, WAIT, Rule, Spot, Wait
+from .rules import LATE, UNTYPED, WAIT, Rule, Spot, Wait
 from .scalars import convert, escape_json, fits, read_json
 from .short import ShortFields
 
@@ -222,7 +222,8 @@ class TextReader(ShortFields):
             return at
         fence = self.fence.read(self.buffer[self.at : at])
         if 0 < len(fence.code) < 3 and fence.code == fence.run:
-            return self._find_span_end(at, final, fence.code)
+            named = landing.find("name")
+            return at + 1 if self.names and named and named not in self.names else self._find_span_end(at, final, fence.code)
         if (landing.fence or fence.fenced) and not fence.dressed:
             if landing.rule.recovery and not (landing.fence or self._begins_line(at)):
                 return at + 1  # amid a line of code nothing is called that no render shows so
@@ -407,6 +408,8 @@ class TextReader(ShortFields):
         read = convert(raw, self.spot.nodes, self.wanted, self.policy.recover)
         if self.policy.recover and read[0] in "[{ntf" and read != convert(raw, self.spot.nodes, self.wanted, False):
             self._note("value in other notation", self.at)
+        elif read[0] != '"' and all(node.type == "string" for node in self.spot.nodes):
+            self._note(UNTYPED, self.at)
         return read
 
     def _end_text(self, end: int) -> None:

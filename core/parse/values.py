@@ -123,12 +123,18 @@ class ValueReader(JsonReader):
     def _choose_reading(self, nodes: tuple[Node, ...], schema: Schema) -> None:
         strings = [node for node in nodes if node.type == "string"]
         alone = len(strings) == len(nodes) or schema.get_types() == ("string",)
-        if strings and alone and not self._may_be_json():
+        if strings and alone and not (self._may_be_json() or self._is_untyped(strings[0])):
             self.holding, self.streaming = self._may_quote(), True
             if not self.holding:
                 self.writer.arguments('"')
         else:
             self.holding = bool(strings)
+
+    def _is_untyped(self, node: Node) -> bool:
+        """Whether what stands as a text does, between no quotes, is none by the schema: then its end tells what it is."""
+        types = self.wanted.get_types()
+        quoted = self.plan.ends.get(node.name, "").strip()[:1] in (*QUOTES, "`", "»", "”")
+        return self.policy.recover and bool(types) and "string" not in types and not quoted
 
     # Numbers and words ---------------------------------------------------------------------------------------------------
 
@@ -257,7 +263,9 @@ class ValueReader(JsonReader):
         as no render shows it; or that more is needed to tell (MORE)."""
         types = self.wanted.get_types()
         if "string" in types and not {"integer", "number", "boolean"} & {*types}:
-            follows = self._find_best((end, skip_blank(self.buffer, end)), final)
+            follows: Landing | Wait | bool | None = self._find_best((end, skip_blank(self.buffer, end)), final)
+            if isinstance(follows, Landing) and not follows.rule.constant.core:  # nothing ends it, so what follows its call has to
+                follows = self._structure_follows(end, final, True)
             if isinstance(follows, Wait):
                 return MORE, ""
             if not follows and not (final and end >= len(self.buffer)):
