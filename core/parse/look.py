@@ -15,7 +15,7 @@ from ..recover import QUOTES
 from .around import GUARDS, Surroundings
 from .constants import is_marked, skip_blank, skip_spaces
 from .landing import Landing, Step
-from .landmarks import GAP, TURN
+from .landmarks import AFTER, GAP, TURN
 from .names import SHORT
 from .nearly import HALF_MARK, MARK, find_marks, is_near, may_be_near
 from .rules import NO_EXAMPLE, OF_TOOLS, SHAPES, WAIT, Rule, Spot, Wait
@@ -317,7 +317,8 @@ class Lookahead(Surroundings):
             constant = landing.rule.constant
             whole = constant.match_core(self.buffer, at, True) != NO
             return whole or self.buffer[at:].strip() == self.plan.strip_stop(constant.text).strip()
-        return bool(landing.steps)
+        ends = landing.spot.nodes[0] is AFTER and landing.rule.constant.firm and not landing.rule.recovery  # all calls, or the turn
+        return bool(landing.steps) or ends
 
     def _check_arguments(self, here: Landing, final: bool, braced: bool) -> Landing | Wait | None:
         """Whether an object follows, or nothing at all if it need not, for no arguments: then what ends the call."""

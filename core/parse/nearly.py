@@ -22,7 +22,7 @@ _PAIRS = (
     (r"(?P<side>[@#%|~$^*=+!]{1,3})", r"@#%|~$^*+!\"'(){}<>\[\]", r"(?P=side)"),
 )
 """What marks begin with, what is not in them, and what they end with."""
-_BRACKETS, _SIGNS = r"[\])}]{0,8}", r"[]>}@#%|~$^*=+! _-]{0,8}"  # those of JSON before a mark, and some of what ends one
+_BRACKETS, _SIGNS = r"(?:[\"'\])}]{1,8}\n?)?", r"[]>}@#%|~$^*=+! _-]{0,8}"  # those of JSON before a mark, and some of what ends one
 _WHOLE = (rf"{begins}[^{no}\s]{{2,{_LONGEST}}}(?: [^{no}\n]{{0,{_LONGEST}}})?{ends}" for begins, no, ends in _PAIRS)
 _HALF = (rf"{begins}[^{no}\s]{{0,{_LONGEST}}}(?:(?<=\w) [^{no}\n]{{0,{_LONGEST}}})?{_SIGNS}" for begins, no, _ in _PAIRS)
 MARK = re.compile(rf"{_BRACKETS}(?:{'|'.join(_WHOLE)})")
