@@ -388,5 +388,6 @@ def _is_better(landing: Landing, best: Landing) -> bool:
 
 def _rank(landing: Landing) -> tuple[bool, bool, int]:
     constant = landing.rule.constant
-    shown = not landing.rule.recovery and bool(constant.core or landing.steps)  # that text begins, nothing shows
+    begun = not landing.rule.recovery or landing.rule.is_shown
+    shown = begun and bool(constant.core or landing.steps)  # that text begins, nothing shows
     return shown, constant.firm, landing.end  # a mark that stands there is no beginning of a key, however long that were

@@ -9,7 +9,7 @@ import re
 
 from ..format import Edge, Node, TurnGraph
 from ..format.cut import COUNTER, find_boundaries
-from .constants import DATA, is_firm, is_marked, is_plain, is_word_in_signs
+from .constants import is_firm, is_marked, is_plain, is_word_in_signs
 from .echoes import ECHOES, cut_echo
 from .ends import SHORT_END, Ends
 from .fence import FENCED_CALL, RUNS
@@ -20,7 +20,7 @@ BEGINNING = "beginning of a call missing"
 REQUOTED = "other quotes in a mark"
 SQUEEZED = "white space in a mark missing"
 _LEADING = re.compile(r"[^\w\s]{1,4}")
-_AMID = DATA.union("=:")  # what a mark ends with in which the name stands
+_AMID = frozenset("\"'=:,([{")  # what a mark ends with in which the name stands
 _PREFIX = re.compile(r"\w+[.:/]\Z")
 _IN_TAG = re.compile(r"(?<=\w) +(?=\w+=)")
 
@@ -158,7 +158,8 @@ class Openings(Ends):
         lines = [edge for edge, own in parted if own.strip() or not own]
         rules = [Rule(("\n",), (self.nodes[TURN, edge.target],), True, recovery=name, guard="fresh") for edge in lines]
         named = (self.nodes[TURN, edge.target] for edge, rest in firm if is_word_in_signs(rest) and rest[-1] not in _AMID)
-        rules += [Rule(("\n",), (node,), True, recovery=BEGINNING, guard="first") for node in named if node.kind == "name"]
+        nodes = dict.fromkeys(node for node in named if node.kind == "name")
+        rules += [Rule((sign,), (node,), True, recovery=BEGINNING, guard="first") for node in nodes for sign in ("\n", ", ", "; ")]
         return rules + [Rule(read_parts(text), nodes, True, recovery=name, guard="fresh", loose=True) for text, nodes in pairs]
 
     def _list_next_openings(self) -> list[tuple[Edge, str]]:

@@ -41,7 +41,7 @@ from .openings import REQUOTED, SQUEEZED, Openings, find_first, requote, squeeze
 from .rules import MISTYPED, UNTYPED, Guard, Rule
 
 WRAPPED = "mark of another format"
-_TYPES = (*(kind.__name__ for kind in (str, int, float, bool, list, tuple, dict)), *TYPES, "true", "false", "yes", "no")
+_TYPES = (*(kind.__name__ for kind in (str, int, float, bool, list, tuple, dict)), *TYPES, "none", "true", "false", "yes", "no")
 """The words for types that Python and JSON Schema have, and those that say whether something is of one."""
 
 

@@ -33,6 +33,7 @@ _INSIDE = re.compile(rf"(?<=<<|\[\[|\{{\{{)(?=[\w/])|(?<=\w)(?=>>|\]\]|\}}\}})|(
 
 _LOOSE = re.compile(r"(?<=[^\w\s]{2}) (?=[\w/])|(?<=\w) (?=[^\w\s]{2})")
 """A blank between a word and several signs."""
+_LABEL = re.compile(r"^\w+(?=[:>|] )", re.MULTILINE)
 _RUN = re.compile(r"^([^\w\s])\1+(?= )", re.MULTILINE)
 """Signs that begin a line, as those of a heading do."""
 _NAMING, _TYPING = re.compile(r"(?<=[\w\"'] )\w+(?==[\"']?\Z)"), re.compile(r"(?<=\A[\"'] )\w+(?==)")
@@ -51,7 +52,9 @@ def list_spellings(graph: TurnGraph) -> list[TurnGraph]:
     found: dict[str, TurnGraph] = {}
     cases = [partial(_turn_case, turn) for turn in (str.upper, str.lower, str.title)]
     inner = [partial(_SIGNS.sub, ""), partial(_INSIDE.sub, " "), partial(_LOOSE.sub, "")]
-    inner += [partial(_RUN.sub, run) for run in (lambda found: found[0] + found[1], lambda found: found[0][1:])]
+    signs = "".join(sorted({re.escape(found[1]) for text in texts for found in _RUN.finditer(text)}))
+    heads = re.compile(rf"^([{signs}])\1*(?= )", re.MULTILINE) if signs else None
+    inner += [partial(heads.sub, r"\g<0>\1"), partial(_RUN.sub, lambda found: found[0][1:])] if heads else []
     attributes: list[Respell] = [_name, _name_and_type, _add_name, _drop_name]
     ways: list[Respell] = [_to_ascii, _to_ascii_signs, *_list_ways(texts, marks), *attributes, *cases, *inner]
     for respell in ways:
@@ -122,13 +125,13 @@ def _drop_name(text: str) -> str:
 
 
 def _turn_case(turn: Respell, text: str) -> str:
-    """Return a text with the first word of each mark in letters of another case."""
+    """Return a text with the first word of each mark, and each label, in letters of another case."""
 
     def turn_word(found: re.Match[str]) -> str:
         word, blank, rest = found[0].partition(" ")
         return turn(word) + blank + rest if word and word[0] in _BRACKETS and _WORD.search(word) else found[0]
 
-    return _TOKEN.sub(turn_word, text)
+    return _LABEL.sub(lambda found: turn(found[0]), _TOKEN.sub(turn_word, text))
 
 
 def _list_ways(texts: list[str], marks: set[str]) -> list[Respell]:

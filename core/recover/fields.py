@@ -33,7 +33,7 @@ _VALUED = re.compile(r"\s+[\w:-]{1,32}=(?=[\"'])")
 _OPENED, _PARTED = re.compile(r"[(,]\s*(?=[\"'\[{\d-])"), re.compile(r"\s*(?:,|(?=\)))")
 _ASSIGNED = re.compile(r"[\"'`]?\s*[=:>|<,\]\[]")
 _FLAGS = ("-", ":", "(")  # before a key that only a blank parts from its value, as in shells and Lisp
-_FLAG = re.compile(r"\s")
+_FLAG, _LITERAL = re.compile(r"\s"), re.compile(r" (?=[\"'\d])")
 _ENDS = re.compile(r"[^\w]")
 _BARRED = frozenset("=:>|,;)]}<\"'`")
 _NAMED = r"(?:=[\"']?[\w.-]*)"
@@ -210,7 +210,8 @@ class _Reader:
         flag = self._text[at - 1 : at] in _FLAGS and _FLAG.match(self._text, found.end())
         closer = _find_quote(self._text[at - 1 : at])
         quoted = closer and self._text.startswith(closer, found.end())
-        return found[0] if flag or quoted or _ASSIGNED.match(self._text, found.end()) else ""
+        bare = self._text[at - 1 : at].isspace() and _LITERAL.match(self._text, found.end())
+        return found[0] if flag or quoted or bare or _ASSIGNED.match(self._text, found.end()) else ""
 
     def _read_arguments(self, name: str, at: int) -> tuple[int, str] | None:
         """Return the place behind the arguments of a tool, and these; None where they are not all there, or something else is."""
