@@ -162,6 +162,10 @@ class Openings(Ends):
         rules += [Rule((sign,), (node,), True, recovery=BEGINNING, guard="first") for node in nodes for sign in ("\n", ", ", "; ")]
         return rules + [Rule(read_parts(text), nodes, True, recovery=name, guard="fresh", loose=True) for text, nodes in pairs]
 
+    def list_next_openings(self) -> list[str]:
+        """Return what begins calls, without what ends another one before."""
+        return sorted({text for _, text in self._list_next_openings()}.union(text for text, _ in self.openers))
+
     def _list_next_openings(self) -> list[tuple[Edge, str]]:
         """Return what begins calls, without what ends another one before."""
         opening = (edge for edge in self.graph.turn.edges if edge.opens_call)

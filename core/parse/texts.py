@@ -308,8 +308,10 @@ class TextReader(ShortFields):
     def _calls_between(self, start: int, end: int) -> bool:
         """Whether a mark begins the call of a tool of the request between two places; the text may have ended at the first."""
         spot = self.plan.spot(TURN, (GAP,), self.may_call)
-        places = (self.buffer.find(mark, start, end) for mark in self.plan.opening_marks)
-        landings = (self._find_landing(spot, place, True) for place in places if place >= 0)
+        lines = {f"\n{text.rpartition(chr(10))[2]}" for text in self.plan.list_next_openings() if "\n" in text}
+        places = (self.buffer.find(mark, start, end) for mark in (*self.plan.opening_marks, *lines) if len(mark) > 1)
+        around = ((place - 1, place, place + 1) for place in places if place > start)
+        landings = (self._find_best(each, True, spot) for each in around)
         return any(isinstance(each, Landing) and each.calls and each.find("name") in self.names for each in landings)
 
     def _lands_behind(self, at: int) -> bool:
