@@ -80,7 +80,8 @@ class Openings(Ends):
             for other in twice if number < shown else ():
                 rules.append(Rule(read_parts(other), nodes, True, recovery=recovery or "mark doubled", guard="tool"))
             lines = text.split("\n") if marked and number < shown else []
-            for line in range(1, len(lines) - 1):  # one of several lines was left out
+            head = next((line for line, words in enumerate(lines) if words.strip()), 0)
+            for line in range(head + 1, len(lines) - 1):  # one of several lines was left out
                 short = "\n".join(lines[:line] + lines[line + 1 :])
                 rules.append(Rule(read_parts(short), nodes, True, recovery=recovery or BEGINNING, guard="known"))
             if is_firm(text):  # data alone amid prose has to be looked at to its end

@@ -161,7 +161,9 @@ class Relaxations(Openings):
         if begins.strip() and all(map(str.isalpha, words)):
             others = [f"{begins}{word}{ends}" for word in _TYPES if word not in words]
             rules += [Rule((text,), (target,), recovery="type in another word") for text in others for _, target in own]
-            bare = {begins + ends, _drop_pair(begins, ends)}
+            values = [node for node in self.list_nodes("value") if node.type in ("string", "integer")]
+            alike = len({self.ends[node.name] for node in values}) < 2  # else what ends a value tells its type, too
+            bare = {begins + ends, *([_drop_pair(begins, ends)] if alike else [])}
             rules += [Rule(read_parts(text), (target,), recovery=UNTYPED) for text in sorted(bare) for _, target in own]
         bare = {text[:-1] for text in texts if text.endswith(QUOTES)} - texts - {""}
         plain = [target for _, target in own if target.type in ("integer", "number", "boolean")]

@@ -306,7 +306,10 @@ class TextReader(ShortFields):
         return False
 
     def _calls_between(self, start: int, end: int) -> bool:
-        """Whether a mark begins the call of a tool of the request between two places; the text may have ended at the first."""
+        """Whether a mark begins the call of a tool of the request between two places, with what ends a text at the first."""
+        own = self.plan.ends.get(self.spot.nodes[0].name, "").strip()
+        if not (own and self.buffer.startswith(own, start)):
+            return False
         spot = self.plan.spot(TURN, (GAP,), self.may_call)
         lines = {f"\n{text.rpartition(chr(10))[2]}" for text in self.plan.list_next_openings() if "\n" in text}
         places = (self.buffer.find(mark, start, end) for mark in (*self.plan.opening_marks, *lines) if len(mark) > 1)
