@@ -80,9 +80,9 @@ class Openings(Ends):
             for other in twice if number < shown else ():
                 rules.append(Rule(read_parts(other), nodes, True, recovery=recovery or "mark doubled", guard="tool"))
             lines = text.split("\n") if marked and number < shown else []
-            head = next((line for line, words in enumerate(lines) if words.strip()), 0)
-            for line in range(head + 1, len(lines) - 1):  # one of several lines was left out
-                short = "\n".join(lines[:line] + lines[line + 1 :])
+            head = next((place for place, line in enumerate(lines) if line.strip()), 0)
+            for left in range(head + 1, len(lines) - 1):  # one of several lines was left out
+                short = "\n".join(lines[:left] + lines[left + 1 :])
                 rules.append(Rule(read_parts(short), nodes, True, recovery=recovery or BEGINNING, guard="known"))
             if is_firm(text):  # data alone amid prose has to be looked at to its end
                 whole = number < shown

@@ -145,7 +145,7 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = T
         if kind == "null" and "string" in types and any(node.type == "string" for node in nodes):
             # Any word but the format's own for it, if it has one, is a text, which the template writes so.
             found = "null" if match_scalar(nodes, raw, 0, True) == (len(raw), "null") else None
-        if found is None and lenient and kind in ("integer", "number", "boolean", "null"):
+        if found is None and lenient and (kind in ("integer", "number", "boolean") or (kind == "null" and "string" not in types)):
             quoted = _QUOTED.fullmatch(raw.strip())
             bare = quoted[1] if quoted else raw.strip()
             mended = None if _ZEROS.match(bare) else repair(bare)
