@@ -43,6 +43,13 @@ def find_first(text: str) -> str:
     return bare[: min(find_boundaries(bare) - {0}, default=0)].strip()
 
 
+def _leave_out_lines(text: str) -> list[str]:
+    """Return a text without one of the lines that stand between its first words and its last line, for each of those."""
+    lines = text.split("\n")
+    first = next((place for place, line in enumerate(lines) if line.strip()), 0)
+    return ["\n".join(lines[:place] + lines[place + 1 :]) for place in range(first + 1, len(lines) - 1)]
+
+
 def _begins_with_mark(text: str) -> bool:
     """Whether a text begins with a mark that stands in no sentence, or as JSON or a tag does."""
     return text.lstrip()[:1] in tuple("{[<") or is_word_in_signs(find_first(text) or text.strip())
@@ -79,10 +86,7 @@ class Openings(Ends):
             twice += [text.replace("{", "{{", 1)] if "{" in text[len(first) :] else []  # as a format string has it
             for other in twice if number < shown else ():
                 rules.append(Rule(read_parts(other), nodes, True, recovery=recovery or "mark doubled", guard="tool"))
-            lines = text.split("\n") if marked and number < shown else []
-            head = next((place for place, line in enumerate(lines) if line.strip()), 0)
-            for left in range(head + 1, len(lines) - 1):  # one of several lines was left out
-                short = "\n".join(lines[:left] + lines[left + 1 :])
+            for short in _leave_out_lines(text) if marked and number < shown else ():
                 rules.append(Rule(read_parts(short), nodes, True, recovery=recovery or BEGINNING, guard="known"))
             if is_firm(text):  # data alone amid prose has to be looked at to its end
                 whole = number < shown

@@ -138,6 +138,8 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = T
     text = get_units(codec).decode(raw)
     readings = []
     types = schema.get_types()
+    if lenient and not text and "null" in types and "string" not in types:
+        return "null"
     # Where a text may stand, and values of a type are written otherwise than here, it is none of these.
     shown = [kind for kind in types if kind == "string" or any(fits(node.type, (kind,)) or not node.type for node in nodes)]
     for kind in sorted(shown if "string" in types else types, key=lambda kind: kind != "null") or [""]:

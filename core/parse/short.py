@@ -200,6 +200,7 @@ class ShortFields(Lookahead):
             return None
         ends: Wait | None = None
         second: Landing | None = None
+        told: Landing | None = None
         for rule in self._fill(self._list_ends(taken, kind, at), taken):
             if rule.spelling and rule.spelling != self.spelling:
                 continue
@@ -216,8 +217,8 @@ class ShortFields(Lookahead):
                 continue
             if landing and better:
                 return ends if ends and not rule.closes else landing
-            second = second or landing
-        return ends or second
+            told, second = (told or landing, second) if rule.is_told else (told, second or landing)
+        return ends or second or told
 
     def _take_short(self, here: Landing, kind: str, text: str, at: int) -> Landing | None:
         """Return where one stands with a text as the field that was read; None where it can be none."""
