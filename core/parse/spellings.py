@@ -56,11 +56,14 @@ def list_spellings(graph: TurnGraph) -> list[TurnGraph]:
     heads = re.compile(rf"^([{signs}])\1*(?= )", re.MULTILINE) if signs else None
     inner += [partial(heads.sub, r"\g<0>\1"), partial(_RUN.sub, lambda found: found[0][1:])] if heads else []
     attributes: list[Respell] = [_name, _name_and_type, _add_name, _drop_name]
-    ways: list[Respell] = [_to_ascii, _to_ascii_signs, *_list_ways(texts, marks), *attributes, *cases, *inner]
+    shorter = _list_ways(texts, marks)
+    ways: list[Respell] = [_to_ascii, _to_ascii_signs, *shorter, *attributes, *cases, *inner]
     for respell in ways:
         spelled = {mark: respell(mark) for mark in marks if respell(mark)}
         told = len(set(spelled.values())) == len(spelled) and all(map(_WORD.search, spelled.values()))
-        if told and opening and not any(respell(text) in texts for text in opening):
+        # Without a word of theirs all that begins calls has to differ, else some do: a further call may begin with a name alone.
+        begins = [respell(text) for text in opening if respell in shorter or respell(text) != text]
+        if told and begins and not any(text in texts for text in begins):
             other = _rename(graph, respell)
             found.setdefault(repr(other), other)
     return list(found.values())[:_MOST]
