@@ -163,7 +163,7 @@ class Lookahead(Surroundings):
         end = match(self.buffer, place, final and not rule.cut)
         if end == NO and constant.lead:
             end = constant.match_exactly(self.buffer, at, final)
-        if end == MORE and final and at < len(self.buffer) and rule.guard != "last":
+        if end == MORE and final and at < len(self.buffer) and rule.guard != "last" and not rule.spelling:
             end = len(self.buffer) if self._is_fresh(at) or self.spot.kind != "content" else end
         if end < 0:
             return Wait(constant.find_rest(self.buffer, place)) if end == MORE and not final else None

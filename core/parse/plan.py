@@ -88,7 +88,8 @@ class Plan(Relaxations):
 
         A call may also end so that did not begin so, where what ends its last field is as the template has it.
         """
-        known_texts, own_texts, found = {rule.parts for rule in known if not rule.recovery}, {rule.parts for rule in known}, []
+        known_texts, found = {rule.parts for rule in known if not rule.recovery}, []
+        known_parts = {rule.parts for rule in known}
         guards: dict[bool, Guard] = {True: "known", False: ""}
         for number, other in enumerate(self._spellings, 1):
             for node in nodes:
@@ -96,7 +97,8 @@ class Plan(Relaxations):
                 shown = (rule for rule in rules if not (rule.recovery or rule.guard))
                 new = [rule for rule in shown if rule.parts not in known_texts]
                 found += [replace(rule, recovery=RESPELLED, guard=guards[rule.opens], spelling=number) for rule in new]
-                inner = [rule for rule in rules if rule.recovery == BEGINNING and rule.constant.marked and rule.parts not in own_texts]
+                halves = (rule for rule in rules if rule.recovery == BEGINNING and rule.constant.marked)
+                inner = [rule for rule in halves if rule.parts not in known_parts]
                 found += [replace(rule, recovery=RESPELLED, guard="apart", spelling=number) for rule in inner]
                 own, theirs = (plan.ends.get(node.name, "").rstrip() for plan in (self, other))
                 closes = [rule.constant.text for rule in new if graph == TURN and rule.closes and not rule.opens and is_firm(own)]
