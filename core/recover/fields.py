@@ -46,7 +46,8 @@ _ID = re.compile(r"\w[\w-]{0,63}(?=[^\w\s.,;!?])")
 _FIELD = re.compile(r"(?<=[^\w\s])\w{1,32}(?=[^\w\s])[^\w,]*")
 _FENCE = "```"
 _FIELD_NAMES = frozenset(("tool", "call", "function", "name", "arguments", "parameters", "args", "params"))
-"""What the fields of a call are called in messages and schemas, in full and in short."""
+"""What the fields of a call are called in messages and schemas, in full and in short, before a sign."""
+_ASSIGNING = (":", "=", '"', "'")
 _MOST = 64  # quotes that may end a text, and ends of one that stands in none
 _STEPS = 2  # for each character
 _INDENTED = 16  # blanks at most between a tag and its value
@@ -100,7 +101,7 @@ class _Reader:
         self._text = text
         self._tools = tools
         self._notation = notation
-        self._folded = _FIELD_NAMES.union(map(str.casefold, notation.words))
+        self._folded = frozenset(map(str.casefold, notation.words))
         self._names = compile_names(frozenset(tools.tools))
         self._keys = self._names
         self._schema = Schema({})
@@ -184,6 +185,8 @@ class _Reader:
         """Return the place behind a word of the format, and what counts there or is an id; the place itself where none is."""
         found = _WORD.match(self._text, at)
         word, words = found[0] if found else "", self._folded
+        if word in _FIELD_NAMES and self._text[at + len(word) : at + len(word) + 1] in _ASSIGNING:
+            return at + len(word)
         if word.casefold() not in words and (word.isdigit() or word.casefold().rstrip("0123456789") not in words):
             return at
         end = at + len(word)
