@@ -100,3 +100,41 @@ def test_a_text_may_hold_what_looks_like_a_call(text: str) -> None:
 def test_the_name_of_a_tool_in_prose_begins_no_call(text: str) -> None:
     for calls in (LINES, STATEMENTS, SHELL, FORMS, ROWS, BLOCK):
         assert read(calls, text)[1:3] == (text, [])
+
+
+LABELS = (
+    "{%- for m in messages -%}{{ m.role }}> {{ m.content or '' }}{% for c in m.tool_calls or [] %}{{ '\\nTOOL> ' ~ c.function.name }}"
+    "{% for k, v in c.function.arguments.items() %} || {{ k }} = {{ v | tojson }}{% endfor %}{% endfor %}<<over>>\n{% endfor -%}"
+    "{%- if add_generation_prompt %}assistant> {% endif -%}"
+)
+
+
+def test_a_word_that_begins_calls_does_so_where_a_line_begins() -> None:
+    format = analyze(LABELS, bos_token="<s>", eos_token="</s>")
+    text = 'A record is one line: TOOL> find_route || goal = "Bergen" would be one.'
+    assert read_all_ways(format, text, [ROUTE_TOOL], "assistant> ")[1:3] == (text, [])
+    found = read_all_ways(format, f'{text}\nTOOL> find_route || goal = "Bergen"', [ROUTE_TOOL], "assistant> ")
+    assert (found.content, get_calls(found)) == (text, [("find_route", {"goal": "Bergen"})])
+
+
+@pytest.mark.parametrize("opener", ["<|acts|>", "<|Act|>", "<act>", "<|act>"])
+def test_a_mark_that_begins_calls_may_be_mistyped(opener: str) -> None:
+    found = read(LINES, f'Go.\n{opener}find_route <- {{"legs": 3}}')
+    assert ((found.content or "").strip(), get_calls(found)) == ("Go.", [("find_route", {"legs": 3})])
+    prose = f'Go.\n{opener}find_path <- {{"legs": 3}}'
+    assert read(LINES, prose)[1:3] == (prose, [])
+
+
+def test_a_mark_in_inline_code_begins_no_call_of_a_tool_that_is_not_there() -> None:
+    prose = "Each begins with `<|act|>tool_name <- {}` and ends with its line, like `<|act|>other <- {`; I call nothing."
+    assert read(LINES, prose)[1:3] == (prose, [])
+
+
+def test_plus_signs_are_blanks_where_a_template_writes_both_by_their_numbers() -> None:
+    links = (
+        "{% for c in m.tool_calls %}\n<|at|>{{ c.function.name }}?{% for k, v in c.function.arguments.items() %}"
+        "{{ k }}{{ '' if v is string else ':j' }}={{ (v if v is string else v | tojson) | urlencode }}{{ '&' if not loop.last }}"
+        "{% endfor %}{% endfor %}\n"
+    )
+    found = read(links, "Go.\n<|at|>find_route?start=S%C3%A3o+Paulo%2B&legs:j=3\n")
+    assert get_calls(found) == [("find_route", {"start": "São Paulo+", "legs": 3})]

@@ -253,3 +253,16 @@ def test_the_proof_ends_turns_before_their_last_mark(text: str, cut: str) -> Non
 def test_the_proof_cuts_no_mark(end: str) -> None:
     cuts = list_cuts(f"It is late.{end}", analyse(CALLS_FIRST)[0].graph, Question(content="It is late."))
     assert set(cuts) <= {f"It is late.{end}", "It is late.", f"It is late.{end.removesuffix('<<<')}"}
+
+
+def test_reasoning_of_which_prompt_and_instructions_speak_is_read() -> None:
+    template = (
+        "You think first, and give the answer after the mark [NOW THE ANSWER].\n{% for m in messages %}<<{{ m.role }}>>{{ m.content }}<<over>>"
+        "{% endfor %}{% if add_generation_prompt %}<<assistant>>Here is my reasoning:\n{% endif %}"
+    )
+    format = analyze(template)
+    parser = format.parser(prompt="<<assistant>>Here is my reasoning:\n")
+    deltas = [*parser.feed("Two legs.\n[NOW THE ANSWER]\nThree.<<over>>"), *parser.finish()]
+    texts = {kind: "".join(delta.text for delta in deltas if delta.kind == kind).strip() for kind in ("reasoning", "content")}
+    assert texts == {"reasoning": "Two legs.", "content": "Three."}
+    assert dict(format.verdict.parts)["reasoning"] == "not established"
