@@ -8,6 +8,7 @@ add. Any other text is matched to the letter, because there the white space may 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..format.cut import CLOSE, OPEN, TOKEN
@@ -204,6 +205,12 @@ class Constant:
         while size and not (at - size >= start and text.startswith(self.lead[-size:], at - size)):
             size -= 1
         return at - size
+
+
+@lru_cache(maxsize=1 << 13)
+def get_constant(parts: tuple[str, ...], laid: bool = False) -> Constant:
+    """Return what matches a text; the same one for all rules that have it."""
+    return Constant(parts, laid)
 
 
 def _list_atoms(parts: tuple[str, ...]) -> tuple[Atom, ...]:

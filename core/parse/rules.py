@@ -10,7 +10,7 @@ from typing import Literal
 from ..format import Choice, Json, Kind, Node, Text
 from ..format.cut import cut_common_start, find_common_start
 from ..format.units import NO, get_units
-from .constants import DATA, SIGNS, Constant, is_marked
+from .constants import DATA, SIGNS, Constant, get_constant, is_marked
 from .echoes import cut_echo, fill_echoes
 from .landmarks import SILENT, UNSHOWN
 from .nearly import find_mark, rewrite_marks
@@ -120,7 +120,7 @@ class Rule:
     _named: dict[str, Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        constant = Constant(self.parts, self.laid)
+        constant = get_constant(self.parts, self.laid)
         object.__setattr__(self, "kind", self.targets[0].kind)
         object.__setattr__(self, "constant", constant)
         object.__setattr__(self, "marked", self.marked or constant.marked)
