@@ -133,7 +133,8 @@ class ValueReader(JsonReader):
     def _is_untyped(self, node: Node) -> bool:
         """Whether what stands as a text does, between no quotes, is none by the schema: then its end tells what it is."""
         types = self.wanted.get_types()
-        quoted = self.plan.ends.get(node.name, "").strip()[:1] in (*QUOTES, "`", "»", "”")
+        end = self.plan.ends.get(node.name, "").strip()
+        quoted = end.startswith((*QUOTES, "`", "»", "”", *filter(None, [self.plan.quote])))
         return self.policy.recover and bool(types) and "string" not in types and not quoted
 
     # Numbers and words ---------------------------------------------------------------------------------------------------
