@@ -102,7 +102,8 @@ class Plan(Relaxations):
                 found += [replace(rule, recovery=RESPELLED, guard="apart", spelling=number) for rule in inner]
                 own, theirs = (plan.ends.get(node.name, "").rstrip() for plan in (self, other))
                 closes = [rule.constant.text for rule in new if graph == TURN and rule.closes and not rule.opens and is_firm(own)]
-                texts = [own + text.removeprefix(theirs) for text in closes if text.startswith(theirs)]
+                rests = [text.removeprefix(theirs) for text in closes if text.startswith(theirs)]
+                texts = [own + rest for rest in rests if rest.strip()]
                 found += [Rule(read_parts(text), (GAP,), closes=True, recovery=RESPELLED) for text in texts]
         return found
 
