@@ -49,10 +49,11 @@ def skip_spaces(text: str, at: int) -> int:
     return at
 
 
-def find_closed(text: str, at: int) -> int:
-    """Return the place behind the brackets that a text opens from a place on, where none is open any more; NO if some stay open."""
+def find_closed(text: str, at: int, limit: int) -> int:
+    """Return the place behind the brackets that a text opens from a place on, where none is open any more; NO if some stay open
+    before a limit."""
     depth = 0
-    for found in _BRACKETS.finditer(text, at):
+    for found in _BRACKETS.finditer(text, at, limit):
         depth += (found[0] in "([{") - (found[0] in ")]}")
         if depth <= 0 and found[0] in ")]}":
             return found.end()

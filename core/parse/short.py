@@ -229,7 +229,8 @@ class ShortFields(Lookahead):
                 if self._goes_on_in_text(here, bare):
                     return None
                 here, key = here.replace(rule=here.rule.name_recovery(PADDED)), bare
-            if key[:1] == "/" and self.policy.recover and key not in self._list_declared(self._find_name(here)):
+            ends = key[:1] == "/" and self.buffer[here.end - 1 : here.end] in ("<", "[") and self.policy.recover
+            if ends and key not in self._list_declared(self._find_name(here)):
                 return None  # a mark that ends something stands where a key would
             taken = bool(key) and self._takes_key(here, key, at) and (here.rule.guard != "entry" or self._is_new(key))
             return here.replace(steps=(*here.steps, Step("key", key))) if taken and not self._opens_within(here, at) else None

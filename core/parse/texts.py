@@ -273,7 +273,7 @@ class TextReader(ShortFields):
         """Return where a call ends behind which the sentence goes on: it is thought of, not made."""
         marks, size = self.plan.call_ends, len(self.buffer)
         found = marks.pattern.search(self.buffer, landing.end) if marks else None
-        closed = find_closed(self.buffer, at) if found is None and self.buffer[at] in "([{" else 0
+        closed = find_closed(self.buffer, at, at + HELD_CALL) if found is None and self.buffer[at] in "([{" else 0
         bare = closed == NO or closed > landing.end  # then its own brackets tell its end
         end = found.end() if found else closed if closed > landing.end else size
         rest = self.buffer[skip_blank(self.buffer, end) :]
