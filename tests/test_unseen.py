@@ -100,6 +100,7 @@ PROVEN = {
     "okavango": "a fence of code in a text of indented lines, in a fence",
     "polypody": "the mark behind a key that comes again has the word for the type, too",
     "burnet": "all parts begin with the same signs, which end no thought",
+    "monkeyfist": "a text of one line stands beside its key, a longer one below it",
 }
 
 
@@ -162,6 +163,21 @@ OUTPUTS = {
     "levanter-t1": "a token in a text before what opens calls",
     "vapourer-t1": "a line of signs ends a thought, the same signs in a line do not",
     "zonda-t2": "no end of arguments before the name",
+    "gouda-0": "the last mark of a call lacks its last bracket",
+    "gouda-3": "blanks in the marks of reasoning, capitals in those of calls",
+    "comte-6": "ends that the format does not have, and a mark in another case",
+    "brie-3": "other attributes",
+    "emmental-0": "headings of another level",
+    "bowline-5": "no mark before the second of two calls",
+    "prusik-5": "a call amid a sentence of a thought, which brackets alone end",
+    "clovehitch-6": "rows of one call with words for other types, in a fence",
+    "reefknot-6": "no blanks in a heading, which an answer shows in a sentence",
+    "mace-8": "marks in inline code",
+    "sumac-2": "what ends the arguments is missing before what ends the call",
+    "fenugreek-4": "numbers behind the mark of a text",
+    "tiber-5": "texts without quotes, one of which begins as a number",
+    "tiber-7": "the label of a call in the middle of lines",
+    "meuse-6": "prose between two calls, behind a text",
 }
 """Some that no rule was written for; all are measured by ``scripts/offscript.py unseen``."""
 
