@@ -175,6 +175,7 @@ OUTPUTS = {
     "mace-8": "marks in inline code",
     "sumac-2": "what ends the arguments is missing before what ends the call",
     "fenugreek-4": "numbers behind the mark of a text",
+    "tiber-4": "an answer with its label behind the call",
     "tiber-5": "texts without quotes, one of which begins as a number",
     "tiber-7": "the label of a call in the middle of lines",
     "meuse-6": "prose between two calls, behind a text",

@@ -153,11 +153,14 @@ class Thoughts(Landmarks):
     def _list_content_starts(self) -> list[Rule]:
         """Return the marks that begin content, for models that do not end their reasoning before it."""
         found: dict[str, list[Node]] = {}
-        marks = [(_cut_close(write_parts(edge).lstrip()), edge.target) for edge in self.list_edges("reasoning")]
+        edges = self.list_edges("reasoning")
+        labels = [write_parts(edge) for edge in edges if edge.text[:1] == "\n" and edge.text.strip()[:1].isalnum()]
+        marks = [(_cut_close(write_parts(edge).lstrip()), edge.target) for edge in edges]
+        marks += [(text, edge.target) for edge in edges if (text := write_parts(edge)) in labels]
         marks += [(write_parts(edge).lstrip(), edge.target) for start in self.graph.starts for edge in start.edges]
         for mark, name in marks:
             target, text = self.nodes[TURN, name], mark.strip()
-            told = is_firm(mark) and (is_word_in_signs(text) or mark == f"\n{text}\n")
+            told = is_firm(mark) and (is_word_in_signs(text) or mark == f"\n{text}\n" or mark in labels)
             if target.kind == "content" and told and target not in found.setdefault(text, []):
                 found[text].append(target)
         missing = "end of reasoning missing"
