@@ -12,7 +12,7 @@ from .constants import skip_blank
 _LONGEST = 48
 _MARKS = 3  # so many behind each other may be mistyped
 _PAIRS = (
-    ("<<", "<>", ">(?:>|(?=\\s))"),
+    ("<<", "<>", r">(?:>|(?=\s))"),
     ("<", "<>", ">"),
     (r"\[\[", r"\[\]", r"\](?:\]|(?=\s))"),
     (r"\[", r"\[\]", r"\]"),

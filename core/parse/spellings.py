@@ -30,14 +30,16 @@ _TOKEN = re.compile(rf"(?:[\[{{]{{1,2}}|[{OPEN}])[^\[\]{{}}{OPEN}{CLOSE}\n\"',]*
 _SIGNS = re.compile(rf"(?<=[<\[/]){_SIGN}+(?=[\w/])|(?<=\w){_SIGN}+(?=[>\]])|<(?=<\S)|\[(?=\[\S)|(?<=>)>|(?<=\])\]")
 """What stands within brackets around a word, and the second of two brackets."""
 _INSIDE = re.compile(rf"(?<=<<|\[\[|\{{\{{)(?=[\w/])|(?<=\w)(?=>>|\]\]|\}}\}})|(?<=[{OPEN}])(?=[\w/])|(?<=\w)(?=[{CLOSE}])")
-
+"""Where a blank may stand in brackets that are two, or none of ASCII."""
 _LOOSE = re.compile(r"(?<=[^\w\s]{2}) (?=[\w/])|(?<=\w) (?=[^\w\s]{2})")
 """A blank between a word and several signs."""
 _LABEL = re.compile(r"^\w+(?=[:>|] )", re.MULTILINE)
+"""A word that begins a line, with a sign behind it."""
 _RUN = re.compile(r"^([^\w\s])\1+(?= )", re.MULTILINE)
 """Signs that begin a line, as those of a heading do."""
 _NAMING, _TYPING = re.compile(r"(?<=[\w\"'] )\w+(?==[\"']?\Z)"), re.compile(r"(?<=\A[\"'] )\w+(?==)")
 """The attribute that holds what stands behind a text, and the one behind that."""
+# A tag's own value, and what ends the tag behind it; an attribute in its place, and what ends that.
 _OWN, _OWN_END = re.compile(r"(?<=\w)=\Z"), re.compile(r"\A>")
 _ONLY, _ONLY_END = re.compile(r" \w+=[\"']\Z"), re.compile(r"\A[\"']>")
 
@@ -50,14 +52,10 @@ def list_spellings(graph: TurnGraph) -> list[TurnGraph]:
     opening = {write_parts(edge) for edge in _list_edges(graph) if edge.opens_call}
     marks = {mark for text in texts for mark in _list_marks(text)}
     found: dict[str, TurnGraph] = {}
-    cases = [partial(_turn_case, turn) for turn in (str.upper, str.lower, str.title)]
-    inner = [partial(_SIGNS.sub, ""), partial(_INSIDE.sub, " "), partial(_LOOSE.sub, "")]
-    signs = "".join(sorted({re.escape(found[1]) for text in texts for found in _RUN.finditer(text)}))
-    heads = re.compile(rf"^([{signs}])\1*(?= )", re.MULTILINE) if signs else None
-    inner += [partial(heads.sub, r"\g<0>\1"), partial(_RUN.sub, lambda found: found[0][1:])] if heads else []
-    attributes: list[Respell] = [_name, _name_and_type, _add_name, _drop_name]
     shorter = _list_ways(texts, marks)
-    ways: list[Respell] = [_to_ascii, _to_ascii_signs, *shorter, *attributes, *cases, *inner]
+    ways: list[Respell] = [_to_ascii, _to_ascii_signs, *shorter, _name, _name_and_type, _add_name, _drop_name]
+    ways += [partial(_turn_case, turn) for turn in (str.upper, str.lower, str.title)]
+    ways += [partial(_SIGNS.sub, ""), partial(_INSIDE.sub, " "), partial(_LOOSE.sub, ""), *_list_levels(texts)]
     for respell in ways:
         spelled = {mark: respell(mark) for mark in marks if respell(mark)}
         told = len(set(spelled.values())) == len(spelled) and all(map(_WORD.search, spelled.values()))
@@ -67,6 +65,13 @@ def list_spellings(graph: TurnGraph) -> list[TurnGraph]:
             other = _rename(graph, respell)
             found.setdefault(repr(other), other)
     return list(found.values())[:_MOST]
+
+
+def _list_levels(texts: list[str]) -> list[Respell]:
+    """Return what makes headings of another level: with one sign more, or less."""
+    signs = "".join(sorted({re.escape(found[1]) for text in texts for found in _RUN.finditer(text)}))
+    heads = re.compile(rf"^([{signs}])\1*(?= )", re.MULTILINE) if signs else None
+    return [partial(heads.sub, r"\g<0>\1"), partial(_RUN.sub, lambda found: found[0][1:])] if heads else []
 
 
 def _list_edges(graph: TurnGraph) -> Iterable[Edge]:
