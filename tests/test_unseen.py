@@ -174,6 +174,7 @@ OUTPUTS = {
     "reefknot-6": "no blanks in a heading, which an answer shows in a sentence",
     "mace-8": "marks in inline code",
     "sumac-2": "what ends the arguments is missing before what ends the call",
+    "fenugreek-7": "no signs in any mark, the one of the answer included",
     "fenugreek-4": "numbers behind the mark of a text",
     "tiber-4": "an answer with its label behind the call",
     "tiber-5": "texts without quotes, one of which begins as a number",

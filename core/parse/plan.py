@@ -108,15 +108,16 @@ class Plan(Relaxations):
         return found
 
     def _list_respelled_starts(self, number: int) -> list[Rule]:
-        """Return what opens reasoning behind a start, by its number, in other spellings."""
+        """Return what opens reasoning or content behind a start, by its number, in other spellings."""
         if number < 0:
             return []
         own, found = self.graph.starts[number].edges, list[Rule]()
         for spelling, other in enumerate(self._spellings, 1):
             pairs = zip(own, other.graph.starts[number].edges, strict=True)
             changed = (edge for known, edge in pairs if known.parts != edge.parts and is_marked(known.text))
-            rules = (other._make_rule(TURN, edge) for edge in changed if other.nodes[TURN, edge.target].kind == "reasoning")
-            found += [replace(rule, recovery=RESPELLED, spelling=spelling) for rule in rules]
+            rules = (other._make_rule(TURN, edge) for edge in changed)
+            texts = (rule for rule in rules if rule.kind in ("reasoning", "content"))
+            found += [replace(rule, recovery=RESPELLED, spelling=spelling) for rule in texts]
         return found
 
     def start(self, number: int, calls: bool = True) -> Spot:
