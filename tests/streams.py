@@ -26,16 +26,13 @@ def pick(values: Iterable[Any], share: int) -> list[Any]:
     return [pytest.param(value, marks=pytest.mark.more) if number % share else value for number, value in enumerate(values)]
 
 
-ROUTE_TOOL = {
-    "type": "function",
-    "function": {
-        "name": "find_route",
-        "parameters": {
-            "type": "object",
-            "properties": {"start": {"type": "string"}, "goal": {"type": "string"}, "legs": {"type": "integer"}},
-        },
-    },
-}
+def make_tool(name: str, **types: str) -> dict[str, Any]:
+    """A tool with parameters of some types."""
+    schema = {"type": "object", "properties": {key: {"type": kind} for key, kind in types.items()}}
+    return {"type": "function", "function": {"name": name, "parameters": schema}}
+
+
+ROUTE_TOOL = make_tool("find_route", start="string", goal="string", legs="integer")
 """A tool with texts and a number, for outputs that are made up."""
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from streams import analyze, get_calls, read_all_ways
-from test_slips import WRAPPER, make_tool
+from streams import analyze, get_calls, make_tool, read_all_ways
+from test_slips import WRAPPER
 
 from chat_autoparser.parse.echoes import ECHOES, begins, fill_echoes, find_any
 

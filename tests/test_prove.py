@@ -255,14 +255,16 @@ def test_the_proof_cuts_no_mark(end: str) -> None:
     assert set(cuts) <= {f"It is late.{end}", "It is late.", f"It is late.{end.removesuffix('<<<')}"}
 
 
-def test_reasoning_of_which_prompt_and_instructions_speak_is_read() -> None:
+@pytest.mark.parametrize("mark", ["[NOW THE ANSWER]", "⟦ANSWER⟧", "=== ANSWER ===", "<answer-now>", "@@answer@@"])
+def test_reasoning_of_which_prompt_and_instructions_speak_is_read(mark: str) -> None:
     template = (
-        "You think first, and give the answer after the mark [NOW THE ANSWER].\n{% for m in messages %}<<{{ m.role }}>>{{ m.content }}<<over>>"
+        f"You think first, and give the answer after the mark {mark}.\n"
+        "{% for m in messages %}<<{{ m.role }}>>{{ m.content }}<<over>>"
         "{% endfor %}{% if add_generation_prompt %}<<assistant>>Here is my reasoning:\n{% endif %}"
     )
     format = analyze(template)
     parser = format.parser(prompt="<<assistant>>Here is my reasoning:\n")
-    deltas = [*parser.feed("Two legs.\n[NOW THE ANSWER]\nThree.<<over>>"), *parser.finish()]
+    deltas = [*parser.feed(f"Two legs.\n{mark}\nThree.<<over>>"), *parser.finish()]
     texts = {kind: "".join(delta.text for delta in deltas if delta.kind == kind).strip() for kind in ("reasoning", "content")}
     assert texts == {"reasoning": "Two legs.", "content": "Three."}
     assert dict(format.verdict.parts)["reasoning"] == "not established"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from streams import analyze, read_all_ways
+from streams import analyze, make_tool, read_all_ways
 
 import chat_autoparser as ca
 from chat_autoparser.message import fold_deltas
@@ -87,11 +87,6 @@ TAGS = WRAPPER % (
     "{%- for c in m.tool_calls or [] %}<run {{ c.function.name }}>{% for k, v in c.function.arguments.items() %}"
     "<in {{ k }}>{{ v if v is string else v | tojson }}</in>{% endfor %}</run>{% endfor -%}"
 )
-
-
-def make_tool(name: str, **types: str) -> dict[str, Any]:
-    schema = {"type": "object", "properties": {key: {"type": kind} for key, kind in types.items()}}
-    return {"type": "function", "function": {"name": name, "parameters": schema}}
 
 
 TOOLS = [make_tool("pin", note="string", count="integer", far="number", tags="array"), make_tool("ring")]

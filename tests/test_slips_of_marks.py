@@ -4,8 +4,8 @@ templates are invented."""
 from __future__ import annotations
 
 import pytest
-from streams import analyze, get_calls, read_all_ways
-from test_slips import WRAPPER, make_tool
+from streams import analyze, get_calls, make_tool, read_all_ways
+from test_slips import WRAPPER
 
 from chat_autoparser.recover import PolicyName
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import analyze, read_all_ways
+from streams import analyze, make_tool, read_all_ways
 
 import chat_autoparser as ca
 
@@ -109,11 +109,6 @@ FIELDS = """\
 {%- endfor -%}
 {%- if add_generation_prompt -%}[assistant]{%- endif -%}
 """
-
-
-def make_tool(name: str, **properties: str) -> dict[str, Any]:
-    schema = {"type": "object", "properties": {key: {"type": kind} for key, kind in properties.items()}}
-    return {"type": "function", "function": {"name": name, "parameters": schema}}
 
 
 TOOLS = [make_tool("pin", note="string", count="integer", loud="boolean"), make_tool("ring")]

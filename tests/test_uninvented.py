@@ -12,8 +12,7 @@ import pytest
 from invent import draw
 from invent.turns import Speaker, make_turns
 from rendering import BOS, EOS
-from streams import analyze, read, read_all_ways
-from test_slips import make_tool
+from streams import analyze, make_tool, read, read_all_ways
 from turns import Turn
 
 import chat_autoparser as ca

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from streams import Reading, analyze, get_calls, read_all_ways
+from streams import Reading, analyze, get_calls, make_tool, read_all_ways
 
 FRAME = (
     "{%%- for m in messages -%%}<<{{ m.role }}>>\n{{ m.content or '' }}{%% for c in m.tool_calls or [] %%}<|act|>{{ c.function.name }}"
@@ -30,22 +30,8 @@ ATTRIBUTES = (
     "{{ v if v is string else v | tojson }}</v>"
 )
 
-TOOL: dict[str, Any] = {
-    "type": "function",
-    "function": {
-        "name": "plan",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "city": {"type": "string"},
-                "days": {"type": "integer"},
-                "fast": {"type": "boolean"},
-                "tags": {"type": "array", "items": {"type": "string"}},
-                "until": {"type": ["integer", "null"]},
-            },
-        },
-    },
-}
+TOOL = make_tool("plan", city="string", days="integer", fast="boolean", tags="array")
+TOOL["function"]["parameters"]["properties"]["until"] = {"type": ["integer", "null"]}
 
 
 def read(entries: str, text: str, policy: str = "lenient") -> Reading:

@@ -6,9 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from streams import analyze, read_all_ways
+from streams import analyze, make_tool, read_all_ways
 from templates import get_format, write_calls, write_prompt
-from test_slips import make_tool
 
 import chat_autoparser as ca
 from chat_autoparser.format import Choice, Numeral, Text

@@ -23,7 +23,7 @@ from .draft import TURN, Draft
 
 _LONGEST = 60
 _SHORTEST = 4
-_IN_SENTENCE = re.compile(r"(?<=\w )([<\[][^<>\[\]\n]+[>\]])(?=[\s.,;])")
+_BEHIND = (" ", "\n", ".", ",", ";")  # what stands behind a mark amid a sentence
 
 
 class Hidden(NamedTuple):
@@ -56,9 +56,11 @@ def _find_named(oracle: Oracle, beyond: Sequence[str]) -> Hidden | None:
     """Return the one mark that the instructions name amid a sentence, where a prompt speaks of reasoning that no turn shows."""
     opening = next((each for each in beyond if any(map(_means_reasoning, each.split()))), "")
     prompt = oracle.render(Question(content=make_word("c"))) if opening else None
-    marks = {found[1] for found in _IN_SENTENCE.finditer(prompt or "") if _may_be_marker(found[1])}
-    named = [mark for mark in marks if len(list_tokens(mark)) == 1]
-    return Hidden(opening, named[0], "the instructions name it, and a prompt speaks of reasoning") if len(named) == 1 else None
+    tokens = list_tokens(prompt or "")
+    places = zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False)
+    amid = (mark for word, blank, mark, behind in places if word.isalnum() and blank == " " and behind in _BEHIND)
+    named = {mark for mark in amid if _may_be_marker(mark) and _letters(mark)}
+    return Hidden(opening, named.pop(), "the instructions name it, and a prompt speaks of reasoning") if len(named) == 1 else None
 
 
 def _find_spoken(oracle: Oracle) -> Hidden | None:

@@ -19,7 +19,6 @@ OPEN, CLOSE = _list_signs("Ps", "Pi") + "◁◀≪", _list_signs("Pe", "Pf") + "
 """Brackets and quotation marks that ASCII does not have, and what is used for such."""
 
 
-
 def find_closer(sign: str) -> str:
     """Return what Unicode has behind an opening bracket or quotation mark beyond ASCII; empty where that closes nothing."""
     behind = chr(ord(sign) + 1) if "\x80" <= sign < "\uffff" else ""

@@ -269,6 +269,10 @@ class Landmarks:
                 return True
         return False
 
+    def get_end(self, node: Node) -> str:
+        """Return what ends a field, whatever follows, without the layout around it; empty where nothing does."""
+        return self.ends.get(node.name, "").strip()
+
     def _find_laid_texts(self) -> frozenset[str]:
         """Return what stands between keys and texts, of which another differs in nothing but the white space around it."""
         pairs = ((edge, self.nodes[TURN, edge.source], self.nodes[TURN, edge.target]) for edge in self.graph.turn.edges)

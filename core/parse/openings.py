@@ -20,7 +20,7 @@ BEGINNING = "beginning of a call missing"
 REQUOTED = "other quotes in a mark"
 SQUEEZED = "white space in a mark missing"
 _LEADING = re.compile(r"[^\w\s]{1,4}")
-_AMID = frozenset("\"'=:,([{")  # what a mark ends with in which the name stands
+_LEADING_ON = frozenset("\"'=:,([{")  # what a mark ends with in which the name stands
 _PREFIX = re.compile(r"\w+[.:/]\Z")
 _IN_TAG = re.compile(r"(?<=\w) +(?=\w+=)")
 
@@ -63,6 +63,9 @@ class Openings(Ends):
         self.opening_marks = self._list_opening_marks()
         self.beginnings = (*self.opening_marks, *(text.lstrip() for text, _ in self.openers))
         self.strays = self._find_strays()
+        texts = {*(text for _, text in self._list_next_openings()), *(text for text, _ in self.openers)}
+        self.opening_lines = {line for text in texts if "\n" in text and len(line := text[text.rindex("\n") :]) > 1}
+        """The last lines of what begins calls, with the line breaks before them."""
 
     def _list_loose_openers(self, recovery: str) -> list[Rule]:
         """Return what may begin a call in any text: each opener, and its inner part where the outer one was left out."""
@@ -162,14 +165,10 @@ class Openings(Ends):
         name = "layout between calls"
         lines = [edge for edge, own in parted if own.strip() or not own]
         rules = [Rule(("\n",), (self.nodes[TURN, edge.target],), True, recovery=name, guard="fresh") for edge in lines]
-        named = (self.nodes[TURN, edge.target] for edge, rest in firm if is_word_in_signs(rest) and rest[-1] not in _AMID)
-        nodes = dict.fromkeys(node for node in named if node.kind == "name")
-        rules += [Rule((sign,), (node,), True, recovery=BEGINNING, guard="first") for node in nodes for sign in ("\n", ", ", "; ")]
+        named = (self.nodes[TURN, edge.target] for edge, rest in firm if is_word_in_signs(rest) and rest[-1] not in _LEADING_ON)
+        names = dict.fromkeys(node for node in named if node.kind == "name")
+        rules += [Rule((sign,), (node,), True, recovery=BEGINNING, guard="first") for node in names for sign in ("\n", ", ", "; ")]
         return rules + [Rule(read_parts(text), nodes, True, recovery=name, guard="fresh", loose=True) for text, nodes in pairs]
-
-    def list_next_openings(self) -> list[str]:
-        """Return what begins calls, without what ends another one before."""
-        return sorted({text for _, text in self._list_next_openings()}.union(text for text, _ in self.openers))
 
     def _list_next_openings(self) -> list[tuple[Edge, str]]:
         """Return what begins calls, without what ends another one before."""

@@ -63,8 +63,8 @@ def _drop_bracket(before: str, behind: str) -> str:
 
 def _drop_pair(before: str, behind: str) -> str:
     """Return what stands around a word without the brackets right around it, and the blank before them."""
-    pair = before.rstrip()[-1:] + behind.lstrip()[:1]
-    return before.rstrip()[:-1].rstrip(" ") + behind.lstrip()[1:] if pair in ("()", "[]", "<>", "{}") else before + behind
+    rest = _drop_bracket(before, behind)
+    return before.rstrip()[:-1].rstrip(" ") + rest if rest != behind else before + behind
 
 
 def _begins_in_signs(text: str) -> bool:

@@ -162,14 +162,22 @@ class Rule:
         """
         if written not in self._near:
             first, odd = rewrite_marks(self.parts[0].lstrip(), written)
-            line: Guard = "known" if self.opens else "line" if self.kind == "content" and self.targets[0] not in UNSHOWN else ""
-            guard: Guard = "entry" if self.kind == "key" else "ending" if self.closes else line
             parts = (self.constant.lead + first, *self.parts[1:])
             if len(self._near) >= _WINDOWS:
                 self._near.clear()
             told = odd and not any(mark in text and mark + mark[-1] not in text for mark in odd for text in own)
-            self._near[written] = replace(self, parts=parts, recovery=MISTYPED, guard=guard) if told else None
+            self._near[written] = replace(self, parts=parts, recovery=MISTYPED, guard=self._guard_mistyped()) if told else None
         return self._near[written]
+
+    def _guard_mistyped(self) -> Guard:
+        """Return what must hold for the rule where its mark is mistyped."""
+        if self.kind == "key":
+            return "entry"
+        if self.closes:
+            return "ending"
+        if self.opens:
+            return "known"
+        return "line" if self.kind == "content" and self.targets[0] not in UNSHOWN else ""
 
     def goes_on(self, rules: Iterable[Rule]) -> bool:
         """Whether it begins as one of some rules does that leads to a text, so that a text may begin with the rest."""

@@ -200,7 +200,7 @@ class ShortFields(Lookahead):
             return None
         ends: Wait | None = None
         second: Landing | None = None
-        told: Landing | None = None
+        told: Landing | None = None  # where one of a few words would have to follow, and does not
         for rule in self._fill(self._list_ends(taken, kind, at), taken):
             if rule.spelling and rule.spelling != self.spelling:
                 continue
@@ -217,7 +217,10 @@ class ShortFields(Lookahead):
                 continue
             if landing and better:
                 return ends if ends and not rule.closes else landing
-            told, second = (told or landing, second) if rule.is_told else (told, second or landing)
+            if rule.is_told:
+                told = told or landing
+            else:
+                second = second or landing
         return ends or second or told
 
     def _take_short(self, here: Landing, kind: str, text: str, at: int) -> Landing | None:

@@ -307,12 +307,11 @@ class TextReader(ShortFields):
 
     def _calls_between(self, start: int, end: int) -> bool:
         """Whether a mark begins the call of a tool of the request between two places, with what ends a text at the first."""
-        own = self.plan.ends.get(self.spot.nodes[0].name, "").strip()
+        own = self.plan.get_end(self.spot.nodes[0])
         if not (own and self.buffer.startswith(own, start)):
             return False
         spot = self.plan.spot(TURN, (GAP,), self.may_call)
-        lines = {f"\n{text.rpartition(chr(10))[2]}" for text in self.plan.list_next_openings() if "\n" in text}
-        places = (self.buffer.find(mark, start, end) for mark in (*self.plan.opening_marks, *lines) if len(mark) > 1)
+        places = (self.buffer.find(mark, start, end) for mark in (*self.plan.opening_marks, *self.plan.opening_lines))
         around = ((place - 1, place, place + 1) for place in places if place > start)
         landings = (self._find_best(each, True, spot) for each in around)
         return any(isinstance(each, Landing) and each.calls and each.find("name") in self.names for each in landings)

@@ -12,7 +12,7 @@ from ..format import Node, Text
 from ..format.cut import cut_common_start, find_boundaries
 from ..format.units import get_units
 from ..format.view import find_header
-from .constants import begins_no_text, is_firm, is_marked, is_word_in_signs
+from .constants import begins_no_text, get_constant, is_firm, is_marked, is_word_in_signs
 from .landmarks import AFTER, GAP, THOUGHT, TURN, Landmarks, list_tails, read_parts, write_parts
 from .rules import Guard, Rule
 
@@ -154,7 +154,7 @@ class Thoughts(Landmarks):
         """Return the marks that begin content, for models that do not end their reasoning before it."""
         found: dict[str, list[Node]] = {}
         edges = self.list_edges("reasoning")
-        labels = [write_parts(edge) for edge in edges if edge.text[:1] == "\n" and edge.text.strip()[:1].isalnum()]
+        labels = {write_parts(edge) for edge in edges if get_constant(edge.parts).label}
         marks = [(_cut_close(write_parts(edge).lstrip()), edge.target) for edge in edges]
         marks += [(text, edge.target) for edge in edges if (text := write_parts(edge)) in labels]
         marks += [(write_parts(edge).lstrip(), edge.target) for start in self.graph.starts for edge in start.edges]

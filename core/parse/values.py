@@ -19,6 +19,7 @@ from .plan import Plan
 from .rules import WAIT, Rule, Spot, Wait
 from .scalars import match_scalar, read_bare, read_empty
 
+_CLOSING_QUOTES = (*QUOTES, "`", "»", "”")
 _CONSTRUCTED = re.compile(r"[^\W\d]\w{0,31}")
 
 
@@ -132,9 +133,8 @@ class ValueReader(JsonReader):
 
     def _is_untyped(self, node: Node) -> bool:
         """Whether what stands as a text does, between no quotes, is none by the schema: then its end tells what it is."""
-        types = self.wanted.get_types()
-        end = self.plan.ends.get(node.name, "").strip()
-        quoted = end.startswith((*QUOTES, "`", "»", "”", *filter(None, [self.plan.quote])))
+        types, end = self.wanted.get_types(), self.plan.get_end(node)
+        quoted = end.startswith(_CLOSING_QUOTES) or (self.plan.quote != "" and end.startswith(self.plan.quote))
         return self.policy.recover and bool(types) and "string" not in types and not quoted
 
     # Numbers and words ---------------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ class ValueReader(JsonReader):
         """Return the quote that stands before the text that begins here, if no text that a template writes begins with another one;
         else an empty text."""
         strings = [node for node in self.spot.nodes if isinstance(node.codec, Text)]
-        quote = self.plan.ends.get(strings[0].name, "").strip() if strings else ""
+        quote = self.plan.get_end(strings[0]) if strings else ""
         units = get_units(self.spot.codec)
         return quote if quote in ("'", '"') and units.bars(quote) and quote not in units.first else ""
 

@@ -47,7 +47,7 @@ _FIELD = re.compile(r"(?<=[^\w\s])\w{1,32}(?=[^\w\s])[^\w,]*")
 _FENCE = "```"
 _FIELD_NAMES = frozenset(("tool", "call", "function", "name", "arguments", "parameters", "args", "params"))
 """What the fields of a call are called in messages and schemas, in full and in short, before a sign."""
-_ASSIGNING = (":", "=", '"', "'")
+_BEHIND_NAMES = (":", "=", '"', "'")
 _MOST = 64  # quotes that may end a text, and ends of one that stands in none
 _STEPS = 2  # for each character
 _INDENTED = 16  # blanks at most between a tag and its value
@@ -185,7 +185,7 @@ class _Reader:
         """Return the place behind a word of the format, and what counts there or is an id; the place itself where none is."""
         found = _WORD.match(self._text, at)
         word, words = found[0] if found else "", self._folded
-        if word in _FIELD_NAMES and self._text[at + len(word) : at + len(word) + 1] in _ASSIGNING:
+        if word in _FIELD_NAMES and self._text[at + len(word) : at + len(word) + 1] in _BEHIND_NAMES:
             return at + len(word)
         if word.casefold() not in words and (word.isdigit() or word.casefold().rstrip("0123456789") not in words):
             return at
