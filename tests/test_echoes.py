@@ -8,7 +8,7 @@ import pytest
 from streams import analyze, get_calls, make_tool, read_all_ways
 from test_slips import WRAPPER
 
-from chat_autoparser.parse.echoes import ECHOES, begins, fill_echoes, find_any
+from chat_autoparser.plan.echoes import ECHOES, begins, fill_echoes, find_any
 
 ELEMENTS = WRAPPER % (
     "{%- for c in m.tool_calls or [] %}{{ '\\n' }}<do:{{ c.function.name }}>{% for k, v in c.function.arguments.items() %}"

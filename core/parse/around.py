@@ -6,15 +6,15 @@ import re
 from dataclasses import replace
 
 from ..format.units import MORE
+from ..plan.constants import skip_blank
+from ..plan.headers import LONGEST
+from ..plan.landmarks import TURN
+from ..plan.plan import OPEN_REASONING
+from ..plan.relaxed import WRAPPED
+from ..plan.rules import WAIT, Rule, Spot, Wait
 from ..recover import find_name
-from .constants import skip_blank
 from .fence import read_run, skip_fence, skip_fence_end
-from .headers import LONGEST
 from .landing import Landing, Step
-from .landmarks import TURN
-from .plan import OPEN_REASONING
-from .relaxed import WRAPPED
-from .rules import WAIT, Rule, Spot, Wait
 from .shape import find_start, find_wrapper, find_wrapper_end
 from .standing import Standing
 

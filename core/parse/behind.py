@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from ..format.units import MORE, NO
-from .constants import skip_blank
-from .ends import SHORT_END
+from ..plan.constants import skip_blank
+from ..plan.ends import SHORT_END
+from ..plan.landmarks import GAP, SHAPE, TURN
+from ..plan.plan import STRAY
+from ..plan.rules import WAIT, Wait
 from .landing import Landing
-from .landmarks import GAP, SHAPE, TURN
 from .names import SHORT
-from .plan import STRAY
-from .rules import WAIT, Wait
 from .shape import find_wrapper_end
 from .shaped import ShapedReader
 

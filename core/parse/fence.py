@@ -8,10 +8,6 @@ from typing import NamedTuple
 from ..format.units import MORE, NO
 from .landing import HELD_CALL
 
-RUNS = ("```", "~~~")
-"""The signs of fences, of which a line has three or more."""
-FENCED_CALL = "fence around a call"
-
 _WORD = r"[^\s`~]{0,32}"
 _SIGNS = re.compile(r"`+|~+|\n+")
 _OPENING = re.compile(rf"(`{{3,32}}|~{{3,32}})[ \t]{{0,8}}{_WORD}[ \t]{{0,8}}\r?\n\s{{0,64}}")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from ..plan.rules import SHAPES, Rule, Spot
 from ..schema import Schema
-from .rules import SHAPES, Rule, Spot
 
 StepKind = Literal["open", "close", "name", "id", "key", "wrap", "fence"]
 

@@ -11,15 +11,15 @@ import re
 from collections.abc import Iterable
 
 from ..format.units import MORE, NO
+from ..plan.constants import is_marked, skip_blank, skip_spaces
+from ..plan.landmarks import AFTER, GAP, TURN
+from ..plan.mistyped import HALF_MARK, MARK, find_marks, is_near, may_be_near
+from ..plan.rules import NO_EXAMPLE, OF_TOOLS, SHAPES, WAIT, Rule, Spot, Wait
+from ..plan.scalars import BEGINNINGS, find_within
 from ..recover import QUOTES
 from .around import GUARDS, Surroundings
-from .constants import is_marked, skip_blank, skip_spaces
 from .landing import Landing, Step
-from .landmarks import AFTER, GAP, TURN
 from .names import SHORT
-from .nearly import HALF_MARK, MARK, find_marks, is_near, may_be_near
-from .rules import NO_EXAMPLE, OF_TOOLS, SHAPES, WAIT, Rule, Spot, Wait
-from .scalars import BEGINNINGS, find_within
 
 DEPTH = 128  # lists and objects within each other
 POPS = 16  # of these are left at once, as each takes several calls of functions

@@ -19,19 +19,20 @@ from typing import Literal
 
 from ..delta import Delta
 from ..errors import AutoparserError
+from ..plan.constants import is_firm, skip_blank
+from ..plan.ends import SHORT_END
+from ..plan.landmarks import AFTER, GAP, TURN
+from ..plan.openings import FENCED_CALL
+from ..plan.plan import LATE_END, OPEN_REASONING, Plan
+from ..plan.rules import SHAPES, Spot, Wait
+from ..plan.thoughts import OPENED_AGAIN
 from ..recover import Policy, find_tool_in
 from ..schema import ToolSet
 from .behind import BehindFields
-from .constants import is_firm, skip_blank
-from .ends import SHORT_END
-from .fence import FENCED_CALL, Fence
+from .fence import Fence
 from .landing import Landing, Step
-from .landmarks import AFTER, GAP, TURN
 from .lexer import JsonLexer
 from .names import WITH_PREFIX
-from .plan import LATE_END, OPEN_REASONING, Plan
-from .rules import SHAPES, Spot, Wait
-from .thoughts import OPENED_AGAIN
 
 _HALF = 16  # so much of what may be half a mark is looked at again with the next piece before anything else
 TRIM = 8192  # so much of the buffer may be behind the parser

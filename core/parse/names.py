@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from ..format.units import MORE, NO
-from .rules import Rule
+from ..plan.rules import Rule
 
 SHORT = 256  # characters that a name or a key may have
 

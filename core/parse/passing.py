@@ -6,16 +6,16 @@ from json.encoder import encode_basestring
 
 from ..format import Text
 from ..format.units import MORE, Units, get_units
+from ..plan.constants import skip_blank
+from ..plan.ends import TRAILING
+from ..plan.landmarks import GAP, TURN
+from ..plan.plan import Plan
+from ..plan.rules import Spot, Wait
+from ..plan.scalars import find_within, read_json
 from ..recover import Policy, complete, repair
 from ..schema import ToolSet
-from .constants import skip_blank
-from .ends import TRAILING
 from .landing import Landing
-from .landmarks import GAP, TURN
 from .lexer import GOING, HOLD, ODD, Beside, JsonLexer
-from .plan import Plan
-from .rules import Spot, Wait
-from .scalars import find_within, read_json
 from .texts import TextReader
 
 

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable
 
 from ..format.units import MORE, NO
+from ..plan.ends import Marks
+from ..plan.landmarks import SHAPE
+from ..plan.rules import Spot
 from ..recover import SPEAKS, Envelope, FoundCall, Notation, complete, read_calls, read_fields, repair
 from ..schema import ToolSet
-from .ends import Marks
 from .fence import Fence, skip_fence_end
 from .landing import HELD_CALL, Landing
-from .landmarks import SHAPE
 from .lexer import BROKEN, HOLD, ODD, JsonLexer
 from .names import SHORT
-from .rules import Spot
 
 _TAG = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>"
 _MARK = rf"{_TAG}|\[/?[A-Z_]{{2,40}}\]|(?:`{{3,}}|~{{3,}})[\w+.-]{{0,32}}"

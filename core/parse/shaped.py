@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from ..format.units import MORE, NO
+from ..plan.ends import Marks
+from ..plan.landmarks import SHAPE, TURN
+from ..plan.plan import Plan
+from ..plan.rules import Spot
 from ..recover import Policy, repair
 from ..schema import ToolSet
-from .ends import Marks
 from .landing import Landing, Step
-from .landmarks import SHAPE, TURN
-from .plan import Plan
-from .rules import Spot
 from .shape import Fields, Shape
 from .values import ValueReader
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..format.units import MORE, NO, Units, get_units
-from .constants import DATA, SIGNS, skip_blank
-from .echoes import cut_echo
+from ..plan.constants import DATA, SIGNS, skip_blank
+from ..plan.echoes import cut_echo
+from ..plan.landmarks import GAP, QUOTES, TURN
+from ..plan.rules import OF_TOOLS, UNTYPED, WAIT, Rule, Wait
+from ..plan.scalars import fits, read_empty
 from .landing import Landing, Step, list_id
-from .landmarks import GAP, QUOTES, TURN
 from .look import Lookahead
 from .names import (
     AMID,
@@ -35,8 +37,6 @@ from .names import (
     is_within,
     skip_comments,
 )
-from .rules import OF_TOOLS, UNTYPED, WAIT, Rule, Wait
-from .scalars import fits, read_empty
 
 
 class ShortFields(Lookahead):

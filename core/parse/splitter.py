@@ -14,8 +14,8 @@ from typing import Any
 
 from ..delta import Delta
 from ..format import TurnGraph
+from ..plan.constants import is_firm
 from ..recover import Policy, PolicyName, get_policy
-from .constants import is_firm
 from .landing import Landing
 from .stream import StreamParser
 

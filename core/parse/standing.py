@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 from ..format import Insides, Json, Text
 from ..format.units import MORE, NO, get_units
+from ..plan.constants import Constant, is_word_in_signs, skip_blank
+from ..plan.landmarks import AFTER, GAP, TURN
+from ..plan.plan import Plan
+from ..plan.rules import WAIT, Rule, Spot, Wait
+from ..plan.scalars import find_within, fits, match_scalar
 from ..recover import Policy, compile_names, read_literal
 from ..schema import UNKNOWN, Schema, ToolSet
-from .constants import Constant, is_word_in_signs, skip_blank
 from .fence import Fence
 from .landing import Frame, Landing, Step, list_id
-from .landmarks import AFTER, GAP, TURN
 from .names import SHORT, find_count, find_counted_id
-from .plan import Plan
-from .rules import WAIT, Rule, Spot, Wait
-from .scalars import find_within, fits, match_scalar
 from .writer import Call, Writer
 
 TRIES = 8  # so often may a JSON value be looked at that is no call

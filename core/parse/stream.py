@@ -8,12 +8,12 @@ from typing import Any
 
 from ..delta import Delta
 from ..format import TurnGraph
+from ..plan.constants import is_marked
+from ..plan.plan import BEHIND, get_plan
 from ..recover import Habits, Policy, PolicyName, get_policy
 from ..schema import ToolSet
-from .constants import is_marked
 from .landing import Step
 from .machine import Machine
-from .plan import BEHIND, get_plan
 
 
 class StreamParser(Machine):

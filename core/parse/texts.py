@@ -8,16 +8,16 @@ from json.encoder import encode_basestring
 
 from ..format import Text
 from ..format.units import MORE, NO, get_units
+from ..plan.constants import find_closed, is_firm, skip_blank, skip_spaces
+from ..plan.landmarks import AFTER, GAP, SHAPE, TURN
+from ..plan.plan import OPEN_REASONING, Plan
+from ..plan.rules import LATE, UNTYPED, WAIT, Rule, Spot, Wait
+from ..plan.scalars import convert, escape_json, fits, read_json
 from ..recover import Policy, read_literal
 from ..schema import ToolSet
-from .constants import find_closed, is_firm, skip_blank, skip_spaces
 from .fence import CODE_SIGNS, find_closing, find_span_end
 from .landing import HELD, HELD_CALL, Landing
-from .landmarks import AFTER, GAP, SHAPE, TURN
 from .names import SHORT
-from .plan import OPEN_REASONING, Plan
-from .rules import LATE, UNTYPED, WAIT, Rule, Spot, Wait
-from .scalars import convert, escape_json, fits, read_json
 from .short import ShortFields
 
 BARE_CALL = Rule(("",), (SHAPE,), recovery="call by its parameters", guard="named")

@@ -8,16 +8,16 @@ from json.encoder import encode_basestring
 from ..format import Insides, Json, Node, Text
 from ..format.cut import cut_common_start
 from ..format.units import MORE, NO, get_units
+from ..plan.constants import SIGNS, skip_blank
+from ..plan.plan import Plan
+from ..plan.rules import WAIT, Rule, Spot, Wait
+from ..plan.scalars import match_scalar, read_bare, read_empty
 from ..recover import QUOTES, Policy, read_literal, unquote
 from ..schema import UNKNOWN, Schema, ToolSet
-from .constants import SIGNS, skip_blank
 from .landing import HELD, Frame, Landing
 from .lexer import JsonLexer
 from .names import SHORT
 from .passing import JsonReader
-from .plan import Plan
-from .rules import WAIT, Rule, Spot, Wait
-from .scalars import match_scalar, read_bare, read_empty
 
 _CLOSING_QUOTES = (*QUOTES, "`", "»", "”")
 _CONSTRUCTED = re.compile(r"[^\W\d]\w{0,31}")

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from ..parse.constants import is_firm
+from ..plan.constants import is_firm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

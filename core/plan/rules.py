@@ -13,7 +13,7 @@ from ..format.units import NO, get_units
 from .constants import DATA, SIGNS, Constant, get_constant, is_marked
 from .echoes import cut_echo, fill_echoes
 from .landmarks import SILENT, UNSHOWN
-from .nearly import find_mark, rewrite_marks
+from .mistyped import find_mark, rewrite_marks
 from .scalars import fits
 
 Guard = Literal[

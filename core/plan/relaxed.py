@@ -36,7 +36,7 @@ from .landmarks import (
     read_parts,
     write_parts,
 )
-from .nearly import LIKE
+from .mistyped import LIKE
 from .openings import REQUOTED, SQUEEZED, Openings, find_first, requote, squeeze
 from .rules import MISTYPED, UNTYPED, Guard, Rule
 

@@ -12,10 +12,12 @@ from ..format.cut import COUNTER, find_boundaries
 from .constants import is_firm, is_marked, is_plain, is_word_in_signs
 from .echoes import ECHOES, cut_echo
 from .ends import SHORT_END, Ends
-from .fence import FENCED_CALL, RUNS
 from .landmarks import FIELDS, SHAPE, TURN, UNSHOWN, is_quoted, read_parts, write_parts
 from .rules import MISTYPED, Guard, Rule
 
+FENCED_CALL = "fence around a call"
+RUNS = ("```", "~~~")
+"""The signs of fences, of which a line has three or more."""
 BEGINNING = "beginning of a call missing"
 REQUOTED = "other quotes in a mark"
 SQUEEZED = "white space in a mark missing"
