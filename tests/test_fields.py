@@ -9,7 +9,7 @@ import pytest
 from streams import read_all_ways
 
 import chat_autoparser as ca
-from chat_autoparser.recover import fields
+from chat_autoparser.recover import fields, notation
 from chat_autoparser.schema import ToolSet
 
 TEMPLATE = """\
@@ -202,7 +202,7 @@ def test_work_is_bounded(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(fields._Reader, "_pass_one", count)
     text = f"pin note={body * 1200} count={body * 1200}"
-    fields.read_fields(text, ToolSet(TOOLS), fields.Notation(frozenset({"use", "job"})))
+    fields.read_fields(text, ToolSet(TOOLS), notation.Notation(frozenset({"use", "job"})))
     assert len(steps) <= 2 * len(text) + 1000
 
 

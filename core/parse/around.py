@@ -157,6 +157,8 @@ class Surroundings(Standing):
         if begun == self.formless and not self.buffer[begun + 1 : begun + 2].isalpha():
             return None  # JSON that is no call
         named = find_name(self.buffer, end, self.tools, self.plan.notation, final)
+        if named and rule.guard == "called" and not self._match_tool(self.buffer, begun):
+            return None
         if named is None:
             return WAIT
         return Landing(end, self.plan.spot(TURN, rule.targets), rule) if named else None

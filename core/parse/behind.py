@@ -65,6 +65,8 @@ class BehindFields(ShapedReader):
         over = self._is_over(final) if end == NO and self.policy.recover and not self.frames else False
         if isinstance(over, Wait):
             return False
+        if end == NO and not over and self.policy.recover and self._begin_rest():
+            return True
         self._note(SHORT_END if over else "call ended early" if end == NO else STRAY, self.at)
         self._close_call(complete=bool(call and call.complete) or end != NO or over)
         self.spot = self.plan.spot(TURN, (GAP if end == NO else SHAPE,), self.may_call)

@@ -14,7 +14,7 @@ from ..format.units import MORE, NO
 from ..plan.constants import is_marked, skip_blank, skip_spaces
 from ..plan.landmarks import AFTER, GAP, TURN
 from ..plan.mistyped import HALF_MARK, MARK, find_marks, is_near, may_be_near
-from ..plan.rules import NO_EXAMPLE, OF_TOOLS, SHAPES, WAIT, Rule, Spot, Wait
+from ..plan.rules import NO_EXAMPLE, OF_FIELDS, OF_TOOLS, SHAPES, WAIT, Rule, Spot, Wait
 from ..plan.scalars import BEGINNINGS, find_within
 from ..recover import QUOTES
 from .around import GUARDS, Surroundings
@@ -218,7 +218,7 @@ class Lookahead(Surroundings):
         """Read the short fields behind a rule, down to one that is streamed."""
         if rule.guard == "shape":
             return self._look_for_json(rule, end, final)
-        if rule.guard == "named":
+        if rule.guard in OF_FIELDS:
             return self._look_for_name(rule, end, final)
         if rule.guard == "wrapped":
             return self._leave_wrapper(rule, end, final)

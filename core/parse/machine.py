@@ -378,7 +378,11 @@ class Machine(BehindFields):
                 self.writer.call = None
                 self.writer.text("content", rest)
             else:
-                complete = self.spot.kind == "value" and not self.behind and self.lexer is None and self._cut_value()
+                cut = self.spot.kind == "value" and not self.behind and self.lexer is None
+                complete, ended = self._cut_value() if cut else (False, self.behind)
+                if ended and not complete and self._has_all():
+                    complete = True
+                    self._note(SHORT_END, self.at)
                 if self.mending:
                     self.scan = len(self.buffer)
                     self._flush_json()

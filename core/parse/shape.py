@@ -9,7 +9,7 @@ from ..format.units import MORE, NO
 from ..plan.ends import Marks
 from ..plan.landmarks import SHAPE
 from ..plan.rules import Spot
-from ..recover import SPEAKS, Envelope, FoundCall, Notation, complete, read_calls, read_fields, repair
+from ..recover import SPEAKS, Begun, Envelope, FoundCall, Notation, complete, read_calls, read_fields, repair
 from ..schema import ToolSet
 from .fence import Fence, skip_fence_end
 from .landing import HELD_CALL, Landing
@@ -155,18 +155,30 @@ class Shape:
 
 
 class Fields:
-    """Looks at calls that are told by the tools and parameters which they name, from a mark up to what ends calls, likewise."""
+    """Looks at calls that are told by the tools and parameters which they name, from a mark up to what ends calls, likewise; the
+    first may have been ``begun`` by other means."""
 
     recovery = "call by its parameters"
     whole = False
 
-    def __init__(self, landing: Landing, start: int, left: Spot, notation: Notation, ends: Marks | None) -> None:
+    def __init__(
+        self,
+        ahead: int,
+        left: Spot,
+        notation: Notation,
+        ends: Marks | None,
+        last: tuple[str, ...] = (),
+        fence: str = "",
+        begun: Begun | None = None,
+    ) -> None:
         self.left = left
-        self.fence = landing.fence
+        self.fence = fence
+        self.begun = begun
         self.calls: list[FoundCall] = []
-        self.ahead = self._seen = landing.end - start
+        self.ahead = self._seen = ahead
         self._notation = notation
         self._ends = ends
+        self._last = last  # what may stand at the end of an output
         self._tries = _TRIES
 
     def read(self, buffer: str, at: int, final: bool, tools: ToolSet | None, envelope: Envelope) -> int:
@@ -174,19 +186,28 @@ class Fields:
         begin, size = at + self.ahead, len(buffer)
         while tools and self._tries:
             found = self._ends.pattern.search(buffer, at + self._seen) if self._ends else None
-            rest = _drop_last_marks(buffer[begin:]) if found is None and final and size - begin <= HELD_CALL else ""
-            if found is None and not (_is_closed(rest) or (rest and _closes_first(buffer[begin:]))):
+            rest = self._find_rest(buffer[begin:]) if found is None and final and size - begin <= HELD_CALL else ""
+            if found is None and not rest:
                 longest = self._ends.longest if self._ends else 0
                 self._seen = max(size - at - longest, self._seen)
                 return MORE if not final and size - begin <= HELD_CALL else NO
             seen = found.end() if found else size
             end = found.start() if found and found.lastindex else seen  # what ends the turn is no part of the call
-            calls = read_fields(rest or buffer[begin:end], tools, self._notation) if end - begin <= HELD_CALL else None
+            calls = self._read_fields(rest or buffer[begin:end], tools)
             if calls and (found or any(call.arguments != "{}" for call in calls)):
                 self.calls = calls
                 return end if self.fence else _leave_fence(buffer, at, end, end, final)
             self._seen, self._tries = seen - at, self._tries - 1
         return NO
+
+    def _find_rest(self, text: str) -> str:
+        """Return the last text of an output without what ends that, if it is told by something that it has ended; else nothing."""
+        end = next((end for end in self._last if text.rstrip().endswith(end)), "")
+        rest = _drop_last_marks(text.rstrip().removesuffix(end))
+        return rest if end or _is_closed(rest) or _closes_first(text) else ""
+
+    def _read_fields(self, text: str, tools: ToolSet) -> list[FoundCall] | None:
+        return read_fields(text, tools, self._notation, self.begun) if len(text) <= HELD_CALL else None
 
 
 def _drop_last_marks(text: str) -> str:

@@ -8,12 +8,15 @@ from ..format.units import MORE, NO
 from ..plan.ends import Marks
 from ..plan.landmarks import SHAPE, TURN
 from ..plan.plan import Plan
-from ..plan.rules import Spot
-from ..recover import Policy, repair
+from ..plan.rules import OF_FIELDS, Spot
+from ..recover import Begun, Policy, compile_names, repair
 from ..schema import ToolSet
 from .landing import Landing, Step
+from .names import SHORT
 from .shape import Fields, Shape
 from .values import ValueReader
+
+_CLOSERS = re.compile(r"[)\]}\s]{1,16}")
 
 
 class ShapedReader(ValueReader):
@@ -31,13 +34,49 @@ class ShapedReader(ValueReader):
         """Look at what may be calls, from where the text before it ended; white space that waits for a text goes on waiting."""
         start = self.at if self.fresh and self.buffer[self.at : start].isspace() else start
         stops = tuple(filter(None, map(str.strip, (*self.plan.stops, self.plan.turn_end))))
-        if landing.rule.guard != "named":
+        if landing.rule.guard not in OF_FIELDS:
             self.shape = Shape(landing, start, self.spot, stops, self.plan.bare_calls)
         else:
             closing = next((step.text for step in landing.steps if step.kind == "wrap"), "")
             ends = _mark_ends(closing, stops) if closing else self.plan.field_ends
-            self.shape = Fields(landing, start, self.spot, self.plan.notation, ends)
+            self.shape = Fields(landing.end - start, self.spot, self.plan.notation, ends, self._list_last(), landing.fence)
         self.at, self.scan, self.spot = start, landing.end, landing.spot
+
+    def _begin_rest(self) -> bool:
+        """Look at what stands behind a field of a call for further arguments; whether there may be any."""
+        if self.at != self.refused and self.tries:
+            self.shape = self._look_for_rest(self.at)
+        return self.shape is not None
+
+    def _look_for_rest(self, at: int) -> Fields | None:
+        """Return what looks for further arguments of a call at a place; None where none is named in what follows."""
+        call = self.writer.call
+        if call is None or call.name is None or not call.levels or self._count_closers(at) < len(self.frames):
+            return None
+        given = frozenset(map(str, call.given))
+        named = compile_names(self._list_declared(call.name) - given).search(self.buffer, at, at + SHORT)
+        ends, begun = self.plan.field_ends, Begun(call.name, given)
+        return Fields(0, self.spot, self.plan.notation, ends, self._list_last(), begun=begun) if named else None
+
+    def _count_closers(self, at: int) -> int:
+        """Return how many brackets stand at a place that may end lists and objects."""
+        found = _CLOSERS.match(self.buffer, at)
+        return sum(map(found[0].count, ")]}")) if found else 0
+
+    def _end_late(self) -> bool:
+        """End a value as all texts end, or where nothing but further arguments of the call follows the first place for that."""
+        own, at = self.plan.get_end(self.spot.nodes[0]), self.doubt
+        end = at + len(own)
+        rest = self._look_for_rest(end) if own and self.buffer.startswith(own, at) else None
+        if rest is None or rest.read(self.buffer, end, True, self.tools, self.plan.envelope) < 0:
+            return super()._end_late()
+        self._end_text(at)
+        self.at, self.doubt, self.shape = end, -1, self._look_for_rest(end)  # which reads it once more
+        return True
+
+    def _list_last(self) -> tuple[str, ...]:
+        """Return what may end an output behind a call."""
+        return tuple(text for end in self.plan.list_end_texts() if (text := end.strip()))
 
     def _step_shape(self, final: bool) -> bool:
         """Take the calls that are found; without any the text is read as if it had never been looked at."""
@@ -56,6 +95,10 @@ class ShapedReader(ValueReader):
             else:
                 self.formless, self.scan = place + shape.ahead, place
             return True
+        if isinstance(shape, Fields) and shape.begun and self.writer.call:
+            while len(self.writer.call.levels) > 1:
+                self.writer.close_container()
+            self.writer.members(shape.calls.pop(0).arguments)
         self._close_call()
         if shape.fence:
             self._take_step(Step("fence", shape.fence), place)
@@ -67,7 +110,7 @@ class ShapedReader(ValueReader):
             mended = repair(call.arguments) if self.policy.repair else None
             self.writer.arguments(mended or call.arguments)
             self.writer.close_call()
-        self.fresh = True
+        self.fresh, self.behind = True, False
         self._note(shape.recovery, place)
         self.at = self.scan = end
         self.spot = self.plan.spot(TURN, (SHAPE,), self.may_call)

@@ -173,6 +173,10 @@ class Standing:
                 return False
             value = self.buffer[self.at : at].strip()
             return self._is_typed(value) if value else self.behind
+        if rule.guard == "called":
+            wrapped = spot.kind == "content" and spot.shown and self.plan.content_end  # what ends the answer comes before a call
+            begins = self._is_fresh(at) if wrapped else self._stands_apart(at)
+            return spot is self.spot and begins and not self._is_sample(at)
         if rule.guard == "named":
             return spot is self.spot and (
                 is_word_in_signs(rule.constant.core) or (self._stands_apart(at) and not self._is_sample(at))
@@ -249,6 +253,12 @@ class Standing:
         """Whether a key is declared for the call that is open, and was not given yet."""
         call = self.writer.call
         return call is not None and not self.frames and key not in call.given and key in self._list_declared(call.name)
+
+    def _has_all(self) -> bool:
+        """Whether the call that is open has a value for all that its tool takes, as far as that is known."""
+        call = self.writer.call
+        declared = self._list_declared(call.name) if call is not None and call.name is not None and self.policy.recover else ()
+        return bool(declared) and not self.frames and call is not None and call.given.issuperset(declared)
 
     def _list_declared(self, name: str | None) -> frozenset[str]:
         """Return the parameters that a tool of the request declares, those of all tools as long as no name has come; none where

@@ -321,14 +321,15 @@ class ValueReader(JsonReader):
 
     # The end of the output -----------------------------------------------------------------------------------------------
 
-    def _cut_value(self) -> bool:
+    def _cut_value(self) -> tuple[bool, bool]:
         """End a value in which the output stops: what may be the beginning of structure is no part of it.
 
-        Returns whether the call ends there, too: where nothing but the end of the turn stands behind the text.
+        Returns whether the call ends there, too, where nothing but the end of the turn stands behind the text; and whether the
+        value has ended.
         """
         end, whole = self._find_half_end()
         if not any(node.type == "string" for node in self.spot.nodes):
-            return False
+            return False, False
         bare = [text for node in self.spot.nodes for text in self.plan.list_bare_ends(node)] if not self.frames else []
         over = not all(text.strip() for text in bare) and not whole
         if over and self.buffer[end:].isspace():
@@ -336,11 +337,11 @@ class ValueReader(JsonReader):
         if self.holding:
             if whole or over:
                 self.writer.arguments(self._convert(end))
-            return over
+            return over, whole
         self._emit(get_units(self.spot.codec).decode(self.buffer[self.at : end]))
         if whole or over:
             self.writer.arguments('"')
-        return over
+        return over, whole
 
     def _find_half_end(self) -> tuple[int, bool]:
         """Return where the value ends before a beginning of structure, and whether what ends all values is there.

@@ -171,6 +171,11 @@ class Writer:
             self.arguments(level[1])
         level[1] = ", "
 
+    def members(self, text: str) -> None:
+        """Go on in the innermost object with the members of another one, given its JSON."""
+        self.item()
+        self.arguments(text[1:-1])
+
     def close_call(self, complete: bool = True) -> bool:
         """End the call; returns whether it was one, which takes a name."""
         call, self.call = self.call, None

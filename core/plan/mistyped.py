@@ -79,8 +79,9 @@ def _strip_signs(text: str) -> str:
 
 
 def _begin_alike(one: str, mark: str) -> bool:
-    """Whether a text begins as a mark does, up to its first letters."""
-    return mark.startswith(one[:LIKE]) and _find_letters(mark).startswith(_find_letters(one))
+    """Whether a text begins as a mark does, up to its first letters, as far as both have some."""
+    letters, own = _find_letters(one), _find_letters(mark)
+    return mark.startswith(one[:LIKE]) and bool(own) and (own.startswith(letters) or letters.startswith(own))
 
 
 @lru_cache(maxsize=1024)

@@ -195,8 +195,12 @@ class Openings(Ends):
         return rules + [Rule((run,), (node,), recovery=FENCED_CALL, guard="unfenced") for run in ends]
 
     def _list_named_rules(self, recovery: str) -> list[Rule]:
-        """Return the marks that begin calls, for calls that are told by their parameters behind them."""
-        return [Rule((text,), (SHAPE,), recovery=recovery, guard="named") for text in self._list_named_marks()]
+        """Return the marks that begin calls, for calls that are told by their parameters behind them; also what is no mark, if a
+        name stands right behind it."""
+        names = (text.strip() for text, nodes in self.openers if nodes[0].kind == "name" and not is_marked(text))
+        signs = {text for text in names if text and text[0] not in "{[" and COUNTER not in text}
+        rules = [Rule((text,), (SHAPE,), recovery=recovery, guard="named") for text in self._list_named_marks()]
+        return rules + [Rule((text,), (SHAPE,), recovery=recovery, guard="called") for text in sorted(signs)]
 
     def _list_named_marks(self) -> list[str]:
         """Return the marks with which a call begins, or a line or a word within what opens one, for each of several calls."""

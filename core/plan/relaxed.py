@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import combinations
 from string import ascii_letters
 
-from ..format import Edge, Node, Text, TurnGraph
+from ..format import Choice, Edge, Node, Text, TurnGraph
 from ..format.cut import find_boundaries, find_common_end, find_common_start
 from ..format.units import get_units
 from ..recover import Notation, list_counted, list_words
@@ -239,7 +239,11 @@ class Relaxations(Openings):
         counted = [part for edge in fields for part in edge.parts[: None if self.nodes[TURN, edge.target].kind == "id" else -1]]
         codecs = {node.codec for node in self.list_nodes("value") if node.type == "string" and isinstance(node.codec, Text)}
         decode = get_units(codecs.pop()).decode if len(codecs) == 1 else str
-        return Notation(words, list_counted(counted), self.quote, decode)
+        choices = (node.codec for node in self.list_nodes("value") if isinstance(node.codec, Choice))
+        literals = {written: json for codec in choices for written, json in codec.words}
+        assigns = (edge.text.lstrip()[:1] for edge in self.list_edges("key") if self.nodes[TURN, edge.target].kind == "value")
+        signs = frozenset(sign for sign in assigns if sign and not (sign.isalnum() or sign in ".;!?"))
+        return Notation(words, list_counted(counted), self.quote, decode, literals, signs)
 
     def _list_dressings(self, edges: Iterable[Edge]) -> list[Rule]:
         """Return what leads to JSON that stands in a fence of code, or without the quotes that the template puts around it."""

@@ -42,6 +42,7 @@ Guard = Literal[
     "shape",  # JSON with the shape of calls follows
     "whole",  # so it does, and nothing else
     "named",  # a tool and its parameters follow
+    "called",  # so they do, the tool right behind it, and a line or an answer has ended before it
     "header",  # the mark that ends a header follows
     "wrapped",  # it is a mark of another format that closes calls
     "near",  # a mark stands there that is like one that could
@@ -52,7 +53,9 @@ Guard = Literal[
 ]
 """What must hold for a rule that no render shows."""
 
-SHAPES: frozenset[Guard] = frozenset(("shape", "named", "whole"))
+SHAPES: frozenset[Guard] = frozenset(("shape", "named", "called", "whole"))
+OF_FIELDS: frozenset[Guard] = frozenset(("named", "called"))
+"""Those of calls that are told by their parameters."""
 OF_TOOLS: frozenset[Guard] = frozenset(("tool", "known", "apart", "headless", "first"))
 NO_EXAMPLE: frozenset[Guard] = frozenset(("line", "apart", "headless"))
 """Those of what is no example, nor code."""

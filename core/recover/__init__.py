@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .fields import SPEAKS, Notation, compile_names, find_name, list_counted, list_words, read_fields
+from .fields import SPEAKS, find_name, read_fields
 from .habits import Habits
+from .notation import Begun, Notation, compile_names, list_counted, list_words
 from .policy import LENIENT, REPAIR, STRICT, Policy, PolicyName, get_policy
 from .repair import QUOTES, complete, read_literal, repair, unquote
 from .shape import Envelope, FoundCall, find_tool_in, read_calls
@@ -14,6 +15,7 @@ __all__ = [
     "REPAIR",
     "SPEAKS",
     "STRICT",
+    "Begun",
     "Envelope",
     "FoundCall",
     "Habits",

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
-from typing import NamedTuple
+from unicodedata import category
 
 from ..format.cut import find_closer
-from ..schema import TYPES, Schema, ToolSet
-from .repair import CLOSERS, read_literal, repair, unquote
+from ..schema import Schema, ToolSet
+from .notation import Begun, Notation, compile_names, fit_bare, fit_text
+from .repair import CLOSERS, read_literal, unquote
 from .shape import FoundCall
 
 _QUOTES = {'"': '"', "'": "'", "`": "`", "«": "»"}
@@ -31,17 +32,17 @@ _ATTRIBUTE = re.compile(r"\w{1,32}=[\"']")
 _ATTRIBUTES = re.compile(r"""(?:\s+[\w:-]{1,32}=(?:"[^"<>]{0,64}"|'[^'<>]{0,64}'))+\s*>(?!\s*</)""")
 _VALUED = re.compile(r"\s+[\w:-]{1,32}=(?=[\"'])")
 _OPENED, _PARTED = re.compile(r"[(,]\s*(?=[\"'\[{\d-])"), re.compile(r"\s*(?:,|(?=\)))")
-_ASSIGNED = re.compile(r"[\"'`]?\s*[=:>|<,\]\[]")
+_ASSIGNED = re.compile(r"[\"'`]?\s*(?:[=:>|<,\]\[]|[-~]>|[^\w\s\x00-\x7f])")
 _FLAGS = ("-", ":", "(")  # before a key that only a blank parts from its value, as in shells and Lisp
-_FLAG, _LITERAL = re.compile(r"\s"), re.compile(r" (?=[\"'\d])")
+_FLAG, _LITERAL = re.compile(r"\s|\Z"), re.compile(r" (?=[\"'\d])")
 _ENDS = re.compile(r"[^\w]")
 _BARRED = frozenset("=:>|,;)]}<\"'`")
 _NAMED = r"(?:=[\"']?[\w.-]*)"
 _BEGUN = re.compile(
-    rf"(?:\w{{1,32}}[:/])?[\w.-]*|</[^\s<>]*|\w{{1,32}}{_NAMED}|<[^\s<>\"'=/]{{0,60}}|<[\w:.-]{{0,32}}(?:{_NAMED}|\s+\w{{0,32}}{_NAMED}?|>\s*[\w.-]*)?"
+    rf"(?:\w{{1,32}}(?:[:/]|\s?=\s?))?[\w.-]*|\w{{1,32}}\s|</[^\s<>]*|\w{{1,32}}{_NAMED}|<[^\s<>\"'=/]{{0,60}}|<[\w:.-]{{0,32}}(?:{_NAMED}|\s+\w{{0,32}}{_NAMED}?|>\s*[\w.-]*)?"
 )
 _COUNTER = re.compile(r"[^\w\s]? ?[^\w\s]? ?[^\w\s]?([\w:.-]+)")
-_PREFIX, _SUFFIX = re.compile(r"\w{1,32}[.:/]"), re.compile(r"[:#@/]\d{1,4}(?![\w.])")
+_PREFIX, _SUFFIX = re.compile(r"\w{1,32}(?:[.:/]|\s?=\s?)"), re.compile(r"[:#@/]\d{1,4}(?![\w.])")
 _ID = re.compile(r"\w[\w-]{0,63}(?=[^\w\s.,;!?])")
 _FIELD = re.compile(r"(?<=[^\w\s])\w{1,32}(?=[^\w\s])[^\w,]*")
 _FENCE = "```"
@@ -53,16 +54,6 @@ _STEPS = 2  # for each character
 _INDENTED = 16  # blanks at most between a tag and its value
 _LONGEST = 256  # characters between two fields
 _FAR = 1 << 12  # characters of a value between two tags
-
-
-class Notation(NamedTuple):
-    """What a format has around values: the words between fields, those of them behind which a number or an id stands, the mark
-    that opens and ends texts, and what reads a text without any."""
-
-    words: frozenset[str]
-    counted: frozenset[str] = frozenset()
-    quote: str = ""
-    decode: Callable[[str], str] = str
 
 
 def find_name(text: str, at: int, tools: ToolSet, notation: Notation, final: bool) -> bool | None:
@@ -78,14 +69,14 @@ def find_name(text: str, at: int, tools: ToolSet, notation: Notation, final: boo
     return None if any(_BEGUN.fullmatch(text, start) for start in starts) else False
 
 
-def read_fields(text: str, tools: ToolSet, notation: Notation) -> list[FoundCall] | None:
-    """Return the calls that a text is, None where any part of it is none.
+def read_fields(text: str, tools: ToolSet, notation: Notation, begun: Begun | None = None) -> list[FoundCall] | None:
+    """Return the calls that a text is, None where any part of it is none; first what is left of one that was ``begun``.
 
     A mark must stand behind the text, for else its last value might go on. Costs a bounded number of looks at each character;
     raises nothing.
     """
     try:
-        return _Reader(text, tools, notation).read_calls()
+        return _Reader(text, tools, notation).read_calls(begun)
     except (_TooLongError, ValueError, RecursionError):
         return None
 
@@ -110,10 +101,17 @@ class _Reader:
         self._next: dict[int, int] = {}  # the field behind a place, or what is none
         self._steps = _STEPS * (len(text) + _LONGEST)
 
-    def read_calls(self) -> list[FoundCall] | None:
+    def read_calls(self, begun: Begun | None) -> list[FoundCall] | None:
         """Return all calls, None where something else is there. Raises where that takes too many steps, or a number is too long."""
         found: list[FoundCall] = []
         at = 0
+        if begun:
+            self._take_up(begun.name, begun.given)
+            rest = self._read_pairs(0, {})
+            if rest is None or not rest[1]:
+                return None
+            at = rest[0]
+            found.append(FoundCall(begun.name, _write_object(rest[1])))
         while True:
             self._id = ""
             at = self.skip(at, numbers=True)
@@ -144,7 +142,8 @@ class _Reader:
         return at
 
     def _pass_prefix(self, at: int) -> int:
-        """Return the place behind a word that a sign joins to the name of a tool; the place itself where none is there."""
+        """Return the place behind a word that a sign joins to the name of a tool, or to which its result is assigned; the place itself
+        where none is there."""
         found = _PREFIX.match(self._text, at)
         return found.end() if found and self.find_tool(found.end()) else at
 
@@ -214,31 +213,43 @@ class _Reader:
         closer = _find_quote(self._text[at - 1 : at])
         quoted = closer and self._text.startswith(closer, found.end())
         bare = self._text[at - 1 : at].isspace() and _LITERAL.match(self._text, found.end())
-        return found[0] if flag or quoted or bare or _ASSIGNED.match(self._text, found.end()) else ""
+        tagged = self._text[at - 1 : at] == "<" and _ATTRIBUTES.match(self._text, found.end())
+        sign = self._text[found.end() : found.end() + 2].lstrip()[:1]
+        assigned = sign in self._notation.signs if sign else False
+        return found[0] if flag or quoted or bare or tagged or assigned or _ASSIGNED.match(self._text, found.end()) else ""
 
     def _read_arguments(self, name: str, at: int) -> tuple[int, str] | None:
         """Return the place behind the arguments of a tool, and these; None where they are not all there, or something else is."""
+        self._take_up(name)
+        read = self._read_pairs(*self._read_in_order(at))
+        if read is None:
+            return None
+        arguments = _write_object(read[1])
+        return (read[0], arguments) if self._schema.accepts(json.loads(arguments, strict=False)) else None
+
+    def _take_up(self, name: str, given: frozenset[str] = frozenset()) -> None:
+        """Go on with the parameters of a tool, but for those that were given."""
         self._schema = self._tools.get_parameters(name)
-        self._left = set(self._schema.list_properties())
+        self._left = set(self._schema.list_properties() - given)
         self._keys = compile_names(frozenset(self._left))
         self._next.clear()
+
+    def _read_pairs(self, at: int, given: dict[str, str]) -> tuple[int, dict[str, str]] | None:
+        """Return the place behind the arguments at a place, up to the next call or the end, and their JSON with those that were
+        ``given``; None where something else is there."""
         if self._left & self._notation.words:
             return None  # what is a parameter, and what the format's own word?
-        at, given = self._read_in_order(at)
         while True:
             at = self._skip_to_field(at)
             if not given and (field := _FIELD.match(self._text, at)) and self._find_key(field.end()):
                 at = field.end()  # what the arguments are called
             key = self._find_key(at)
             if not key:
-                break
+                return (at, given) if at >= len(self._text) or self.find_tool(at) else None
             read = self._read_value(key, at + len(key))
             if read is None:
                 return None
             at, given[key] = read
-        arguments = "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {written}" for key, written in given.items()) + "}"
-        ends = at >= len(self._text) or bool(self.find_tool(at))
-        return (at, arguments) if ends and self._schema.accepts(json.loads(arguments, strict=False)) else None
 
     def _read_in_order(self, at: int) -> tuple[int, dict[str, str]]:
         """Return the place behind the values that stand without their keys at the beginning of arguments in parentheses, and their
@@ -279,7 +290,8 @@ class _Reader:
         schema, first = self._schema.get_property(key), at
         quote = _find_quote(self._text[at - len(key) - 1 : at - len(key)])
         at += bool(quote) and self._text.startswith(quote, at)
-        attributes = (_ATTRIBUTES.match(self._text, at) or _VALUED.match(self._text, at)) if quote else None
+        tagged = quote or self._text[at - len(key) - 1 : at - len(key)] == "<"
+        attributes = (_ATTRIBUTES.match(self._text, at) or (quote and _VALUED.match(self._text, at))) if tagged else None
         if attributes and self._text.rfind("<", 0, at) > self._text.rfind(">", 0, at):
             at = attributes.end()  # the key stands in a tag, and so may its value
         closing = _CLOSING.match(self._text, at)
@@ -287,6 +299,8 @@ class _Reader:
         at = opening.end() if opening else at  # the key stands in a tag, and so does the value
         self._left.discard(key)
         self._next.clear()
+        if self._text[first - len(key) - 1 : first - len(key)] == "-" and schema.accepts(True) and self._is_end(first):
+            return first, "true"  # a flag alone says that something is so
         tried: list[int] = []  # places at which a word of the format stands that may be the value all the same
         while at < len(self._text) and at - first <= _LONGEST and not (self._find_key(at) or self.find_tool(at)):
             end = self._pass_quoted_word(at) or self._pass_word(at)
@@ -330,10 +344,11 @@ class _Reader:
             whole = literal and literal[1][0] in "[{"[braced:] and self._is_end(literal[0])
             if literal and whole and schema.accepts(json.loads(literal[1], strict=False)):
                 yield literal
-        elif not sign.isspace() and sign not in _BARRED:
+        elif not sign.isspace() and sign not in _BARRED and (sign.isascii() or category(sign) != "Sm"):  # nor is it an arrow
             for end in filter(self._is_end, self._list_bare_ends(at)):
                 bare = text[at:end].rstrip()
-                written = _fit_bare(self._notation.decode(bare), schema) if bare.count('"') % 2 == 0 else None
+                whole = bare.count('"') % 2 == 0
+                written = fit_bare(self._notation.decode(bare), schema, self._notation.literals) if whole else None
                 if written:
                     yield end, written
 
@@ -367,54 +382,19 @@ class _Reader:
         found = re.compile(rf"\\.|{re.escape(quote)}", re.DOTALL).finditer(self._text, at)
         for end in islice((match.start() for match in found if match[0] == quote), _MOST):
             behind = end + len(quote)
-            written = _fit_text(decode(self._text[at:end]), schema) if self._is_end(behind) else None
+            written = fit_text(decode(self._text[at:end]), schema) if self._is_end(behind) else None
             if written:
                 yield behind, written
             if self._find_parameter(self._skip_to_field(behind)):
                 return  # what has come already comes again
 
 
+def _write_object(members: dict[str, str]) -> str:
+    """Return the JSON of an object, given that of its members."""
+    return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {written}" for key, written in members.items()) + "}"
+
+
 @lru_cache(maxsize=256)
 def _find_quote(sign: str) -> str:
     """Return what ends a text that a sign begins: a quote, or what Unicode has behind an opening bracket; empty where none does."""
     return _QUOTES.get(sign) or (find_closer(sign) if sign else "")
-
-
-def _fit_text(text: str, schema: Schema) -> str | None:
-    """Return the JSON of a text in quotes: a text if the schema accepts one, else what it holds."""
-    if schema.accepts(text):
-        return json.dumps(text, ensure_ascii=False)
-    mended = repair(text.strip())
-    return mended if mended is not None and schema.accepts(json.loads(mended, strict=False)) else None
-
-
-def _fit_bare(text: str, schema: Schema) -> str | None:
-    """Return the JSON of a bare value: what it holds, but text where the schema wants that first. Signs alone are none."""
-    if not any(map(str.isalnum, text)):
-        return None
-    if text == "null" and schema.accepts(None):
-        return text
-    if "string" in schema.get_types()[:1]:
-        return _fit_text(text, schema)
-    mended = repair(text)
-    if mended is not None and schema.accepts(json.loads(mended, strict=False)):
-        return mended
-    return json.dumps(text, ensure_ascii=False) if schema.accepts(text) else None
-
-
-def list_counted(texts: Iterable[str]) -> frozenset[str]:
-    """Return the last words of texts behind which a number or an id stands."""
-    return frozenset(found[-1] for text in texts if (found := _WORD.findall(text)))
-
-
-def list_words(texts: Iterable[str]) -> frozenset[str]:
-    """Return the words in the texts of a format, and those for types, of JSON Schema and of a tool, which models put beside
-    values and names."""
-    return frozenset((*TYPES, "function")) | {word for text in texts for word in _WORD.findall(text)}
-
-
-@lru_cache(maxsize=64)
-def compile_names(names: frozenset[str]) -> re.Pattern[str]:
-    """Return what finds one of some names at a place, as a whole word."""
-    found = sorted(names, key=lambda name: (-len(name), name))
-    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, found))})(?![\w]|[.-]\w)") if found else re.compile(r"(?!)")

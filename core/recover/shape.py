@@ -16,7 +16,7 @@ from ..schema import ToolSet
 
 _DECODER = json.JSONDecoder(strict=False)  # a raw line break in a string is no reason to lose a call
 _NAME = re.compile(r"[\w.:/-]{1,128}")
-_PREFIXED = re.compile(r"(?:\w{0,32}[.:/])?([\w.-]+?)(?:[:#@/]\d{1,4})?")
+_PREFIXED = re.compile(r"(?:\w{0,32}[.:/=])?([\w.-]+?)(?:[:#@/]\d{1,4})?")
 _DEPTH = 4  # lists and objects around a call
 _BLANK = " \t\r\n"
 

@@ -1,0 +1,76 @@
+"""What a format has around the values of calls, and what values are by their schema, however they are written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from ..schema import TYPES, Schema
+from .repair import repair
+
+_WORD = re.compile(r"\w+")
+
+
+class Notation(NamedTuple):
+    """What a format has around values: the words between fields, those of them behind which a number or an id stands, the mark
+    that opens and ends texts, what reads a text without any, its words for the literals of JSON, and the signs behind keys."""
+
+    words: frozenset[str]
+    counted: frozenset[str] = frozenset()
+    quote: str = ""
+    decode: Callable[[str], str] = str
+    literals: Mapping[str, str] = {}
+    signs: frozenset[str] = frozenset()
+
+
+class Begun(NamedTuple):
+    """A call of which something has been read: its tool, and the parameters that were given."""
+
+    name: str
+    given: frozenset[str]
+
+
+def list_counted(texts: Iterable[str]) -> frozenset[str]:
+    """Return the last words of texts behind which a number or an id stands."""
+    return frozenset(found[-1] for text in texts if (found := _WORD.findall(text)))
+
+
+def list_words(texts: Iterable[str]) -> frozenset[str]:
+    """Return the words in the texts of a format, and those for types, of JSON Schema and of a tool, which models put beside
+    values and names."""
+    return frozenset((*TYPES, "function")) | {word for text in texts for word in _WORD.findall(text)}
+
+
+@lru_cache(maxsize=64)
+def compile_names(names: frozenset[str]) -> re.Pattern[str]:
+    """Return what finds one of some names at a place, as a whole word."""
+    found = sorted(names, key=lambda name: (-len(name), name))
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, found))})(?![\w]|[.-]\w)") if found else re.compile(r"(?!)")
+
+
+def fit_text(text: str, schema: Schema) -> str | None:
+    """Return the JSON of a text in quotes: a text if the schema accepts one, else what it holds."""
+    if schema.accepts(text):
+        return json.dumps(text, ensure_ascii=False)
+    mended = repair(text.strip())
+    return mended if mended is not None and schema.accepts(json.loads(mended, strict=False)) else None
+
+
+def fit_bare(text: str, schema: Schema, literals: Mapping[str, str]) -> str | None:
+    """Return the JSON of a bare value: what it holds, but text where the schema wants that first. Signs alone are none."""
+    literal = literals.get(text)
+    if literal is not None and schema.accepts(json.loads(literal)):
+        return literal
+    if not any(map(str.isalnum, text)):
+        return None
+    if text == "null" and schema.accepts(None):
+        return text
+    if "string" in schema.get_types()[:1]:
+        return fit_text(text, schema)
+    mended = repair(text)
+    if mended is not None and schema.accepts(json.loads(mended, strict=False)):
+        return mended
+    return json.dumps(text, ensure_ascii=False) if schema.accepts(text) else None
