@@ -149,6 +149,14 @@ class Surroundings(Standing):
         begins = self.buffer[at] in "{[" and at != self.formless
         return Landing(at, self.plan.spot(TURN, rule.targets), rule) if begins else None
 
+    def _look_for_rest_behind(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
+        """Whether another argument of the call that is open is named behind a text, or another tool."""
+        begun = self._find_begun()
+        if not self.tools or begun is None or self.behind or self.frames:
+            return None
+        named = find_name(self.buffer, end, self.tools, self.plan.notation, final, begun)
+        return WAIT if named is None else Landing(end, self.spot, rule, behind=True) if named else None
+
     def _look_for_name(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Whether a tool of the request is named behind a mark, and nothing before it but signs and words of the format."""
         if not self.tools or not self.tries or end == self.refused:

@@ -7,9 +7,10 @@ import re
 from ..format.units import MORE, NO
 from ..plan.constants import skip_blank
 from ..plan.ends import SHORT_END
-from ..plan.landmarks import GAP, SHAPE, TURN
+from ..plan.landmarks import GAP, SHAPE, TURN, UNSHOWN
+from ..plan.mistyped import SPARE, find_like
 from ..plan.plan import STRAY
-from ..plan.rules import WAIT, Wait
+from ..plan.rules import WAIT, Rule, Wait
 from .landing import Landing
 from .names import SHORT
 from .shape import find_wrapper_end
@@ -18,6 +19,13 @@ from .shaped import ShapedReader
 _STRAY = re.compile(r"[,;{}\[\]()\"'\s]{1,64}")
 _MEMBER = re.compile(r"\s*,\s*\"(\w{1,32})\"\s*:\s*(?:\"[^\"\\\n]{0,64}\"|[\w.-]{1,32})(?=\W)")
 _HALF_MEMBER = re.compile(r"\s*,\s*(?:\"\w{0,32}(?:\"\s*(?::\s*(?:\"[^\"\\\n]{0,64}\"?|[\w.-]{0,32}))?)?)?")
+_CLOSING, _HALF_CLOSING = re.compile(r"</[^\s<>]{1,40}>"), re.compile(r"<(?:/[^\s<>]{0,40})?")
+
+
+def _match_closing(buffer: str, at: int, final: bool) -> int:
+    """Return the place behind a tag that closes at a place; NO, or MORE."""
+    found = _CLOSING.match(buffer, at)
+    return found.end() if found else MORE if not final and _HALF_CLOSING.fullmatch(buffer, at) else NO
 
 
 class BehindFields(ShapedReader):
@@ -26,6 +34,7 @@ class BehindFields(ShapedReader):
     def _step_behind(self, final: bool) -> bool:
         """Find what follows a field that has ended."""
         best = self._find_best((self.at, skip_blank(self.buffer, self.at)), final)
+        best = self._find_like(final) if best is None else best
         if isinstance(best, Wait):
             self._await(best)
             return False
@@ -35,6 +44,16 @@ class BehindFields(ShapedReader):
         if self.at >= len(self.buffer) and not final:
             return False
         return self._deviate(final) and self.at < len(self.buffer)
+
+    def _step_text(self, final: bool) -> bool:
+        """Read a text; right behind calls what is like structure comes before that."""
+        if self.fresh and self.spot.nodes[0] in UNSHOWN and not self._find_best((self.at, skip_blank(self.buffer, self.at)), final):
+            like = self._find_like(final)
+            if isinstance(like, Landing):
+                self._apply(like, self.at)
+            if like:
+                return isinstance(like, Landing)
+        return super()._step_text(final)
 
     def _deviate(self, final: bool) -> bool:
         """Nothing that the format knows follows a field of a call: the call ends here, and what follows is text.
@@ -62,26 +81,59 @@ class BehindFields(ShapedReader):
         end = self._find_end_behind_signs(members, final) if self.policy.recover else NO
         if end == MORE:
             return False
-        over = self._is_over(final) if end == NO and self.policy.recover and not self.frames else False
-        if isinstance(over, Wait):
+        over = self._find_over(final) if end == NO and self.policy.recover and not self.frames else NO
+        if over == MORE:
             return False
-        if end == NO and not over and self.policy.recover and self._begin_rest():
-            return True
-        self._note(SHORT_END if over else "call ended early" if end == NO else STRAY, self.at)
-        self._close_call(complete=bool(call and call.complete) or end != NO or over)
+        rest = self._begin_rest(final) if end == NO and over == NO and self.policy.recover else False
+        if rest is not False:
+            return rest is True
+        self._note(SHORT_END if over >= 0 else "call ended early" if end == NO else STRAY, self.at)
+        self._close_call(complete=bool(call and call.complete) or end != NO or over >= 0)
         self.spot = self.plan.spot(TURN, (GAP if end == NO else SHAPE,), self.may_call)
         self.behind, self.fresh = False, True
-        self.at = self.scan = max(end, self.at)
+        self.at = self.scan = max(end, over, self.at)
         return True
 
-    def _is_over(self, final: bool) -> bool | Wait:
-        """Whether a call or the end of the turn follows a field of a call, if only behind a mark of another format that ends calls;
-        or more is needed to tell."""
+    def _find_over(self, final: bool) -> int:
+        """Return where the call is over behind a field of it, as a call or the end of the turn follows: at once, behind a mark of
+        another format that ends calls; NO, or MORE."""
         over = self._structure_follows(self.at, final, False)
         if over is not False:
-            return over
-        end = find_wrapper_end(self.buffer, skip_blank(self.buffer, self.at), final)
-        return WAIT if end == MORE else end >= 0 and self._structure_follows(end, final, True)
+            return self.at if over is True else MORE
+        at = skip_blank(self.buffer, self.at)
+        wrapper = find_wrapper_end(self.buffer, at, final)
+        end = _match_closing(self.buffer, at, final) if wrapper == NO else wrapper
+        over = end >= 0 and self._structure_follows(end, final, True)
+        return MORE if end == MORE or isinstance(over, Wait) else NO if not over else self.at if wrapper >= 0 else end
+
+    def _find_like(self, final: bool) -> Landing | Wait | None:
+        """Return where what is like a text leads that may stand behind a field of a call, or behind a call: the longest."""
+        at = skip_blank(self.buffer, self.at)
+        if not self.policy.recover or self.frames or at == len(self.buffer):
+            return None
+        owns = [self.plan.ends.get(node.name, "") for node in self.spot.nodes] if self.behind else []
+        wait, found = False, list[Landing]()
+        for rule in (rule for rule in self.spot.rules if not (rule.recovery or rule.guard or rule.constant.echoes)):
+            meant = rule.constant.text
+            for own in owns:
+                meant = meant.removeprefix(own)
+            meant = meant.strip()
+            size = len(meant) + SPARE
+            begun = self.buffer[at : at + size]
+            like = find_like(begun if final else begun + meant[len(begun) :], meant)
+            if like and (final or len(begun) == size):
+                landing = self._land_like(rule.mistype(), at + like, final)
+                wait = wait or isinstance(landing, Wait)
+                found += [landing] if isinstance(landing, Landing) else []
+            wait = wait or (like > 0 and len(begun) < size and not final)
+        return WAIT if wait else max(found, key=lambda landing: len(landing.rule.constant.text), default=None)
+
+    def _land_like(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
+        """Return where a rule leads whose text is nearly what ends at a place; what ends a turn has nothing behind it."""
+        if rule.kind != "end":
+            return self._land(rule, end, rule.constant.trail, final, TURN)
+        last = skip_blank(self.buffer, end) == len(self.buffer)
+        return Landing(end, self.plan.behind(rule, TURN, self.may_call), rule) if last and final else WAIT if last else None
 
     def _find_next_behind_strays(self, at: int, final: bool) -> Landing | Wait | None:
         """Return where what the template writes behind a field leads, the end of a call or the next one, behind the members of the

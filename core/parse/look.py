@@ -14,7 +14,7 @@ from ..format.units import MORE, NO
 from ..plan.constants import is_marked, skip_blank, skip_spaces
 from ..plan.landmarks import AFTER, GAP, TURN
 from ..plan.mistyped import HALF_MARK, MARK, find_marks, is_near, may_be_near
-from ..plan.rules import NO_EXAMPLE, OF_FIELDS, OF_TOOLS, SHAPES, WAIT, Rule, Spot, Wait
+from ..plan.rules import GUESSED, NO_EXAMPLE, OF_FIELDS, OF_TOOLS, WAIT, Rule, Spot, Wait
 from ..plan.scalars import BEGINNINGS, find_within
 from ..recover import QUOTES
 from .around import GUARDS, Surroundings
@@ -56,7 +56,7 @@ class Lookahead(Surroundings):
             if landing and begins == NO:
                 odd = odd or landing
             elif landing:
-                guessed = landing.rule.guard in SHAPES or (landing.rule.closes and odd and self._is_new(odd.find("key") or ""))
+                guessed = landing.rule.guard in GUESSED or (landing.rule.closes and odd and self._is_new(odd.find("key") or ""))
                 plain = landing.rule.kind in ("content", "reasoning") and not landing.rule.constant.core  # then nothing but text
                 return odd if odd and (guessed or (plain and odd.calls)) else landing
         return None if odd and final and self._breaks_off(rules, at) else odd
@@ -125,6 +125,8 @@ class Lookahead(Surroundings):
                 return None
         if rule.kind == "end":
             return self._try_pop(rule, end, final)
+        if rule.guard == "rest":
+            return self._look_for_rest_behind(rule, end, final)
         if rule.guard == "entry":
             return self._check_entry(self._land(rule, end, trail, final, spot.graph), final)
         land = self._land_respelled if rule.spelling else self._land

@@ -9,10 +9,9 @@ from ..plan.ends import Marks
 from ..plan.landmarks import SHAPE, TURN
 from ..plan.plan import Plan
 from ..plan.rules import OF_FIELDS, Spot
-from ..recover import Begun, Policy, compile_names, repair
+from ..recover import Begun, Policy, find_name, repair
 from ..schema import ToolSet
 from .landing import Landing, Step
-from .names import SHORT
 from .shape import Fields, Shape
 from .values import ValueReader
 
@@ -42,36 +41,38 @@ class ShapedReader(ValueReader):
             self.shape = Fields(landing.end - start, self.spot, self.plan.notation, ends, self._list_last(), landing.fence)
         self.at, self.scan, self.spot = start, landing.end, landing.spot
 
-    def _begin_rest(self) -> bool:
-        """Look at what stands behind a field of a call for further arguments; whether there may be any."""
-        if self.at != self.refused and self.tries:
-            self.shape = self._look_for_rest(self.at)
-        return self.shape is not None
+    def _begin_rest(self, final: bool) -> bool | None:
+        """Look at what stands behind a field of a call for further arguments; whether there are any, None where more may tell."""
+        begun = self._find_begun()
+        if not self.tools or begun is None or self.at == self.refused or not self.tries:
+            return False
+        if not self._closes_frames(final):
+            return False
+        named = find_name(self.buffer, self.at, self.tools, self.plan.notation, final, begun)
+        if named:
+            self.shape = self._look_for_rest(begun)
+        return named
 
-    def _look_for_rest(self, at: int) -> Fields | None:
-        """Return what looks for further arguments of a call at a place; None where none is named in what follows."""
-        call = self.writer.call
-        if call is None or call.name is None or not call.levels or self._count_closers(at) < len(self.frames):
-            return None
-        given = frozenset(map(str, call.given))
-        named = compile_names(self._list_declared(call.name) - given).search(self.buffer, at, at + SHORT)
-        ends, begun = self.plan.field_ends, Begun(call.name, given)
-        return Fields(0, self.spot, self.plan.notation, ends, self._list_last(), begun=begun) if named else None
+    def _look_for_rest(self, begun: Begun) -> Fields:
+        return Fields(0, self.spot, self.plan.notation, self.plan.field_ends, self._list_last(), begun=begun)
 
-    def _count_closers(self, at: int) -> int:
-        """Return how many brackets stand at a place that may end lists and objects."""
-        found = _CLOSERS.match(self.buffer, at)
-        return sum(map(found[0].count, ")]}")) if found else 0
+    def _closes_frames(self, final: bool) -> bool:
+        """Whether brackets stand at the place that may end all lists and objects that are open, or may still come."""
+        found = _CLOSERS.match(self.buffer, self.at)
+        closed = sum(map(found[0].count, ")]}")) if found else 0
+        end = found.end() if found else self.at
+        return closed >= len(self.frames) or (not final and end == len(self.buffer))
 
     def _end_late(self) -> bool:
         """End a value as all texts end, or where nothing but further arguments of the call follows the first place for that."""
         own, at = self.plan.get_end(self.spot.nodes[0]), self.doubt
-        end = at + len(own)
-        rest = self._look_for_rest(end) if own and self.buffer.startswith(own, at) else None
-        if rest is None or rest.read(self.buffer, end, True, self.tools, self.plan.envelope) < 0:
+        begun, end = self._find_begun(), at + len(own)
+        if begun is None or self.frames or not (own and self.buffer.startswith(own, at)):
+            return super()._end_late()
+        if self._look_for_rest(begun).read(self.buffer, end, True, self.tools, self.plan.envelope) < 0:
             return super()._end_late()
         self._end_text(at)
-        self.at, self.doubt, self.shape = end, -1, self._look_for_rest(end)  # which reads it once more
+        self.at, self.doubt, self.shape = end, -1, self._look_for_rest(begun)  # which reads it once more
         return True
 
     def _list_last(self) -> tuple[str, ...]:
@@ -98,7 +99,9 @@ class ShapedReader(ValueReader):
         if isinstance(shape, Fields) and shape.begun and self.writer.call:
             while len(self.writer.call.levels) > 1:
                 self.writer.close_container()
-            self.writer.members(shape.calls.pop(0).arguments)
+            rest = shape.calls.pop(0).arguments
+            if rest != "{}":
+                self.writer.members(rest)
         self._close_call()
         if shape.fence:
             self._take_step(Step("fence", shape.fence), place)

@@ -12,7 +12,7 @@ from ..plan.landmarks import AFTER, GAP, TURN
 from ..plan.plan import Plan
 from ..plan.rules import WAIT, Rule, Spot, Wait
 from ..plan.scalars import find_within, fits, match_scalar
-from ..recover import Policy, compile_names, read_literal
+from ..recover import Begun, Policy, compile_names, read_literal
 from ..schema import UNKNOWN, Schema, ToolSet
 from .fence import Fence
 from .landing import Frame, Landing, Step, list_id
@@ -253,6 +253,12 @@ class Standing:
         """Whether a key is declared for the call that is open, and was not given yet."""
         call = self.writer.call
         return call is not None and not self.frames and key not in call.given and key in self._list_declared(call.name)
+
+    def _find_begun(self) -> Begun | None:
+        """Return what is known of the call that is open, if its arguments are being read, one by one."""
+        call = self.writer.call
+        known = call is not None and call.name is not None and call.levels
+        return Begun(call.name, frozenset(map(str, call.given))) if known and call and call.name else None
 
     def _has_all(self) -> bool:
         """Whether the call that is open has a value for all that its tool takes, as far as that is known."""

@@ -152,6 +152,8 @@ class Ends(Thoughts):
         rules = [Rule(read_parts(lead + text), (END,), recovery=SHORT_END, guard="last") for text in sorted(stops) if is_firm(text)]
         marks = [(text, nodes) for text, nodes in self.openers if is_firm(text)]
         rules += [Rule(read_parts(text), nodes, True, recovery=UNENDED, guard="typed") for text, nodes in marks]
+        if own.strip() and (is_quoted(node) or is_firm(own)):
+            rules.append(Rule(read_parts(own.strip()), (node,), recovery=_OTHER_SEPARATOR, guard="rest"))
         if rest is None:
             return rules
         tails = [end[place:].strip() for end in (rest, rest + self.section_close) for place in sorted({*find_boundaries(end), 0})]
@@ -194,8 +196,8 @@ class Ends(Thoughts):
         return node.kind == "value" and (is_delimited(node) or marked)
 
     def _list_other_separators(self, nodes: tuple[Node, ...]) -> list[Rule]:
-        """Return what leads from one of some values to another argument with other signs between them than the template writes, or
-        none."""
+        """Return what leads from one of some values to another argument with other signs between them than the template writes,
+        none, or what stands before the first one."""
         entries = [edge for node in nodes for edge in self._edges[TURN].get(node.name, ()) if all(map(self._bars_end, nodes))]
         rules: list[Rule] = []
         for edge in entries:
@@ -207,8 +209,9 @@ class Ends(Thoughts):
             behind = write_parts(edge)[len(own) :]
             opening = cut_common_end([behind, *firsts]).lstrip() if firsts else ""
             others = (sign for sign in _SEPARATORS if sign != behind.removesuffix(opening).strip())
-            texts = filter(None, ("\n".join(filter(None, (own, sign, opening))) for sign in others))
-            rules += [Rule(read_parts(text), (to,), recovery=_OTHER_SEPARATOR, guard="entry", loose=True) for text in texts]
+            texts = {*filter(None, ("\n".join(filter(None, (own, sign, opening))) for sign in others))}
+            texts |= {f"{own}\n{first.strip()}" for first in firsts if first.strip() not in ("", behind.strip())}
+            rules += [Rule(read_parts(text), (to,), recovery=_OTHER_SEPARATOR, guard="entry", loose=True) for text in sorted(texts)]
         return rules
 
     def _list_next_keys(self, node: Node) -> list[Rule]:

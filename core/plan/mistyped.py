@@ -29,6 +29,8 @@ MARK = re.compile(rf"{_BRACKETS}(?:{'|'.join(_WHOLE)})")
 HALF_MARK = re.compile(rf"{_BRACKETS}(?:{'|'.join(_HALF)}|[-=*#~+_{{])?")
 LIKE = 2  # so many characters are the same at the beginning of both
 _LETTERS = 3  # and so many letters, so that little has to be waited for
+SPARE = 2  # so many characters may be too many, or too few
+_SHARE = 4  # and so many stand there for each
 _ALIKE = 0.75
 _ATTRIBUTE = re.compile(r"[= ][^>\]]*")
 _REST = re.compile(r"(?<=\w)[^\w<>/\[\]|-][^>\]]*")
@@ -88,6 +90,23 @@ def _begin_alike(one: str, mark: str) -> bool:
 def may_be_near(half: str, mark: str) -> bool:
     """Whether what has come of a mark may be the beginning of one that is another one mistyped."""
     return _begin_alike(half, mark) or _strip_signs(mark).startswith(_strip_signs(half))
+
+
+def find_like(text: str, meant: str) -> int:
+    """Return where that ends with which a text begins and which is another text but for a sign or two, or for its case; 0 where
+    nothing is."""
+    text, meant = text[: len(meant) + SPARE + 1].casefold(), meant.casefold()
+    if sum(map(str.isalnum, meant)) < _LETTERS or not (text[:1] == meant[:1] or text.startswith(meant[1 : 1 + LIKE])):
+        return 0
+    sizes = range(len(meant) - SPARE, len(meant) + SPARE + 1)
+    whole = (size for size in sizes if not (text[size - 1 : size].isalnum() and text[size : size + 1].isalnum()))
+    other, best = min(((_count_other(text[:size], meant), size) for size in whole), default=(SPARE, 0))
+    return best if other <= SPARE and other * _SHARE <= len(meant) else 0
+
+
+def _count_other(one: str, two: str) -> int:
+    """Return how many characters of either of two texts are not those of the other one."""
+    return len(one) + len(two) - 2 * sum(block.size for block in SequenceMatcher(None, one, two, False).get_matching_blocks())
 
 
 @lru_cache(maxsize=1024)

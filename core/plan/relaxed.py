@@ -241,9 +241,9 @@ class Relaxations(Openings):
         decode = get_units(codecs.pop()).decode if len(codecs) == 1 else str
         choices = (node.codec for node in self.list_nodes("value") if isinstance(node.codec, Choice))
         literals = {written: json for codec in choices for written, json in codec.words}
-        assigns = (edge.text.lstrip()[:1] for edge in self.list_edges("key") if self.nodes[TURN, edge.target].kind == "value")
-        signs = frozenset(sign for sign in assigns if sign and not (sign.isalnum() or sign in ".;!?"))
-        return Notation(words, list_counted(counted), self.quote, decode, literals, signs)
+        behind = (edge.text.split() for edge in self.list_edges("key") if self.nodes[TURN, edge.target].kind == "value")
+        assigns = {texts[0] for texts in behind if texts and texts[0][0] not in ".;!?"}
+        return Notation(words, list_counted(counted), self.quote, decode, literals, tuple(sorted(assigns)))
 
     def _list_dressings(self, edges: Iterable[Edge]) -> list[Rule]:
         """Return what leads to JSON that stands in a fence of code, or without the quotes that the template puts around it."""

@@ -38,6 +38,7 @@ Guard = Literal[
     "structure",  # structure follows
     "ending",  # structure or the end of the output follows
     "fitting",  # what is behind it begins as something does that renders show there
+    "rest",  # another argument or call follows behind signs and words of the format, however it is written
     "entry",  # an argument of this tool begins that was not given yet
     "shape",  # JSON with the shape of calls follows
     "whole",  # so it does, and nothing else
@@ -56,6 +57,8 @@ Guard = Literal[
 SHAPES: frozenset[Guard] = frozenset(("shape", "named", "called", "whole"))
 OF_FIELDS: frozenset[Guard] = frozenset(("named", "called"))
 """Those of calls that are told by their parameters."""
+GUESSED: frozenset[Guard] = SHAPES | {"rest"}
+"""Those of what comes behind all else that a template may write."""
 OF_TOOLS: frozenset[Guard] = frozenset(("tool", "known", "apart", "headless", "first"))
 NO_EXAMPLE: frozenset[Guard] = frozenset(("line", "apart", "headless"))
 """Those of what is no example, nor code."""
@@ -157,6 +160,12 @@ class Rule:
                 self._filled.clear()
             found = self._filled[parts] = replace(self, parts=parts)
         return found
+
+    def mistype(self) -> Rule:
+        """Return the same rule for what is like its text; made once, as a place may ask often."""
+        if MISTYPED not in self._named:
+            self._named[MISTYPED] = replace(self, recovery=MISTYPED, guard=self._guard_mistyped())
+        return self._named[MISTYPED]
 
     def rewrite(self, written: str, own: frozenset[str]) -> Rule | None:
         """Return the same rule with other marks at its beginning, if what follows tells that they are meant; made once for each.

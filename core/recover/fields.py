@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
 from unicodedata import category
@@ -32,9 +33,10 @@ _ATTRIBUTE = re.compile(r"\w{1,32}=[\"']")
 _ATTRIBUTES = re.compile(r"""(?:\s+[\w:-]{1,32}=(?:"[^"<>]{0,64}"|'[^'<>]{0,64}'))+\s*>(?!\s*</)""")
 _VALUED = re.compile(r"\s+[\w:-]{1,32}=(?=[\"'])")
 _OPENED, _PARTED = re.compile(r"[(,]\s*(?=[\"'\[{\d-])"), re.compile(r"\s*(?:,|(?=\)))")
-_ASSIGNED = re.compile(r"[\"'`]?\s*(?:[=:>|<,\]\[]|[-~]>|[^\w\s\x00-\x7f])")
+_ASSIGNED = re.compile(r"[\"'`]?\s{0,8}(?:[=:>|<,\]\[]|[-~]>|[^\w\s\x00-\x7f])")
+_UNASSIGNED = re.compile(r"[\"'`]?\s{0,8}[-~]?")
 _FLAGS = ("-", ":", "(")  # before a key that only a blank parts from its value, as in shells and Lisp
-_FLAG, _LITERAL = re.compile(r"\s|\Z"), re.compile(r" (?=[\"'\d])")
+_FLAG, _LITERAL = re.compile(r"\s|\Z"), re.compile(r" (?=[\"'\d]|(?:true|false|null)\b)")
 _ENDS = re.compile(r"[^\w]")
 _BARRED = frozenset("=:>|,;)]}<\"'`")
 _NAMED = r"(?:=[\"']?[\w.-]*)"
@@ -51,20 +53,27 @@ _FIELD_NAMES = frozenset(("tool", "call", "function", "name", "arguments", "para
 _BEHIND_NAMES = (":", "=", '"', "'")
 _MOST = 64  # quotes that may end a text, and ends of one that stands in none
 _STEPS = 2  # for each character
+_LETTERS = 4  # so many has a word that may be another one mistyped
+_ALIKE = 0.8
 _INDENTED = 16  # blanks at most between a tag and its value
 _LONGEST = 256  # characters between two fields
 _FAR = 1 << 12  # characters of a value between two tags
 
 
-def find_name(text: str, at: int, tools: ToolSet, notation: Notation, final: bool) -> bool | None:
-    """Whether a tool of the request is named at a place, behind signs and words of the format; None where more may tell."""
+def find_name(text: str, at: int, tools: ToolSet, notation: Notation, final: bool, begun: Begun | None = None) -> bool | None:
+    """Whether a tool of the request is named at a place, or another parameter of a call that was ``begun``, behind signs and words
+    of the format; None where more may tell."""
     reader = _Reader(text, tools, notation)
+    if begun:
+        reader.take_up(begun.name, begun.given)
     end = reader.skip(at, numbers=True, limit=at + _LONGEST)
-    name = reader.find_tool(end)
+    name = reader.find_tool(end) or reader.find_key(end)
     if name and (final or end + len(name) < len(text)):
         return True
     if final or end - at >= _LONGEST:
         return False
+    if reader.may_be_key(end):
+        return None
     starts = end, max(text.rfind("<", at, end), at)  # of a word or a tag, more may come
     return None if any(_BEGUN.fullmatch(text, start) for start in starts) else False
 
@@ -106,9 +115,9 @@ class _Reader:
         found: list[FoundCall] = []
         at = 0
         if begun:
-            self._take_up(begun.name, begun.given)
+            self.take_up(begun.name, begun.given)
             rest = self._read_pairs(0, {})
-            if rest is None or not rest[1]:
+            if rest is None or (not rest[1] and rest[0] == len(self._text)):
                 return None
             at = rest[0]
             found.append(FoundCall(begun.name, _write_object(rest[1])))
@@ -130,7 +139,7 @@ class _Reader:
         """Return the place behind all that is no field at a place; ``numbers`` may count calls."""
         limit = len(self._text) if limit is None else min(limit, len(self._text))
         may_name = numbers and bool(self._notation.counted)  # one word may be the id of a call
-        while at < limit and not self.find_tool(at):
+        while at < limit and not (self.find_tool(at) or self.find_key(at)):
             end = self._pass_one(at, numbers)
             if end == at and numbers:
                 end = self._pass_prefix(at)
@@ -142,7 +151,7 @@ class _Reader:
         return at
 
     def _pass_prefix(self, at: int) -> int:
-        """Return the place behind a word that a sign joins to the name of a tool, or to which its result is assigned; the place itself
+        """Return the place behind a word that a sign joins to the name of a tool, or to which that is assigned; the place itself
         where none is there."""
         found = _PREFIX.match(self._text, at)
         return found.end() if found and self.find_tool(found.end()) else at
@@ -156,7 +165,8 @@ class _Reader:
     def _pass_one(self, at: int, numbers: bool = False) -> int:
         """Return the place behind what stands around fields, the place itself where nothing of it does.
 
-        That is a sign, a word of the format, a tag that closes, what leads to a name in a tag, and the language of a fence.
+        That is a sign, a word of the format or one that is like it, a tag that closes, what leads to a name in a tag, and the
+        language of a fence.
         """
         self._steps -= 1
         if self._steps < 0:
@@ -168,7 +178,8 @@ class _Reader:
             return word.end()  # the language of the code
         if numbers and word[0].isdigit():
             return word.end()
-        return self._pass_to_name(_ATTRIBUTE, at) or self._pass_word(at)
+        end = self._pass_to_name(_ATTRIBUTE, at) or self._pass_word(at)
+        return word.end() if end == at and _is_like(word[0], self._folded) else end
 
     def _pass_tag(self, at: int) -> int:
         """Return the place behind a tag that closes or speaks of calls, or where one leads to a name; 0 where none is there."""
@@ -199,10 +210,15 @@ class _Reader:
         found = self._names.match(self._text, at)
         return found[0] if found else ""
 
-    def _find_key(self, at: int) -> str:
+    def find_key(self, at: int) -> str:
         """Return the parameter that is named at a place, of those that have not come, and that a value follows."""
         key = self._find_parameter(at)
         return key if key in self._left else ""
+
+    def may_be_key(self, at: int) -> bool:
+        """Whether a parameter is named at a place, and nothing follows yet that tells whether a value does."""
+        found = self._keys.match(self._text, at)
+        return found is not None and found[0] in self._left and _UNASSIGNED.fullmatch(self._text, found.end()) is not None
 
     def _find_parameter(self, at: int) -> str:
         """Return the parameter that is named at a place, if a value follows."""
@@ -214,20 +230,20 @@ class _Reader:
         quoted = closer and self._text.startswith(closer, found.end())
         bare = self._text[at - 1 : at].isspace() and _LITERAL.match(self._text, found.end())
         tagged = self._text[at - 1 : at] == "<" and _ATTRIBUTES.match(self._text, found.end())
-        sign = self._text[found.end() : found.end() + 2].lstrip()[:1]
-        assigned = sign in self._notation.signs if sign else False
+        blank = self._text.startswith(" ", found.end())
+        assigned = self._text.startswith(self._notation.assigns, found.end() + blank)
         return found[0] if flag or quoted or bare or tagged or assigned or _ASSIGNED.match(self._text, found.end()) else ""
 
     def _read_arguments(self, name: str, at: int) -> tuple[int, str] | None:
         """Return the place behind the arguments of a tool, and these; None where they are not all there, or something else is."""
-        self._take_up(name)
+        self.take_up(name)
         read = self._read_pairs(*self._read_in_order(at))
         if read is None:
             return None
         arguments = _write_object(read[1])
         return (read[0], arguments) if self._schema.accepts(json.loads(arguments, strict=False)) else None
 
-    def _take_up(self, name: str, given: frozenset[str] = frozenset()) -> None:
+    def take_up(self, name: str, given: frozenset[str] = frozenset()) -> None:
         """Go on with the parameters of a tool, but for those that were given."""
         self._schema = self._tools.get_parameters(name)
         self._left = set(self._schema.list_properties() - given)
@@ -241,9 +257,9 @@ class _Reader:
             return None  # what is a parameter, and what the format's own word?
         while True:
             at = self._skip_to_field(at)
-            if not given and (field := _FIELD.match(self._text, at)) and self._find_key(field.end()):
+            if not given and (field := _FIELD.match(self._text, at)) and self.find_key(field.end()):
                 at = field.end()  # what the arguments are called
-            key = self._find_key(at)
+            key = self.find_key(at)
             if not key:
                 return (at, given) if at >= len(self._text) or self.find_tool(at) else None
             read = self._read_value(key, at + len(key))
@@ -272,7 +288,7 @@ class _Reader:
         passed: list[int] = []
         while at not in self._next:
             passed.append(at)
-            end = at if at >= len(self._text) or self._find_key(at) or self.find_tool(at) else self._pass_one(at)
+            end = at if at >= len(self._text) or self.find_key(at) or self.find_tool(at) else self._pass_one(at)
             if end == at:
                 break
             at = end
@@ -283,7 +299,7 @@ class _Reader:
     def _is_end(self, at: int) -> bool:
         """Whether a value may end at a place: another field follows, or nothing."""
         at = self._skip_to_field(at)
-        return at >= len(self._text) or bool(self._find_key(at) or self.find_tool(at))
+        return at >= len(self._text) or bool(self.find_key(at) or self.find_tool(at))
 
     def _read_value(self, key: str, at: int) -> tuple[int, str] | None:
         """Return the place behind the value of a parameter, and its JSON."""
@@ -302,7 +318,7 @@ class _Reader:
         if self._text[first - len(key) - 1 : first - len(key)] == "-" and schema.accepts(True) and self._is_end(first):
             return first, "true"  # a flag alone says that something is so
         tried: list[int] = []  # places at which a word of the format stands that may be the value all the same
-        while at < len(self._text) and at - first <= _LONGEST and not (self._find_key(at) or self.find_tool(at)):
+        while at < len(self._text) and at - first <= _LONGEST and not (self.find_key(at) or self.find_tool(at)):
             end = self._pass_quoted_word(at) or self._pass_word(at)
             if end > at:
                 tried.append(at)
@@ -392,6 +408,12 @@ class _Reader:
 def _write_object(members: dict[str, str]) -> str:
     """Return the JSON of an object, given that of its members."""
     return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {written}" for key, written in members.items()) + "}"
+
+
+@lru_cache(maxsize=1024)
+def _is_like(word: str, words: frozenset[str]) -> bool:
+    """Whether a word is one of others but for a letter or two."""
+    return len(word) >= _LETTERS and bool(get_close_matches(word.casefold(), words, 1, _ALIKE))
 
 
 @lru_cache(maxsize=256)
