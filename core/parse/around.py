@@ -34,6 +34,10 @@ class Surroundings(Standing):
         """Return where the best rule leads from one of some places."""
         raise NotImplementedError
 
+    def _try_like(self, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
+        """Return where a line leads that is like what ends a field."""
+        raise NotImplementedError
+
     def _try_whole(self, rule: Rule, at: int, final: bool) -> Landing | Wait | None:
         """Whether JSON begins at a place: the first of a text, or behind a mark of whatever dialect."""
         if not self.names or not self.tries:

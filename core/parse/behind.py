@@ -8,9 +8,8 @@ from ..format.units import MORE, NO
 from ..plan.constants import skip_blank
 from ..plan.ends import SHORT_END
 from ..plan.landmarks import GAP, SHAPE, TURN, UNSHOWN
-from ..plan.mistyped import SPARE, find_like
 from ..plan.plan import STRAY
-from ..plan.rules import WAIT, Rule, Wait
+from ..plan.rules import WAIT, Wait
 from .landing import Landing
 from .names import SHORT
 from .shape import find_wrapper_end
@@ -34,7 +33,8 @@ class BehindFields(ShapedReader):
     def _step_behind(self, final: bool) -> bool:
         """Find what follows a field that has ended."""
         best = self._find_best((self.at, skip_blank(self.buffer, self.at)), final)
-        best = self._find_like(final) if best is None else best
+        owns = tuple(self.plan.ends.get(node.name, "") for node in self.spot.nodes)
+        best = self._find_like(self.spot.rules, self.at, final, owns) if best is None else best
         if isinstance(best, Wait):
             self._await(best)
             return False
@@ -48,7 +48,7 @@ class BehindFields(ShapedReader):
     def _step_text(self, final: bool) -> bool:
         """Read a text; right behind calls what is like structure comes before that."""
         if self.fresh and self.spot.nodes[0] in UNSHOWN and not self._find_best((self.at, skip_blank(self.buffer, self.at)), final):
-            like = self._find_like(final)
+            like = self._find_like(self.spot.rules, self.at, final)
             if isinstance(like, Landing):
                 self._apply(like, self.at)
             if like:
@@ -105,35 +105,6 @@ class BehindFields(ShapedReader):
         end = _match_closing(self.buffer, at, final) if wrapper == NO else wrapper
         over = end >= 0 and self._structure_follows(end, final, True)
         return MORE if end == MORE or isinstance(over, Wait) else NO if not over else self.at if wrapper >= 0 else end
-
-    def _find_like(self, final: bool) -> Landing | Wait | None:
-        """Return where what is like a text leads that may stand behind a field of a call, or behind a call: the longest."""
-        at = skip_blank(self.buffer, self.at)
-        if not self.policy.recover or self.frames or at == len(self.buffer):
-            return None
-        owns = [self.plan.ends.get(node.name, "") for node in self.spot.nodes] if self.behind else []
-        wait, found = False, list[Landing]()
-        for rule in (rule for rule in self.spot.rules if not (rule.recovery or rule.guard or rule.constant.echoes)):
-            meant = rule.constant.text
-            for own in owns:
-                meant = meant.removeprefix(own)
-            meant = meant.strip()
-            size = len(meant) + SPARE
-            begun = self.buffer[at : at + size]
-            like = find_like(begun if final else begun + meant[len(begun) :], meant)
-            if like and (final or len(begun) == size):
-                landing = self._land_like(rule.mistype(), at + like, final)
-                wait = wait or isinstance(landing, Wait)
-                found += [landing] if isinstance(landing, Landing) else []
-            wait = wait or (like > 0 and len(begun) < size and not final)
-        return WAIT if wait else max(found, key=lambda landing: len(landing.rule.constant.text), default=None)
-
-    def _land_like(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
-        """Return where a rule leads whose text is nearly what ends at a place; what ends a turn has nothing behind it."""
-        if rule.kind != "end":
-            return self._land(rule, end, rule.constant.trail, final, TURN)
-        last = skip_blank(self.buffer, end) == len(self.buffer)
-        return Landing(end, self.plan.behind(rule, TURN, self.may_call), rule) if last and final else WAIT if last else None
 
     def _find_next_behind_strays(self, at: int, final: bool) -> Landing | Wait | None:
         """Return where what the template writes behind a field leads, the end of a call or the next one, behind the members of the

@@ -105,6 +105,8 @@ class Lookahead(Surroundings):
             return self._try_whole(rule, at, final)
         if rule.guard == "near":
             return self._try_near(rule, at, final, spot)
+        if rule.guard == "like":
+            return self._try_like(at, final, spot)
         if rule.guard == "fence":
             return self._try_fence(at, final, spot)
         if rule.guard == "unfenced":

@@ -11,7 +11,7 @@ from ..plan.landmarks import GAP, QUOTES, TURN
 from ..plan.rules import OF_TOOLS, UNTYPED, WAIT, Rule, Wait
 from ..plan.scalars import fits, read_empty
 from .landing import Landing, Step, list_id
-from .look import Lookahead
+from .likely import Likely
 from .names import (
     AMID,
     AMID_WORD,
@@ -39,7 +39,7 @@ from .names import (
 )
 
 
-class ShortFields(Lookahead):
+class ShortFields(Likely):
     """Reads what is short enough to be looked at whole before anything of it is taken."""
 
     def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | Wait | None:

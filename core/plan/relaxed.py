@@ -131,6 +131,13 @@ class Relaxations(Openings):
         starts |= {f"{sign}/" for sign in "<[" for mark in marks if "/" in mark[: LIKE + 1]}  # with fewer signs, or other ones
         return [Rule((start,), (node,), recovery=MISTYPED, guard="near") for start in sorted(starts)]
 
+    @staticmethod
+    def _list_like(rules: Iterable[Rule], node: Node) -> list[Rule]:
+        """Return what lines begin with that may be like those of some rules."""
+        firsts = {rule.constant.core[0] for rule in rules if rule.is_line}
+        signs = sorted({case for sign in firsts for case in (sign.lower(), sign.upper())})
+        return [Rule((f"\n{sign}",), (node,), recovery=MISTYPED, guard="like") for sign in signs]
+
     def _list_signs(self, node: Node) -> list[Rule]:
         """Return the other sign that people put between a key and its value, where one of both is all that stands there."""
         if node.kind != "key":

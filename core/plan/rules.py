@@ -47,6 +47,7 @@ Guard = Literal[
     "header",  # the mark that ends a header follows
     "wrapped",  # it is a mark of another format that closes calls
     "near",  # a mark stands there that is like one that could
+    "like",  # a line begins there that is like one that could
     "fence",  # it opens code that begins with a call
     "unfenced",  # it ends such code
     "late",  # the text would not end otherwise: structure or the end of the output follows
@@ -68,6 +69,7 @@ _WIDTH = 16  # characters by which rules are told apart before they are tried
 _WINDOWS = 512  # so many beginnings are remembered in a spot
 _END = r"\Z"
 WORD = 6  # so many letters tell that a text may begin which begins with letters
+_LONG = 8  # so long is a line that is known though it is mistyped
 MISTYPED = "mark mistyped"
 UNTYPED = "type missing"
 
@@ -164,7 +166,9 @@ class Rule:
     def mistype(self) -> Rule:
         """Return the same rule for what is like its text; made once, as a place may ask often."""
         if MISTYPED not in self._named:
-            self._named[MISTYPED] = replace(self, recovery=MISTYPED, guard=self._guard_mistyped())
+            guard = self._guard_mistyped()
+            guard = "turn" if guard == "line" else guard  # its text is long enough to tell what it is, also amid a line
+            self._named[MISTYPED] = replace(self, recovery=MISTYPED, guard=guard)
         return self._named[MISTYPED]
 
     def rewrite(self, written: str, own: frozenset[str]) -> Rule | None:
@@ -201,10 +205,17 @@ class Rule:
         """Whether what it leads to is one of a few words."""
         return all(isinstance(node.codec, Choice) and all(word for word, _ in node.codec.words) for node in self.targets)
 
+    @property
+    def is_line(self) -> bool:
+        """Whether a render shows its text where a line begins, which is no mark and long enough to be known if mistyped."""
+        constant = self.constant
+        long = len(constant.core) >= _LONG and not constant.line
+        return long and "\n" in constant.lead and not (self.mark or self.recovery or self.guard or constant.echoes)
+
     def may_match(self, window: str) -> bool:
         """Whether it may match where some characters stand, whatever follows them."""
         bare = window.lstrip()
-        if not bare or self.constant.echoes or self.guard in ("whole", "near", "fence", "unfenced"):
+        if not bare or self.constant.echoes or self.guard in ("whole", "near", "like", "fence", "unfenced"):
             return True  # it is told when it is looked for
         return self.constant.match_core(bare, 0, False) != NO or self.constant.match_exactly(window, 0, False) != NO
 
@@ -223,8 +234,9 @@ class Spot:
     """A field that is being read: the nodes that it may be, and the rules that may end it, the one to try first before others."""
 
     __slots__ = (
-        "_firsts", "_knows_short_end", "_narrowed", "_short", "_short_end", "_sorted", "codec", "graph", "holds_signs", "kind",
-        "lined", "mark_behind", "mistypable", "nodes", "pattern", "quick", "repeats_key", "rules", "shown", "silent", "width",
+        "_firsts", "_knows_short_end", "_narrowed", "_short", "_short_end", "_sorted", "codec", "graph", "holds_signs",
+        "kind", "likely", "lined", "mark_behind", "mistypable", "nodes", "pattern", "quick", "repeats_key", "rules", "shown",
+        "silent", "width",
     )  # fmt: skip
 
     def __init__(self, graph: str, nodes: tuple[Node, ...], rules: tuple[Rule, ...]) -> None:
@@ -240,6 +252,7 @@ class Spot:
         """Whether each line of a text has a mark before it, so that a line without it is none of the text."""
         self.rules = rules
         self.mistypable = [rule for rule in rules if rule.mark]
+        self.likely = [rule for rule in rules if rule.is_line]
         marks = sorted({rule.parts[-1].strip() for rule in rules if is_marked(rule.parts[-1]) and not rule.recovery})
         self.mark_behind = re.compile("|".join(map(re.escape, reversed(marks)))) if marks else None
         """What finds the marks behind a field."""
