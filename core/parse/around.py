@@ -156,7 +156,8 @@ class Surroundings(Standing):
     def _look_for_rest_behind(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Whether another argument of the call that is open is named behind a text, or another tool."""
         begun = self._find_begun()
-        if not self.tools or begun is None or self.behind or self.frames:
+        doubled = self.buffer.startswith(rule.constant.core, end)  # then the last one ends the text
+        if not self.tools or begun is None or self.behind or self.frames or doubled:
             return None
         named = find_name(self.buffer, end, self.tools, self.plan.notation, final, begun)
         return WAIT if named is None else Landing(end, self.spot, rule, behind=True) if named else None

@@ -18,11 +18,11 @@ from .shaped import ShapedReader
 _STRAY = re.compile(r"[,;{}\[\]()\"'\s]{1,64}")
 _MEMBER = re.compile(r"\s*,\s*\"(\w{1,32})\"\s*:\s*(?:\"[^\"\\\n]{0,64}\"|[\w.-]{1,32})(?=\W)")
 _HALF_MEMBER = re.compile(r"\s*,\s*(?:\"\w{0,32}(?:\"\s*(?::\s*(?:\"[^\"\\\n]{0,64}\"?|[\w.-]{0,32}))?)?)?")
-_CLOSING, _HALF_CLOSING = re.compile(r"</[^\s<>]{1,40}>"), re.compile(r"<(?:/[^\s<>]{0,40})?")
+_CLOSING, _HALF_CLOSING = re.compile(r"[\"'>]{0,4}</[^\s<>]{1,40}>"), re.compile(r"[\"'>]{0,4}(?:<(?:/[^\s<>]{0,40})?)?")
 
 
 def _match_closing(buffer: str, at: int, final: bool) -> int:
-    """Return the place behind a tag that closes at a place; NO, or MORE."""
+    """Return the place behind a tag that closes at a place, behind what may end another tag; NO, or MORE."""
     found = _CLOSING.match(buffer, at)
     return found.end() if found else MORE if not final and _HALF_CLOSING.fullmatch(buffer, at) else NO
 

@@ -152,7 +152,7 @@ class Ends(Thoughts):
         rules = [Rule(read_parts(lead + text), (END,), recovery=SHORT_END, guard="last") for text in sorted(stops) if is_firm(text)]
         marks = [(text, nodes) for text, nodes in self.openers if is_firm(text)]
         rules += [Rule(read_parts(text), nodes, True, recovery=UNENDED, guard="typed") for text, nodes in marks]
-        if own.strip() and (is_quoted(node) or is_firm(own)):
+        if own.strip() and (is_firm(own) or get_units(node.codec).bars(own)):
             rules.append(Rule(read_parts(own.strip()), (node,), recovery=_OTHER_SEPARATOR, guard="rest"))
         if rest is None:
             return rules

@@ -38,6 +38,7 @@ _UNASSIGNED = re.compile(r"[\"'`]?\s{0,8}[-~]?")
 _FLAGS = ("-", ":", "(")  # before a key that only a blank parts from its value, as in shells and Lisp
 _FLAG, _LITERAL = re.compile(r"\s|\Z"), re.compile(r" (?=[\"'\d]|(?:true|false|null)\b)")
 _ENDS = re.compile(r"[^\w]")
+_CLOSES = ("Sm", "Pe", "Pf")  # of Unicode: arrows, and brackets and quotes that close
 _BARRED = frozenset("=:>|,;)]}<\"'`")
 _NAMED = r"(?:=[\"']?[\w.-]*)"
 _BEGUN = re.compile(
@@ -320,6 +321,8 @@ class _Reader:
         tried: list[int] = []  # places at which a word of the format stands that may be the value all the same
         while at < len(self._text) and at - first <= _LONGEST and not (self.find_key(at) or self.find_tool(at)):
             end = self._pass_quoted_word(at) or self._pass_word(at)
+            if end > at and self._text[at:end] in self._notation.literals and (literal := self._find_value(at, schema)):
+                return literal
             if end > at:
                 tried.append(at)
             elif found := self._find_value(at, schema):
@@ -360,7 +363,7 @@ class _Reader:
             whole = literal and literal[1][0] in "[{"[braced:] and self._is_end(literal[0])
             if literal and whole and schema.accepts(json.loads(literal[1], strict=False)):
                 yield literal
-        elif not sign.isspace() and sign not in _BARRED and (sign.isascii() or category(sign) != "Sm"):  # nor is it an arrow
+        elif not sign.isspace() and sign not in _BARRED and (sign.isascii() or category(sign) not in _CLOSES):
             for end in filter(self._is_end, self._list_bare_ends(at)):
                 bare = text[at:end].rstrip()
                 whole = bare.count('"') % 2 == 0

@@ -1,0 +1,164 @@
+"""Outputs with one slip: a text of the format is mistyped, dropped, doubled or laid out otherwise, in formats drawn anew.
+
+    python scripts/slips.py --seed NAME --count 30          # what becomes of the calls, by the kind of the slip
+    python scripts/slips.py --seed NAME --count 30 --show   # with examples of what came as another call
+
+A message is written with the format's graph, in which one text between two fields is another one. What is read is the same message
+(*right*), or text that holds no call (*text*), or has the calls or some of them and other text (*part*), or a call that nobody
+wrote (*other*). Formats are drawn as in ``scripts/generality.py``; those that are not proven are passed over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from multiprocessing import Pool
+from typing import Any, NamedTuple
+
+from conversations import JsonObject
+from invent import draw
+from invent.turns import Speaker
+from rendering import BOS, EOS
+
+import chat_autoparser as ca
+from chat_autoparser.constrain import write_turn
+from chat_autoparser.format import Edge
+
+_SIGNS = {":": "=", "=": ":", ";": ",", ",": ";", "->": "=>", "|": ":"}
+_EDGES = 14  # texts of a format that are tried in a message
+
+
+def _make_tool(name: str, required: list[str], **types: str) -> JsonObject:
+    parameters = {"type": "object", "properties": {key: {"type": kind} for key, kind in types.items()}, "required": required}
+    return {"type": "function", "function": {"name": name, "parameters": parameters}}
+
+
+TOOLS = [
+    _make_tool("book_room", ["city"], city="string", nights="integer", note="string", tags="array", late="boolean"),
+    _make_tool("find_train", ["start", "goal"], start="string", goal="string", day="integer"),
+]
+
+MESSAGES: list[tuple[str, str, list[tuple[str, JsonObject]]]] = [
+    ("The user wants a room.", "", [("book_room", {"city": "Oslo", "nights": 3, "late": True})]),
+    ("", "I look that up.", [("find_train", {"start": "Bergen", "goal": "Oslo S", "day": 4})]),
+    (
+        "Two things to do.",
+        "Both at once.",
+        [
+            ("book_room", {"city": "Bodø", "note": 'near the "old" port, quiet', "tags": ["sea", "quiet"]}),
+            ("find_train", {"start": "Oslo", "goal": "Bodø"}),
+        ],
+    ),
+]
+
+
+class Row(NamedTuple):
+    kind: str
+    found: str
+    seed: str
+    text: str
+    read: JsonObject
+
+
+def list_slips(text: str, draws: random.Random) -> Iterator[tuple[str, str]]:
+    """List what a text between two fields may be mistyped as, with the kinds of these slips."""
+    bare = text.strip()
+    lead, trail = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+    if words := re.findall(r"[A-Za-z]{3,}", text):
+        word = draws.choice(words)
+        at = draws.randrange(1, len(word))
+        yield "case", text.replace(word, word.lower() if word.isupper() else word.upper())
+        yield "letter dropped", text.replace(word, word[:at] + word[at + 1 :], 1)
+        yield "letter doubled", text.replace(word, word[:at] + word[at] + word[at:], 1)
+    if bare:
+        yield "dropped", ""
+        yield "doubled", text + text
+        yield "last sign dropped", lead + bare[:-1] + trail
+        yield "first sign dropped", lead + bare[1:] + trail
+        yield "blank before", text if lead else f" {text}"
+        yield "blank behind", text if trail else f"{text} "
+        yield "line break before", text if lead.startswith("\n") else f"\n{text}"
+        yield "other sign", lead + _SIGNS.get(bare, bare) + trail
+    yield "line breaks dropped", text.replace("\n", "")
+    yield "blanks dropped", text.replace(" ", "")
+    yield "other quotes", text.replace('"', "'")
+
+
+def find_result(message: tuple[str, str, list[tuple[str, JsonObject]]], read: JsonObject) -> str:
+    """Tell what came of a message."""
+    calls: list[tuple[str, Any]] = []
+    for call in read.get("tool_calls", []):
+        try:
+            calls.append((call["function"]["name"], json.loads(call["function"]["arguments"])))
+        except ValueError:
+            calls.append((call["function"]["name"], None))
+    texts = tuple((read.get(field) or "").strip() for field in ("reasoning_content", "content"))
+    if (*texts, calls) == message:
+        return "right"
+    return "text" if not calls else "part" if all(call in message[2] for call in calls) else "other"
+
+
+def measure(seed: str) -> list[Row]:
+    """Draw a format, and read messages with one slip each."""
+    draws, speaker = random.Random(seed), Speaker(draw(random.Random(seed)))
+    try:
+        form = ca.analyze(speaker.source, bos_token=BOS, eos_token=EOS)
+    except ca.AutoparserError:
+        return []
+    render, edges, rows = ca.load_renderer(speaker.source), form.graph.turn.edges, list[Row]()
+    prompt = render([{"role": "user", "content": "Go."}], TOOLS, True)
+    for thought, content, calls in MESSAGES if form.verdict.proven else ():
+        given = [{"id": f"call_{n}abcdef", "function": {"name": name, "arguments": each}} for n, (name, each) in enumerate(calls)]
+        message = {"role": "assistant", "reasoning_content": thought or None, "content": content or None, "tool_calls": given}
+        write = partial(_write, form, message)
+        whole = write({})
+        if not whole or find_result((thought, content, calls), form.parse(whole, tools=TOOLS, prompt=prompt)) != "right":
+            continue  # the format has no such message
+        for number in draws.sample(range(len(edges)), min(_EDGES, len(edges))):
+            slips = list_slips(edges[number].text, draws) if len(edges[number].parts) == 1 else ()
+            for kind, text in slips:
+                written = write({number: replace(edges[number], parts=(text,))})
+                if written and written != whole:
+                    read = form.parse(written, tools=TOOLS, prompt=prompt)
+                    rows.append(Row(kind, find_result((thought, content, calls), read), seed, written, read))
+    return rows
+
+
+def _write(form: ca.ChatFormat, message: JsonObject, other: dict[int, Edge]) -> str:
+    """Write a message with other texts between fields; empty where the format has no such turn."""
+    edges = tuple(other.get(number, edge) for number, edge in enumerate(form.graph.turn.edges))
+    try:
+        return write_turn(replace(form.graph, turn=replace(form.graph.turn, edges=edges)), message)
+    except ca.AutoparserError:
+        return ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Read outputs with one slip, in formats drawn anew.")
+    parser.add_argument("--seed", default="slips")
+    parser.add_argument("--count", type=int, default=30, help="how many formats are drawn")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--show", action="store_true", help="print outputs of which another call came")
+    options = parser.parse_args()
+    with Pool(options.jobs) as pool:
+        seeds = [f"{options.seed}:{number}" for number in range(options.count)]
+        rows = [row for found in pool.imap_unordered(measure, seeds) for row in found]
+    kinds: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        kinds[row.kind][row.found] += 1
+        kinds["all"][row.found] += 1
+    for kind, counts in sorted(kinds.items(), key=lambda each: -each[1].total()):
+        shares = "  ".join(f"{name} {counts[name] / counts.total():6.1%}" for name in ("right", "text", "part", "other"))
+        print(f"{kind:20} {counts.total():6}  {shares}")
+    for row in (row for row in rows if row.found == "other" and options.show):
+        print(f"\n{row.kind} ({row.seed})\n{row.text}\n{json.dumps(row.read, ensure_ascii=False)}")
+
+
+if __name__ == "__main__":
+    main()
