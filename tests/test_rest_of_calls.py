@@ -82,3 +82,55 @@ def test_nothing_is_dropped_where_the_rest_of_a_call_is_no_argument() -> None:
     assert found.content is not None
     assert rest in found.content
     assert [(name, text) for name, text in found.calls] == [("plan", '{"city": "Oslo", "days": 3')]
+
+
+SPOKEN = (
+    "{%- for m in messages -%}[{{ m.role }}]\n{% if m.reasoning_content %}{{ 'Considering: ' ~ m.reasoning_content ~ '\nConsidered.\n' }}"
+    "{% endif %}{{ 'Reply: ' ~ m.content if m.content else '' }}{% for c in m.tool_calls or [] %}"
+    "{{ '\nrun call ' ~ c.function.name ~ ' ' ~ c.function.arguments | tojson ~ ' end of call;' }}{% endfor %}{{ '\n%%\n' }}"
+    "{% endfor -%}{%- if add_generation_prompt %}[assistant]\n{% endif -%}"
+)
+JSON = '{"city": "Oslo", "days": 3}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Considering: Oslo.\nConsidered.\nReply: Off.\nrun call plan {JSON} endd of call;",
+        f"Considering: Oslo.\nConsidered.\nReply: Off.\nrun call plan {JSON} END OF CALL;",
+        f"Considering: Oslo.\nConsidered.\nReply: Off.\nrun call plan {JSON} end of call",
+        f"Considering: Oslo.\nConsidered\nReply: Off.\nrun call plan {JSON} end of call;",
+        f"Considering: Oslo.\nConsiderd.\nReply: Off.\nrun call plan {JSON} end of call;",
+        f"Considering: Oslo.\nConsidered.\nReply: Off.\nRun call plan {JSON} end of call;",
+    ],
+)
+def test_what_is_like_a_text_of_the_format_is_that_text(text: str) -> None:
+    found = read_all_ways(analyze(SPOKEN), f"{text}\n%%\n", TOOLS, "[assistant]\n")
+    assert (found.reasoning, (found.content or "").strip(), get_calls(found)) == ("Oslo.", "Off.", [("plan", OSLO)])
+    assert found.recoveries
+
+
+@pytest.mark.parametrize(
+    "behind", ["And of course, none.", "end.", "run along", "running call plan", "Reply later", "Considered opinions differ."]
+)
+def test_what_is_only_a_little_like_it_is_text(behind: str) -> None:
+    text = f"Reply: Off.\nrun call plan {JSON} end of call;"
+    found = read_all_ways(analyze(SPOKEN), f"{text}\n{behind}\n%%\n", TOOLS, "[assistant]\n")
+    assert ((found.content or "").strip(), get_calls(found)) == (f"Off.\n{behind}", [("plan", OSLO)])
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("→ plan(tags: [«a»]; days: 3; fast: yes; city: «Oslo»", True),  # the tool takes nothing else
+        ("→ plan(tags: [«a»]; days: 3; fast: yes; city: «Oslo", False),
+        ("→ plan(days: 3; fast: yes; city: «Oslo»", False),
+        ("→ plan(tags: [«a»]; city: «Oslo»; fast: yes; days: 3", False),  # or 30
+    ],
+)
+def test_a_call_that_has_all_its_tool_takes_has_ended(text: str, whole: bool) -> None:
+    """Though the output is cut off behind that."""
+    found = read_all_ways(analyze(FRAME % CALLED), f"Off.\n{text}", TOOLS, "[assistant]\n")
+    assert (found.incomplete == set()) == whole
+    if whole:
+        assert get_calls(found) == [("plan", {"city": "Oslo", "days": 3, "fast": True, "tags": ["a"]})]

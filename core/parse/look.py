@@ -119,6 +119,11 @@ class Lookahead(Surroundings):
             return Wait(rest, self.plan.behind(rule, spot.graph, self.may_call) if rest and rule.kind == "key" else None)
         if end == NO:
             return None
+        if rule.recovery and rule.closes and self.buffer[end - 1 : end].isalnum():
+            if end == len(self.buffer) and not final:
+                return WAIT
+            if self.buffer[end : end + 1].isalnum():
+                return None  # amid a word
         if spot is self.spot and spot.kind == "value" and rule.constant.is_run and not self.behind:
             # A text may end with the sign of which what ends it is a run: the last of them end it.
             if end == len(self.buffer) and not final:

@@ -379,7 +379,7 @@ class Machine(BehindFields):
                 self.writer.text("content", rest)
             else:
                 cut = self.spot.kind == "value" and not self.behind and self.lexer is None
-                complete, ended = self._cut_value() if cut else (False, self.behind)
+                complete, ended = self._cut_value() if cut else (False, self.behind or not (call.levels or self.lexer))
                 if ended and not complete and self._has_all():
                     complete = True
                     self._note(SHORT_END, self.at)

@@ -262,9 +262,10 @@ class Standing:
 
     def _has_all(self) -> bool:
         """Whether the call that is open has a value for all that its tool takes, as far as that is known."""
-        call = self.writer.call
-        declared = self._list_declared(call.name) if call is not None and call.name is not None and self.policy.recover else ()
-        return bool(declared) and not self.frames and call is not None and call.given.issuperset(declared)
+        call, tools = self.writer.call, self.tools if self.policy.recover else None
+        if call is None or call.name is None or tools is None or call.name not in tools or self.frames:
+            return False
+        return call.given.issuperset(self._list_declared(call.name))
 
     def _list_declared(self, name: str | None) -> frozenset[str]:
         """Return the parameters that a tool of the request declares, those of all tools as long as no name has come; none where

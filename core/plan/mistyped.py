@@ -95,8 +95,9 @@ def may_be_near(half: str, mark: str) -> bool:
 def find_like(text: str, meant: str) -> int:
     """Return where that ends with which a text begins and which is another text but for a sign or two, or for its case; 0 where
     nothing is."""
-    text, meant = text[: len(meant) + SPARE + 1].casefold(), meant.casefold()
-    if sum(map(str.isalnum, meant)) < _LETTERS or not (text[:1] == meant[:1] or text.startswith(meant[1 : 1 + LIKE])):
+    text, meant = text[: len(meant) + SPARE + 1].lower(), meant.lower()
+    begins = text[:1] == meant[:1] or text.startswith(meant[1 : 1 + LIKE])
+    if not begins or len(meant) > 2 * _LONGEST or sum(map(str.isalnum, meant)) < _LETTERS:
         return 0
     sizes = range(len(meant) - SPARE, len(meant) + SPARE + 1)
     whole = (size for size in sizes if not (text[size - 1 : size].isalnum() and text[size : size + 1].isalnum()))
