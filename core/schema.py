@@ -77,6 +77,10 @@ class Schema:
                 return Schema(node["additionalProperties"], self.root)
         return UNKNOWN
 
+    def names_properties(self) -> bool:
+        """Whether it lists properties, if only to say that there are none."""
+        return any(isinstance(node.get("properties"), dict) for node in _expand(self.node, self.root, _DEPTH))
+
     def list_properties(self) -> frozenset[str]:
         """Return the names of all properties that are declared."""
         return frozenset(self.list_in_order())

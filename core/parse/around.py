@@ -34,7 +34,7 @@ class Surroundings(Standing):
         """Return where the best rule leads from one of some places."""
         raise NotImplementedError
 
-    def _try_like(self, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
+    def _try_like(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
         """Return where a line leads that is like what ends a field."""
         raise NotImplementedError
 

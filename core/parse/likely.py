@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..format.units import MORE
 from ..plan.constants import skip_blank
 from ..plan.landmarks import TURN
 from ..plan.mistyped import SPARE, find_like
@@ -15,8 +16,11 @@ from .look import Lookahead
 class Likely(Lookahead):
     """Looks for what a model has mistyped that is no mark."""
 
-    def _try_like(self, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
-        """Return where a line leads that is like what ends this field."""
+    def _try_like(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
+        """Return where a line leads that begins as a rule says and is like what ends this field."""
+        begins = rule.constant.match_exactly(self.buffer, at, final)
+        if begins < 0:
+            return WAIT if begins == MORE else None
         found = self._find_like(spot.likely, at, final)
         stands = not isinstance(found, Landing) or self._stands_well(found.rule, skip_blank(self.buffer, at), spot)
         return found if stands else None

@@ -106,7 +106,7 @@ class Lookahead(Surroundings):
         if rule.guard == "near":
             return self._try_near(rule, at, final, spot)
         if rule.guard == "like":
-            return self._try_like(at, final, spot)
+            return self._try_like(rule, at, final, spot)
         if rule.guard == "fence":
             return self._try_fence(at, final, spot)
         if rule.guard == "unfenced":

@@ -265,7 +265,7 @@ class Standing:
         call, tools = self.writer.call, self.tools if self.policy.recover else None
         if call is None or call.name is None or tools is None or call.name not in tools or self.frames:
             return False
-        return call.given.issuperset(self._list_declared(call.name))
+        return tools.get_parameters(call.name).names_properties() and call.given.issuperset(self._list_declared(call.name))
 
     def _list_declared(self, name: str | None) -> frozenset[str]:
         """Return the parameters that a tool of the request declares, those of all tools as long as no name has come; none where

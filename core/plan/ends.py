@@ -152,8 +152,9 @@ class Ends(Thoughts):
         rules = [Rule(read_parts(lead + text), (END,), recovery=SHORT_END, guard="last") for text in sorted(stops) if is_firm(text)]
         marks = [(text, nodes) for text, nodes in self.openers if is_firm(text)]
         rules += [Rule(read_parts(text), nodes, True, recovery=UNENDED, guard="typed") for text, nodes in marks]
-        if own.strip() and (is_firm(own) or get_units(node.codec).bars(own)):
-            rules.append(Rule(read_parts(own.strip()), (node,), recovery=_OTHER_SEPARATOR, guard="rest"))
+        bare = own.rstrip()
+        if bare.strip() and (is_firm(bare) or get_units(node.codec).bars(bare)):
+            rules.append(Rule(read_parts(bare), (node,), recovery=_OTHER_SEPARATOR, guard="rest"))
         if rest is None:
             return rules
         tails = [end[place:].strip() for end in (rest, rest + self.section_close) for place in sorted({*find_boundaries(end), 0})]

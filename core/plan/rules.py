@@ -215,7 +215,7 @@ class Rule:
     def may_match(self, window: str) -> bool:
         """Whether it may match where some characters stand, whatever follows them."""
         bare = window.lstrip()
-        if not bare or self.constant.echoes or self.guard in ("whole", "near", "like", "fence", "unfenced"):
+        if not bare or self.constant.echoes or self.guard in ("whole", "near", "fence", "unfenced"):
             return True  # it is told when it is looked for
         return self.constant.match_core(bare, 0, False) != NO or self.constant.match_exactly(window, 0, False) != NO
 
