@@ -41,6 +41,8 @@ class Likely(Lookahead):
             meant = meant.strip()
             size = len(meant) + SPARE
             begun = self.buffer[at : at + size]
+            if begun.startswith(meant):
+                continue  # then it is that text itself
             like = find_like(begun if final else begun + meant[len(begun) :], meant)
             if like and len(begun) < size and not final:
                 wait = True

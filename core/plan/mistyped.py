@@ -94,9 +94,7 @@ def may_be_near(half: str, mark: str) -> bool:
 
 def find_like(text: str, meant: str) -> int:
     """Return where that ends with which a text begins and which is another text but for a sign or two, or for its case; 0 where
-    nothing is, or that other text itself."""
-    if text.startswith(meant):
-        return 0
+    nothing is."""
     text, meant = text[: len(meant) + SPARE + 1].lower(), meant.lower()
     begins = text[:1] == meant[:1] or text.startswith(meant[1 : 1 + LIKE])
     if not begins or len(meant) > 2 * _LONGEST or sum(map(str.isalnum, meant)) < _LETTERS:
