@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ..format.units import MORE
 from ..plan.constants import skip_blank
 from ..plan.landmarks import TURN
-from ..plan.mistyped import SPARE, find_like
+from ..plan.mistyped import SPARE, find_like, may_be_like
 from ..plan.rules import WAIT, Rule, Spot, Wait
 from .landing import Landing
 from .look import Lookahead
@@ -43,10 +43,9 @@ class Likely(Lookahead):
             begun = self.buffer[at : at + size]
             if begun.startswith(meant):
                 continue  # then it is that text itself
-            like = find_like(begun if final else begun + meant[len(begun) :], meant)
-            if like and len(begun) < size and not final:
-                wait = True
-            elif like:
+            if len(begun) < size and not final:
+                wait = wait or may_be_like(begun, meant)
+            elif like := find_like(begun, meant):
                 landing = self._land_like(rule.mistype(), at + like, final)
                 wait = wait or isinstance(landing, Wait)
                 found += [landing] if isinstance(landing, Landing) else []

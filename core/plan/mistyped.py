@@ -24,7 +24,8 @@ _PAIRS = (
 """What marks begin with, what is not in them, and what they end with."""
 _BRACKETS, _SIGNS = r"(?:[\"'\])}]{1,8}\n?)?", r"[]>}@#%|~$^*=+! _-]{0,8}"  # those of JSON before a mark, and some of what ends one
 _WHOLE = (rf"{begins}[^{no}\s]{{2,{_LONGEST}}}(?: [^{no}\n]{{0,{_LONGEST}}})?{ends}" for begins, no, ends in _PAIRS)
-_HALF = (rf"{begins}[^{no}\s]{{0,{_LONGEST}}}(?:(?<=\w) [^{no}\n]{{0,{_LONGEST}}})?{_SIGNS}" for begins, no, _ in _PAIRS)
+_INNER = r"[^{no}\s]{{0,{size}}}(?:(?<=[^{no}\s]{{2}}) [^{no}\n]{{0,{size}}})?"
+_HALF = (begins + _INNER.format(no=no, size=_LONGEST) + _SIGNS for begins, no, _ in _PAIRS)
 MARK = re.compile(rf"{_BRACKETS}(?:{'|'.join(_WHOLE)})")
 HALF_MARK = re.compile(rf"{_BRACKETS}(?:{'|'.join(_HALF)}|[-=*#~+_{{])?")
 LIKE = 2  # so many characters are the same at the beginning of both
@@ -103,6 +104,12 @@ def find_like(text: str, meant: str) -> int:
     whole = (size for size in sizes if not (text[size - 1 : size].isalnum() and text[size : size + 1].isalnum()))
     other, best = min(((_count_other(text[:size], meant), size) for size in whole), default=(SPARE, 0))
     return best if other <= SPARE and other * _SHARE <= len(meant) else 0
+
+
+def may_be_like(begun: str, meant: str) -> bool:
+    """Whether what has come of a text may be the beginning of what is like another one."""
+    places = range(max(len(begun) - SPARE, 0), len(begun) + SPARE + 1)
+    return any(find_like(begun + meant[place:], meant) for place in places)
 
 
 def _count_other(one: str, two: str) -> int:
