@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from streams import Reading, analyze, get_calls, make_tool, read_all_ways
 
+from chat_autoparser.format import Node
+from chat_autoparser.plan.rules import MISTYPED, Rule
+
 FRAME = (
     "{%%- for m in messages -%%}[{{ m.role }}]\n{{ m.content or '' }}{%% for c in m.tool_calls or [] %%}%s{%% endfor %%}"
     "{{ '\\n%%%%\\n' }}{%% endfor -%%}{%%- if add_generation_prompt %%}[assistant]\n{%% endif -%%}"
@@ -134,3 +137,11 @@ def test_a_call_that_has_all_its_tool_takes_has_ended(text: str, whole: bool) ->
     assert (found.incomplete == set()) == whole
     if whole:
         assert get_calls(found) == [("plan", {"city": "Oslo", "days": 3, "fast": True, "tags": ["a"]})]
+
+
+def test_a_rule_for_what_is_like_its_text_keeps_its_guard() -> None:
+    """Whatever else was asked of it before."""
+    rule = Rule(("run call ",), (Node("name", "name"),), True)
+    assert rule.name_recovery(MISTYPED).guard == ""
+    assert rule.mistype().guard == "known"
+    assert rule.mistype() is rule.mistype()

@@ -125,6 +125,7 @@ class Rule:
     spots: dict[tuple[str, bool], Spot] = field(init=False, compare=False, repr=False, default_factory=dict)
     _near: dict[str, Rule | None] = field(init=False, compare=False, repr=False, default_factory=dict)
     _filled: dict[tuple[str, ...], Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
+    _mistyped: list[Rule] = field(init=False, compare=False, repr=False, default_factory=list)
     _named: dict[str, Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -165,11 +166,9 @@ class Rule:
 
     def mistype(self) -> Rule:
         """Return the same rule for what is like its text; made once, as a place may ask often."""
-        if MISTYPED not in self._named:
-            guard = self._guard_mistyped()
-            guard = "turn" if guard == "line" else guard  # its text is long enough to tell what it is, also amid a line
-            self._named[MISTYPED] = replace(self, recovery=MISTYPED, guard=guard)
-        return self._named[MISTYPED]
+        if not self._mistyped:  # its text is long enough to tell what it is, also amid a line
+            self._mistyped.append(replace(self, recovery=MISTYPED, guard=self._guard_mistyped("turn")))
+        return self._mistyped[0]
 
     def rewrite(self, written: str, own: frozenset[str]) -> Rule | None:
         """Return the same rule with other marks at its beginning, if what follows tells that they are meant; made once for each.
@@ -182,18 +181,18 @@ class Rule:
             if len(self._near) >= _WINDOWS:
                 self._near.clear()
             told = odd and not any(mark in text and mark + mark[-1] not in text for mark in odd for text in own)
-            self._near[written] = replace(self, parts=parts, recovery=MISTYPED, guard=self._guard_mistyped()) if told else None
+            self._near[written] = replace(self, parts=parts, recovery=MISTYPED, guard=self._guard_mistyped("line")) if told else None
         return self._near[written]
 
-    def _guard_mistyped(self) -> Guard:
-        """Return what must hold for the rule where its mark is mistyped."""
+    def _guard_mistyped(self, text: Guard) -> Guard:
+        """Return what must hold for the rule where it is mistyped; ``text`` is that where it leads to a text."""
         if self.kind == "key":
             return "entry"
         if self.closes:
             return "ending"
         if self.opens:
             return "known"
-        return "line" if self.kind == "content" and self.targets[0] not in UNSHOWN else ""
+        return text if self.kind == "content" and self.targets[0] not in UNSHOWN else ""
 
     def goes_on(self, rules: Iterable[Rule]) -> bool:
         """Whether it begins as one of some rules does that leads to a text, so that a text may begin with the rest."""
