@@ -56,7 +56,7 @@ class Conversation:
     told: bool = True
 
 
-def _tool(name: str, description: str, properties: JsonObject, required: list[str]) -> JsonObject:
+def make_tool(name: str, description: str, properties: JsonObject, required: list[str]) -> JsonObject:
     parameters = {"type": "object", "properties": properties, "required": required}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
@@ -66,13 +66,13 @@ def _of(kind: str | list[str], description: str, **more: Any) -> JsonObject:
 
 
 _FRAME = {"hue": _of("string", "Its hue."), "depth": _of("integer", "Its depth.")}
-_FIND = _tool(
+_FIND = make_tool(
     "find_okapi",
     "Find an okapi.",
     {"habitat": _of("string", "Where to look."), "limit": _of("integer", "How many to find.")},
     ["habitat"],
 )
-_NOTE = _tool(
+_NOTE = make_tool(
     "send_postcard",
     "Send a postcard.",
     {
@@ -83,7 +83,7 @@ _NOTE = _tool(
     },
     ["recipient"],
 )
-_MEASURE = _tool(
+_MEASURE = make_tool(
     "gauge_pen",
     "Gauge a pen.",
     {
@@ -95,8 +95,8 @@ _MEASURE = _tool(
     },
     ["ratio"],
 )
-_PING = _tool("wake_keeper", "Wake the keeper.", {}, [])
-_ADJUST = _tool(
+_PING = make_tool("wake_keeper", "Wake the keeper.", {}, [])
+_ADJUST = make_tool(
     "adjust_gate",
     "Adjust a gate.",
     {

@@ -21,7 +21,7 @@ from functools import partial
 from multiprocessing import Pool
 from typing import Any, NamedTuple
 
-from conversations import JsonObject
+from conversations import JsonObject, make_tool
 from invent import draw
 from invent.turns import Speaker
 from rendering import BOS, EOS
@@ -34,14 +34,18 @@ _SIGNS = {":": "=", "=": ":", ";": ",", ",": ";", "->": "=>", "|": ":"}
 _EDGES = 14  # texts of a format that are tried in a message
 
 
-def _make_tool(name: str, required: list[str], **types: str) -> JsonObject:
-    parameters = {"type": "object", "properties": {key: {"type": kind} for key, kind in types.items()}, "required": required}
-    return {"type": "function", "function": {"name": name, "parameters": parameters}}
+def _declare(**types: str) -> JsonObject:
+    return {key: {"type": kind} for key, kind in types.items()}
 
 
 TOOLS = [
-    _make_tool("book_room", ["city"], city="string", nights="integer", note="string", tags="array", late="boolean"),
-    _make_tool("find_train", ["start", "goal"], start="string", goal="string", day="integer"),
+    make_tool(
+        "book_room",
+        "Book a room.",
+        _declare(city="string", nights="integer", note="string", tags="array", late="boolean"),
+        ["city"],
+    ),
+    make_tool("find_train", "Find a train.", _declare(start="string", goal="string", day="integer"), ["start", "goal"]),
 ]
 
 MESSAGES: list[tuple[str, str, list[tuple[str, JsonObject]]]] = [

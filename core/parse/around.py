@@ -153,13 +153,17 @@ class Surroundings(Standing):
         begins = self.buffer[at] in "{[" and at != self.formless
         return Landing(at, self.plan.spot(TURN, rule.targets), rule) if begins else None
 
-    def _look_for_rest_behind(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
-        """Whether another argument of the call that is open is named behind a text, or another tool."""
+    def _names_rest(self, at: int, final: bool) -> bool | None:
+        """Whether another argument of the call that is open is named at a place, or another tool; None where more may tell."""
         begun = self._find_begun()
+        if not self.tools or begun is None:
+            return False
+        return find_name(self.buffer, at, self.tools, self.plan.notation, final, begun)
+
+    def _look_for_rest_behind(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
+        """Return the end of a text behind which the call goes on, however that is written."""
         doubled = self.buffer.startswith(rule.constant.core, end)  # then the last one ends the text
-        if not self.tools or begun is None or self.behind or self.frames or doubled:
-            return None
-        named = find_name(self.buffer, end, self.tools, self.plan.notation, final, begun)
+        named = False if self.behind or self.frames or doubled else self._names_rest(end, final)
         return WAIT if named is None else Landing(end, self.spot, rule, behind=True) if named else None
 
     def _look_for_name(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:

@@ -33,8 +33,9 @@ class BehindFields(ShapedReader):
     def _step_behind(self, final: bool) -> bool:
         """Find what follows a field that has ended."""
         best = self._find_best((self.at, skip_blank(self.buffer, self.at)), final)
-        owns = tuple(self.plan.ends.get(node.name, "") for node in self.spot.nodes)
-        best = self._find_like(self.spot.rules, self.at, final, owns) if best is None else best
+        if best is None:
+            ends = [self.plan.ends.get(node.name, "") for node in self.spot.nodes]
+            best = self._find_like(self.spot.rules, self.at, final, ends)
         if isinstance(best, Wait):
             self._await(best)
             return False
@@ -96,15 +97,19 @@ class BehindFields(ShapedReader):
 
     def _find_over(self, final: bool) -> int:
         """Return where the call is over behind a field of it, as a call or the end of the turn follows: at once, behind a mark of
-        another format that ends calls; NO, or MORE."""
+        another format that ends calls, or any tag that closes; NO, or MORE."""
         over = self._structure_follows(self.at, final, False)
         if over is not False:
             return self.at if over is True else MORE
         at = skip_blank(self.buffer, self.at)
-        wrapper = find_wrapper_end(self.buffer, at, final)
-        end = _match_closing(self.buffer, at, final) if wrapper == NO else wrapper
-        over = end >= 0 and self._structure_follows(end, final, True)
-        return MORE if end == MORE or isinstance(over, Wait) else NO if not over else self.at if wrapper >= 0 else end
+        end = find_wrapper_end(self.buffer, at, final)
+        behind = self.at  # what is such a mark is passed by a rule of its own
+        if end == NO:
+            end = behind = _match_closing(self.buffer, at, final)
+        if end < 0:
+            return end
+        over = self._structure_follows(end, final, True)
+        return MORE if isinstance(over, Wait) else behind if over else NO
 
     def _find_next_behind_strays(self, at: int, final: bool) -> Landing | Wait | None:
         """Return where what the template writes behind a field leads, the end of a call or the next one, behind the members of the

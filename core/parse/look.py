@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 
 from ..format.units import MORE, NO
-from ..plan.constants import is_marked, skip_blank, skip_spaces
+from ..plan.constants import end_word, is_marked, skip_blank, skip_spaces
 from ..plan.landmarks import AFTER, GAP, TURN
 from ..plan.mistyped import HALF_MARK, MARK, find_marks, is_near, may_be_near
 from ..plan.rules import GUESSED, NO_EXAMPLE, OF_FIELDS, OF_TOOLS, WAIT, Rule, Spot, Wait
@@ -119,11 +119,9 @@ class Lookahead(Surroundings):
             return Wait(rest, self.plan.behind(rule, spot.graph, self.may_call) if rest and rule.kind == "key" else None)
         if end == NO:
             return None
-        if rule.recovery and rule.closes and self.buffer[end - 1 : end].isalnum():
-            if end == len(self.buffer) and not final:
-                return WAIT
-            if self.buffer[end : end + 1].isalnum():
-                return None  # amid a word
+        whole = end_word(self.buffer, end, final) if rule.recovery and rule.closes else end
+        if whole < 0:
+            return WAIT if whole == MORE else None
         if spot is self.spot and spot.kind == "value" and rule.constant.is_run and not self.behind:
             # A text may end with the sign of which what ends it is a run: the last of them end it.
             if end == len(self.buffer) and not final:

@@ -9,7 +9,7 @@ from ..plan.ends import Marks
 from ..plan.landmarks import SHAPE, TURN
 from ..plan.plan import Plan
 from ..plan.rules import OF_FIELDS, Spot
-from ..recover import Begun, Policy, find_name, repair
+from ..recover import Begun, Policy, repair
 from ..schema import ToolSet
 from .landing import Landing, Step
 from .shape import Fields, Shape
@@ -38,23 +38,21 @@ class ShapedReader(ValueReader):
         else:
             closing = next((step.text for step in landing.steps if step.kind == "wrap"), "")
             ends = _mark_ends(closing, stops) if closing else self.plan.field_ends
-            self.shape = Fields(landing.end - start, self.spot, self.plan.notation, ends, self._list_last(), landing.fence)
+            self.shape = Fields(landing.end - start, self.spot, self.plan.notation, ends, self.plan.last_ends, landing.fence)
         self.at, self.scan, self.spot = start, landing.end, landing.spot
 
     def _begin_rest(self, final: bool) -> bool | None:
         """Look at what stands behind a field of a call for further arguments; whether there are any, None where more may tell."""
         begun = self._find_begun()
-        if not self.tools or begun is None or self.at == self.refused or not self.tries:
+        if begun is None or self.at == self.refused or not (self.tries and self._closes_frames(final)):
             return False
-        if not self._closes_frames(final):
-            return False
-        named = find_name(self.buffer, self.at, self.tools, self.plan.notation, final, begun)
+        named = self._names_rest(self.at, final)
         if named:
             self.shape = self._look_for_rest(begun)
         return named
 
     def _look_for_rest(self, begun: Begun) -> Fields:
-        return Fields(0, self.spot, self.plan.notation, self.plan.field_ends, self._list_last(), begun=begun)
+        return Fields(0, self.spot, self.plan.notation, self.plan.field_ends, self.plan.last_ends, begun=begun)
 
     def _closes_frames(self, final: bool) -> bool:
         """Whether brackets stand at the place that may end all lists and objects that are open, or may still come."""
@@ -69,15 +67,14 @@ class ShapedReader(ValueReader):
         begun, end = self._find_begun(), at + len(own)
         if begun is None or self.frames or not (own and self.buffer.startswith(own, at)):
             return super()._end_late()
-        if self._look_for_rest(begun).read(self.buffer, end, True, self.tools, self.plan.envelope) < 0:
+        rest = self._look_for_rest(begun)
+        over = rest.read(self.buffer, end, True, self.tools, self.plan.envelope)
+        if over < 0:
             return super()._end_late()
         self._end_text(at)
-        self.at, self.doubt, self.shape = end, -1, self._look_for_rest(begun)  # which reads it once more
+        self.at, self.doubt = end, -1
+        self._take_calls(rest, over)
         return True
-
-    def _list_last(self) -> tuple[str, ...]:
-        """Return what may end an output behind a call."""
-        return tuple(text for end in self.plan.list_end_texts() if (text := end.strip()))
 
     def _step_shape(self, final: bool) -> bool:
         """Take the calls that are found; without any the text is read as if it had never been looked at."""
@@ -96,12 +93,14 @@ class ShapedReader(ValueReader):
             else:
                 self.formless, self.scan = place + shape.ahead, place
             return True
-        if isinstance(shape, Fields) and shape.begun and self.writer.call:
-            while len(self.writer.call.levels) > 1:
-                self.writer.close_container()
-            rest = shape.calls.pop(0).arguments
-            if rest != "{}":
-                self.writer.members(rest)
+        self._take_calls(shape, end)
+        return True
+
+    def _take_calls(self, shape: Shape | Fields, end: int) -> None:
+        """Emit what was found up to a place: the rest of the call that is open, if that is looked for, and calls."""
+        place = self.at
+        if isinstance(shape, Fields) and shape.begun:
+            self.writer.members(shape.calls.pop(0).arguments)
         self._close_call()
         if shape.fence:
             self._take_step(Step("fence", shape.fence), place)
@@ -117,7 +116,6 @@ class ShapedReader(ValueReader):
         self._note(shape.recovery, place)
         self.at = self.scan = end
         self.spot = self.plan.spot(TURN, (SHAPE,), self.may_call)
-        return True
 
 
 def _mark_ends(closing: str, stops: tuple[str, ...]) -> Marks:

@@ -257,15 +257,16 @@ class Standing:
     def _find_begun(self) -> Begun | None:
         """Return what is known of the call that is open, if its arguments are being read, one by one."""
         call = self.writer.call
-        known = call is not None and call.name is not None and call.levels
-        return Begun(call.name, frozenset(map(str, call.given))) if known and call and call.name else None
+        if call is None or call.name is None or not call.levels:
+            return None
+        return Begun(call.name, frozenset(map(str, call.given)))
 
     def _has_all(self) -> bool:
         """Whether the call that is open has a value for all that its tool takes, as far as that is known."""
-        call, tools = self.writer.call, self.tools if self.policy.recover else None
-        if call is None or call.name is None or tools is None or call.name not in tools or self.frames:
+        call = self.writer.call
+        if call is None or call.name is None or self.tools is None or self.frames or not self.policy.recover:
             return False
-        return tools.get_parameters(call.name).names_properties() and call.given.issuperset(self._list_declared(call.name))
+        return self.tools.get_parameters(call.name).names_properties() and call.given.issuperset(self._list_declared(call.name))
 
     def _list_declared(self, name: str | None) -> frozenset[str]:
         """Return the parameters that a tool of the request declares, those of all tools as long as no name has come; none where

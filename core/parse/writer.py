@@ -172,9 +172,13 @@ class Writer:
         level[1] = ", "
 
     def members(self, text: str) -> None:
-        """Go on in the innermost object with the members of another one, given its JSON."""
-        self.item()
-        self.arguments(text[1:-1])
+        """End what is open within the arguments, and go on with the members of another object, given its JSON."""
+        assert self.call
+        while len(self.call.levels) > 1:
+            self.close_container()
+        if text != "{}":
+            self.item()
+            self.arguments(text[1:-1])
 
     def close_call(self, complete: bool = True) -> bool:
         """End the call; returns whether it was one, which takes a name."""

@@ -49,6 +49,15 @@ def skip_spaces(text: str, at: int) -> int:
     return at
 
 
+def end_word(text: str, at: int, final: bool) -> int:
+    """Return a place, if no word goes on there; NO, or MORE where one may."""
+    if not text[at - 1 : at].isalnum():
+        return at
+    if at == len(text):
+        return at if final else MORE
+    return NO if text[at].isalnum() else at
+
+
 def find_closed(text: str, at: int, limit: int) -> int:
     """Return the place behind the brackets that a text opens from a place on, where none is open any more; NO if some stay open
     before a limit."""
@@ -179,11 +188,7 @@ class Constant:
         if self.lead and start == at and self.core[0].isalnum():
             return NO
         end = self.match_core(text, start, final)
-        if end < 0 or not (self.trail and self.core[-1].isalnum()):
-            return end
-        if end == len(text):
-            return end if final else MORE
-        return NO if text[end].isalnum() else end
+        return end_word(text, end, final) if end >= 0 and self.trail else end
 
     def find_rest(self, text: str, at: int) -> str:
         """Return what of its letters is missing where the text ends within it; empty where that cannot be said."""

@@ -54,6 +54,11 @@ class Marks(NamedTuple):
         return any(begins(text, rest) for text in self.texts)
 
 
+def _ends_text(codec: Text, end: str) -> bool:
+    """Whether no text goes on behind what ends it: that is a mark, or would be written otherwise in a text."""
+    return is_firm(end) or get_units(codec).bars(end)
+
+
 class Ends(Thoughts):
     """Makes the rules for them."""
 
@@ -62,6 +67,8 @@ class Ends(Thoughts):
         self._closings = self._find_closings()
         self.call_ends = self._find_call_ends()
         self.field_ends = self._find_field_ends()
+        self.last_ends = tuple(text for end in self.list_end_texts() if (text := end.strip()))
+        """What may end an output behind a call."""
 
     def _list_late_ends(self) -> list[Rule]:
         """Return the last marks of what ends a turn behind a call, where what is before them was left out."""
@@ -153,7 +160,7 @@ class Ends(Thoughts):
         marks = [(text, nodes) for text, nodes in self.openers if is_firm(text)]
         rules += [Rule(read_parts(text), nodes, True, recovery=UNENDED, guard="typed") for text, nodes in marks]
         bare = own.rstrip()
-        if bare.strip() and (is_firm(bare) or get_units(node.codec).bars(bare)):
+        if bare.strip() and _ends_text(node.codec, bare):
             rules.append(Rule(read_parts(bare), (node,), recovery=_OTHER_SEPARATOR, guard="rest"))
         if rest is None:
             return rules
@@ -167,8 +174,7 @@ class Ends(Thoughts):
         behind = [text for text in ends if text in tails and text != rest]
         rules += [Rule(read_parts(f"{one}\n{two}"), (GAP,), closes=True, recovery=SHORT_END) for one in before for two in behind]
         rules += [Rule(read_parts(own + text), (GAP,), closes=True, recovery=SHORT_END, guard="last") for text in ends]
-        alone = is_firm(own) or get_units(node.codec).bars(own)  # else the first of two is the text's
-        twice = own + own.lstrip() if alone else ""
+        twice = own + own.lstrip() if _ends_text(node.codec, own) else ""  # else the first of two is the text's
         doubled = [twice + text for text in ends if twice]
         rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=DOUBLED, guard="ending") for text in doubled]
         return rules + self._list_entry_ends(node, lead, twice)
@@ -193,7 +199,7 @@ class Ends(Thoughts):
     def _bars_end(self, node: Node) -> bool:
         """Whether a field is a value that cannot hold what ends it: no text, or one in which that would be written otherwise."""
         own = self.ends[node.name].rstrip() if node.kind == "value" else ""
-        marked = isinstance(node.codec, Text) and (is_firm(own) or get_units(node.codec).bars(own))
+        marked = isinstance(node.codec, Text) and _ends_text(node.codec, own)
         return node.kind == "value" and (is_delimited(node) or marked)
 
     def _list_other_separators(self, nodes: tuple[Node, ...]) -> list[Rule]:

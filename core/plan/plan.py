@@ -215,14 +215,12 @@ class Plan(Relaxations):
             rules += self._list_headers_between(rules)
             rules += self._list_reasoning_ends() + self._list_opened_reasoning(True) + self._list_named_rules(OPEN_REASONING)
             rules += self._list_other_ends(node) + self._list_other_starts() + self._list_loose_headers(bare=True)
-            leaving = [rule for rule in rules if rule.kind == "content" or rule.opens]
-            rules += self._list_near(leaving, node) + self._list_like(leaving, node)
+            rules += self._list_mistyped([rule for rule in rules if rule.kind == "content" or rule.opens], node)
         if node.kind == "content":
             rules += self._list_shape_rules() + self._list_orphan_ends() + self._list_empty_sections(node) + self._list_stray_ends()
             rules += self._list_opened_reasoning(False) + self._list_other_starts() + self._list_calls_behind_content()
             rules += self._list_dropped(node) if self._drops else []
-            opening = [rule for rule in rules if rule.opens]
-            rules += self._list_near(opening, node) + self._list_like(opening, node)
+            rules += self._list_mistyped([rule for rule in rules if rule.opens], node)
         return rules
 
     def _close_call(self, node: Node, edges: list[Edge] | tuple[Edge, ...], certain: bool) -> list[Rule]:

@@ -131,12 +131,12 @@ class Relaxations(Openings):
         starts |= {f"{sign}/" for sign in "<[" for mark in marks if "/" in mark[: LIKE + 1]}  # with fewer signs, or other ones
         return [Rule((start,), (node,), recovery=MISTYPED, guard="near") for start in sorted(starts)]
 
-    @staticmethod
-    def _list_like(rules: Iterable[Rule], node: Node) -> list[Rule]:
-        """Return what lines begin with that may be like those of some rules."""
+    def _list_mistyped(self, rules: list[Rule], node: Node) -> list[Rule]:
+        """Return the same in a text, and what lines begin with that may be like those of the rules."""
         firsts = {rule.constant.core[0] for rule in rules if rule.is_line}
         signs = sorted({case for sign in firsts for case in (sign.lower(), sign.upper())})
-        return [Rule((f"\n{sign}",), (node,), recovery=MISTYPED, guard="like") for sign in signs]
+        lines = [Rule((f"\n{sign}",), (node,), recovery=MISTYPED, guard="like") for sign in signs]
+        return self._list_near(rules, node) + lines
 
     def _list_signs(self, node: Node) -> list[Rule]:
         """Return the other sign that people put between a key and its value, where one of both is all that stands there."""

@@ -181,7 +181,8 @@ class Rule:
             if len(self._near) >= _WINDOWS:
                 self._near.clear()
             told = odd and not any(mark in text and mark + mark[-1] not in text for mark in odd for text in own)
-            self._near[written] = replace(self, parts=parts, recovery=MISTYPED, guard=self._guard_mistyped("line")) if told else None
+            guard = self._guard_mistyped("line")
+            self._near[written] = replace(self, parts=parts, recovery=MISTYPED, guard=guard) if told else None
         return self._near[written]
 
     def _guard_mistyped(self, text: Guard) -> Guard:

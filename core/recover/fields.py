@@ -70,7 +70,7 @@ def find_name(text: str, at: int, tools: ToolSet, notation: Notation, final: boo
     end = reader.skip(at, numbers=True, limit=at + _LONGEST)
     name = reader.find_tool(end) or reader.find_key(end)
     if name and begun and text.rfind("</", at, end) > text.rfind(">", at, end):
-        return None if not final else False  # a tag that closes has the name in it
+        return False if final else None  # a tag that closes has the name in it
     if name and (final or end + len(name) < len(text)):
         return True
     if final or end - at >= _LONGEST:
