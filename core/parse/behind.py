@@ -9,7 +9,7 @@ from ..plan.constants import skip_blank
 from ..plan.ends import SHORT_END
 from ..plan.landmarks import GAP, SHAPE, TURN, UNSHOWN
 from ..plan.plan import STRAY
-from ..plan.rules import WAIT, Wait
+from ..plan.rules import MISTYPED, WAIT, Wait
 from .landing import Landing
 from .names import SHORT
 from .shape import find_wrapper_end
@@ -18,13 +18,16 @@ from .shaped import ShapedReader
 _STRAY = re.compile(r"[,;{}\[\]()\"'\s]{1,64}")
 _MEMBER = re.compile(r"\s*,\s*\"(\w{1,32})\"\s*:\s*(?:\"[^\"\\\n]{0,64}\"|[\w.-]{1,32})(?=\W)")
 _HALF_MEMBER = re.compile(r"\s*,\s*(?:\"\w{0,32}(?:\"\s*(?::\s*(?:\"[^\"\\\n]{0,64}\"?|[\w.-]{0,32}))?)?)?")
-_CLOSING, _HALF_CLOSING = re.compile(r"[\"'>]{0,4}</[^\s<>]{1,40}>"), re.compile(r"[\"'>]{0,4}(?:<(?:/[^\s<>]{0,40})?)?")
+_TAGS = r"[\"'>]{0,4}(?:</[^\s<>]{1,40}>\s{0,8}){%d,3}"
+_CLOSING, _HALF_CLOSING = re.compile(_TAGS % 1), re.compile(_TAGS % 0 + r"(?:<(?:/[^\s<>]{0,40})?)?")
 
 
 def _match_closing(buffer: str, at: int, final: bool) -> int:
-    """Return the place behind a tag that closes at a place, behind what may end another tag; NO, or MORE."""
+    """Return the place behind the tags that close at a place, behind what may end another tag; NO, or MORE."""
+    if not final and _HALF_CLOSING.fullmatch(buffer, at):
+        return MORE
     found = _CLOSING.match(buffer, at)
-    return found.end() if found else MORE if not final and _HALF_CLOSING.fullmatch(buffer, at) else NO
+    return found.end() if found else NO
 
 
 class BehindFields(ShapedReader):
@@ -33,9 +36,10 @@ class BehindFields(ShapedReader):
     def _step_behind(self, final: bool) -> bool:
         """Find what follows a field that has ended."""
         best = self._find_best((self.at, skip_blank(self.buffer, self.at)), final)
-        if best is None:
-            ends = [self.plan.ends.get(node.name, "") for node in self.spot.nodes]
-            best = self._find_like(self.spot.rules, self.at, final, ends)
+        if best is None or (isinstance(best, Landing) and best.rule.recovery):
+            ends = [end for node in self.spot.nodes if (end := self.plan.get_end(node)) and self.buffer.endswith(end, 0, self.at)]
+            like = self._find_like(self.spot.rules, self.at, final, ends=ends)
+            best = like if isinstance(like, Wait) or (like and (best is None or like.end > best.end)) else best
         if isinstance(best, Wait):
             self._await(best)
             return False
@@ -48,12 +52,15 @@ class BehindFields(ShapedReader):
 
     def _step_text(self, final: bool) -> bool:
         """Read a text; right behind calls what is like structure comes before that."""
-        if self.fresh and self.spot.nodes[0] in UNSHOWN and not self._find_best((self.at, skip_blank(self.buffer, self.at)), final):
-            like = self._find_like(self.spot.rules, self.at, final)
-            if isinstance(like, Landing):
-                self._apply(like, self.at)
-            if like:
-                return isinstance(like, Landing)
+        if self.fresh and self.spot.nodes[0] in UNSHOWN:
+            best = self._find_best((self.at, skip_blank(self.buffer, self.at)), final)
+            best = best or self._find_like(self.spot.rules, self.at, final)
+            if isinstance(best, Landing) and (best.rule.recovery == MISTYPED or (best.calls and not best.rule.constant.core)):
+                self._apply(best, self.at)  # what has no text of its own is found nowhere else
+                return True
+            if isinstance(best, Wait):
+                self._await(best)
+                return False
         return super()._step_text(final)
 
     def _deviate(self, final: bool) -> bool:

@@ -6,54 +6,125 @@ from collections.abc import Iterable
 
 from ..format.units import MORE
 from ..plan.constants import skip_blank
-from ..plan.landmarks import TURN
-from ..plan.mistyped import SPARE, find_like, may_be_like
+from ..plan.landmarks import QUOTES, TURN
+from ..plan.mistyped import HALF_MARK, LIKE, MARK, SPARE, find_like, find_marks, is_near, may_be_like, may_be_near
 from ..plan.rules import WAIT, Rule, Spot, Wait
-from .landing import Landing
+from .landing import Landing, Step
 from .look import Lookahead
+from .names import ID
 
 
 class Likely(Lookahead):
     """Looks for what a model has mistyped that is no mark."""
 
     def _try_like(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
-        """Return where a line leads that begins as a rule says and is like what ends this field."""
+        """Return where that leads which begins as a rule says and is like what ends this field: marks, a text, or a line."""
         begins = rule.constant.match_exactly(self.buffer, at, final)
         if begins < 0:
             return WAIT if begins == MORE else None
+        bare = skip_blank(self.buffer, at)
+        if bare > at and any(not told.recovery for told in spot.narrow(self.buffer[bare : bare + spot.width])[0]):
+            told = self._find_landing(spot, bare, final)
+            if told is not None:  # to the letter, it is found there
+                return told if isinstance(told, Wait) else None
+        near = self._find_near(at, final, spot)
+        line = self._is_fresh(at) or self._begins_line(at) or rule.constant.lead
+        if near is not None or not (line or len(rule.constant.text) > LIKE):
+            return near
         found = self._find_like(spot.likely, at, final)
-        stands = not isinstance(found, Landing) or self._stands_well(found.rule, skip_blank(self.buffer, at), spot)
+        stands = not isinstance(found, Landing) or self._stands_well(found.rule, bare, spot)
         return found if stands else None
 
-    def _find_like(self, rules: Iterable[Rule], at: int, final: bool, ends: Iterable[str] = ()) -> Landing | Wait | None:
-        """Return where what stands at a place leads, behind layout, if it is like the text of one of some rules: the longest.
+    def _find_near(self, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
+        """Return where marks at a place lead that are like those with which this field ends, if the rest of that is behind them."""
+        found = MARK.match(self.buffer, at)
+        if found is None:
+            half = None if final else HALF_MARK.fullmatch(self.buffer, at)
+            return WAIT if half and any(may_be_near(half[0], meant.mark) for meant in self._fill(spot.mistypable)) else None
+        near = [meant for meant in self._fill(spot.mistypable) if found[0] == meant.mark or is_near(found[0], meant.mark)]
+        if spot.nodes[0].kind == "content" and not self._is_fresh(at):
+            near = [meant for meant in near if meant.opens and self._begins_line(at)]
+        if not near:
+            return None
+        marks = find_marks(self.buffer, at, final)
+        if not marks:
+            return WAIT
+        rules = filter(None, (meant.rewrite(marks, self.plan.texts) for meant in near))
+        landings = (self._try_rule(rule, at, final, spot) for rule in rules)
+        return next((landing for landing in landings if landing is not None), None)
 
-        ``ends`` are texts that the rules begin with, and that stand before the place.
+    def _find_longer(self, landing: Landing, spot: Spot, final: bool) -> Landing | Wait:
+        """Return where a longer text leads that begins as the one that was found before a text does, and goes on like what stands
+        there; else where that one leads."""
+        core = landing.rule.constant.core
+        if landing.rule.kind not in ("content", "reasoning") or landing.rule.guard or landing.steps or landing.pops:
+            return landing
+        rules = (rule for rule in spot.rules if rule.constant.core.startswith(core) and rule.constant.core != core)
+        return self._find_like(rules, landing.end, final, ends=(core,), laid=True) or landing
+
+    def _leave_like(self, here: Landing, kind: str, at: int, final: bool) -> Landing | Wait | None:
+        """Leave the name of a tool of the request, a parameter of it, or an id with what is like the text behind it."""
+        if kind == "id":
+            known = not ID.match(self.buffer, at)
+        elif kind == "name":
+            known = here.steps[-1].text in self.names
+        else:
+            known = here.steps[-1].text in self._list_declared(self._find_name(here))
+        laid = self.buffer[at : at + 1].isspace()
+        return self._find_like(here.spot.rules, at, final, here, laid=laid) if known else None
+
+    def _find_like(
+        self,
+        rules: Iterable[Rule],
+        at: int,
+        final: bool,
+        here: Landing | None = None,
+        ends: Iterable[str] = (),
+        laid: bool = False,
+    ) -> Landing | Wait | None:
+        """Return where what stands at a place leads, behind layout, if it is like the text of one of some rules: the one that it is
+        most like, of several the longest.
+
+        ``here`` is what was read on the way there, if anything was; ``ends`` are texts that the rules begin with, and that stand
+        before the place. One to the letter is found otherwise, unless other white space than it has is ``laid`` around it.
         """
         at = skip_blank(self.buffer, at)
         if not self.policy.recover or self.frames or at == len(self.buffer):
             return None
-        wait, found = False, list[Landing]()
-        for rule in (rule for rule in rules if not (rule.recovery or rule.guard or rule.constant.echoes)):
-            meant = rule.constant.text
+        wait, found = False, list[tuple[int, int, Landing]]()
+        for rule in self._fill((rule for rule in rules if not (rule.recovery or rule.guard)), here):
+            meant = rule.constant.core
             for end in ends:
                 meant = meant.removeprefix(end)
             meant = meant.strip()
             size = len(meant) + SPARE
             begun = self.buffer[at : at + size]
-            if begun.startswith(meant):
-                continue  # then it is that text itself
+            half = len(begun) < size and meant.startswith(begun.rstrip())
+            if (begun.startswith(meant) and not laid) or (final and half):
+                continue
             if len(begun) < size and not final:
                 wait = wait or may_be_like(begun, meant)
-            elif like := find_like(begun, meant):
-                landing = self._land_like(rule.mistype(), at + like, final)
+                continue
+            like = find_like(begun, meant, rule.kind == "name")
+            if like and not self._tells_other(rule, meant, begun[: like.end]):
+                landing = self._land_like(rule.mistype(), at + like.end, final, here)
                 wait = wait or isinstance(landing, Wait)
-                found += [landing] if isinstance(landing, Landing) else []
-        return WAIT if wait else max(found, key=lambda landing: len(landing.rule.constant.text), default=None)
+                found += [(like.other, -like.end, landing)] if isinstance(landing, Landing) else []
+        return WAIT if wait else min(found, key=lambda each: each[:2])[2] if found else None
 
-    def _land_like(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
+    @staticmethod
+    def _tells_other(rule: Rule, meant: str, written: str) -> bool:
+        """Whether what is like a text is another one by a single sign: the quote with which a value begins, so that its own does
+        not end it, or the slash that tells what ends something from what begins it."""
+        quote = rule.kind == "value" and meant.endswith(QUOTES) and not written.endswith(meant[-1])
+        return quote or (rule.kind != "end" and ("/" in written) != ("/" in meant))
+
+    def _land_like(self, rule: Rule, end: int, final: bool, here: Landing | None) -> Landing | Wait | None:
         """Return where a rule leads whose text is nearly what ends at a place; what ends a turn has nothing behind it."""
         if rule.kind != "end":
-            return self._land(rule, end, rule.constant.trail, final, TURN)
+            return self._land(rule, end, rule.constant.trail, final, TURN, here)
         last = skip_blank(self.buffer, end) == len(self.buffer)
-        return Landing(end, self.plan.behind(rule, TURN, self.may_call), rule) if last and final else WAIT if last else None
+        steps = (*(here.steps if here else ()), Step("close"))
+        if not (last and final):
+            return WAIT if last else None
+        return Landing(end, self.plan.behind(rule, TURN, self.may_call), rule, steps=steps)

@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterable
 
 from ..format.units import MORE, NO
-from ..plan.constants import end_word, is_marked, skip_blank, skip_spaces
+from ..plan.constants import end_word, is_firm, skip_blank, skip_spaces
 from ..plan.landmarks import AFTER, GAP, TURN
-from ..plan.mistyped import HALF_MARK, MARK, find_marks, is_near, may_be_near
 from ..plan.rules import GUESSED, NO_EXAMPLE, OF_FIELDS, OF_TOOLS, WAIT, Rule, Spot, Wait
 from ..plan.scalars import BEGINNINGS, find_within
 from ..recover import QUOTES
@@ -103,8 +102,6 @@ class Lookahead(Surroundings):
             return None  # that ends another value, which may stand here; layout that nothing follows belongs to this one
         if rule.guard == "whole":
             return self._try_whole(rule, at, final)
-        if rule.guard == "near":
-            return self._try_near(rule, at, final, spot)
         if rule.guard == "like":
             return self._try_like(rule, at, final, spot)
         if rule.guard == "fence":
@@ -240,7 +237,8 @@ class Lookahead(Surroundings):
         first = first.name_recovery(rule.recovery) if rule.recovery else first
         here = Landing(end, self.plan.behind(rule, graph, self.may_call), first, trail, steps)
         if rule.kind in ("name", "id", "key"):
-            return self._land_short(here, rule.kind, final)
+            begun = self._skip_doubled(rule, here, final) if rule.opens else here
+            return begun if isinstance(begun, Wait) else self._land_short(begun, rule.kind, final)
         follows = self._follows_well(rule, end, final)
         if follows is not True:
             return follows or None
@@ -254,15 +252,20 @@ class Lookahead(Surroundings):
         return behind if isinstance(behind, Wait) else self._check_arguments(behind, final, bool(rule.recovery))
 
     def _skip_doubled(self, rule: Rule, here: Landing, final: bool) -> Landing | Wait:
-        """Return a landing before JSON behind the mark before it, if that stands there twice; or that more is needed to tell."""
-        mark = rule.constant.atoms[-1].text if rule.constant.core else ""
-        at = skip_blank(self.buffer, here.end)
-        if not (self.policy.recover and is_marked(mark)):
+        """Return a landing before a field of a call behind what stands before it, or the mark right before JSON, if that stands
+        there twice; or that more is needed to tell."""
+        constant, at = rule.constant, skip_blank(self.buffer, here.end)
+        if not (self.policy.recover and constant.core and at < len(self.buffer)):
             return here
-        if not self.buffer.startswith(mark, at):
-            begun = not final and at < len(self.buffer) and mark.startswith(self.buffer[at:])
-            return Wait(mark[len(self.buffer) - at :]) if begun else here
-        return here.replace(end=at + len(mark), rule=here.rule.name_recovery("mark doubled"))
+        mark = constant.atoms[-1].text if rule.kind == "arguments" else ""
+        for text in (constant.core, mark):
+            if not is_firm(text):
+                continue
+            if self.buffer.startswith(text, at):
+                return here.replace(end=at + len(text), rule=here.rule.name_recovery("mark doubled"))
+            if not final and text.startswith(self.buffer[at:]):
+                return Wait(text[len(self.buffer) - at :])
+        return here
 
     def _follows_well(self, rule: Rule, end: int, final: bool) -> bool | Wait:
         """Whether what the guard of a rule asks of what is behind it holds; or more is needed to tell."""
@@ -275,24 +278,6 @@ class Lookahead(Surroundings):
         if structured and not rule.opens:  # what opens a call is structure itself
             return self._structure_follows(end, final, rule.guard != "structure")
         return rule.guard != "sample" and (rule.guard != "fitting" or self._fits_behind(end, final))
-
-    def _try_near(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
-        """Whether marks stand at a place that are like those with which this field ends, and the rest of that behind them."""
-        found = MARK.match(self.buffer, at)
-        if found is None:
-            half = None if final else HALF_MARK.fullmatch(self.buffer, at)
-            return WAIT if half and any(may_be_near(half[0], meant.mark) for meant in self._fill(spot.mistypable)) else None
-        near = [meant for meant in self._fill(spot.mistypable) if found[0] == meant.mark or is_near(found[0], meant.mark)]
-        if spot.nodes[0].kind == "content" and not self._is_fresh(at):
-            near = [meant for meant in near if meant.opens]
-        if not near:
-            return None
-        marks = find_marks(self.buffer, at, final)
-        if not marks:
-            return WAIT
-        rules = filter(None, (meant.rewrite(marks, self.plan.texts) for meant in near))
-        landings = (self._try_rule(rule, at, final, spot) for rule in rules)
-        return next((landing for landing in landings if landing is not None), None)
 
     def _structure_follows(self, at: int, final: bool, ending: bool) -> bool | Wait:
         """Whether a call or the end of the turn follows, or with ``ending`` nothing at all; that, or more may be needed to tell."""
@@ -320,6 +305,8 @@ class Lookahead(Surroundings):
                 return False
         if landing is None or isinstance(landing, Wait):
             return landing or False
+        if landing.calls and not landing.rule.constant.text:
+            return False  # a name alone begins nothing
         if landing.spot.kind == "end":  # half of it may as well be the beginning of something else
             constant = landing.rule.constant
             whole = constant.match_core(self.buffer, at, True) != NO

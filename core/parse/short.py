@@ -120,7 +120,7 @@ class ShortFields(Likely):
             longer = find_longer(declared, buffer, start, at)
             if longer and not final and len(buffer) - start < len(longer):
                 return Wait(longer[len(buffer) - start :])
-            if not longer and here.spot.list_behind(sign, ()):
+            if not longer and ((kind == "id" and at == limit) or here.spot.list_behind(sign, ())):
                 landing = self._leave_short(here, kind, buffer[start:at], at, final)
                 if landing is not None:
                     return Wait(short=here.spot) if isinstance(landing, Wait) and not sign else landing
@@ -170,7 +170,7 @@ class ShortFields(Likely):
 
     def _land_prefixed(self, here: Landing, final: bool) -> Landing | Wait | None:
         """Read the name of a tool with a word in front of it."""
-        found = PREFIX.match(self.buffer, here.end) if self.policy.recover else None
+        found = PREFIX.match(self.buffer, here.end) if self.policy.recover and here.rule.constant.text else None
         if found is None or (found.end() == len(self.buffer) and final):
             return None
         known = self._match_tool(self.buffer, found.end())
@@ -221,7 +221,7 @@ class ShortFields(Likely):
                 told = told or landing
             else:
                 second = second or landing
-        return ends or second or told
+        return ends or second or told or self._leave_like(taken, kind, at, final)
 
     def _take_short(self, here: Landing, kind: str, text: str, at: int) -> Landing | None:
         """Return where one stands with a text as the field that was read; None where it can be none."""

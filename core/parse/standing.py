@@ -166,8 +166,6 @@ class Standing:
             return self._stands_apart(at)
         if rule.guard == "over":
             return self._is_fresh(at) and any(self.buffer.endswith(stop.rstrip(), 0, self.at) for stop in self.plan.stops)
-        if rule.guard == "near":
-            return spot.nodes[0].kind != "content" or self._is_fresh(at) or self._begins_line(at)
         if rule.guard == "typed":
             if spot is not self.spot or at - self.at > SHORT:
                 return False

@@ -75,6 +75,7 @@ class TextReader(ShortFields):
                 self.scan = at
                 return False
             landing = self._find_beyond(at, escape, final) if escape > at else self._find_shown(at, final)
+            landing = self._find_longer(landing, self.spot, final) if isinstance(landing, Landing) else landing
             quoted = self._find_quote_end(landing, at, final) if isinstance(landing, Landing) else at
             if quoted > at:
                 self._emit_text(self._find_blank(quoted))
@@ -272,7 +273,8 @@ class TextReader(ShortFields):
     def _find_thought_end(self, landing: Landing, at: int, final: bool) -> int:
         """Return where a call ends behind which the sentence goes on: it is thought of, not made."""
         marks, size = self.plan.call_ends, len(self.buffer)
-        found = marks.pattern.search(self.buffer, landing.end) if marks else None
+        whole = bool(landing.steps) and landing.steps[-1].kind == "close"  # then what ends the call has been read
+        found = marks.pattern.search(self.buffer, at if whole else landing.end) if marks else None
         closed = find_closed(self.buffer, at, at + HELD_CALL) if found is None and self.buffer[at] in "([{" else 0
         bare = closed == NO or closed > landing.end  # then its own brackets tell its end
         end = found.end() if found else closed if closed > landing.end else size

@@ -59,6 +59,11 @@ def _ends_text(codec: Text, end: str) -> bool:
     return is_firm(end) or get_units(codec).bars(end)
 
 
+def _opens_more(text: str) -> bool:
+    """Whether a text ends within a string, or before something that it has begun."""
+    return text.count('"') % 2 != 0 or text.rstrip().endswith((":", "=", "(", "[", "{", ","))
+
+
 class Ends(Thoughts):
     """Makes the rules for them."""
 
@@ -117,7 +122,9 @@ class Ends(Thoughts):
 
         A field that tells where it ends may be followed by any of them; text only by a beginning, and only where structure follows.
         """
+        begin = 0 if is_delimited(node) else len(self.ends[node.name])
         places = sorted(place for place in find_boundaries(close) if 0 < place < len(close))
+        places = [place for place in places if not _opens_more(close[begin:place])]  # what opens something ends no call
         texts = [close[:place].rstrip() for place in places]
         if certain:
             ends = (close, self.section_close)
@@ -186,6 +193,9 @@ class Ends(Thoughts):
             text, to = write_parts(edge)[len(own) :].lstrip(), (self.nodes[TURN, edge.target],)
             if is_quoted(node) and own.strip() and not (text or self.is_leaving(edge)):  # other layout behind what ends the text
                 rules.append(Rule(edge.parts, to, recovery="layout between arguments", guard="entry", loose=True))
+            if not self.is_leaving(edge) and to[0].kind == "key":
+                halves = [own[place:].lstrip() + text for place in sorted(find_boundaries(own)) if 0 < place < len(own)]
+                rules += [Rule(read_parts(lead + h), to, recovery=UNENDED, guard="entry") for h in halves if is_marked(h)]
             if not self.is_leaving(edge) and (is_firm(text) or (to[0].kind == "key" and self._encloses(text, edge.target))):
                 rules.append(Rule(read_parts(lead + text), to, recovery=UNENDED, guard="entry", laid=own[:1].isspace()))
                 rules += [Rule(read_parts(twice + text), to, recovery=DOUBLED)] if twice else []

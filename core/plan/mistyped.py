@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 from functools import lru_cache
+from typing import NamedTuple
 
 from ..format.cut import CLOSE, OPEN
-from .constants import skip_blank
+from .constants import end_word, skip_blank
 
 _LONGEST = 48
 _MARKS = 3  # so many behind each other may be mistyped
@@ -30,11 +31,20 @@ MARK = re.compile(rf"{_BRACKETS}(?:{'|'.join(_WHOLE)})")
 HALF_MARK = re.compile(rf"{_BRACKETS}(?:{'|'.join(_HALF)}|[-=*#~+_{{])?")
 LIKE = 2  # so many characters are the same at the beginning of both
 _LETTERS = 3  # and so many letters, so that little has to be waited for
+BEGUN = 4  # as many signs are where no line begins, for prose not to be held back
 SPARE = 2  # so many characters may be too many, or too few
+_QUOTES = {"'": '"', "`": '"'}
 _SHARE = 4  # and so many stand there for each
 _ALIKE = 0.75
 _ATTRIBUTE = re.compile(r"[= ][^>\]]*")
 _REST = re.compile(r"(?<=\w)[^\w<>/\[\]|-][^>\]]*")
+
+
+class Like(NamedTuple):
+    """Where what is like another text ends, and how many signs are not those of that."""
+
+    end: int
+    other: int
 
 
 def find_mark(text: str) -> str:
@@ -93,21 +103,43 @@ def may_be_near(half: str, mark: str) -> bool:
     return _begin_alike(half, mark) or _strip_signs(mark).startswith(_strip_signs(half))
 
 
-def find_like(text: str, meant: str) -> int:
-    """Return where that ends with which a text begins and which is another text but for a sign or two, or for its case; 0 where
-    nothing is."""
-    text, meant = text[: len(meant) + SPARE + 1].lower(), meant.lower()
-    begins = text[:1] == meant[:1] or text.startswith(meant[1 : 1 + LIKE])
+@lru_cache(maxsize=1024)
+def find_like(text: str, meant: str, joined: bool = False) -> Like | None:
+    """Return what a text begins with, if it is another text but for a sign or two, for case, layout, or the kind of its quotes.
+
+    A word may go on behind it only if it may be ``joined`` to another one.
+    """
+    (written, ends), (meant, _) = _fold(text), _fold(meant)
+    if written.startswith(meant) and len(meant) >= LIKE:
+        return Like(ends[len(meant) - 1], 0)
+    written = written[: len(meant) + SPARE + 1]
+    begins = written[:1] == meant[:1] or written.startswith(meant[1 : 1 + LIKE])
     if not begins or len(meant) > 2 * _LONGEST or sum(map(str.isalnum, meant)) < _LETTERS:
-        return 0
-    sizes = range(len(meant) - SPARE, len(meant) + SPARE + 1)
-    whole = (size for size in sizes if not (text[size - 1 : size].isalnum() and text[size : size + 1].isalnum()))
-    other, best = min(((_count_other(text[:size], meant), size) for size in whole), default=(SPARE, 0))
-    return best if other <= SPARE and other * _SHARE <= len(meant) else 0
+        return None
+    sizes = range(len(meant) - SPARE, min(len(meant) + SPARE, len(written)) + 1)
+    told = (size for size in sizes if joined or end_word(text, ends[size - 1], True) >= 0)
+    others = ((_count_other(written[:size], meant), size) for size in told if _is_alike(written[:size], meant))
+    other, best = min(others, default=(SPARE, 0))
+    return Like(ends[best - 1], other) if best and other <= SPARE and other * _SHARE <= len(meant) else None
 
 
+def _fold(text: str) -> tuple[str, list[int]]:
+    """Return a text without white space, case and kinds of quotes, and where each of its signs ends."""
+    signs = [(sign, place) for place, sign in enumerate(text, 1) if not sign.isspace()]
+    folded = (_QUOTES.get(sign, sign.lower()) for sign, _ in signs)
+    return "".join(sign[0] for sign in folded), [end for _, end in signs]  # a letter may have two in lower case
+
+
+def _is_alike(written: str, meant: str) -> bool:
+    """Whether a text may stand for another one: without its signs a mark is none, and a bracket too many begins a list."""
+    signs, own = (sum(not sign.isalnum() for sign in text) for text in (written, meant))
+    return 2 * signs >= own and all(written.count(sign) <= meant.count(sign) for sign in "[{(")
+
+
+@lru_cache(maxsize=1024)
 def may_be_like(begun: str, meant: str) -> bool:
     """Whether what has come of a text may be the beginning of what is like another one."""
+    begun, meant = "".join(begun.split()), "".join(meant.split())
     places = range(max(len(begun) - SPARE, 0), len(begun) + SPARE + 1)
     return any(find_like(begun + meant[place:], meant) for place in places)
 

@@ -9,34 +9,19 @@ import re
 
 from ..format import Edge, Node, TurnGraph
 from ..format.cut import COUNTER, find_boundaries
-from .constants import is_firm, is_marked, is_plain, is_word_in_signs
+from .constants import is_firm, is_marked, is_word_in_signs
 from .echoes import ECHOES, cut_echo
 from .ends import SHORT_END, Ends
-from .landmarks import FIELDS, SHAPE, TURN, UNSHOWN, is_quoted, read_parts, write_parts
+from .landmarks import FIELDS, SHAPE, TURN, UNSHOWN, is_quoted, list_tails, read_parts, write_parts
 from .rules import MISTYPED, Guard, Rule
 
 FENCED_CALL = "fence around a call"
 RUNS = ("```", "~~~")
 """The signs of fences, of which a line has three or more."""
 BEGINNING = "beginning of a call missing"
-REQUOTED = "other quotes in a mark"
-SQUEEZED = "white space in a mark missing"
 _LEADING = re.compile(r"[^\w\s]{1,4}")
 _LEADING_ON = frozenset("\"'=:,([{")  # what a mark ends with in which the name stands
 _PREFIX = re.compile(r"\w+[.:/]\Z")
-_IN_TAG = re.compile(r"(?<=\w) +(?=\w+=)")
-
-
-def squeeze(text: str) -> str:
-    """Return a text without the white space between two words of a tag; empty where there is none."""
-    squeezed = _IN_TAG.sub("", text)
-    return "" if squeezed == text else squeezed
-
-
-def requote(text: str) -> str:
-    """Return the text of a tag with its quotes in the other kind; empty where it has none, or both."""
-    other = text.translate({34: "'", 39: '"'})
-    return other if not all(map(is_plain, text)) and ('"' in text) != ("'" in text) else ""
 
 
 def find_first(text: str) -> str:
@@ -73,11 +58,10 @@ class Openings(Ends):
         """Return what may begin a call in any text: each opener, and its inner part where the outer one was left out."""
         rules: list[Rule] = []
         bare = [(text[: found.start()], nodes) for text, nodes in self.openers if (found := _PREFIX.search(text))]
+        if recovery:
+            rules += self._list_openers_in_thoughts(recovery)
         shown = len(self.openers)
         for number, (text, nodes) in enumerate([*self.openers, *(pair for pair in bare if is_marked(pair[0]))]):
-            for other, name in ((squeeze(text), SQUEEZED), (requote(text), REQUOTED)):
-                if is_firm(other):
-                    rules.append(Rule(read_parts(other), nodes, True, recovery=recovery or name, guard="tool"))
             missing, marked = recovery or BEGINNING, is_marked(text)
             first = find_first(text)
             twice = [f"{first}\n{text}"] if is_marked(first) else []
@@ -85,9 +69,6 @@ class Openings(Ends):
                 signs = _LEADING.match(text.lstrip())
                 halves = [text.lstrip()[size:] for size in range(1, signs.end() + 1)] if signs else []
                 rules += [Rule(read_parts(half), nodes, True, recovery=recovery or MISTYPED, guard="headless") for half in halves]
-            head, tag, rest = text.rpartition("<")
-            if tag and rest[:1].isalpha() and ">" not in rest:  # half a tag and half an object
-                rules.append(Rule(read_parts(f'{head}{{"{rest}'), nodes, True, recovery=recovery or MISTYPED, guard="tool"))
             twice += [text.replace("{", "{{", 1)] if "{" in text[len(first) :] else []  # as a format string has it
             for other in twice if number < shown else ():
                 rules.append(Rule(read_parts(other), nodes, True, recovery=recovery or "mark doubled", guard="tool"))
@@ -116,6 +97,13 @@ class Openings(Ends):
                     rules.append(Rule(read_parts(text[:place] + text[behind:]), nodes, True, recovery=missing, guard=guard))
         return rules
 
+    def _list_openers_in_thoughts(self, recovery: str) -> list[Rule]:
+        """Return what is left of what begins calls behind reasoning where its first marks were left out."""
+        edges = [edge for edge in self.list_edges("reasoning") if edge.opens_call]
+        pairs = [(tail, self.nodes[TURN, edge.target]) for edge in edges for tail in list_tails(write_parts(edge))]
+        told = [(text, target) for text, target in pairs if _begins_with_mark(text)]
+        return [Rule(read_parts(text), (target,), True, recovery=recovery, guard="known") for text, target in told]
+
     def _list_calls_behind_content(self) -> list[Rule]:
         """Return what begins calls behind the end of content, in formats whose content stands behind its calls or alone."""
         ends = (self.content_end.removesuffix(stop.strip()).strip() for stop in (*self.stops, self.turn_end, ""))
@@ -123,6 +111,8 @@ class Openings(Ends):
         if not close or any(edge.opens_call for edge in self.list_edges("content")):
             return []
         texts = [(f"{close}\n{text}", nodes) for text, nodes in self.openers if is_marked(text)]
+        thoughts = [(write_parts(edge), self.nodes[TURN, edge.target]) for edge in self.list_edges("reasoning") if edge.opens_call]
+        texts += [(text, (node,)) for text, node in thoughts if text.startswith(close)]  # as behind a message of reasoning
         return [Rule(read_parts(text), nodes, True, recovery="content before calls", guard="tool") for text, nodes in texts]
 
     def _list_line_openers(self, node: Node) -> list[Rule]:
@@ -169,7 +159,8 @@ class Openings(Ends):
         rules = [Rule(("\n",), (self.nodes[TURN, edge.target],), True, recovery=name, guard="fresh") for edge in lines]
         named = (self.nodes[TURN, edge.target] for edge, rest in firm if is_word_in_signs(rest) and rest[-1] not in _LEADING_ON)
         names = dict.fromkeys(node for node in named if node.kind == "name")
-        rules += [Rule((sign,), (node,), True, recovery=BEGINNING, guard="first") for node in names for sign in ("\n", ", ", "; ")]
+        texts = ("", "\n", ", ", "; ")
+        rules += [Rule((text,), (node,), True, recovery=BEGINNING, guard="first") for node in names for text in texts]
         return rules + [Rule(read_parts(text), nodes, True, recovery=name, guard="fresh", loose=True) for text, nodes in pairs]
 
     def _list_next_openings(self) -> list[tuple[Edge, str]]:
@@ -179,13 +170,17 @@ class Openings(Ends):
 
     def _list_shape_rules(self, behind: bool = False) -> list[Rule]:
         """Return the marks that begin calls, also ``behind`` others, for calls that are told by their shape behind them."""
-        firm = [text for text in sorted(self._list_openings()) if is_marked(text) and text[-1] not in "[{\"'"]
-        rules = [Rule(read_parts(text), (SHAPE,), recovery="call by its shape", guard="shape") for text in firm]
+        rules = self._list_shape_marks("call by its shape")
         texts = {*(text for text, _ in self.openers), *(text for _, text in self._list_next_openings() if behind)}
         bare = [text for text in sorted(texts) if is_firm(text) and not is_marked(text) and text.lstrip(" \n,;")[:1] in ("[", "{")]
         rules += [Rule(read_parts(text.strip()), (SHAPE,), recovery="call by its shape", guard="shape") for text in bare]
         rules += self._list_named_rules("call by its parameters")
         return rules + [Rule((sign,), (SHAPE,), recovery="call by its shape", guard="whole") for sign in "<[{`~"]
+
+    def _list_shape_marks(self, recovery: str) -> list[Rule]:
+        """Return the marks that begin calls, for JSON with the shape of calls behind them."""
+        firm = (text for text in sorted(self._list_openings()) if is_marked(text) and text[-1] not in "[{\"'")
+        return [Rule(read_parts(text), (SHAPE,), recovery=recovery, guard="shape") for text in firm]
 
     @staticmethod
     def _list_fences(node: Node) -> list[Rule]:

@@ -190,7 +190,7 @@ class Plan(Relaxations):
         if node in UNSHOWN:
             rules = self._list_rules_behind(node)
             rules += self._list_fences(node) + (self._list_dropped(node) if self._drops else [])
-            return rules + self._list_near(rules, node)
+            return rules + self._list_like(rules, node)
         edges = self._edges[graph].get(node.name, ())
         if graph != TURN:
             ends = [edge for edge in edges if self.nodes[graph, edge.target].kind == "end"]
@@ -201,7 +201,7 @@ class Plan(Relaxations):
         if node.kind in FIELDS:
             rules = self._close_call(node, edges, certain)
             rules += self._list_unnamed(rules) if self.echoes else []
-            return rules + self._list_near(rules, node)
+            return rules + self._list_like(rules, node)
         ends = [edge for edge in edges if self.nodes[TURN, edge.target].kind == "end"]
         units = get_units(node.codec if isinstance(node.codec, Text) else Text())
         rules = [rule for edge in ends for rule in self._list_cut_ends(write_parts(edge), units.bars_start(edge.text))]
@@ -213,14 +213,15 @@ class Plan(Relaxations):
             rules += self._list_loose_headers()
         if node.kind == "reasoning":
             rules += self._list_headers_between(rules)
-            rules += self._list_reasoning_ends() + self._list_opened_reasoning(True) + self._list_named_rules(OPEN_REASONING)
+            rules += self._list_reasoning_ends() + self._list_opened_reasoning(True)
+            rules += self._list_named_rules(OPEN_REASONING) + self._list_shape_marks(OPEN_REASONING)
             rules += self._list_other_ends(node) + self._list_other_starts() + self._list_loose_headers(bare=True)
-            rules += self._list_mistyped([rule for rule in rules if rule.kind == "content" or rule.opens], node)
+            rules += self._list_like([rule for rule in rules if rule.kind == "content" or rule.opens], node)
         if node.kind == "content":
             rules += self._list_shape_rules() + self._list_orphan_ends() + self._list_empty_sections(node) + self._list_stray_ends()
             rules += self._list_opened_reasoning(False) + self._list_other_starts() + self._list_calls_behind_content()
             rules += self._list_dropped(node) if self._drops else []
-            rules += self._list_mistyped([rule for rule in rules if rule.opens], node)
+            rules += self._list_like([rule for rule in rules if rule.opens], node)
         return rules
 
     def _close_call(self, node: Node, edges: list[Edge] | tuple[Edge, ...], certain: bool) -> list[Rule]:
@@ -331,7 +332,9 @@ class Plan(Relaxations):
         rules += [replace(rule, recovery=SHORT_SECTION, guard="fresh") for rule in self._list_content_starts()]
         rules += self._list_loose_openers("") + self._list_separated() + self._list_late_ends()
         rules += self._list_shape_rules(behind=node is GAP) + self._list_empty_sections(AFTER)
-        rules += [replace(rule, guard="fresh") for text in self.list_end_texts() for rule in self._list_cut_ends(text, True)]
+        ends, closes = self.list_end_texts(), sorted({close for close in self.closes.values() if close})
+        ends += [text.removeprefix(close) for text in ends for close in closes if text.startswith(close)]  # as turns end
+        rules += [replace(rule, guard="fresh") for text in ends for rule in self._list_cut_ends(text, True)]
         rules += self._list_end_rules() + self._list_message_ends() + self._list_loose_headers()
         signs = "}]" if self.list_nodes("arguments") else ""
         rules += [Rule((sign,), (END,), recovery=STRAY, guard="fresh") for sign in signs]  # alone, at the end of the output

@@ -16,7 +16,7 @@ from ..format.cut import find_boundaries, find_common_end, find_common_start
 from ..format.units import get_units
 from ..recover import Notation, list_counted, list_words
 from ..schema import TYPES
-from .constants import is_firm, is_marked, is_word_in_signs
+from .constants import is_firm, is_marked, is_plain, is_word_in_signs
 from .echoes import has_echo
 from .landmarks import (
     AFTER,
@@ -36,8 +36,8 @@ from .landmarks import (
     read_parts,
     write_parts,
 )
-from .mistyped import LIKE
-from .openings import REQUOTED, SQUEEZED, Openings, find_first, requote, squeeze
+from .mistyped import BEGUN, LIKE
+from .openings import Openings, find_first
 from .rules import MISTYPED, UNTYPED, Guard, Rule
 
 WRAPPED = "mark of another format"
@@ -124,19 +124,18 @@ class Relaxations(Openings):
         return rules + [Rule(read_parts(text), (END,), recovery="stray end of a call", guard="orphan") for text in texts]
 
     @staticmethod
-    def _list_near(rules: Iterable[Rule], node: Node) -> list[Rule]:
-        """Return what marks begin with that are like those of some rules, for models that mistype them."""
-        marks = [rule.mark for rule in rules if rule.mark]
+    def _list_like(rules: Iterable[Rule], node: Node) -> list[Rule]:
+        """Return what marks, other texts and lines begin with that are like those of some rules, for models that mistype them."""
+        marks, likely = [rule.mark for rule in rules if rule.mark], [rule.constant for rule in rules if rule.is_likely]
         starts = {mark[:LIKE] for mark in marks}
         starts |= {f"{sign}/" for sign in "<[" for mark in marks if "/" in mark[: LIKE + 1]}  # with fewer signs, or other ones
-        return [Rule((start,), (node,), recovery=MISTYPED, guard="near") for start in sorted(starts)]
-
-    def _list_mistyped(self, rules: list[Rule], node: Node) -> list[Rule]:
-        """Return the same in a text, and what lines begin with that may be like those of the rules."""
-        firsts = {rule.constant.core[0] for rule in rules if rule.is_line}
-        signs = sorted({case for sign in firsts for case in (sign.lower(), sign.upper())})
-        lines = [Rule((f"\n{sign}",), (node,), recovery=MISTYPED, guard="like") for sign in signs]
-        return self._list_near(rules, node) + lines
+        cores = [constant.core for constant in likely if not is_plain(constant.core[0])]
+        signs = [text[:BEGUN] for core in cores for text in (core, "".join(core.split()))]
+        starts |= {*signs, *map(str.lower, signs), *map(str.upper, signs)}
+        lines = [constant.core for constant in likely if "\n" in constant.lead]
+        firsts = {core[1] for core in lines}.union(core[0] for core in lines if is_plain(core[0])) - {" ", "\n"}
+        starts |= {f"\n{case}" for sign in firsts for case in (sign.lower(), sign.upper())}
+        return [Rule((start,), (node,), recovery=MISTYPED, guard="like") for start in sorted(starts)]
 
     def _list_signs(self, node: Node) -> list[Rule]:
         """Return the other sign that people put between a key and its value, where one of both is all that stands there."""
@@ -267,21 +266,16 @@ class Relaxations(Openings):
         return rules
 
     def _list_rewritten(self, source: Node, edges: Iterable[Edge]) -> list[Rule]:
-        """Return what leads on within a call where the white space between the words of a tag was left out, other quotes stand
-        around names, or another field's end was written behind a name or a key."""
+        """Return what leads on within a call where another field's end was written behind a name or a key."""
+        if source.kind not in NAMED_FIELDS:
+            return []
         rules: list[Rule] = []
         marks = {find_first(write_parts(edge)) for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS}
         for edge in edges:
-            text, target = write_parts(edge), self.nodes[TURN, edge.target]
-            first = find_first(text) if source.kind in NAMED_FIELDS else ""
+            text = write_parts(edge)
+            first = find_first(text)
             rest = text.lstrip().removeprefix(first)
             if is_marked(first) and is_marked(rest):
                 others = (mark for mark in sorted(marks - {first}) if is_marked(mark))
-                rules += [Rule(read_parts(other + rest), (target,), recovery=MISTYPED) for other in others]
-            if is_firm(text) and (squeezed := squeeze(text)):
-                rules.append(Rule(read_parts(squeezed), (target,), recovery=SQUEEZED))
-            outer = not text.startswith(QUOTES) or source.kind in NAMED_FIELDS
-            if outer and (target.kind in NAMED_FIELDS or not text.endswith(QUOTES)) and (other := requote(text)):
-                rules.append(Rule(read_parts(other), (target,), recovery=REQUOTED))
+                rules += [Rule(read_parts(other + rest), (self.nodes[TURN, edge.target],), recovery=MISTYPED) for other in others]
         return rules
-

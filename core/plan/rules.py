@@ -10,7 +10,7 @@ from typing import Literal
 from ..format import Choice, Json, Kind, Node, Text
 from ..format.cut import cut_common_start, find_common_start
 from ..format.units import NO, get_units
-from .constants import DATA, SIGNS, Constant, get_constant, is_marked
+from .constants import DATA, SIGNS, Constant, get_constant, is_marked, is_plain
 from .echoes import cut_echo, fill_echoes
 from .landmarks import SILENT, UNSHOWN
 from .mistyped import find_mark, rewrite_marks
@@ -46,8 +46,7 @@ Guard = Literal[
     "called",  # so they do, the tool right behind it, and a line or an answer has ended before it
     "header",  # the mark that ends a header follows
     "wrapped",  # it is a mark of another format that closes calls
-    "near",  # a mark stands there that is like one that could
-    "like",  # a line begins there that is like one that could
+    "like",  # something stands there that is like what could
     "fence",  # it opens code that begins with a call
     "unfenced",  # it ends such code
     "late",  # the text would not end otherwise: structure or the end of the output follows
@@ -206,16 +205,16 @@ class Rule:
         return all(isinstance(node.codec, Choice) and all(word for word, _ in node.codec.words) for node in self.targets)
 
     @property
-    def is_line(self) -> bool:
-        """Whether a render shows its text where a line begins, which is no mark and long enough to be known if mistyped."""
+    def is_likely(self) -> bool:
+        """Whether a render shows its text, which is long enough to be known if mistyped: where a line begins, or by its signs."""
         constant = self.constant
-        long = len(constant.core) >= _LONG and not constant.line
-        return long and "\n" in constant.lead and not (self.mark or self.recovery or self.guard or constant.echoes)
+        told = not (self.recovery or self.guard or constant.echoes or constant.line)
+        return told and len(constant.core) >= _LONG and ("\n" in constant.lead or not is_plain(constant.core[0]))
 
     def may_match(self, window: str) -> bool:
         """Whether it may match where some characters stand, whatever follows them."""
         bare = window.lstrip()
-        if not bare or self.constant.echoes or self.guard in ("whole", "near", "fence", "unfenced"):
+        if not bare or self.constant.echoes or self.guard in ("whole", "like", "fence", "unfenced"):
             return True  # it is told when it is looked for
         return self.constant.match_core(bare, 0, False) != NO or self.constant.match_exactly(window, 0, False) != NO
 
@@ -252,7 +251,7 @@ class Spot:
         """Whether each line of a text has a mark before it, so that a line without it is none of the text."""
         self.rules = rules
         self.mistypable = [rule for rule in rules if rule.mark]
-        self.likely = [rule for rule in rules if rule.is_line]
+        self.likely = [rule for rule in rules if rule.is_likely]
         marks = sorted({rule.parts[-1].strip() for rule in rules if is_marked(rule.parts[-1]) and not rule.recovery})
         self.mark_behind = re.compile("|".join(map(re.escape, reversed(marks)))) if marks else None
         """What finds the marks behind a field."""
@@ -342,8 +341,9 @@ class Spot:
             begun = {rule for rule, text in self._firsts if window.startswith(text) or text.startswith(window)}
             kept = [(rule, text) for rule, text in self._firsts if rule in begun or (bare and rule.constant.core.startswith(bare))]
             kept = [(rule, text) for rule, text in kept if rule.may_match(window)]
-            short = bool(kept) and all(rule in begun and len(text) > len(window) for rule, text in kept)
-            rests = [rule.constant.first[len(window) :] if rule.constant.firm else "" for rule, _ in kept]
+            told = [(rule, text) for rule, text in kept if rule.guard != "like"]  # whatever is like them, they come first
+            short = bool(told) and all(rule in begun and len(text) > len(window) for rule, text in told)
+            rests = [rule.constant.first[len(window) :] if rule.constant.firm else "" for rule, _ in told]
             wait = Wait(rests[0][: find_common_start(*rests)]) if short else None
             found = tuple(rule for rule, _ in kept), wait
             if len(self._narrowed) >= _WINDOWS:
@@ -413,7 +413,7 @@ def sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
 
     def rank(rule: Rule) -> tuple[object, ...]:
         plain = not rule.constant.core and rule.kind in ("content", "reasoning")  # text begins where nothing else does
-        guessed = rule.guard in SHAPES
+        guessed = rule.guard in SHAPES or rule.guard == "like"
         empty = rule.kind == "end" and not rule.constant.text  # what ends the list or object around it tells more than a key
         relaxed = bool(rule.recovery) and not (rule.loose and rule.guard == "entry")  # a key that may come tells more than an end
         return plain, relaxed, guessed, not rule.spelling, -rule.constant.size, not empty, _ORDER[rule.kind]
