@@ -1,12 +1,12 @@
-"""What is like a text of the format, and taken for it where nothing else stands: behind fields and calls, and as a line."""
+"""What is like a text of the format, and taken for it where one is expected: behind fields and calls, and by lines and marks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..format.units import MORE
+from ..format.units import MORE, NO
 from ..plan.constants import skip_blank
-from ..plan.landmarks import QUOTES, TURN
+from ..plan.landmarks import FIELDS, QUOTES, TURN
 from ..plan.mistyped import HALF_MARK, LIKE, MARK, SPARE, find_like, find_marks, is_near, may_be_like, may_be_near
 from ..plan.rules import WAIT, Rule, Spot, Wait
 from .landing import Landing, Step
@@ -15,7 +15,7 @@ from .names import ID
 
 
 class Likely(Lookahead):
-    """Looks for what a model has mistyped that is no mark."""
+    """Looks for what a model has mistyped."""
 
     def _try_like(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
         """Return where that leads which begins as a rule says and is like what ends this field: marks, a text, or a line."""
@@ -25,11 +25,11 @@ class Likely(Lookahead):
         bare = skip_blank(self.buffer, at)
         if bare > at and any(not told.recovery for told in spot.narrow(self.buffer[bare : bare + spot.width])[0]):
             told = self._find_landing(spot, bare, final)
-            if told is not None:  # to the letter, it is found there
+            if told is not None:  # what stands there to the letter is found behind the layout
                 return told if isinstance(told, Wait) else None
         near = self._find_near(at, final, spot)
         line = self._is_fresh(at) or self._begins_line(at) or rule.constant.lead
-        if near is not None or not (line or len(rule.constant.text) > LIKE):
+        if near is not None or spot.kind in FIELDS or not (line or len(rule.constant.text) > LIKE):
             return near
         found = self._find_like(spot.likely, at, final)
         stands = not isinstance(found, Landing) or self._stands_well(found.rule, bare, spot)
@@ -53,13 +53,14 @@ class Likely(Lookahead):
         landings = (self._try_rule(rule, at, final, spot) for rule in rules)
         return next((landing for landing in landings if landing is not None), None)
 
-    def _find_longer(self, landing: Landing, spot: Spot, final: bool) -> Landing | Wait:
-        """Return where a longer text leads that begins as the one that was found before a text does, and goes on like what stands
-        there; else where that one leads."""
-        core = landing.rule.constant.core
+    def _find_longer(self, landing: Landing, spot: Spot, at: int, final: bool) -> Landing | Wait:
+        """Return where a longer text leads that begins as the one that was found at a place before a text does, and goes on like
+        what stands there; else where that one leads."""
+        core, at = landing.rule.constant.core, skip_blank(self.buffer, at)
         if landing.rule.kind not in ("content", "reasoning") or landing.rule.guard or landing.steps or landing.pops:
             return landing
-        rules = (rule for rule in spot.rules if rule.constant.core.startswith(core) and rule.constant.core != core)
+        longer = (rule for rule in spot.rules if rule.constant.core.startswith(core) and rule.constant.core != core)
+        rules = (rule for rule in longer if rule.constant.match_core(self.buffer, at, final) == NO)  # else it is found otherwise
         return self._find_like(rules, landing.end, final, ends=(core,), laid=True) or landing
 
     def _leave_like(self, here: Landing, kind: str, at: int, final: bool) -> Landing | Wait | None:

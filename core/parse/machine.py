@@ -253,7 +253,7 @@ class Machine(BehindFields):
             return False
         best = self._find_best((self.at, at), final)
         if best is None or isinstance(best, Landing):
-            best = self._find_longer(best, self.spot, final) if best else self._find_like(self.spot.rules, at, final)
+            best = self._find_longer(best, self.spot, at, final) if best else self._find_like(self.spot.rules, at, final)
         if isinstance(best, Wait):
             self._await(best)
             return False

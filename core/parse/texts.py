@@ -75,7 +75,7 @@ class TextReader(ShortFields):
                 self.scan = at
                 return False
             landing = self._find_beyond(at, escape, final) if escape > at else self._find_shown(at, final)
-            landing = self._find_longer(landing, self.spot, final) if isinstance(landing, Landing) else landing
+            landing = self._find_longer(landing, self.spot, at, final) if isinstance(landing, Landing) else landing
             quoted = self._find_quote_end(landing, at, final) if isinstance(landing, Landing) else at
             if quoted > at:
                 self._emit_text(self._find_blank(quoted))

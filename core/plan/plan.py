@@ -320,9 +320,7 @@ class Plan(Relaxations):
                         doubled = [f"{sign}\n{rest.lstrip()}" for sign in strays]
                         rules += [Rule(read_parts(text), (END,), recovery=STRAY, guard="fresh", loose=True) for text in doubled]
                     else:
-                        rules.append(rule := Rule(read_parts(rest), (target,), edge.opens_call))
-                        if edge.opens_call and rest.strip() and not rule.constant.firm:
-                            rules.append(replace(rule, recovery="layout between calls", guard="fresh", loose=True))
+                        rules.append(Rule(read_parts(rest), (target,), edge.opens_call))
             if self.section_close.strip():
                 rules.append(Rule(read_parts(self.section_close), (AFTER,)))
                 ends = [self.section_close, *(text for text in self._closings if is_firm(text))]

@@ -125,8 +125,10 @@ class Relaxations(Openings):
 
     @staticmethod
     def _list_like(rules: Iterable[Rule], node: Node) -> list[Rule]:
-        """Return what marks, other texts and lines begin with that are like those of some rules, for models that mistype them."""
-        marks, likely = [rule.mark for rule in rules if rule.mark], [rule.constant for rule in rules if rule.is_likely]
+        """Return what marks begin with that are like those of some rules, for models that mistype them, and in reasoning and
+        content what other texts and lines do; a value may hold what is like these."""
+        marks = [rule.mark for rule in rules if rule.mark]
+        likely = [rule.constant for rule in rules if rule.is_likely and node.kind not in FIELDS]
         starts = {mark[:LIKE] for mark in marks}
         starts |= {f"{sign}/" for sign in "<[" for mark in marks if "/" in mark[: LIKE + 1]}  # with fewer signs, or other ones
         cores = [constant.core for constant in likely if not is_plain(constant.core[0])]
