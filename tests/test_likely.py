@@ -120,7 +120,7 @@ def test_most_outputs_with_one_slip_come_as_the_same_message() -> None:
     found = [row.found for seed in SEEDS for row in slips.measure(seed)]
     assert len(found) > 200
     assert found.count("right") >= 0.7 * len(found)
-    assert found.count("other") <= 0.08 * len(found)
+    assert found.count("other") <= 0.09 * len(found)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
