@@ -55,16 +55,16 @@ class Likely(Lookahead):
 
     def _find_longer(self, landing: Landing, spot: Spot, at: int, final: bool) -> Landing | Wait:
         """Return where a longer text leads that begins as the one that was found at a place before a text does, and goes on like
-        what stands there, if nothing that the text may end with does; else where that one leads."""
+        what stands there; else where that one leads. Where a text begins without a mark, a call that does comes first."""
         core, at = landing.rule.constant.core, skip_blank(self.buffer, at)
         if landing.rule.kind not in ("content", "reasoning") or landing.rule.guard or landing.steps or landing.pops:
             return landing
         longer = (rule for rule in spot.rules if rule.constant.core.startswith(core) and rule.constant.core != core)
         rules = [rule for rule in longer if rule.constant.match_core(self.buffer, at, final) == NO]  # else it is found otherwise
         behind = skip_blank(self.buffer, landing.end)
-        follows = self._find_landing(landing.spot, behind, final) if rules and behind < len(self.buffer) else None
-        if follows is not None:
-            return follows if isinstance(follows, Wait) else landing
+        follows = self._find_landing(landing.spot, behind, final) if rules and not core and behind < len(self.buffer) else None
+        if isinstance(follows, Landing) and follows.calls:
+            return landing
         return self._find_like(rules, landing.end, final, ends=(core,), laid=True) or landing
 
     def _leave_like(self, here: Landing, kind: str, at: int, final: bool) -> Landing | Wait | None:
