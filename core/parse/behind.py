@@ -39,7 +39,8 @@ class BehindFields(ShapedReader):
         if best is None or (isinstance(best, Landing) and best.rule.recovery):
             ends = [end for node in self.spot.nodes if (end := self.plan.get_end(node)) and self.buffer.endswith(end, 0, self.at)]
             like = self._find_like(self.spot.rules, self.at, final, ends=ends)
-            best = like if isinstance(like, Wait) or (like and (best is None or like.end > best.end)) else best
+            if isinstance(like, Wait) or best is None or (like and like.end > best.end):
+                best = like
         if isinstance(best, Wait):
             self._await(best)
             return False

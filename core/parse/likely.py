@@ -62,7 +62,9 @@ class Likely(Lookahead):
         longer = (rule for rule in spot.rules if rule.constant.core.startswith(core) and rule.constant.core != core)
         rules = [rule for rule in longer if rule.constant.match_core(self.buffer, at, final) == NO]  # else it is found otherwise
         behind = skip_blank(self.buffer, landing.end)
-        follows = self._find_landing(landing.spot, behind, final) if rules and not core and behind < len(self.buffer) else None
+        if not rules or behind == len(self.buffer):
+            return landing
+        follows = None if core else self._find_landing(landing.spot, behind, final)
         if isinstance(follows, Landing) and follows.calls:
             return landing
         return self._find_like(rules, landing.end, final, ends=(core,), laid=True) or landing

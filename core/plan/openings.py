@@ -99,10 +99,14 @@ class Openings(Ends):
 
     def _list_openers_in_thoughts(self, recovery: str) -> list[Rule]:
         """Return what is left of what begins calls behind reasoning where its first marks were left out."""
+        pairs = [(tail, nodes) for text, nodes in self._list_openers_behind_reasoning() for tail in list_tails(text)]
+        told = [(text, nodes) for text, nodes in pairs if _begins_with_mark(text)]
+        return [Rule(read_parts(text), nodes, True, recovery=recovery, guard="known") for text, nodes in told]
+
+    def _list_openers_behind_reasoning(self) -> list[tuple[str, tuple[Node, ...]]]:
+        """Return what ends reasoning and begins a call, each with where it leads."""
         edges = [edge for edge in self.list_edges("reasoning") if edge.opens_call]
-        pairs = [(tail, self.nodes[TURN, edge.target]) for edge in edges for tail in list_tails(write_parts(edge))]
-        told = [(text, target) for text, target in pairs if _begins_with_mark(text)]
-        return [Rule(read_parts(text), (target,), True, recovery=recovery, guard="known") for text, target in told]
+        return [(write_parts(edge), (self.nodes[TURN, edge.target],)) for edge in edges]
 
     def _list_calls_behind_content(self) -> list[Rule]:
         """Return what begins calls behind the end of content, in formats whose content stands behind its calls or alone."""
@@ -111,8 +115,8 @@ class Openings(Ends):
         if not close or any(edge.opens_call for edge in self.list_edges("content")):
             return []
         texts = [(f"{close}\n{text}", nodes) for text, nodes in self.openers if is_marked(text)]
-        thoughts = [(write_parts(edge), self.nodes[TURN, edge.target]) for edge in self.list_edges("reasoning") if edge.opens_call]
-        texts += [(text, (node,)) for text, node in thoughts if text.startswith(close)]  # as behind a message of reasoning
+        thoughts = self._list_openers_behind_reasoning()
+        texts += [(text, nodes) for text, nodes in thoughts if text.startswith(close)]  # as behind a message of reasoning
         return [Rule(read_parts(text), nodes, True, recovery="content before calls", guard="tool") for text, nodes in texts]
 
     def _list_line_openers(self, node: Node) -> list[Rule]:
