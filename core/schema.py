@@ -1,7 +1,8 @@
 """What the tools of a request say about values: the JSON Schema types by which raw text is read.
 
 Only what decides a type is looked at: ``type`` (one or a list), ``nullable``, ``anyOf``/``oneOf``/``allOf``, ``enum``/``const``,
-``$ref`` within the schema, ``properties`` and ``items``. Everything is bounded, and a schema that is not one says nothing.
+``$ref`` within the schema, ``properties`` and ``items``. Each of a bounded number of schemas within one is asked once, and one that
+is none says nothing.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from typing import Any
 
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 _SINGLE = {kind: (kind,) for kind in TYPES}
-_COMPOSING = frozenset(("$ref", "anyOf", "oneOf", "allOf"))
-_DEPTH = 16
+_ALTERNATIVES = ("anyOf", "oneOf", "allOf")
+_COMPOSING = frozenset(("$ref", *_ALTERNATIVES))
+_REFERENCES = 16  # that lead to each other
+_MOST = 128  # schemas within one that are asked, each once
 
 _KINDS = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 
@@ -46,7 +49,7 @@ class Schema:
             return _SINGLE[declared]
         if not self.node:
             return ()
-        return tuple(dict.fromkeys(_list_types(self.node, self.root, _DEPTH)))
+        return tuple(dict.fromkeys(_list_types(self.node, self.root, set())))
 
     @property
     def says_string(self) -> bool:
@@ -55,7 +58,7 @@ class Schema:
 
     def accepts(self, value: Any) -> bool:
         """Whether a value is one that the schema allows, as far as types, ``enum``, ``const`` and ``required`` tell."""
-        return _accepts(self.node, self.root, value, _DEPTH)
+        return _accepts(self.node, self.root, value, {})
 
     def _is_bare(self, key: str) -> bool:
         """Whether a schema says nothing under a key, not even by a reference or by alternatives."""
@@ -68,18 +71,18 @@ class Schema:
             return Schema(plain[key], self.root)
         if self._is_bare("additionalProperties"):
             return UNKNOWN
-        for node in _expand(self.node, self.root, _DEPTH):
+        for node in _expand(self.node, self.root):
             properties = node.get("properties")
             if isinstance(properties, dict) and key in properties:
                 return Schema(properties[key], self.root)
-        for node in _expand(self.node, self.root, _DEPTH):
+        for node in _expand(self.node, self.root):
             if isinstance(node.get("additionalProperties"), dict):
                 return Schema(node["additionalProperties"], self.root)
         return UNKNOWN
 
     def names_properties(self) -> bool:
         """Whether it lists properties, if only to say that there are none."""
-        return any(isinstance(node.get("properties"), dict) for node in _expand(self.node, self.root, _DEPTH))
+        return any(isinstance(node.get("properties"), dict) for node in _expand(self.node, self.root))
 
     def list_properties(self) -> frozenset[str]:
         """Return the names of all properties that are declared."""
@@ -88,7 +91,7 @@ class Schema:
     def list_in_order(self) -> tuple[str, ...]:
         """Return the same in the order in which they are declared."""
         found: dict[str, None] = {}
-        for node in _expand(self.node, self.root, _DEPTH):
+        for node in _expand(self.node, self.root):
             if isinstance(node.get("properties"), dict):
                 found.update(dict.fromkeys(node["properties"]))
         return tuple(found)
@@ -97,7 +100,7 @@ class Schema:
         """Return the schema of a list's items; an empty one if nothing is said."""
         if self._is_bare("items"):
             return UNKNOWN
-        for node in _expand(self.node, self.root, _DEPTH):
+        for node in _expand(self.node, self.root):
             if isinstance(node.get("items"), dict):
                 return Schema(node["items"], self.root)
         return UNKNOWN
@@ -106,30 +109,50 @@ class Schema:
 UNKNOWN = Schema({})
 
 
-def _resolve(node: Any, root: Any, depth: int) -> dict[str, Any]:
+def _resolve(node: Any, root: Any) -> dict[str, Any]:
     """Follow references within the schema."""
-    while isinstance(node, dict) and isinstance(node.get("$ref"), str) and depth > 0:
-        depth -= 1
+    for _ in range(_REFERENCES):
+        if not (isinstance(node, dict) and isinstance(node.get("$ref"), str)):
+            return node if isinstance(node, dict) else {}
         node = follow_reference(node["$ref"], root)
-    return node if isinstance(node, dict) and depth > 0 else {}
+    return {}
 
 
-def _expand(node: Any, root: Any, depth: int) -> Iterable[dict[str, Any]]:
-    """Return a schema and its alternatives."""
-    node = _resolve(node, root, depth)
-    yield node
-    if depth > 0:
-        for key in ("anyOf", "oneOf", "allOf"):
-            if isinstance(node.get(key), list):
-                for part in node[key][:64]:
-                    yield from _expand(part, root, depth // 2)
+def _list_parts(node: dict[str, Any], key: str) -> list[Any]:
+    """Return the schemas of which a value has to fit one, or all."""
+    parts = node.get(key)
+    return parts[:_MOST] if isinstance(parts, list) else []
 
 
-def _accepts(node: Any, root: Any, value: Any, depth: int) -> bool:
-    node = _resolve(node, root, depth)
-    kind = _KINDS.get(type(value), "null")
+def _expand(node: Any, root: Any) -> list[dict[str, Any]]:
+    """Return a schema and its alternatives, each once."""
+    found: dict[int, dict[str, Any]] = {}
+    waiting = [node]
+    while waiting and len(found) < _MOST:
+        node = _resolve(waiting.pop(), root)
+        if id(node) not in found:
+            found[id(node)] = node
+            waiting += [part for key in reversed(_ALTERNATIVES) for part in reversed(_list_parts(node, key))]
+    return list(found.values())
+
+
+def _accepts(node: Any, root: Any, value: Any, known: dict[int, bool]) -> bool:
+    """Whether a schema allows a value; ``known`` is what is known of those within it, where one that is being asked says yes."""
+    node = _resolve(node, root)
     if value is None and node.get("nullable") is True:
         return True
+    if id(node) not in known and len(known) < _MOST:
+        known[id(node)] = True
+        known[id(node)] = _accepts_itself(node, value)
+        for key in _ALTERNATIVES if known[id(node)] else ():
+            fits = [_accepts(part, root, value, known) for part in _list_parts(node, key)]
+            known[id(node)] = known[id(node)] and (all(fits) if key == "allOf" or not fits else any(fits))
+    return known.get(id(node), True)
+
+
+def _accepts_itself(node: dict[str, Any], value: Any) -> bool:
+    """Whether a schema allows a value, whatever stands in its alternatives."""
+    kind = _KINDS.get(type(value), "null")
     declared = node.get("type")
     declared = [declared] if isinstance(declared, str) else declared
     if isinstance(declared, list) and declared and not (kind in declared or (kind == "integer" and "number" in declared)):
@@ -138,15 +161,8 @@ def _accepts(node: Any, root: Any, value: Any, depth: int) -> bool:
         return False
     if isinstance(node.get("enum"), list) and not any(_is_same(choice, value) for choice in node["enum"][:1024]):
         return False
-    if isinstance(value, dict) and isinstance(node.get("required"), list) and not all(key in value for key in node["required"]):
-        return False
-    if depth <= 0:
-        return True
-    for key, needs in (("anyOf", any), ("oneOf", any), ("allOf", all)):
-        parts = node.get(key)
-        if isinstance(parts, list) and parts and not needs(_accepts(part, root, value, depth // 2) for part in parts[:64]):
-            return False
-    return True
+    required = node.get("required")
+    return not (isinstance(value, dict) and isinstance(required, list)) or all(key in value for key in required)
 
 
 def _is_same(one: Any, two: Any) -> bool:
@@ -154,29 +170,27 @@ def _is_same(one: Any, two: Any) -> bool:
     return bool(one == two) and isinstance(one, bool) == isinstance(two, bool)
 
 
-def _list_types(node: Any, root: Any, depth: int) -> Iterable[str]:
-    node = _resolve(node, root, depth)
-    if node.get("nullable") is True:
-        yield "null"
+def _list_types(node: Any, root: Any, seen: set[int]) -> list[str]:
+    """Return the types that a schema allows, or its alternatives where it says none itself; ``seen`` are those that were asked."""
+    node = _resolve(node, root)
+    if id(node) in seen or len(seen) >= _MOST:
+        return []
+    seen.add(id(node))
+    found = ["null"] if node.get("nullable") is True else []
     declared = node.get("type")
-    if isinstance(declared, str):
-        declared = [declared]
+    declared = [declared] if isinstance(declared, str) else declared
     if isinstance(declared, list) and declared:
-        yield from (kind for kind in declared if kind in TYPES)
-        return
+        return found + [kind for kind in declared if kind in TYPES]
     if "const" in node:
-        yield find_type(node["const"])
-    elif isinstance(node.get("enum"), list):
-        yield from map(find_type, node["enum"])
-    elif "properties" in node:
-        yield "object"
-    elif "items" in node:
-        yield "array"
-    elif depth > 0:
-        for key in ("anyOf", "oneOf", "allOf"):
-            if isinstance(node.get(key), list):
-                for part in node[key][:64]:
-                    yield from _list_types(part, root, depth // 2)
+        return [*found, find_type(node["const"])]
+    if isinstance(node.get("enum"), list):
+        return found + list(map(find_type, node["enum"]))
+    if "properties" in node:
+        return [*found, "object"]
+    if "items" in node:
+        return [*found, "array"]
+    parts = [part for key in _ALTERNATIVES for part in _list_parts(node, key)]
+    return found + [kind for part in parts for kind in _list_types(part, root, seen)]
 
 
 class ToolSet:

@@ -227,6 +227,20 @@ def test_what_a_schema_accepts(schema: Any, accepted: list[Any], refused: list[A
     assert not any(Schema(schema).accepts(value) for value in refused)
 
 
+@pytest.mark.parametrize("keys", [("anyOf",), ("allOf", "oneOf", "anyOf")])
+def test_a_schema_that_leads_to_itself_many_times_is_asked_once(keys: tuple[str, ...]) -> None:
+    """Sixty-four ways to itself, and from each of them as many again, would never be over."""
+    schema = Schema({key: [{"$ref": "#"}, *[{"allOf": [{"$ref": "#"}]}] * 63] for key in keys})
+    assert schema.accepts("x")
+    assert schema.get_types() == ()
+    deep: dict[str, Any] = {"type": "string"}
+    for _ in range(5000):
+        deep = {"anyOf": [{"type": "integer"}, deep]}
+    assert Schema(deep).accepts(3)
+    assert Schema(deep).get_types() == ("integer",)
+
+
+
 JSON_IN_JSON = """{% for m in messages %}{{ '<|' + m.role + '|>' }}{{ m.content or '' }}{% for c in m.tool_calls or [] -%}
 <call>{{ {'name': c.function.name, 'arguments': c.function.arguments | tojson} | tojson }}</call>{% endfor %}<|end|>{% endfor -%}
 {% if add_generation_prompt %}<|assistant|>{% endif %}"""

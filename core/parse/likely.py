@@ -11,7 +11,7 @@ from ..plan.mistyped import HALF_MARK, LIKE, MARK, SPARE, find_like, find_marks,
 from ..plan.rules import WAIT, Rule, Spot, Wait
 from .landing import Landing, Step
 from .look import Lookahead
-from .names import ID
+from .names import WITHIN_ID
 
 
 class Likely(Lookahead):
@@ -72,7 +72,7 @@ class Likely(Lookahead):
     def _leave_like(self, here: Landing, kind: str, at: int, final: bool) -> Landing | Wait | None:
         """Leave the name of a tool of the request, a parameter of it, or an id with what is like the text behind it."""
         if kind == "id":
-            known = not ID.match(self.buffer, at)
+            known = not WITHIN_ID.match(self.buffer, at)
         elif kind == "name":
             known = here.steps[-1].text in self.names
         else:

@@ -13,6 +13,7 @@ SHORT = 256  # characters that a name or a key may have
 
 NAME = re.compile(r"[^\s\\\"'<>{}()\[\],;]{1,128}")
 ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
+WITHIN_ID = re.compile(r"[\w.:/-]")  # else an id may end there
 KEY = re.compile(r"[\w .:$@-]+")
 SCALAR = re.compile(r"[\w.+-]{0,64}")
 WITH_PREFIX = "prefix of a name"

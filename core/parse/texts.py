@@ -271,7 +271,7 @@ class TextReader(ShortFields):
         return True
 
     def _find_thought_end(self, landing: Landing, at: int, final: bool) -> int:
-        """Return where a call ends behind which the sentence goes on: it is thought of, not made."""
+        """Return where a call ends behind which the sentence goes on, or more than the thought does: it is thought of, not made."""
         marks, size = self.plan.call_ends, len(self.buffer)
         whole = bool(landing.steps) and landing.steps[-1].kind == "close"  # then what ends the call has been read
         found = marks.pattern.search(self.buffer, at if whole else landing.end) if marks else None
@@ -284,7 +284,23 @@ class TextReader(ShortFields):
             return MORE
         end = skip_spaces(self.buffer, end)
         goes_on = end < size and (self.buffer[end].isalnum() or self.buffer[end] in ".,;:!?…—–)")
-        return end if (found or bare) and (goes_on or rest[:1].islower()) else at
+        if (found or bare) and (goes_on or rest[:1].islower()):
+            return end
+        return self._find_closed_thought(at, end, final)
+
+    def _find_closed_thought(self, at: int, end: int, final: bool) -> int:
+        """Return where a call ends if the thought that it stands in ends behind it, and something follows; else where it begins."""
+        marks, behind, size = self.plan.thought_ends, -1, len(self.buffer)
+        found = marks.pattern.search(self.buffer, end, at + HELD_CALL) if marks else None
+        while marks and found and found[1]:  # what ends thoughts may be doubled
+            behind = skip_blank(self.buffer, found.end())
+            found = marks.pattern.match(self.buffer, behind)
+        if marks is None or found:
+            return at
+        if behind < 0:
+            return at if final or size - at >= HELD_CALL else MORE
+        rest = self.buffer[behind:]
+        return end if rest and (final or not marks.may_begin(rest)) else at if final else MORE
 
     def _leave_text(self, landing: Landing, at: int) -> None:
         """End the text at a place, and go where a rule leads from there."""

@@ -22,6 +22,7 @@ _BRACKETS = re.compile(r"[()\[\]{}]|\"(?:[^\"\\\n]|\\.)*\"?")
 _BLANK = re.compile(r"\s*")
 _DIGITS = re.compile(r"\d*")
 DATA = frozenset("{}[]\",: \n\t'()")
+_BEGINNING = frozenset("\"'([{")
 SIGNS = re.compile(rf"[\"{{}}()\[\]<>/{OPEN}{CLOSE}]")
 """What no key has that is written without quotes."""
 _OPENS, _CLOSES = frozenset("<[({"), frozenset(">])}")
@@ -72,6 +73,11 @@ def find_closed(text: str, at: int, limit: int) -> int:
 def is_plain(sign: str) -> bool:
     """Whether a sign is a letter, a digit, or one of data."""
     return sign.isalnum() or sign in DATA
+
+
+def begins_in_sign(text: str) -> bool:
+    """Whether a text begins with a sign that begins no word, string, list or object."""
+    return not (text[0].isalnum() or text[0] in _BEGINNING)
 
 
 def is_firm(text: str) -> bool:

@@ -13,7 +13,7 @@ from collections import Counter
 from ..format import Edge, Graph, Json, Kind, Node, Numeral, Start, Text, TurnGraph
 from ..format.cut import COUNTER, cut_common_start, find_boundaries
 from ..format.view import find_reasoning, find_turn_end
-from ..recover import Envelope
+from ..recover import CLOSERS, Envelope
 from .constants import is_firm, is_marked
 from .echoes import cut_behind_key, fold_echoes
 
@@ -46,6 +46,7 @@ FENCED = Node("arguments in a fence", "arguments", Json())
 """Stands for arguments that a model writes in a fence of code."""
 
 QUOTES = ("'", '"')
+_PAIRS = {**CLOSERS, "<": ">"}
 SHORT_FIELDS = ("name", "id")
 NAMED_FIELDS = (*SHORT_FIELDS, "key")
 FIELDS = ("name", "id", "key", "value", "arguments")
@@ -250,6 +251,18 @@ class Landmarks:
         before = [write_parts(edge) for edge in self.graph.turn.edges if edge.target in nodes]
         ends = sorted({self.ends[node].rstrip() for node in nodes})
         return next((end for end in ends if is_firm(end) and any(text.endswith(end) for text in before)), "")
+
+    def _find_quotes(self) -> dict[str, str]:
+        """Return the marks that open strings, each with what ends them: one that does both, or begins and ends with a bracket."""
+        quotes = {self.quote: self.quote} if self.quote else {}
+        for edge in self.graph.turn.edges:
+            node, text = self.nodes[TURN, edge.target], write_parts(edge)
+            if node.kind == "value" and node.type == "string" and text:
+                opening, end = text[max(find_boundaries(text) - {len(text)}) :], self.ends[node.name]
+                closer = _PAIRS.get(opening[0], "")
+                if closer and closer in end and opening[-1] != closer and is_firm(opening):
+                    quotes[opening] = end[: end.index(closer) + 1]
+        return quotes
 
     def _find_inner_quotes(self) -> frozenset[str]:
         """Return the quotes around texts in lists and objects; none where a text of the call has marks or quotes of its own."""

@@ -6,6 +6,7 @@ because that is where models write what no template shows: behind a call, behind
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
@@ -14,8 +15,8 @@ from ..format import Edge, Graph, Node, Start, Text, TurnGraph
 from ..format.cut import COUNTER, find_boundaries
 from ..format.units import get_units
 from .constants import DATA, has_rare_sign, is_firm, is_marked, is_word_in_signs
-from .echoes import drop_words, skip_echoes
-from .ends import SHORT_END, SHORT_SECTION, TRAILING
+from .echoes import drop_words, find_any, skip_echoes
+from .ends import SHORT_END, SHORT_SECTION, TRAILING, Marks
 from .headers import find_headers
 from .landmarks import (
     AFTER,
@@ -64,6 +65,7 @@ class Plan(Relaxations):
         self._spellings = [Plan(other, False) for other in list_spellings(graph)] if recover and self.calls else []
         self._spots: dict[tuple[str, tuple[Node, ...], bool, bool], Spot] = {}
         self._starts: dict[tuple[int, bool], Spot] = {}
+        self.thought_ends = self._find_thought_ends()
 
     def spot(self, graph: str, nodes: tuple[Node, ...], calls: bool = True, unclosed: bool = False) -> Spot:
         """Return the field that is one of some nodes of a graph.
@@ -77,11 +79,21 @@ class Plan(Relaxations):
             rules = [rule for node in nodes for rule in self._list_rules(graph, node, certain)]
             rules += self._list_other_separators(nodes) if graph == TURN else []
             if unclosed and nodes[0].kind == "content":
-                ends = self.reasoning_ends if self.list_nodes("reasoning") else OTHER_ENDS
-                rules += [Rule(read_parts(text), nodes, recovery=LATE_END) for text in ends]
+                rules += [Rule(read_parts(text), nodes, recovery=LATE_END) for text in self._list_thought_ends()]
             rules += self._list_respelled(graph, nodes, certain, rules)
             found = self._spots[key] = Spot(graph, nodes, self._sort(rules, calls))
         return found
+
+    def _list_thought_ends(self) -> tuple[str, ...]:
+        """Return what may end reasoning in which a call has come."""
+        return tuple(self.reasoning_ends) if self.list_nodes("reasoning") else OTHER_ENDS
+
+    def _find_thought_ends(self) -> Marks | None:
+        """Return the marks that end reasoning (group 1), and those of which one before them tells that they end another one."""
+        ends = tuple(filter(is_marked, self._list_thought_ends()))
+        others = sorted({*self.stops, self.reasoning_start.strip(), *self.others} - {""}, key=len, reverse=True)
+        one, other = find_any(ends), find_any(others)
+        return Marks((*ends, *others), re.compile("|".join(filter(None, (f"({one})", other))))) if ends else None
 
     def _list_respelled(self, graph: str, nodes: tuple[Node, ...], certain: bool, known: list[Rule]) -> list[Rule]:
         """Return the rules of a field in other spellings; a call begins so only where a tool of the request is named.

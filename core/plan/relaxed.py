@@ -16,7 +16,7 @@ from ..format.cut import find_boundaries, find_common_end, find_common_start
 from ..format.units import get_units
 from ..recover import Notation, list_counted, list_words
 from ..schema import TYPES
-from .constants import is_firm, is_marked, is_plain, is_word_in_signs
+from .constants import begins_in_sign, is_firm, is_marked, is_plain, is_word_in_signs
 from .echoes import has_echo
 from .landmarks import (
     AFTER,
@@ -114,6 +114,7 @@ class Relaxations(Openings):
         ends = [text for text in self.reasoning_ends if is_marked(text)]
         empty = [f"{self.reasoning_start}\n{text}" for text in ends if self.reasoning_start]
         texts = [*ends, *empty, *(f"{one}\n{two}" for one in empty for two in ends)]
+        texts = [f"{text}\n{end}" for text in texts for end in ("", *self.stops)]
         rules = [Rule(read_parts(text), (END,), recovery="stray end of reasoning", guard="thought") for text in texts]
         calls = [text for text in self._list_closings() if is_word_in_signs(text) and is_marked(text)]
         whole = [(self.closes[node.name] or "") + self.section_close for node in self.list_nodes("value")]
@@ -131,7 +132,7 @@ class Relaxations(Openings):
         likely = [rule.constant for rule in rules if rule.is_likely and node.kind not in FIELDS]
         starts = {mark[:LIKE] for mark in marks}
         starts |= {f"{sign}/" for sign in "<[" for mark in marks if "/" in mark[: LIKE + 1]}  # with fewer signs, or other ones
-        cores = [constant.core for constant in likely if not is_plain(constant.core[0])]
+        cores = [constant.core for constant in likely if begins_in_sign(constant.core)]
         signs = [text[:BEGUN] for core in cores for text in (core, "".join(core.split()))]
         starts |= {*signs, *map(str.lower, signs), *map(str.upper, signs)}
         lines = [constant.core for constant in likely if "\n" in constant.lead]
@@ -251,7 +252,7 @@ class Relaxations(Openings):
         literals = {written: json for codec in choices for written, json in codec.words}
         behind = (edge.text.split() for edge in self.list_edges("key") if self.nodes[TURN, edge.target].kind == "value")
         assigns = {texts[0] for texts in behind if texts and texts[0][0] not in ".;!?"}
-        return Notation(words, list_counted(counted), self.quote, decode, literals, tuple(sorted(assigns)))
+        return Notation(words, list_counted(counted), self._find_quotes(), decode, literals, tuple(sorted(assigns)))
 
     def _list_dressings(self, edges: Iterable[Edge]) -> list[Rule]:
         """Return what leads to JSON that stands in a fence of code, or without the quotes that the template puts around it."""

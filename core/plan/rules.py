@@ -10,7 +10,7 @@ from typing import Literal
 from ..format import Choice, Json, Kind, Node, Text
 from ..format.cut import cut_common_start, find_common_start
 from ..format.units import NO, get_units
-from .constants import DATA, SIGNS, Constant, get_constant, is_marked, is_plain
+from .constants import DATA, SIGNS, Constant, begins_in_sign, get_constant, is_marked
 from .echoes import cut_echo, fill_echoes
 from .landmarks import SILENT, UNSHOWN
 from .mistyped import find_mark, rewrite_marks
@@ -209,7 +209,7 @@ class Rule:
         """Whether a render shows its text, which is long enough to be known if mistyped: where a line begins, or by its signs."""
         constant = self.constant
         told = not (self.recovery or self.guard or constant.echoes or constant.line)
-        return told and len(constant.core) >= _LONG and ("\n" in constant.lead or not is_plain(constant.core[0]))
+        return told and len(constant.core) >= _LONG and ("\n" in constant.lead or begins_in_sign(constant.core))
 
     def may_match(self, window: str) -> bool:
         """Whether it may match where some characters stand, whatever follows them."""

@@ -350,9 +350,9 @@ class _Reader:
 
     def _list_values(self, at: int, schema: Schema) -> Iterator[tuple[int, str]]:
         """List what may be the value at a place, with the place behind each, where another field follows, or nothing."""
-        text, sign, quote = self._text, self._text[at], self._notation.quote
-        if quote and text.startswith(quote, at):
-            yield from self._list_quoted(at + len(quote), quote, self._notation.decode, schema)
+        text, sign, quotes = self._text, self._text[at], self._notation.quotes
+        if quote := next((quote for quote in quotes if text.startswith(quote, at)), ""):
+            yield from self._list_quoted(at + len(quote), quotes[quote], self._notation.decode, schema)
         elif marked := _QUOTING.match(text, at):
             yield from self._list_quoted(marked.end(), marked[0], self._notation.decode, schema)
         elif closer := _find_quote(sign):

@@ -15,12 +15,13 @@ _WORD = re.compile(r"\w+")
 
 
 class Notation(NamedTuple):
-    """What a format has around values: the words between fields, those of them behind which a number or an id stands, the mark
-    that opens and ends texts, what reads a text without any, its words for the literals of JSON, and what it has behind keys."""
+    """What a format has around values: the words between fields, those of them behind which a number or an id stands, the marks
+    that open texts, each with the one that ends them, what reads a text without any, its words for the literals of JSON, and what
+    it has behind keys."""
 
     words: frozenset[str]
     counted: frozenset[str] = frozenset()
-    quote: str = ""
+    quotes: Mapping[str, str] = {}
     decode: Callable[[str], str] = str
     literals: Mapping[str, str] = {}
     assigns: tuple[str, ...] = ()

@@ -184,7 +184,7 @@ class _Reader:
             if items and not self._pass_comma(sign):
                 break
             if keyed and items == 0:
-                keyed = self._is_entry(depth)
+                keyed = self._is_entry()
             if keyed:
                 self._read_key()
             if not (keyed or sign == "[") or not self._read_unquoted():
@@ -224,12 +224,15 @@ class _Reader:
         self.skip()
         return True
 
-    def _is_entry(self, depth: int) -> bool:
+    def _is_entry(self) -> bool:
+        """Whether a key stands at the place, and not an item of a set, or another object."""
         word = _WORD.match(self.text, self.at)
         if word is not None:
             return bool(re.match(r"\s*:", self.text[word.end() : word.end() + 64]))
+        if self.text[self.at : self.at + 1] in CLOSERS:
+            return False
         ahead = _Reader(self.text, self.at)
-        ahead.read(min(depth - 1, 1))
+        ahead.read(0)
         ahead.skip()
         return self.text.startswith(":", ahead.at)
 
