@@ -93,7 +93,7 @@ class Schema:
         found: dict[str, None] = {}
         for node in _expand(self.node, self.root):
             if isinstance(node.get("properties"), dict):
-                found.update(dict.fromkeys(node["properties"]))
+                found.update((key, None) for key in node["properties"] if isinstance(key, str))
         return tuple(found)
 
     def get_items(self) -> Schema:
@@ -162,7 +162,8 @@ def _accepts_itself(node: dict[str, Any], value: Any) -> bool:
     if isinstance(node.get("enum"), list) and not any(_is_same(choice, value) for choice in node["enum"][:1024]):
         return False
     required = node.get("required")
-    return not (isinstance(value, dict) and isinstance(required, list)) or all(key in value for key in required)
+    named = [key for key in required if isinstance(key, str)] if isinstance(required, list) else []
+    return not isinstance(value, dict) or all(key in value for key in named)
 
 
 def _is_same(one: Any, two: Any) -> bool:

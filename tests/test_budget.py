@@ -83,6 +83,9 @@ HOSTILE = {
     "nested loops": "{% for a in b %}" * 500 + "{% endfor %}" * 500,
     "list that holds itself deeply": "{% set n = namespace(x=[]) %}{% for i in range(99999) %}"
     "{% set n.x = [n.x] %}{% endfor %}{{ n.x }}",
+    "lazy filters within each other": "{% set n = namespace(x=range(9)) %}{% for i in range(50000) %}"
+    "{% set n.x = n.x|map('string') %}{% endfor %}{{ n.x|first }}",
+    "huge title": "{{ ('a ' * 3000000)|title }}",
     "namespace that holds itself": "{% set n = namespace() %}{% set n.n = [n, n] %}{{ n }}",
 }
 

@@ -66,6 +66,28 @@ def test_what_is_like_a_text_is_that_text(right: str, wrong: str) -> None:
     assert (get_calls(found), found.incomplete) == ([("find_route", {"start": "Oslo"})], set())
 
 
+SIGNED = """\
+{%- for m in messages -%}
+::{{ m.role }}::{{ m.content or "" }}{% for c in m.tool_calls or [] -%}
+::deed::【call_id】{{ c.id }}【/call_id】{{ c.function.name }}(
+{%- for k, v in c.function.arguments.items() %}{{ k }} = {% if v is string %}<![CDATA[{{ v }}]]>{% else %}{{ v | tojson }}{% endif %}
+{%- if not loop.last %}, {% endif %}{% endfor %})::end_deed::{% endfor %}::over::
+{% endfor -%}
+{%- if add_generation_prompt %}::assistant::{% endif -%}
+"""
+SIGNED_CALL = "I look.::deed::【call_id】a_1【/call_id】find_route(start = <![CDATA[Os > lo]]>, legs = 2)::end_deed::::over::\n"
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("::deed::", "::DEED::"), ("::deed::", "::deeed::"), ("【/call_id】", "【/cal_id】"), (" = <!", ": <!"), ("find_route(", "find_route[")],
+)
+def test_signs_that_data_has_too_and_two_sided_marks(right: str, wrong: str) -> None:
+    """A text may begin with a sign of data, an id ends where no id goes on, and the marks around a text are none of it."""
+    found = read_all_ways(analyze(SIGNED), SIGNED_CALL.replace(right, wrong), [ROUTE_TOOL])
+    assert (found.content, get_calls(found)) == ("I look.", [("find_route", {"start": "Os > lo", "legs": 2})])
+
+
 @pytest.mark.parametrize(
     "text",
     [

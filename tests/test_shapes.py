@@ -110,6 +110,21 @@ def test_a_value_of_which_something_is_no_call_is_none_by_its_shape(value: Any) 
     assert read_calls(json.dumps(value), ToolSet(TOOLS), Envelope()) is None
 
 
+def test_what_stands_beside_arguments_is_one_if_the_tool_has_it() -> None:
+    """A part of an envelope is none, whatever parameters there are."""
+    tools = ToolSet([{"name": "look", "parameters": {"properties": dict.fromkeys(("city", "days", "type"), {})}}])
+    for key in ("arguments", "input"):
+        call = {"id": "a", "type": "function", "name": "look", "days": 2, "city": "Bergen", key: OSLO}
+        found = read_calls(json.dumps(call), tools, Envelope("name", "arguments", "id"))
+        assert found is not None
+        assert [(each.name, json.loads(each.arguments)) for each in found] == [("look", {"city": "Oslo", "days": 2})]
+
+
+def test_braces_may_be_doubled_as_in_a_format_string() -> None:
+    for written in ('{{"name": "look", "arguments": {{"city": "Oslo"}}}}', '{"name": "look", "arguments": {{"city": "Oslo"}}}'):
+        assert repair(written) == '{"name": "look", "arguments": {"city": "Oslo"}}'
+
+
 @pytest.mark.parametrize("written", ['{"look": {"town": "Oslo"}}', '[["fly", {"city": "Oslo"}]]', '{"c1": ["fly", {}]}'])
 def test_what_names_no_tool_or_no_parameter_is_text(written: str) -> None:
     for name, (_, form) in FORMATS.items():

@@ -170,7 +170,10 @@ def test_parse_says_when_a_call_is_incomplete(monkeypatch: pytest.MonkeyPatch, c
     give_input(monkeypatch, OUTPUT[: OUTPUT.index("slo")].encode())
     assert run("parse", DEMO) == 0
     said = capsys.readouterr().err
-    assert said == "chat-autoparser: note: the tool call to get_weather is incomplete: not one argument is whole\n"
+    assert said == 'chat-autoparser: note: the tool call to get_weather is incomplete; of its arguments there is {"city": "O"}\n'
+    give_input(monkeypatch, OUTPUT[: OUTPUT.index("Oslo")].encode())
+    assert run("parse", DEMO) == 0
+    assert capsys.readouterr().err.endswith("the tool call to get_weather is incomplete: not one argument is whole\n")
 
 
 def test_parse_says_what_there_is_of_an_incomplete_call(monkeypatch: pytest.MonkeyPatch, capsys: Streams, tmp_path: Path) -> None:

@@ -197,7 +197,8 @@ def _bound_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]
         first = (context,) if wants == "context" else (getattr(context, own),) if own else ()
         result = function(*first, value, *args, **kwargs)
         if isinstance(result, Iterator):
-            return _watch(meter, result, deep)
+            # Made at once: freeing thousands of generators that wait for each other would overflow the stack of the process.
+            return iter(list(_watch(meter, result, deep)))
         _charge_result(meter, result, deep)
         return result
 
@@ -213,7 +214,7 @@ def _check_path(path: Any) -> None:
 
 
 def _watch(meter: Meter, items: Iterator[Any], deep: bool) -> Iterator[Any]:
-    """Hand on what a lazy filter makes, item by item."""
+    """Hand on what is made item by item."""
     for item in items:
         meter.tick()
         _charge_result(meter, item, deep)

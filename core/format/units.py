@@ -12,6 +12,8 @@ NO, MORE = -1, -2
 
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&#39;": "'"}
 """Those that every reader of XML or HTML knows, whichever of them a writer uses."""
+_LETTERS = {"\\n": "\n", "\\t": "\t", "\\r": "\r"}
+"""The same of programs, where a backslash is always written as two."""
 _HEX = "0-9a-fA-F"
 _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 
@@ -25,6 +27,8 @@ class Units:
         self._barred = tuple(self.stands_for)
         if self.table.get("&amp;") == "&":  # then no text has these as they stand
             self.table = {**_ENTITIES, **self.table}
+        if self.table.get("\\\\") == "\\":  # nor these
+            self.table = {**_LETTERS, **self.table}
         if self.table.get("%20") == " " and "+" in self.stands_for:  # nor this one, which forms have for a blank
             self.table = {"+": " ", **self.table}
         self.written = sorted(self.table, key=len, reverse=True)

@@ -14,7 +14,7 @@ from ..plan.relaxed import WRAPPED
 from ..plan.rules import WAIT, Rule, Spot, Wait
 from ..recover import find_name
 from .fence import read_run, skip_fence, skip_fence_end
-from .landing import Landing, Step
+from .landing import Landing, Step, list_id
 from .shape import find_start, find_wrapper, find_wrapper_end
 from .standing import Standing
 
@@ -108,10 +108,11 @@ class Surroundings(Standing):
         """Read the rest of a header in whatever order it is, and what follows it."""
         headers = self.plan.headers
         assert headers
-        found = headers.end.search(self.buffer, end, end + LONGEST)
-        if found is None:
+        whole = headers.end.search(rule.constant.text) is not None  # nothing of it stands before its end
+        found = None if whole else headers.end.search(self.buffer, end, end + LONGEST)
+        if not (found or whole):
             return None if final or len(self.buffer) - end >= LONGEST else WAIT
-        place, at = found.span()
+        place, at = found.span() if found else (end, end)
         before = self.buffer[end:place]
         starts = [(before.find(lead), -len(lead)) for lead in headers.leads if lead in before]
         if starts:  # another message begins before that, and this one has but half a header
@@ -123,9 +124,10 @@ class Surroundings(Standing):
         name = max(known[0] if known else "", named[1], key=len) if named else ""  # a tool may be called what is no word
         if rule.recovery == OPEN_REASONING and name not in self.names:
             return None  # nothing but the tool tells that the thought has ended
-        if at == place and name not in self.names:
+        if found and at == place and name not in self.names:
             return None  # nothing but the tool tells that the header has
-        steps: tuple[Step, ...] = (Step("close"), Step("open"), Step("name", name))
+        numbered = headers.id.search(header) if headers.id else None
+        steps: tuple[Step, ...] = (Step("close"), Step("open"), Step("name", name), *list_id(numbered[1] if numbered else None))
         landing: Landing | Wait | None = None
         if named and self._may_name(name):
             landing = self._find_landing(headers.spots["name"], at, final)

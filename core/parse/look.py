@@ -255,8 +255,10 @@ class Lookahead(Surroundings):
         """Return a landing before a field of a call behind what stands before it, or the mark right before JSON, if that stands
         there twice; or that more is needed to tell."""
         constant, at = rule.constant, skip_blank(self.buffer, here.end)
-        if not (self.policy.recover and constant.core and at < len(self.buffer)):
+        if not (self.policy.recover and constant.core):
             return here
+        if at == len(self.buffer):
+            return here if final or at == here.end else WAIT
         mark = constant.atoms[-1].text if rule.kind == "arguments" else ""
         for text in (constant.core, mark):
             if not is_firm(text):

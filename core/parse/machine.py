@@ -32,7 +32,7 @@ from .behind import BehindFields
 from .fence import Fence
 from .landing import Landing, Step
 from .lexer import JsonLexer
-from .names import WITH_PREFIX
+from .names import SHORT, WITH_PREFIX
 
 _HALF = 16  # so much of what may be half a mark is looked at again with the next piece before anything else
 TRIM = 8192  # so much of the buffer may be behind the parser
@@ -78,7 +78,7 @@ class Machine(BehindFields):
                 before = whole[: found.start()].rstrip()  # layout before a mark may belong to it
                 if len(whole) - len(before) <= _HALF:
                     return self._hold_half(text, before)
-        if (self.awaited or self.until) and self._is_awaited(text):
+        if ((self.awaited or self.until) and self._is_awaited(text)) or self._is_more_blank(text):
             self.buffer += text
             return []
         if self.closed:
@@ -96,6 +96,11 @@ class Machine(BehindFields):
             self._trim(self.buffer[self.at - 1])
         self._quick = self._find_quick()
         return self.writer.take()
+
+    def _is_more_blank(self, text: str) -> bool:
+        """Whether a piece is white space behind so much of it that is held back that more of it decides nothing."""
+        size = len(self.buffer)
+        return size - self.at > 2 * SHORT and text.isspace() and self.buffer[-SHORT:].isspace() and not self.closed
 
     def _hold_half(self, text: str, before: str) -> list[Delta]:
         """Take a piece that ends with what may be half a mark; hand on what stands ``before`` that."""
@@ -187,7 +192,7 @@ class Machine(BehindFields):
             self._run(final)
             if final:
                 self._end()
-        except (AssertionError, LookupError, ValueError, TypeError, RecursionError, StopIteration):
+        except Exception:
             self._note("fault", self.at)
             self._give_up()
 
@@ -200,7 +205,10 @@ class Machine(BehindFields):
         self.frames.clear()
         self.behind, self.lexer, self.shape, self.holding, self.begins, self.trail = False, None, None, False, False, ""
         nodes = self.plan.list_nodes("reasoning") if thinking else (AFTER,)
-        self.spot = self.plan.spot(TURN, nodes[:1], False)
+        try:
+            self.spot = self.plan.spot(TURN, nodes[:1], False)
+        except Exception:
+            self.spot = Spot(TURN, nodes[:1], ())  # in which nothing is looked for
         self.writer.text("reasoning" if thinking else "content", self.buffer[self.at :])
         self.at = self.scan = len(self.buffer)
 

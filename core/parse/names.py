@@ -86,8 +86,9 @@ def find_id(field: re.Match[str]) -> str | None:
 def find_name_in_id(text: str, names: tuple[str, ...]) -> str:
     """Return the name that an id carries: that of a tool, also where the signs around it were left out, else what stands before
     its number and behind its last point."""
-    known = [name for name in names if re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", text)]
-    known += [name for name in names if re.fullmatch(rf"(?:[^\W\d_]+_?)?{re.escape(name)}_?\d+", text)]
+    held = [name for name in names if name in text]
+    known = [name for name in held if re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", text)]
+    known += [name for name in held if re.fullmatch(rf"(?:[^\W\d_]+_?)?{re.escape(name)}_?\d+", text)]
     return next(iter(known), None) or re.sub(r"[^\w]\d+$", "", text).rpartition(".")[2] or text
 
 

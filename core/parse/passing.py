@@ -18,6 +18,8 @@ from .landing import Landing
 from .lexer import GOING, HOLD, ODD, Beside, JsonLexer
 from .texts import TextReader
 
+_PIECES = 4096  # of what was handed on are kept apart
+
 
 class JsonReader(TextReader):
     """Hands on arguments that are JSON, and holds back only what is to be made valid."""
@@ -44,7 +46,7 @@ class JsonReader(TextReader):
         if end == GOING:
             self.gone += len(text)
             if lexer.mends:
-                self.passed.append(text)
+                self._keep(text)
             return True
         self.gone += len(self.buffer)
         odd = end in (ODD, HOLD)
@@ -52,10 +54,16 @@ class JsonReader(TextReader):
         self.writer.arguments(text[:end])
         self.buffer, self.at, self.scan = text, end, end
         if odd:
-            self.passed.append(text[:end])
+            self._keep(text[:end])
         else:
             self._end_json()
         return False
+
+    def _keep(self, text: str) -> None:
+        """Keep what was handed on. Many small texts take many times what they hold, and so they are joined now and then."""
+        self.passed.append(text)
+        if len(self.passed) > _PIECES + len(self.passed[0]) // _PIECES:
+            self.passed = ["".join(self.passed)]
 
     def _start_json(self, foreign: bool = False) -> bool:
         """Begin a value that is passed through; one in ``foreign`` notation is held until its end, and written as JSON."""
@@ -173,7 +181,7 @@ class JsonReader(TextReader):
         if not self.mending and text:
             self.writer.arguments(text)
             if self.lexer and self.lexer.mends:
-                self.passed.append(text)
+                self._keep(text)
             self.at = end
 
     def _pass_odd(self, lexer: JsonLexer, quoted: bool) -> None:

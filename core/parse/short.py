@@ -157,6 +157,8 @@ class ShortFields(Likely):
             return WAIT if not begun and not final else None
         open_end = found.end() == len(buffer) and not final
         for at in range(start + 1, found.end() + (not open_end)):
+            if at < len(buffer) and not here.spot.list_behind(buffer[at], ()):
+                continue
             landing = self._leave_short(here, "name", buffer[start:at], at, final)
             if isinstance(landing, Landing) and self._is_number(buffer[start:at]):
                 return wait

@@ -20,8 +20,8 @@ from .landing import Landing
 from .stream import StreamParser
 
 
-class _Stop(Exception):
-    """Ends a machine at a place of its buffer."""
+class _Stop(BaseException):
+    """Ends a machine at a place of its buffer; no fault, for which a machine would look out."""
 
     def __init__(self, place: int) -> None:
         self.place = place

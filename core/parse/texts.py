@@ -275,7 +275,8 @@ class TextReader(ShortFields):
         marks, size = self.plan.call_ends, len(self.buffer)
         whole = bool(landing.steps) and landing.steps[-1].kind == "close"  # then what ends the call has been read
         found = marks.pattern.search(self.buffer, at if whole else landing.end) if marks else None
-        closed = find_closed(self.buffer, at, at + HELD_CALL) if found is None and self.buffer[at] in "([{" else 0
+        start = landing.end if landing.spot.kind == "arguments" else at
+        closed = find_closed(self.buffer, start, at + HELD_CALL) if found is None and self.buffer[start : start + 1] in "([{" else 0
         bare = closed == NO or closed > landing.end  # then its own brackets tell its end
         end = found.end() if found else closed if closed > landing.end else size
         rest = self.buffer[skip_blank(self.buffer, end) :]
@@ -337,7 +338,7 @@ class TextReader(ShortFields):
     def _lands_behind(self, at: int) -> bool:
         """Whether a rule matches behind a place, where the output has ended."""
         while found := self.spot.pattern.search(self.buffer, at + 1):
-            at = found.start()
+            at = max(found.start(), found.end() - SHORT) if found[0].isspace() else found.start()
             if isinstance(self._find_landing(self.spot, at, True), Landing):
                 return True
         return False

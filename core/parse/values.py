@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from json.encoder import encode_basestring
 
-from ..format import Insides, Json, Node, Text
+from ..format import Choice, Insides, Json, Node, Text
 from ..format.cut import cut_common_start
 from ..format.units import MORE, NO, get_units
 from ..plan.constants import SIGNS, skip_blank
@@ -20,6 +20,7 @@ from .names import SHORT
 from .passing import JsonReader
 
 _CLOSING_QUOTES = (*QUOTES, "`", "»", "”")
+_LITERALS = ("true", "false", "null", "True", "False", "None")
 _CONSTRUCTED = re.compile(r"[^\W\d]\w{0,31}")
 
 
@@ -334,14 +335,23 @@ class ValueReader(JsonReader):
         over = not all(text.strip() for text in bare) and not whole
         if over and self.buffer[end:].isspace():
             end = len(self.buffer)  # layout that nothing follows is the value's
+        if self.holding and (whole or over):
+            self.writer.arguments(self._convert(end))
+        elif self.holding and self._is_text(self.buffer[self.at : end]):
+            self.writer.arguments(encode_basestring(get_units(self.spot.codec).decode(self.buffer[self.at : end]))[:-1])
         if self.holding:
-            if whole or over:
-                self.writer.arguments(self._convert(end))
             return over, whole
         self._emit(get_units(self.spot.codec).decode(self.buffer[self.at : end]))
         if whole or over:
             self.writer.arguments('"')
         return over, whole
+
+    def _is_text(self, begun: str) -> bool:
+        """Whether a value begins as none but a text does."""
+        types, bare = self.wanted.get_types(), begun.strip()
+        words = {word for node in self.spot.nodes if isinstance(node.codec, Choice) for word, _ in node.codec.words}
+        literal = any(word.startswith(bare) for word in words.union(_LITERALS))
+        return bare[:1].isalpha() and not literal and (not types or "string" in types)
 
     def _find_half_end(self) -> tuple[int, bool]:
         """Return where the value ends before a beginning of structure, and whether what ends all values is there.

@@ -19,6 +19,7 @@ ECHOES = {"name": "\ua7fa", "id": "\ua7fb", "key": KEY_AGAIN}
 
 _LETTERS = "".join(ECHOES.values())
 _NAMED = [re.compile(rf"(?<=\w)[:=.@-][{letters}]") for letters in (*_LETTERS, _LETTERS)]
+_CLOSING = re.compile(rf"</[\w:.-]*{ECHOES['key']}>")
 _LONGEST = 64
 _ANY = rf"[\w.:-]{{1,{_LONGEST}}}"
 _WORD = re.compile(_ANY)
@@ -55,6 +56,13 @@ def cut_behind_key(text: str) -> str:
     """Return a text up to the mark with the key in it, which ends its value; all of it where none is there."""
     place = text.find(ECHOES["key"])
     return text[: min(cut for cut in find_boundaries(text) if cut > place)] if place >= 0 else text
+
+
+def cut_to_echo(text: str) -> str:
+    """Return the tag that closes and has but the key in it that was read last, where a text has more around it; else nothing."""
+    found = _CLOSING.search(text)
+    short = f"</{ECHOES['key']}>" if found else ""
+    return short if short != text.strip() else ""
 
 
 def drop_words(text: str) -> set[str]:

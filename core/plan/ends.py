@@ -10,7 +10,7 @@ from ..format import Json, Node, Text, TurnGraph
 from ..format.cut import cut_common_end, cut_common_start, find_boundaries
 from ..format.units import get_units
 from .constants import DATA, has_rare_sign, is_firm, is_marked, is_plain
-from .echoes import begins, find_any, find_size
+from .echoes import begins, cut_to_echo, find_any, find_size
 from .landmarks import (
     AFTER,
     END,
@@ -181,6 +181,8 @@ class Ends(Thoughts):
         behind = [text for text in ends if text in tails and text != rest]
         rules += [Rule(read_parts(f"{one}\n{two}"), (GAP,), closes=True, recovery=SHORT_END) for one in before for two in behind]
         rules += [Rule(read_parts(own + text), (GAP,), closes=True, recovery=SHORT_END, guard="last") for text in ends]
+        if named := cut_to_echo(own):
+            rules += [Rule(read_parts(f"{lead}{named}\n{t}"), (GAP,), closes=True, recovery=UNENDED, guard="ending") for t in ends]
         twice = own + own.lstrip() if _ends_text(node.codec, own) else ""  # else the first of two is the text's
         doubled = [twice + text for text in ends if twice]
         rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=DOUBLED, guard="ending") for text in doubled]
@@ -194,7 +196,8 @@ class Ends(Thoughts):
             if is_quoted(node) and own.strip() and not (text or self.is_leaving(edge)):  # other layout behind what ends the text
                 rules.append(Rule(edge.parts, to, recovery="layout between arguments", guard="entry", loose=True))
             if not self.is_leaving(edge) and to[0].kind == "key":
-                halves = [own[place:].lstrip() + text for place in sorted(find_boundaries(own)) if 0 < place < len(own)]
+                halves = [own[place:].lstrip() for place in sorted(find_boundaries(own)) if 0 < place < len(own)]
+                halves = [half + text for half in dict.fromkeys((*halves, cut_to_echo(own))) if half]
                 rules += [Rule(read_parts(lead + h), to, recovery=UNENDED, guard="entry") for h in halves if is_marked(h)]
             if not self.is_leaving(edge) and (is_firm(text) or (to[0].kind == "key" and self._encloses(text, edge.target))):
                 rules.append(Rule(read_parts(lead + text), to, recovery=UNENDED, guard="entry", laid=own[:1].isspace()))

@@ -11,23 +11,25 @@ import re
 from typing import NamedTuple
 
 from ..format import Kind
-from ..format.cut import TOKEN, find_boundaries
+from ..format.cut import TOKEN, cut_common_start, find_boundaries
 from ..format.view import find_header
 from .constants import is_firm, is_marked
 from .landmarks import TURN, Landmarks, write_parts
 from .rules import Rule, Spot
 
 LONGEST = 256
+_LAST = re.compile(r"\s*\S+\s*\Z")
 
 
 class Headers(NamedTuple):
     """What leads from a text to a further header, what a header may begin with, what finds its end (a mark, or JSON behind it where
-    that was left out), what names a tool in it, which words tell its kind, and what follows the mark."""
+    that was left out), what names a tool in it, and what an id, which words tell its kind, and what follows the mark."""
 
     leads: tuple[str, ...]
     firsts: tuple[str, ...]
     end: re.Pattern[str]
     name: re.Pattern[str]
+    id: re.Pattern[str] | None
     words: dict[str, Kind]
     spots: dict[Kind, Spot]
 
@@ -40,18 +42,23 @@ def find_headers(marks: Landmarks) -> Headers | None:
     pairs += [(marks.nodes[TURN, edge.target].kind, write_parts(edge).rpartition(begun)[2]) for edge in within]
     texts = [(kind, text) for kind, text in pairs if kind in ("reasoning", "content")]
     openings = [text for kind, text in pairs if kind == "name"]
-    inner = sorted((e for e in turn if e.source == "name" and not marks.is_leaving(e)), key=lambda edge: -len(edge.text))
+    fields = [edge for edge in turn if edge.source == "name" and not marks.is_leaving(edge)]
+    numbered = {edge.target: write_parts(edge).strip() for edge in fields if marks.nodes[TURN, edge.target].kind == "id"}
+    fields = [edge for edge in turn if edge.source in numbered and not marks.is_leaving(edge)] if numbered else fields
+    inner = sorted(fields, key=lambda edge: -len(edge.text))
     ended = [*(text for _, text in texts), *map(write_parts, inner)]
     mark = next((t for t in reversed(_list_marks(ended[0])) if all(t in text for text in ended)), "") if ended else ""
-    named = mark and inner and openings and all(is_firm(text) and mark not in text for text in openings)
-    if not named or len({kind for kind, _ in texts}) < 2:
+    tells = mark and inner and openings and all(is_firm(text.split()[-1]) and mark not in text for text in openings)
+    if not tells or len({kind for kind, _ in texts}) < 2:
         return None
     words: dict[str, Kind] = {}
     for kind, text in sorted(texts):
         words |= dict.fromkeys(re.findall(r"\w+", text.partition(mark)[0]), kind)
     words = {word: kind for word, kind in words.items() if not all(re.search(rf"\b{word}\b", text) for _, text in texts)}
-    names = {text[:place] for text in openings for place in {*find_boundaries(text), len(text)} if is_firm(text[:place])}
+    last = [found[0] for text in openings if (found := _LAST.search(text))]  # where a word stands before it, that tells the kind
+    names = {text[:place] for text in last for place in {*find_boundaries(text), len(text)} if is_firm(text[:place])}
     firsts = {tokens[0] for _, text in texts if (tokens := _list_marks(text))} | {min(names, key=len)}
+    firsts |= set(filter(is_firm, [cut_common_start([text for _, text in pairs])]))
     rules = tuple(Rule((write_parts(edge).partition(mark)[2],), (marks.nodes[TURN, edge.target],)) for edge in inner)
     spots: dict[Kind, Spot] = {"name": Spot(TURN, marks.list_nodes("name"), rules)}
     for kind, nodes in ((kind, marks.list_nodes(kind)) for kind, _ in texts):
@@ -61,7 +68,10 @@ def find_headers(marks: Landmarks) -> Headers | None:
     ends = {text[: text.index(begun)] for text in leaving}  # what begins a message may be left out
     leads = {begun, *(end + begun for end in ends), *filter(is_marked, ends)}
     end = re.compile(rf"{re.escape(mark)}|(?=\{{)")
-    return Headers(tuple(sorted(leads)), tuple(sorted(firsts)), end, re.compile(rf"(?:{name})\s*([\w.:-]+)"), words, spots)
+    ids = "|".join(re.escape(text) for text in sorted(numbered.values(), key=len, reverse=True) if text)
+    named = re.compile(rf"(?:{name})\s*([\w.:-]+)")
+    known = re.compile(rf"(?:{ids})\s*([\w.:-]+)") if ids else None
+    return Headers(tuple(sorted(leads)), tuple(sorted(firsts)), end, named, known, words, spots)
 
 
 def _list_marks(text: str) -> list[str]:

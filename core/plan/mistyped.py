@@ -139,8 +139,8 @@ def _is_alike(written: str, meant: str) -> bool:
 @lru_cache(maxsize=1024)
 def may_be_like(begun: str, meant: str) -> bool:
     """Whether what has come of a text may be the beginning of what is like another one."""
-    (begun, _), (meant, _) = _fold(begun), _fold(meant)
-    places = range(max(len(begun) - SPARE, 0), len(begun) + SPARE + 1)
+    size, meant = len(_fold(begun)[1]), _fold(meant)[0]
+    places = range(max(size - SPARE, 0), size + SPARE + 1)
     return any(find_like(begun + meant[place:], meant) for place in places)
 
 

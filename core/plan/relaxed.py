@@ -16,7 +16,7 @@ from ..format.cut import find_boundaries, find_common_end, find_common_start
 from ..format.units import get_units
 from ..recover import Notation, list_counted, list_words
 from ..schema import TYPES
-from .constants import begins_in_sign, is_firm, is_marked, is_plain, is_word_in_signs
+from .constants import begins_in_sign, is_marked, is_plain, is_word_in_signs
 from .echoes import has_echo
 from .landmarks import (
     AFTER,
@@ -149,7 +149,7 @@ class Relaxations(Openings):
         if len(signs) > 1:  # which of them it is says of what type the value is
             return []
         found = [(edge.text.lstrip(), self.nodes[TURN, edge.target]) for edge in self._edges[TURN].get(node.name, ())]
-        pairs = [(text, target, begun[0]) for text, target in found if (begun := _ASSIGNS.match(text)) and not is_firm(text)]
+        pairs = [(text, target, begun[0]) for text, target in found if (begun := _ASSIGNS.match(text))]
         texts = [(f" {other}{text[len(own) :]}", target) for text, target, own in pairs for other in _ASSIGNING if other != own]
         return [Rule((text,), (target,), recovery="value in other notation") for text, target in texts]
 

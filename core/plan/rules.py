@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from ..format import Choice, Json, Kind, Node, Text
 from ..format.cut import cut_common_start, find_common_start
@@ -71,6 +71,18 @@ WORD = 6  # so many letters tell that a text may begin which begins with letters
 _LONG = 8  # so long is a line that is known though it is mistyped
 MISTYPED = "mark mistyped"
 UNTYPED = "type missing"
+
+
+_Asked = TypeVar("_Asked")
+_Found = TypeVar("_Found")
+
+
+def _remember(known: dict[_Asked, _Found], asked: _Asked, found: _Found) -> _Found:
+    """Keep what was found among what is known, which never becomes much, and return it."""
+    if len(known) >= _WINDOWS:
+        known.clear()
+    known[asked] = found
+    return found
 
 
 class Wait:
@@ -157,11 +169,7 @@ class Rule:
         if len(parts) < len(self.parts):
             return None
         found = self._filled.get(parts)
-        if found is None:
-            if len(self._filled) >= _WINDOWS:
-                self._filled.clear()
-            found = self._filled[parts] = replace(self, parts=parts)
-        return found
+        return found or _remember(self._filled, parts, replace(self, parts=parts))
 
     def mistype(self) -> Rule:
         """Return the same rule for what is like its text; made once, as a place may ask often."""
@@ -177,11 +185,9 @@ class Rule:
         if written not in self._near:
             first, odd = rewrite_marks(self.parts[0].lstrip(), written)
             parts = (self.constant.lead + first, *self.parts[1:])
-            if len(self._near) >= _WINDOWS:
-                self._near.clear()
             told = odd and not any(mark in text and mark + mark[-1] not in text for mark in odd for text in own)
             guard = self._guard_mistyped("line")
-            self._near[written] = replace(self, parts=parts, recovery=MISTYPED, guard=guard) if told else None
+            _remember(self._near, written, replace(self, parts=parts, recovery=MISTYPED, guard=guard) if told else None)
         return self._near[written]
 
     def _guard_mistyped(self, text: Guard) -> Guard:
@@ -285,8 +291,8 @@ class Spot:
         """Return the rules that a character may begin, whatever white space they have before it."""
         found = self._short.get(sign)
         if found is None:
-            found = tuple(rule for rule in self.rules if not rule.initials or sign in rule.initials or rule.constant.counts)
-            self._short[sign] = found
+            beginning = (rule for rule in self.rules if not rule.initials or sign in rule.initials or rule.constant.counts)
+            found = _remember(self._short, sign, tuple(beginning))
         return found
 
     def list_behind(self, sign: str, types: tuple[str, ...]) -> tuple[Rule, ...]:
@@ -296,10 +302,7 @@ class Spot:
         if found is None:
             rules = self.rules if not sign or sign.isspace() else self.list_short(sign)
             others = [rule for rule in rules if rule.kind == "value" and not any(fits(node.type, types) for node in rule.targets)]
-            found = (*(rule for rule in rules if rule not in others), *others)
-            if len(self._sorted) >= _WINDOWS:
-                self._sorted.clear()
-            self._sorted[sign, types] = found
+            found = _remember(self._sorted, (sign, types), (*(rule for rule in rules if rule not in others), *others))
         return found
 
     @property
@@ -345,10 +348,7 @@ class Spot:
             short = bool(told) and all(rule in begun and len(text) > len(window) for rule, text in told)
             rests = [rule.constant.first[len(window) :] if rule.constant.firm else "" for rule, _ in told]
             wait = Wait(rests[0][: find_common_start(*rests)]) if short else None
-            found = tuple(rule for rule, _ in kept), wait
-            if len(self._narrowed) >= _WINDOWS:
-                self._narrowed.clear()
-            self._narrowed[window] = found
+            found = _remember(self._narrowed, window, (tuple(rule for rule, _ in kept), wait))
         return found
 
 

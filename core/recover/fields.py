@@ -418,7 +418,7 @@ def _write_object(members: dict[str, str]) -> str:
 @lru_cache(maxsize=1024)
 def _is_like(word: str, words: frozenset[str]) -> bool:
     """Whether a word is one of others but for a letter or two."""
-    return len(word) >= _LETTERS and bool(get_close_matches(word.casefold(), words, 1, _ALIKE))
+    return _LETTERS <= len(word) <= _LONGEST and bool(get_close_matches(word.casefold(), words, 1, _ALIKE))
 
 
 @lru_cache(maxsize=256)

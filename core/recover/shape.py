@@ -12,13 +12,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..schema import ToolSet
+from ..schema import UNKNOWN, ToolSet
 
 _DECODER = json.JSONDecoder(strict=False)  # a raw line break in a string is no reason to lose a call
 _NAME = re.compile(r"[\w.:/-]{1,128}")
 _PREFIXED = re.compile(r"(?:\w{0,32}[.:/=])?([\w.-]+?)(?:[:#@/]\d{1,4})?")
 _DEPTH = 4  # lists and objects around a call
 _BLANK = " \t\r\n"
+_OF_ENVELOPES = ("id", "type", "index")  # of calls, as messages have them
 
 
 class Envelope(NamedTuple):
@@ -234,7 +235,17 @@ def _read_named(members: dict[str, Member], key: str, tools: ToolSet | None, env
     arguments = _find_arguments(rest, name, tools) if given is None else _read_object(given)
     if arguments is None:
         raise _NoCallError
+    beside = {other: member for other, member in rest.items() if other != envelope.arguments}
+    arguments = _add_members(arguments, beside, name, tools)
     return FoundCall(name, arguments, ident if isinstance(ident, str) and ident else None)
+
+
+def _add_members(arguments: str, members: dict[str, Member], name: str, tools: ToolSet | None) -> str:
+    """Return arguments with the members beside them that are parameters of the tool, and none of an envelope."""
+    given, parameters = json.loads(arguments, strict=False), tools.get_parameters(name) if tools is not None else UNKNOWN
+    beside = parameters.list_properties().difference(given, _OF_ENVELOPES)
+    more = [f"{json.dumps(key, ensure_ascii=False)}: {member.text}" for key, member in members.items() if key in beside]
+    return "{" + ", ".join([*filter(None, [arguments.strip()[1:-1].strip()]), *more]) + "}" if more else arguments
 
 
 def _find_arguments(rest: dict[str, Member], name: str, tools: ToolSet | None) -> str | None:
