@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future, wait
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
@@ -444,3 +446,34 @@ def test_so_many_templates_wait_and_no_more() -> None:
     wait(futures, timeout=20)
     assert all(future.result() == ChatFormat() for future in futures)
     assert time.monotonic() - start < 6
+
+
+def test_a_request_that_is_given_up_ends_no_analysis_for_others() -> None:
+    """A client that hangs up cancels the task that waits for its template: others wait for the same one, or come later."""
+    begun, go = Event(), Event()
+
+    def work(source: str, tokens: Any, seconds: float) -> ChatFormat:
+        begun.set()
+        assert go.wait(20)
+        return ChatFormat()
+
+    formats = Formats(apart=work)
+
+    async def await_format(source: str) -> ChatFormat:
+        return await asyncio.wrap_future(formats.submit(source))
+
+    async def run() -> None:
+        first, leaver, stayer = (asyncio.create_task(await_format(source)) for source in ("first", "shared", "shared"))
+        others = [asyncio.create_task(await_format(str(number))) for number in range(30)]
+        await asyncio.to_thread(begun.wait, 20)
+        for task in (first, leaver, *others):
+            task.cancel()
+        assert all(isinstance(end, asyncio.CancelledError) for end in await asyncio.gather(first, leaver, *others, return_exceptions=True))
+        go.set()
+        assert await asyncio.wait_for(stayer, 20) == ChatFormat()
+        assert await asyncio.wait_for(await_format("shared"), 20) == ChatFormat()
+        assert await asyncio.wait_for(await_format("29"), 20) == ChatFormat()
+
+    asyncio.run(run())
+    assert all(formats.find(source) == ChatFormat() for source in ("first", "shared", *map(str, range(30))))
+    assert not formats._running

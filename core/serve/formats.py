@@ -163,23 +163,33 @@ class Formats:
             future = self._running.get(key)
             if future is not None:
                 return future
-            if len(self._running) >= _WAITING:
-                refused = True
-            else:
-                refused = False
+            if len(self._running) < _WAITING:
                 if self._executor is None:
                     self._executor = ThreadPoolExecutor(1, thread_name_prefix="chat-autoparser")
-                deadline = monotonic() + PATIENCE
-                future = self._executor.submit(self._analyse, key, source, special_tokens, deadline)
+                future = Future()
+                future.set_running_or_notify_cancel()  # from now on nobody can cancel what others wait for, too
+                self._executor.submit(self._run, future, key, source, special_tokens, monotonic() + PATIENCE)
                 self._running[key] = future
-        if refused or future is None:
-            self._refuse("too many other templates are being analysed")
-            return _done(ChatFormat())
-        return future
+                return future
+        self._refuse("too many other templates are being analysed")
+        return _done(ChatFormat())
 
-    def _analyse(self, key: Hashable, source: str, special_tokens: Mapping[str, str], deadline: float) -> ChatFormat:
+    def _run(
+        self, future: Future[ChatFormat], key: Hashable, source: str, special_tokens: Mapping[str, str], deadline: float
+    ) -> None:
+        """Analyse a template, and tell those who wait for it."""
+        format, keep = self._analyse(source, special_tokens, deadline)
+        with self._lock:
+            if keep:
+                self._kept[key] = format
+            while len(self._kept) > self._capacity:
+                self._kept.popitem(last=False)
+            self._running.pop(key, None)
+        future.set_result(format)
+
+    def _analyse(self, source: str, special_tokens: Mapping[str, str], deadline: float) -> tuple[ChatFormat, bool]:
+        """Return the format of a template, an empty one where it is not understood, and whether that is to be remembered."""
         start = perf_counter()
-        format, keep = ChatFormat(), True
         try:
             if monotonic() > deadline:
                 raise BudgetError("it had to wait too long for other templates")
@@ -187,15 +197,9 @@ class Formats:
             format = self._apart(source, special_tokens, find_seconds())
             self._log.info("%s", report_format(format, "a request's chat template", perf_counter() - start))
         except Exception as error:
-            keep = not isinstance(error, BudgetError)  # the machine may only have been busy
             self._refuse(" ".join(str(error).split())[:300])
-        with self._lock:
-            if keep:
-                self._kept[key] = format
-            while len(self._kept) > self._capacity:
-                self._kept.popitem(last=False)
-            self._running.pop(key, None)
-        return format
+            return ChatFormat(), not isinstance(error, BudgetError)  # the machine may only have been busy
+        return format, True
 
     def _refuse(self, reason: str) -> None:
         self._counters.add("refused_analyses")
