@@ -200,12 +200,11 @@ def _make_split(reasoning: str, rest: str) -> Any:
 
 
 def _ends_within(reader: Reader, input_ids: Sequence[int], delta: list[int]) -> bool:
-    reasoning = reader.format.reasoning
-    if reasoning is None or not delta:
-        return reasoning is None
-    if reader.end_id in delta:
-        return True
-    marker = reasoning.end.text
+    if reader.format.reasoning is None or not delta:
+        return reader.format.reasoning is None
+    marker = reader.end_mark
+    if reader.end_id in delta or not marker:
+        return bool(marker)  # without one, what ends reasoning is the answer itself, in which no form can begin any more
     start = len(input_ids) - len(delta)
     window = input_ids[max(0, start - len(marker)) :]
     text = reader.decode(window)

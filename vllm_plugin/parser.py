@@ -47,9 +47,13 @@ class AutoParser(Parser):  # type: ignore[misc]
         self._counter = None
 
     def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
-        """Whether reasoning is over, or was never to be, behind a prompt."""
+        """Whether reasoning is over, or was never to be, behind a prompt: then an answer of a given form begins there.
+
+        Where reasoning may begin and nothing would mark its end, the form begins there, too: later nobody could tell where.
+        """
         self.set_prompt_token_ids(input_ids)
-        return self._own.find_state(self._find_prompt(self._own)) == "ended"
+        state = self._own.find_state(self._find_prompt(self._own))
+        return state == "ended" or (state == "possible" and not self._own.end_mark)
 
     def adjust_request(self, request: Any) -> Any:
         """Hold the model to calls where the request wants that, and have special tokens shown that mark something."""

@@ -100,6 +100,11 @@ class Reader:
         """The token that starts reasoning, where it is one token."""
         return self._find_token(self.format.reasoning.start.text) if self.format.reasoning else None
 
+    @cached_property
+    def end_mark(self) -> str:
+        """The text behind which reasoning is over: its own, or that of content, which has to follow; "" where there is none."""
+        return (self.format.reasoning.end.text or self.format.content.start.text) if self.format.reasoning else ""
+
     def _find_token(self, text: str) -> int | None:
         found: int | None = self.tokenizer.get_vocab().get(text)
         return found

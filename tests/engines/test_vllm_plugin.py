@@ -49,6 +49,8 @@ BURSTS = (1, 4, 10_000)
 PLAIN = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
 REQUIRED = '[{"name": "NAME", "parameters": {"city": "Oslo"}}, {"name": "NAME", "parameters": {"city": "a[]{}\\"b"}}]'
 
+UNSEEN = Path(__file__).parent.parent / "unseen"
+
 shapes = pytest.mark.parametrize("shape", TEMPLATES)
 
 
@@ -270,6 +272,26 @@ def test_where_reasoning_ends_is_told_from_few_tokens(models: Any, shape: str) -
     assert model.tokenizer.decode(tokens[: ends[0]]).rstrip().endswith(marker)
     assert half.is_reasoning_end_streaming([*prompt, *tokens], tokens)
     assert not half.is_reasoning_end_streaming([*prompt, *tokens[: ends[0] - 1]], tokens[: ends[0] - 1])
+
+
+@pytest.mark.parametrize("markers", ["special", "plain"])
+def test_where_reasoning_ends_without_a_mark_of_its_own(markers: str, tmp_path: Path) -> None:
+    """What begins the answer ends reasoning; where nothing does, no form is begun amid the answer, but at its beginning."""
+    model = Model((UNSEEN / "bowline.jinja").read_text(), "<|over|>", markers, tmp_path / "a")
+    half, prompt = AutoReasoningParser(model.tokenizer), model.encode("<|turn:assistant|>\n")
+    tokens = model.encode("> Let me think.\n> And more.\n<|say|>Hello")
+    said = [
+        half.is_reasoning_end_streaming([*prompt, *tokens[:place]], tokens[place - 1 : place])
+        for place in range(1, len(tokens) + 1)
+    ]
+    assert model.tokenizer.decode(tokens[: said.index(True) + 1]).endswith("<|say|>")
+    assert not model.compose()(model.tokenizer, None).is_reasoning_end(prompt)
+    model = Model((UNSEEN / "ashleybend.jinja").read_text(), "⟦.⟧", markers, tmp_path / "b")
+    half, prompt = AutoReasoningParser(model.tokenizer), model.encode("⟦assistant⟧\n")
+    tokens = model.encode("% Let me think.\nHello")
+    assert not any(half.is_reasoning_end_streaming([*prompt, *tokens[:place]], tokens[:place]) for place in range(1, len(tokens)))
+    assert not half.is_reasoning_end(prompt)
+    assert model.compose()(model.tokenizer, None).is_reasoning_end(prompt)
 
 
 @shapes
