@@ -17,7 +17,7 @@ from typing import Any
 from pydantic_core import from_json
 from vllm.renderers.online_renderer import OnlineRenderer
 
-from chat_autoparser import AutoparserError
+from chat_autoparser import AutoparserError, ChatFormat
 
 from . import LOG
 from .constraint import is_told
@@ -25,7 +25,7 @@ from .engine import IS_033, TEMPLATE, ParserManager, load_chat_template
 from .halves import AutoReasoningParser, AutoToolParser
 from .messages import CutCall
 from .parser import AutoParser
-from .reader import FORMATS, Server, find_given, get_reader, is_known, note_server, submit_given
+from .reader import FORMATS, Server, find_format, find_given, get_reader, keep_reader, note_server, submit_given
 
 _HARMONY = {"tool_parser_name": "openai", "reasoning_parser_name": "openai_gptoss"}
 """vLLM's own parsers, for the one kind of model whose outputs it reads itself and lets no other parser see."""
@@ -185,7 +185,7 @@ async def _preprocess_chat(original: Callable[..., Any], renderer: Any, request:
     tokenizer = renderer.renderer.tokenizer
     given = find_given(request, tokenizer)
     if given is not None:
-        await _wait_for_analysis(given, tokenizer)
+        keep_reader(request, await _wait_for_analysis(given, tokenizer), get_reader(tokenizer))
     if IS_033:
         return await original(renderer, request, *args, **kwargs)
     rendered = await original(renderer, request, *args, **{**kwargs, "parser": None})
@@ -202,18 +202,20 @@ async def _preprocess_chat(original: Callable[..., Any], renderer: Any, request:
     return rendered
 
 
-async def _wait_for_analysis(given: str, tokenizer: Any) -> None:
-    """Wait for the analysis of a template that is not known yet, and let streams have their turn before it is rendered.
+async def _wait_for_analysis(given: str, tokenizer: Any) -> ChatFormat:
+    """Return the format of a template. One that is not known yet is waited for, and streams have their turn before it is rendered.
 
     Many analyses may end in one moment, where templates have waited too long or too many wait. vLLM compiles each of them on
     the event loop, in tens of milliseconds: all in one turn of the loop would be a gap in every stream.
     """
-    if is_known(given, tokenizer):
-        return
-    await asyncio.wrap_future(submit_given(given, tokenizer))
+    known = find_format(given, tokenizer)
+    if known is not None:
+        return known
+    format = await asyncio.wrap_future(submit_given(given, tokenizer))
     async with _find_gate(asyncio.get_running_loop()):
         for _ in range(_TURNS):
             await asyncio.sleep(0)
+    return format
 
 
 @functools.lru_cache(maxsize=4)

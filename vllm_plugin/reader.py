@@ -6,6 +6,7 @@ A server is noted when it is started (:mod:`.hooks`), for vLLM tells its parsers
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -163,9 +164,9 @@ def find_given(request: Any, tokenizer: Any) -> str | None:
     return given if isinstance(given, str) and renders_jinja(tokenizer) else None
 
 
-def is_known(given: str, tokenizer: Any) -> bool:
-    """Whether the template of a request needs no analysis."""
-    return FORMATS.find(given, **tokenizer.special_tokens_map) is not None
+def find_format(given: str, tokenizer: Any) -> ChatFormat | None:
+    """Return the format of a request's template where it needs no analysis."""
+    return FORMATS.find(given, **tokenizer.special_tokens_map)
 
 
 def submit_given(given: str, tokenizer: Any) -> Future[ChatFormat]:
@@ -176,16 +177,30 @@ def submit_given(given: str, tokenizer: Any) -> Future[ChatFormat]:
 def find_reader(request: Any, own: Reader) -> Reader:
     """Return the reader for a request: the server's, or that of the request's own template. Raises nothing, never waits.
 
-    A template of which nothing is known is read as content: :func:`submit_given` has said so.
+    It is the same one as long as the request is there, once its template was known. One of which nothing is known is read
+    as content: :func:`submit_given` has said so.
     """
     given = find_given(request, own.tokenizer)
     if given is None:
         return own
-    format = FORMATS.find(given, **own.tokenizer.special_tokens_map) or _UNKNOWN
-    return own if format is own.format else _make_given_reader(format, own)
+    kept = _KEPT.get(id(request))
+    if kept is not None:
+        return kept
+    format = find_format(given, own.tokenizer)
+    return _make_given_reader(_UNKNOWN, own) if format is None else keep_reader(request, format, own)
+
+
+def keep_reader(request: Any, format: ChatFormat, own: Reader) -> Reader:
+    """Return the reader for a request whose own template has a format, and keep it: formats make room for others meanwhile."""
+    reader = own if format is own.format else _make_given_reader(format, own)
+    if id(request) not in _KEPT:
+        weakref.finalize(request, _KEPT.pop, id(request), None).atexit = False
+    _KEPT[id(request)] = reader
+    return reader
 
 
 _UNKNOWN = ChatFormat()
+_KEPT: dict[int, Reader] = {}  # by requests, which cannot be hashed
 
 
 @lru_cache(maxsize=64)

@@ -7,6 +7,7 @@ the expected message.
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import logging
 import sys
@@ -31,7 +32,7 @@ from tiny_model import make_model
 from tokenizers.decoders import DecodeStream
 from vllm_messages import make_message, take_delta
 
-from chat_autoparser import BudgetError
+from chat_autoparser import BudgetError, analyze
 from chat_autoparser.serve import COUNTERS, Formats
 from chat_autoparser.vllm_plugin import NAMES, check_version, hooks, reader, register
 from chat_autoparser.vllm_plugin.halves import AutoReasoningParser, AutoToolParser
@@ -492,6 +493,43 @@ def test_a_request_s_template_counts_where_it_is_trusted_and_known(own: Model) -
     assert found.format.reasoning.end.text == "</seed:think>"
     assert reader.find_reader(request, server) is found  # made once
     assert reader.find_reader(make_request(make_case("Hello.")), server) is server
+
+
+@pytest.mark.parametrize("understood", [True, False])
+def test_a_request_keeps_the_format_of_its_own_template(own: Model, understood: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others bring so many templates meanwhile that there is room for no more; and one that nobody understood stays that."""
+    source = load_shape("own reasoning tags").source
+    failing = [] if understood else [source]
+
+    def analyse(template: str, tokens: Any, seconds: float) -> Any:
+        if template in failing:
+            raise BudgetError("it takes too long")
+        return analyze(template, **tokens)
+
+    async def render(renderer: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+        return [], [{"prompt_token_ids": own.encode("Hello")}]
+
+    formats = Formats(apart=analyse, capacity=1)
+    monkeypatch.setattr(reader, "FORMATS", formats)
+    note(own, PLAIN, trusts=True)
+    composed = own.compose()
+    renderer: Any = SimpleNamespace(
+        renderer=SimpleNamespace(tokenizer=own.tokenizer), model_config=None, effective_chat_template_kwargs=lambda request: {}
+    )
+    request = make_request(make_case("Hello."), chat_template=source)
+    asyncio.run(hooks._preprocess_chat(render, renderer, request, parser=composed))
+    failing.clear()
+    reader.submit_given(source, own.tokenizer).result()
+    formats.submit("{# another #}" + PLAIN).result()
+    message = make_message(*composed(own.tokenizer, None).parse("<seed:think>So.</seed:think>Hello.", request))
+    assert (message["reasoning_content"], message["content"]) == (
+        ("So.", "Hello.") if understood else (None, "<seed:think>So.</seed:think>Hello.")
+    )
+    assert id(request) in reader._KEPT
+    number = id(request)
+    del request
+    gc.collect()
+    assert number not in reader._KEPT
 
 
 def test_templates_whose_analyses_end_in_one_moment_are_rendered_one_after_the_other(
