@@ -10,7 +10,7 @@ from pydantic import Field
 from chat_autoparser import Delta
 from chat_autoparser.serve import describe_tools, make_parser
 
-from .constraints import describe_choice
+from .constraints import make_tag
 from .engine import BaseFormatDetector, ResponseTemplateToolDetector, ToolCallItem, forwards_unknown_tools
 from .formats import get_reader
 from .reading import Prompt, Reading, Turn
@@ -186,7 +186,7 @@ class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
         parallel_tool_calls: bool = True,
     ) -> Any:
         """Return the structural tag for a choice, for what follows the reasoning."""
-        return self._reader.make_tag(describe_choice(tools, tool_choice, parallel_tool_calls is not False))
+        return make_tag(self._reader.format, tools, tool_choice, parallel_tool_calls is not False)
 
 
 def _join_pieces(result: CallResult) -> CallResult:

@@ -6,14 +6,13 @@ import copy
 from concurrent.futures import Future
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import Any
 
 from chat_autoparser import AutoparserError, ChatFormat
 from chat_autoparser.serve import Formats, SpecialTokens, State, find_state, list_special_tokens
 
 from . import LOG, engine
-from .constraints import make_tag
 
 formats = Formats(LOG)
 """The formats of this process. Each process derives those that it needs, so that engines in one process share nothing."""
@@ -37,11 +36,6 @@ class Reader:
     def special(self) -> dict[int, str]:
         """The special tokens that have no part in the format, and must not be seen by a client."""
         return SpecialTokens(self.format, list_special_tokens(self.tokenizer)).unknown
-
-    @cached_property
-    def make_tag(self) -> Any:
-        """A function that makes the structural tag of a request, and remembers those made last."""
-        return lru_cache(maxsize=_MOST)(partial(make_tag, self.format))
 
     @cached_property
     def think_start(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from chat_autoparser.serve import State, ToolChoice, describe_tools, publish_counters
 
 from . import LOG, NAME, engine
-from .constraints import describe_choice
+from .constraints import make_tag
 from .formats import Reader, analyse_brought, get_brought_reader, get_reader, requested
 from .reading import Prompt, Turn
 
@@ -125,7 +125,7 @@ def _prepare(
         state = _read_state(reader, adapted_request)
         tag = None
         if template_tool_call_grammar and state != "ended" and not _keeps_gate(serving, state):
-            tag = reader.make_tag(describe_choice(tools, choice, not single, state))
+            tag = make_tag(reader.format, tools, choice, not single, state)
         _apply(adapted_request, state, tag, as_json)
     if as_json and chosen.single:
         _allow_one(adapted_request.sampling_params)

@@ -19,6 +19,7 @@ import pytest
 from conftest import ROOT
 
 from chat_autoparser import AutoparserError, BudgetError, ChatFormat, Delta, Verdict, analyze, load_renderer
+from chat_autoparser.constrain import build_structural_tag
 from chat_autoparser.export.certificate import FILE_NAME, make_certificate
 from chat_autoparser.message import fold_deltas
 from chat_autoparser.serve import (
@@ -26,6 +27,7 @@ from chat_autoparser.serve import (
     Formats,
     OutputReader,
     SpecialTokens,
+    TagMaker,
     ToolChoice,
     cut_at_special,
     describe_tools,
@@ -245,6 +247,72 @@ def test_counters_are_published_where_there_is_something_to_publish_them_with() 
     assert publish_counters()
     assert publish_counters()
     assert registry.get_sample_value("chat_autoparser_outputs_total") is not None
+
+
+# Structural tags
+
+
+def make_tools(count: int, parameters: int) -> list[dict[str, Any]]:
+    properties = {f"p{number}": {"type": "string"} for number in range(parameters)}
+    schema = {"type": "object", "properties": properties}
+    return [{"type": "function", "function": {"name": f"f{number}", "parameters": schema}} for number in range(count)]
+
+
+def test_a_tag_is_made_once_for_equal_requests_and_those_made_last_are_kept(chatml: ChatFormat) -> None:
+    made: list[str] = []
+
+    def finish(tag: dict[str, Any]) -> str:
+        made.append(json.dumps(tag))
+        return made[-1]
+
+    required, maker = ToolChoice("required"), TagMaker(finish, logging.debug)
+    first = maker.make(chatml, make_tools(1, 2), required)
+    assert first == json.dumps(build_structural_tag(chatml, make_tools(1, 2), "required"))
+    assert maker.make(chatml, make_tools(1, 2), required) is first
+    for other in (
+        maker.make(chatml, make_tools(1, 2), required, parallel=False),
+        maker.make(chatml, make_tools(2, 2), required),
+        maker.make(chatml, make_tools(1, 2), ToolChoice()),
+    ):
+        assert other not in (None, first)
+    assert maker.make(chatml, make_tools(2, 2), ToolChoice("required", frozenset(["f0"]), single=True)) is made[1]
+    assert len(made) == 4
+    maker = TagMaker(finish, logging.debug, room=2 * len(first) + 2500)
+    for number in (0, 1, 0, 2, 0, 2, 1):  # there is room for two, and the one used last stays
+        maker.make(chatml, make_tools(3, 2)[number : number + 1], required)
+    assert len(made) == 4 + 4
+
+
+def test_a_tag_that_costs_too_much_is_not_made_and_no_request_fails(chatml: ChatFormat) -> None:
+    said: list[str] = []
+    maker = TagMaker(lambda tag: tag, lambda text, error: said.append(text % error))
+    demo, required = analyze(DEMO), ToolChoice("required")
+    deep: dict[str, Any] = {}
+    for _ in range(5000):
+        deep = {"properties": {"a": deep}}
+    for format, tools in (
+        (chatml, make_tools(1, 8000)),
+        (demo, make_tools(1, 80)),
+        (demo, make_tools(100, 10)),
+        (demo, [{"type": "function", "function": {"name": "f", "parameters": {"properties": 7}}}]),
+        (chatml, [{"type": "function", "function": {"name": "f", "parameters": deep}}]),
+        (chatml, [{"type": "function", "function": {"name": "f", "parameters": {"default": b""}}}]),
+        (ChatFormat(), make_tools(1, 1)),
+    ):
+        before = len(said)
+        assert maker.make(format, tools, required) is None
+        assert len(said) == before + 1
+    assert "too many parameters" in said[0]
+    before = len(said)
+    assert maker.make(demo, make_tools(1, 80), required) is None
+    assert len(said) == before, "it is said once"
+    assert maker.make(demo, make_tools(1, 70), required) is not None
+    assert maker.make(chatml, make_tools(100, 10), required) is not None
+
+    def refuse(tag: dict[str, Any]) -> Any:
+        raise RuntimeError("no such format")
+
+    assert TagMaker(refuse, logging.debug).make(chatml, make_tools(1, 1), required) is None
 
 
 # Formats

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from functools import lru_cache
 from typing import Any
 
 from vllm.tool_parsers.utils import get_json_schema_from_tools
 
 from chat_autoparser import ChatFormat
-from chat_autoparser.constrain import build_structural_tag, prepend_reasoning
-from chat_autoparser.errors import ConstraintError
-from chat_autoparser.serve import State, ToolChoice
+from chat_autoparser.constrain import prepend_reasoning
+from chat_autoparser.serve import State, TagMaker, ToolChoice
+from chat_autoparser.serve.tags import LONGEST
 
 from . import LOG
 from .engine import enforces_tools, get_tag, has_form, hold, list_tools, read_choice
@@ -85,28 +84,22 @@ def _find_tag(
     """Return the constraint in the model's own format, as JSON; None where it cannot be expressed or is not wanted."""
     if not enforces_tools():
         return None
-    parallel = request.parallel_tool_calls is not False and not choice.single
-    try:
-        return _make_tag(reader.format, json.dumps([tools, choice.mode, parallel, True if level > 1 else None, state]))
-    except (RecursionError, TypeError, ValueError):  # schemas come from clients
-        return None
-
-
-@lru_cache(maxsize=256)
-def _make_tag(format: ChatFormat, text: str) -> str | None:
-    tools, choice, parallel, strict, state = json.loads(text)
-    try:
-        tag = build_structural_tag(format, tools, choice, parallel=parallel, strict=strict, reasoning=state)
-    except (ConstraintError, RecursionError) as error:
-        LOG.debug("A call is not held to the model's own format: %s", error)
-        return None
-    return _check(tag)
+    parallel, strict = request.parallel_tool_calls is not False, True if level > 1 else None
+    tag: str | None = _TAGS.make(reader.format, tools, choice, parallel=parallel, strict=strict, reasoning=state)
+    return tag
 
 
 def _make_json_tag(format: ChatFormat, schema: dict[str, Any], state: State) -> str | None:
+    """Return the constraint in vLLM's JSON form, with a place for reasoning; None where it is refused, or too long to be tried."""
     form = {"type": "json_schema", "json_schema": schema, "max_whitespace_cnt": _WHITE_SPACE}
     inner = {"type": "structural_tag", "format": form}
-    return _check(prepend_reasoning(format, inner, state))
+    try:
+        if len(json.dumps(schema)) > LONGEST:
+            return None
+        return _check(prepend_reasoning(format, inner, state))
+    except Exception as error:  # of a library in C++, and of its front end in Python
+        LOG.debug("A call's JSON form is held to behind reasoning, for xgrammar refuses it with a place for that: %s", error)
+        return None
 
 
 def _make_schema(request: Any, choice: ToolChoice) -> dict[str, Any]:
@@ -120,14 +113,13 @@ def _get_name(tool: Any) -> Any:
     return getattr(getattr(tool, "function", tool), "name", None)
 
 
-def _check(tag: dict[str, Any]) -> str | None:
-    """Return a structural tag as text if the installed xgrammar takes it: vLLM hands one that it does not to others."""
-    try:
-        import xgrammar
+def _check(tag: dict[str, Any]) -> str:
+    """Return a structural tag as text. Raises what xgrammar raises where it refuses it: vLLM hands such a one to others."""
+    import xgrammar
 
-        text = json.dumps(tag, ensure_ascii=False)
-        xgrammar.Grammar.from_structural_tag(text)
-    except Exception as error:  # RuntimeError of a library in C++, and what its front end in Python raises
-        LOG.debug("A call is not held to the model's own format, for xgrammar refuses it: %s", error)
-        return None
+    text = json.dumps(tag, ensure_ascii=False)
+    xgrammar.Grammar.from_structural_tag(text)
     return text
+
+
+_TAGS = TagMaker(_check, LOG.debug)

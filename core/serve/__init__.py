@@ -11,6 +11,7 @@
 * :func:`find_state` tells what a prompt leaves to the model: whether reasoning stands open.
 * :func:`describe_tools` and :class:`ToolChoice` describe the tools of a request and the choice among them, from the objects
   of any engine.
+* :class:`TagMaker` makes the structural tags that hold requests to calls, within bounds, and keeps those made last.
 * :data:`COUNTERS` are the numbers for an operator, without any payload; :func:`publish_counters` puts them among the metrics
   of a process that has ``prometheus_client``.
 * :func:`report_format` is the one line that a log gets for a format; :func:`warn_of_doubts` what it gets where it is not
@@ -36,6 +37,7 @@ from .policy import make_parser
 from .reader import OutputReader, State, find_state
 from .special import SpecialTokens, cut_at_special, list_special_tokens
 from .split import SplitReader
+from .tags import TagMaker
 from .tools import ToolChoice, describe_tools
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "SpecialTokens",
     "SplitReader",
     "State",
+    "TagMaker",
     "ToolChoice",
     "cut_at_special",
     "describe_tools",

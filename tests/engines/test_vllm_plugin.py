@@ -770,6 +770,17 @@ def test_allowed_tools_are_the_ones_that_may_be_called(models: Any, mode: str) -
     assert accepts(request, "Hello.") == (mode == "auto")
 
 
+@pytest.mark.parametrize("count", [50, 150])
+def test_tools_whose_tag_would_keep_the_server_busy_get_the_json_form(models: Any, count: int) -> None:
+    """The tag is made on the event loop, and grows with the square of the parameters where each has marks of its own."""
+    model = models("tagged arguments")
+    parameters = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(count)}}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
+    request = make_request(make_case("", tools), tool_choice="required")
+    adjust(model, request, make_prompt(model, "ended"))
+    assert accepts(request, '[{"name": "f", "parameters": {}}]') == (count > 100)
+
+
 @pytest.mark.parametrize("schema", ["deep", "no schema"])
 def test_a_hostile_schema_raises_nothing(models: Any, schema: str) -> None:
     parameters: Any = {"type": "object", "properties": {}}

@@ -1,0 +1,107 @@
+"""Structural tags for the calls of requests: what they may cost, for they are made while others wait, and those made last."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from ..constrain import build_structural_tag
+from ..errors import ConstraintError
+from .tools import ToolChoice
+
+if TYPE_CHECKING:
+    from ..format import ChatFormat
+    from .reader import State
+
+LONGEST = 100_000
+"""How many characters the tools may have for which a tag is made."""
+
+HEAVIEST = 5_000
+"""What the squares of the numbers of their parameters may sum up to where arguments are not JSON: so does the tag."""
+
+ROOM = 8_000_000
+"""How many characters the tags may have that are kept."""
+
+_OVERHEAD = 1_000  # of an entry that holds little or nothing
+
+
+class TagMaker:
+    """Makes the structural tags of requests, and keeps those made last. Raises nothing; several threads may ask.
+
+    ``finish`` makes of a tag what the engine takes, and raises where the engine refuses it. ``say`` is told why a request
+    has none, once as long as that is kept.
+    """
+
+    def __init__(self, finish: Callable[[dict[str, Any]], Any], say: Callable[..., None], *, room: int = ROOM) -> None:
+        self._finish = finish
+        self._say = say
+        self._room = room
+        self._lock = Lock()
+        self._kept: OrderedDict[tuple[int, bytes], tuple[ChatFormat, Any, int]] = OrderedDict()
+        self._size = 0
+
+    def make(
+        self,
+        format: ChatFormat,
+        tools: list[dict[str, Any]],
+        choice: ToolChoice,
+        *,
+        parallel: bool = True,
+        strict: bool | None = None,
+        reasoning: State = "ended",
+    ) -> Any:
+        """Return what ``finish`` makes of the tag of a request; None where the format has none, or it would cost too much.
+
+        ``tools`` are described as :func:`describe_tools` does it; the other arguments are those of
+        :func:`chat_autoparser.build_structural_tag`.
+        """
+        chosen, parallel = choice.select(tools), parallel and not choice.single
+        try:
+            wish = json.dumps([chosen, choice.mode, parallel, strict, reasoning])
+        except (RecursionError, TypeError, ValueError) as error:  # schemas come from clients
+            self._refuse(error)
+            return None
+        key = id(format), sha256(wish.encode()).digest()  # the format is kept with the tag: its number is nobody else's
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key][1]
+        made, size = None, 0
+        try:
+            _check_bounds(format, chosen, len(wish))
+            tag = build_structural_tag(format, chosen, choice.mode, parallel=parallel, strict=strict, reasoning=reasoning)
+            size = len(json.dumps(tag))
+            made = self._finish(tag)
+        except Exception as error:  # of the core, of xgrammar's library in C++ and of its front end
+            self._refuse(error)
+        self._keep(key, format, made, size + _OVERHEAD)
+        return made
+
+    def _refuse(self, error: Exception) -> None:
+        self._say("Calls are not held to the model's own format, the engine's JSON form is used where it must: %s", error)
+
+    def _keep(self, key: tuple[int, bytes], format: ChatFormat, made: Any, size: int) -> None:
+        with self._lock:
+            if key in self._kept:
+                return
+            self._kept[key] = format, made, size
+            self._size += size
+            while self._size > self._room:
+                self._size -= self._kept.popitem(last=False)[1][2]
+
+
+def _check_bounds(format: ChatFormat, tools: list[dict[str, Any]], length: int) -> None:
+    """Raise :class:`ConstraintError` where a tag would take too long to make."""
+    as_json = any(node.kind == "arguments" for node in format.graph.turn.nodes)
+    if length > LONGEST or (not as_json and sum(map(_weigh, tools)) > HEAVIEST):
+        raise ConstraintError("the tools are too many, or have too many parameters")
+
+
+def _weigh(tool: dict[str, Any]) -> int:
+    schema = tool["function"]["parameters"]
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    return len(properties or ()) ** 2
