@@ -26,7 +26,7 @@ class ReasoningCounter:
         self._seen = self._count = 0
         self._waiting: list[int] = []
         self._splitter = self._reader.format.reasoning_splitter([], self._prompt)
-        self._inside = self._splitter.in_reasoning
+        self._inside, self._over = self._splitter.in_reasoning, self._splitter.ended
         reader = self._reader
         self._by_id = reader.end_id is not None and (reader.start_id is not None or self._inside)
 
@@ -41,11 +41,13 @@ class ReasoningCounter:
         return self._count
 
     def _count_by_id(self, ids: Sequence[int]) -> int:
+        """Count the tokens up to the first end: behind it, what opens reasoning is a word of the answer."""
         start, end, count = self._reader.start_id, self._reader.end_id, 0
-        for token in ids:
+        for token in () if self._over else ids:
             if token == end:
-                self._inside = False
-            elif token == start:
+                self._inside, self._over = False, True
+                break
+            if token == start:
                 self._inside = True
             elif self._inside:
                 count += 1

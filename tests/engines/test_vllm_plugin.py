@@ -308,6 +308,18 @@ def test_reasoning_tokens_are_counted(models: Any, shape: str, markers: str) -> 
 
 
 @pytest.mark.parametrize("markers", ["special", "plain"])
+@pytest.mark.parametrize("opened", [True, False], ids=["opened by the prompt", "opened by the model"])
+def test_what_opens_reasoning_is_not_counted_in_the_answer(models: Any, markers: str, opened: bool) -> None:
+    model, thought = models("JSON in tags", markers), "Let me think of stripes."
+    text = ("" if opened else "<think>\n") + thought + "\n</think>\n\n"
+    parser = model.compose()(model.tokenizer, None)
+    parser.set_prompt_token_ids(make_prompt(model, "open" if opened else "possible"))
+    counts = {parser.count_reasoning_tokens(model.encode(text + more)) for more in ("", "A model writes <think> and then thinks.")}
+    assert len(counts) == 1
+    assert abs(counts.pop() - len(model.encode(thought))) <= 3
+
+
+@pytest.mark.parametrize("markers", ["special", "plain"])
 def test_counting_again_after_each_token_costs_no_more_than_counting_once(models: Any, markers: str) -> None:
     """A client that wants the usage continuously makes vLLM ask after each token: what was counted is not decoded again."""
     model = models("reasoning opened by the prompt", markers)
