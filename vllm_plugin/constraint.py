@@ -18,7 +18,7 @@ from chat_autoparser.serve import State, TagMaker, ToolChoice
 from chat_autoparser.serve.tags import LONGEST
 
 from . import LOG
-from .engine import enforces_tools, get_tag, has_form, hold, list_tools, read_choice
+from .engine import enforces_tools, get_tag, has_form, hold, list_tools, read_choice, wants_one
 from .reader import Reader
 
 _MOST = 1024
@@ -106,7 +106,7 @@ def _make_schema(request: Any, choice: ToolChoice) -> dict[str, Any]:
     """Return vLLM's own schema for calls that are required, for the tools that may be called."""
     wanted = [tool for tool in request.tools if choice.names is None or _get_name(tool) in choice.names]
     schema: dict[str, Any] = dict(get_json_schema_from_tools(tool_choice="required", tools=wanted))
-    return {**schema, "maxItems": 1} if choice.single or request.parallel_tool_calls is False else schema
+    return {**schema, "maxItems": 1} if wants_one(request) else schema
 
 
 def _get_name(tool: Any) -> Any:

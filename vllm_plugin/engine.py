@@ -44,6 +44,9 @@ __all__ = [
 TEMPLATE = "CHAT_AUTOPARSER_VLLM_TEMPLATE"
 """The environment variable by which a server tells the processes that it starts what ``--chat-template`` says."""
 
+POLICY = "chat_autoparser_policy"
+"""Under this name a request may ask for a policy in ``vllm_xargs``."""
+
 IS_033 = "_grammar_from_parser" in ResponsesRequest.__private_attributes__
 """Whether this is 0.33 or newer: it tells a parser the prompt before it adjusts the request, and the engine that the grammar
 of a parser holds from the first token, in the Responses API too.
@@ -108,6 +111,16 @@ def read_choice(request: Any) -> ToolChoice:
     if not getattr(request, "tools", None) or getattr(request, "tool_choice", None) is None:
         return ToolChoice("none")
     return ToolChoice.read(request.tool_choice)
+
+
+def wants_one(request: Any) -> bool:
+    """Whether a request wants one call at most."""
+    return read_choice(request).single or request.parallel_tool_calls is False
+
+
+def read_policy(request: Any) -> Any:
+    """Return the policy that a request asks for in vLLM's field for what its extensions read; None where it asks for none."""
+    return (getattr(request, "vllm_xargs", None) or {}).get(POLICY)
 
 
 def enforces_tools() -> bool:

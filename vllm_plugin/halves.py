@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from chat_autoparser.serve import OutputReader
+from chat_autoparser import Delta
+from chat_autoparser.serve import OutputReader, make_parser
 from chat_autoparser.serve.json_calls import JSON_CALLS
 
 from . import LOG
 from .constraint import constrain, reads_json
-from .engine import DeltaMessage, ReasoningParser, ToolParser, list_tools, read_choice
+from .engine import DeltaMessage, ReasoningParser, ToolParser, list_tools, read_choice, read_policy, wants_one
 from .messages import Outbox, make_extracted
 from .reader import Reader, find_reader, find_reader_or_none, get_reader
 
@@ -25,19 +26,22 @@ class AutoToolParser(ToolParser):  # type: ignore[misc]
 
     engine_based_streaming = True
     supports_required_and_named = False  # forced calls are read here too, whatever form they have
+    level = 0
+    """The server's ``--tool-strict-level``, of which vLLM does not tell a tool parser."""
 
     def __init__(self, tokenizer: Any, tools: list[Any] | None = None, **kwargs: Any) -> None:
         super().__init__(tokenizer, tools)
         self._own = get_reader(tokenizer)
         self._reader: OutputReader | None = None
         self._outbox = Outbox()
+        self._single = False
 
     def adjust_request(self, request: Any) -> Any:
         """Hold the model to a call where the request wants one, and have special tokens shown that mark calls."""
         reader = find_reader(request, self._own)
         if reader.special.needed and list_tools(request):
             request.skip_special_tokens = False
-        constrain(request, reader, 0, None, tells=False)
+        constrain(request, reader, self.level, None, tells=False)
         return request
 
     def get_remaining_unstreamed_args(self) -> str:
@@ -57,23 +61,29 @@ class AutoToolParser(ToolParser):  # type: ignore[misc]
         """Return what a piece of the output makes certain: content and calls."""
         if self._reader is None:
             self._reader = self._open(request)
-        return self._outbox.send(self._reader.feed(delta_text, delta_token_ids))
+        return self._outbox.send(self._select(self._reader.feed(delta_text, delta_token_ids)))
 
     def finish_streaming(self) -> Any:
         """Return what was held back until the end of the output."""
-        return self._outbox.send_all(self._reader.finish()) if self._reader is not None else None
+        return self._outbox.send_all(self._select(self._reader.finish())) if self._reader is not None else None
 
     def extract_tool_calls(self, model_output: str, request: Any) -> Any:
         """Return content and calls of what is left of a whole output."""
         reader = self._open(request)
-        return make_extracted([*reader.feed(model_output), *reader.finish()])
+        return make_extracted(self._select([*reader.feed(model_output), *reader.finish()]))
+
+    def _select(self, deltas: list[Delta]) -> list[Delta]:
+        """Return one call where the client wants no more."""
+        return [delta for delta in deltas if not delta.index] if self._single else deltas
 
     def _open(self, request: Any) -> OutputReader:
         reader = find_reader(request, self._own)
         tools = list_tools(request) if read_choice(request).mode != "none" else []
-        format = JSON_CALLS if tools and reads_json(request, reader, 0, "ended") else reader.plain
+        format = JSON_CALLS if tools and reads_json(request, reader, self.level, "ended") else reader.plain
+        parser = make_parser(format, tools, "", asked=read_policy(request))
         special = {} if request.skip_special_tokens else reader.special.unknown
-        return OutputReader(format, tools, "", special=special, log=LOG)
+        self._single = wants_one(request)
+        return OutputReader(format, tools, parser=parser, special=special, log=LOG)
 
 
 class AutoReasoningParser(ReasoningParser):  # type: ignore[misc]

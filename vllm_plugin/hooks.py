@@ -87,15 +87,14 @@ def _get_parser(original: Callable[..., Any], manager: Any, *args: Any, **kwargs
         ):
             options[name] = _HARMONY[name] if found is ours else options[name]
         return original(**options)
-    halves = {tools, reasoning} - {None}
+    halves, named = {tools, reasoning} - {None}, options["tool_strict_level"]
+    level = None if named is None else _read_level(named)
     if not halves or halves - {AutoToolParser, AutoReasoningParser}:
-        return original(**options)
-    level = options["tool_strict_level"]
-    fields = {
-        "reasoning_parser_cls": reasoning,
-        "tool_parser_cls": tools,
-        "tool_strict_level": None if level is None else _read_level(level),
-    }
+        made = original(**options)
+        if tools is AutoToolParser:
+            made.tool_parser_cls = type("AutoToolParser", (AutoToolParser,), {"level": int(level or 0)})
+        return made
+    fields = {"reasoning_parser_cls": reasoning, "tool_parser_cls": tools, "tool_strict_level": level}
     made = type("AutoParser", (AutoParser,), fields)
     if options["tokenizer"] is not None:
         manager.validate_parser_tokenizer(

@@ -12,12 +12,20 @@ from chat_autoparser.serve.json_calls import JSON_CALLS
 from . import LOG
 from .constraint import constrain, reads_json
 from .counting import ReasoningCounter
-from .engine import DeltaFunctionCall, DeltaMessage, DeltaToolCall, Parser, has_form, is_chat, list_tools, read_choice
+from .engine import (
+    DeltaFunctionCall,
+    DeltaMessage,
+    DeltaToolCall,
+    Parser,
+    has_form,
+    is_chat,
+    list_tools,
+    read_choice,
+    read_policy,
+    wants_one,
+)
 from .messages import Outbox, PendingCalls, make_whole
 from .reader import Reader, find_reader, get_reader
-
-POLICY = "chat_autoparser_policy"
-"""Under this name a request may ask for a policy in ``vllm_xargs``, vLLM's field for what its extensions read."""
 
 
 class AutoParser(Parser):  # type: ignore[misc]
@@ -111,15 +119,15 @@ class AutoParser(Parser):  # type: ignore[misc]
         prompt, at_once = self._find_prompt(reader), _starts_at_once(request)
         format = reader.format if self.reasoning_parser_cls is not None else reader.plain
         parser: Any
+        asked = read_policy(request)
         if reads_calls and reads_json(request, reader, int(self.tool_strict_level or 0), reader.find_state(prompt)):
             splitter = (reader.plain if at_once else format).reasoning_splitter([], prompt)
-            parser = SplitReader(splitter, JSON_CALLS.parser(tools))
+            parser = SplitReader(splitter, make_parser(JSON_CALLS, tools, asked=asked))
         else:
-            asked = (getattr(request, "vllm_xargs", None) or {}).get(POLICY)
             parser = make_parser(format, tools, prompt, asked=asked, after_reasoning=at_once)
         special = {} if request.skip_special_tokens else reader.special.unknown
         read = OutputReader(format, tools, parser=parser, special=special, log=LOG)
-        return _Stream(read, reader, request, choice.single or request.parallel_tool_calls is False)
+        return _Stream(read, reader, request, wants_one(request))
 
 
 def _starts_at_once(request: Any) -> bool:

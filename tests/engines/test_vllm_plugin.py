@@ -768,6 +768,45 @@ def test_free_calls_are_held_to_their_form_only_where_that_is_wanted(
     assert (request.structured_outputs is not None) == bool(given and enforced)
 
 
+HALVES = pytest.mark.parametrize("reasoning", ["auto", "qwen3"])
+
+
+@HALVES
+@pytest.mark.parametrize("level", ["function", "auto"])
+def test_the_server_s_level_holds_beside_a_half_of_vllms_too(models: Any, reasoning: str, level: str) -> None:
+    model, case = models("JSON in tags"), make_case("", TOOLS)
+    request = make_request(case)
+    adjust(model, request, make_prompt(model, "ended"), reasoning=reasoning, tool_strict_level=level)
+    assert (request.structured_outputs is not None) == (level == "function")
+
+
+@HALVES
+@pytest.mark.parametrize("form", ["the model's", "JSON"])
+@pytest.mark.parametrize(("asked", "calls"), [("strict", 0), ("repair", 1)])
+def test_a_request_s_policy_counts_for_every_form(
+    models: Any, reasoning: str, form: str, asked: str, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VLLM_ENFORCE_STRICT_TOOL_CALLING", "0")
+    text = WEATHER.replace("arguments", "parameters") if form != "JSON" else '[{"name": "get_weather", "arguments": {"city": "Oslo"}}]'
+    model, case = models("JSON in tags"), make_case("So.\n</think>\n\n" + text, TOOLS)
+    prompt = make_prompt(model, "open")
+    request = make_request(
+        case, vllm_xargs={"chat_autoparser_policy": asked}, tool_choice="required" if form == "JSON" else "auto"
+    )
+    adjust(model, request, prompt, reasoning=reasoning)
+    composed = model.compose(reasoning=reasoning)
+    assert len(model.stream(composed, case, request, prompt, 4)[0]["tool_calls"] or ()) == calls
+    assert len(model.parse(composed, case, request, prompt)["tool_calls"] or ()) == calls
+
+
+@HALVES
+def test_one_call_is_read_where_a_request_wants_no_more(models: Any, reasoning: str) -> None:
+    model, case, prompt = models("JSON in tags"), make_case(f"{WEATHER}\n{TRAIN}", TOOLS), make_prompt(models("JSON in tags"), "ended")
+    request, composed = make_request(case, parallel_tool_calls=False), model.compose(reasoning=reasoning)
+    for message in (model.stream(composed, case, request, prompt, 4)[0], model.parse(composed, case, request, prompt)):
+        assert [call["function"]["name"] for call in message["tool_calls"]] == ["get_weather"]
+
+
 @pytest.mark.parametrize("mode", ["required", "auto"])
 def test_allowed_tools_are_the_ones_that_may_be_called(models: Any, mode: str) -> None:
     from vllm.entrypoints.openai.responses.protocol import ResponsesRequest
