@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from chat_autoparser import Delta
-from chat_autoparser.serve import OutputReader, make_parser
+from chat_autoparser.serve import OutputReader, SafeSplitter, make_parser
 from chat_autoparser.serve.json_calls import JSON_CALLS
 
 from . import LOG
@@ -102,7 +102,7 @@ class AutoReasoningParser(ReasoningParser):  # type: ignore[misc]
         if self._model_config is not None:
             get_reader(tokenizer, self._model_config)  # a server's: what it cannot read is to be known at the start
         self._prompt_ids: Sequence[int] | None = None
-        self._splitter: Any = None
+        self._splitter: SafeSplitter | None = None
         self._rest = ""
 
     @property
@@ -158,10 +158,9 @@ class AutoReasoningParser(ReasoningParser):  # type: ignore[misc]
 
     # Reading, beside a tool parser of vLLM's.
 
-    def _make_splitter(self) -> Any:
-        reader = get_reader(self.model_tokenizer, self._model_config)
-        prompt = None if self._prompt_ids is None else reader.read_prompt(self._prompt_ids)
-        return reader.format.reasoning_splitter(None, prompt)
+    def _make_splitter(self) -> SafeSplitter:
+        reader, ids = get_reader(self.model_tokenizer, self._model_config), self._prompt_ids
+        return SafeSplitter(lambda: reader.format.reasoning_splitter(None, None if ids is None else reader.read_prompt(ids)), LOG)
 
     def extract_reasoning_streaming(
         self,

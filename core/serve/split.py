@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..delta import Delta
+from .counters import COUNTERS, Counters
 
 if TYPE_CHECKING:
+    import logging
+    from collections.abc import Callable
+
     from ..parse import ReasoningSplitter
 
 
@@ -28,6 +32,53 @@ class Rest:
     def finish(self) -> list[Delta]:
         """Return nothing."""
         return []
+
+
+class SafeSplitter:
+    """Makes a splitter and splits with it, and raises nothing: where it fails, what is left is handed on, and that is counted.
+
+    It is reasoning where that was being read, else what belongs to the second stage.
+    """
+
+    def __init__(self, make: Callable[[], ReasoningSplitter], log: logging.Logger, counters: Counters = COUNTERS) -> None:
+        self._log = log
+        self._counters = counters
+        self._thinking = False
+        self._splitter: ReasoningSplitter | None = None
+        try:
+            self._splitter = make()
+        except Exception:
+            self._give_up()
+
+    @property
+    def ended(self) -> bool:
+        """Whether something else than reasoning has begun."""
+        return self._splitter.ended if self._splitter is not None else not self._thinking
+
+    def feed(self, text: str) -> tuple[str, str]:
+        """Read a piece of the output; return what of it is reasoning, and what belongs to the second stage."""
+        if self._splitter is not None:
+            try:
+                return self._splitter.feed(text)
+            except Exception:
+                self._give_up()
+        return (text, "") if self._thinking else ("", text)
+
+    def finish(self) -> tuple[str, str]:
+        """Say that the output has ended; return what was held back."""
+        if self._splitter is not None:
+            try:
+                return self._splitter.finish()
+            except Exception:
+                self._give_up()
+        return "", ""
+
+    def _give_up(self) -> None:
+        """Go on without the splitter."""
+        self._log.exception("chat-autoparser: splitting an output failed, and its rest is handed on. Please report this")
+        self._counters.add("faults")
+        self._thinking = self._splitter is not None and self._splitter.in_reasoning
+        self._splitter = None
 
 
 class SplitReader:

@@ -381,6 +381,39 @@ def test_the_engine_s_half_raises_nothing(models: Any, own: Model, monkeypatch: 
     assert half.is_reasoning_end_streaming([1, 2, 3], [3]) is True
 
 
+@pytest.mark.parametrize("where", ["reasoning", "answer", "prompt"])
+def test_a_fault_beside_a_half_of_vllms_loses_nothing(models: Any, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left of the output is handed on: as reasoning where that was being read, else to the tool parser of vLLM's."""
+    from chat_autoparser.parse.machine import Machine
+
+    model, step = models("JSON in tags", "added"), Machine._step
+    text = {"reasoning": "Let me BREAK it.\n</think>\n\nSo.", "answer": "BREAK it.", "prompt": CALL}[where]
+    case, prompt = make_case(text, TOOLS), make_prompt(model, "open" if where == "reasoning" else "possible")
+    composed, request = model.compose("hermes", "auto"), make_request(case)
+
+    def fail(self: Any, final: bool) -> Any:
+        if "BREAK" in self.buffer:
+            raise AttributeError("made up")
+        return step(self, final)
+
+    def fail_to_decode(self: Any, ids: Any) -> str:
+        raise ValueError("made up")
+
+    monkeypatch.setattr(Machine, "_step", fail)
+    if where == "prompt":
+        monkeypatch.setattr(reader.Reader, "read_prompt", fail_to_decode)
+        monkeypatch.setattr(AutoReasoningParser, "is_reasoning_end", lambda self, ids: bool(self.set_prompt_token_ids(ids)))
+    before = COUNTERS.read()["faults"]
+    for message in (model.stream(composed, case, request, prompt, 10_000)[0], model.parse(composed, case, request, prompt)):
+        if where == "reasoning":
+            assert message["reasoning_content"].endswith("BREAK it.\n</think>\n\nSo.")
+        elif where == "answer":
+            assert message["content"].endswith("BREAK it.")
+        else:
+            assert [call["function"]["name"] for call in message["tool_calls"]] == ["get_weather"]
+    assert COUNTERS.read()["faults"] == before + 2
+
+
 # Which classes, which names, which template
 
 
