@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import sys
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
@@ -29,6 +30,7 @@ from chat_autoparser.serve import (
     SpecialTokens,
     TagMaker,
     ToolChoice,
+    apart,
     cut_at_special,
     describe_tools,
     list_special_tokens,
@@ -440,6 +442,47 @@ def test_a_request_s_template_is_analysed_in_another_process() -> None:
     analyst._stop()
 
 
+def test_an_analysis_that_waits_too_long_is_ended_by_the_process_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not the process that is ended and started anew: others come after that template."""
+    analyst = Analyst()
+    analyst.analyse(PLAIN, {}, 20)
+    process = analyst._process
+    monkeypatch.setattr(apart, "_BUSY", -20.0)
+    with pytest.raises(BudgetError, match="it takes too much time or memory"):
+        analyst.analyse(ENDLESS, {}, 20)
+    monkeypatch.undo()
+    assert analyst.analyse(CHATML, {}, 20) == analyze(CHATML)
+    assert analyst._process is process
+    analyst._stop()
+
+
+@pytest.mark.parametrize(
+    ("does", "reason"),
+    [
+        ("read line; echo '[]'; read line", ""),
+        ("read line; echo '{}'; read line", ""),
+        ("""read line; echo '{"number": 1}'; read line""", ""),
+        ("""read line; echo '{"number": 1, "format": 7}'; read line""", ""),
+        ("read line; echo nothing; read line", ""),
+        ("echo Traceback >&2; echo no such library: $LD_LIBRARY_PATH $SECRET. >&2", "no such library: /opt/lib ."),
+    ],
+)
+def test_a_process_that_fails_is_named_with_its_last_words(
+    does: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "python"
+    script.write_text(f"#!/bin/sh\n{does}\n")
+    script.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(script))
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/lib")
+    monkeypatch.setenv("SECRET", "secret")
+    analyst = Analyst()
+    with pytest.raises(BudgetError, match="the process that analyses templates has failed") as caught:
+        analyst.analyse(PLAIN, {}, 5)
+    assert reason in str(caught.value)
+    assert analyst._process is None
+
+
 def test_the_analysis_lets_all_other_processes_go_before() -> None:
     """Also where the kernel groups processes by session: there the priority of one tells nothing to those of another."""
     analyst = Analyst()
@@ -461,6 +504,7 @@ def test_an_answer_that_comes_twice_is_not_that_of_the_next_template() -> None:
     assert process is not None
     assert process.stdin is not None
     task = {"number": 0, "source": "{{ raise_exception('no') }}", "special_tokens": {}, "seconds": 20}
+    task["wait"] = 30
     process.stdin.write(json.dumps(task).encode() + b"\n")
     assert analyst.analyse(CHATML, {}, 20) == analyze(CHATML)
     assert analyst._process is process

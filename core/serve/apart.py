@@ -12,7 +12,7 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from ..errors import AutoparserError, BudgetError
+from ..errors import AutoparserError, BudgetError, FormatError
 from ..format import ChatFormat
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 LONGEST = 400_000
 """How many characters a template may have."""
 
-_WAIT = 12.0  # seconds that an answer may take on a machine that is busy, its process's start included
+_BUSY = 12.0  # seconds that an analysis may wait for the processor, on a machine that is busy
+_START = 3.0  # seconds that its process may take to start, and to answer
+_INHERITED = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")  # what Python may need to start, and no more
 
 
 class Analyst:
@@ -35,6 +37,7 @@ class Analyst:
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._number = 0  # that of the last task
+        self._said = b""
         atexit.register(self._stop)
 
     def start(self) -> None:
@@ -43,50 +46,58 @@ class Analyst:
             self._start()
 
     def analyse(self, source: str, special_tokens: Mapping[str, str], seconds: float) -> ChatFormat:
-        """Return the format of a template, within so many seconds on the processor.
+        """Return the format of a template, within so many seconds on the processor and some more that it may wait for that.
 
-        Raises :class:`AutoparserError` where the template is not understood or exceeds its bounds.
+        Raises :class:`AutoparserError` where the template is not understood, :class:`BudgetError` where it exceeds its bounds
+        or the process fails.
         """
         if len(source) > LONGEST:
             raise BudgetError(f"it has {len(source)} characters, and {LONGEST} are allowed")
         with self._lock:
             self._number += 1
             task = {"number": self._number, "source": source, "special_tokens": dict(special_tokens), "seconds": seconds}
+            task["wait"] = seconds + _BUSY
             try:
-                answer = self._ask(json.dumps(task).encode() + b"\n", monotonic() + seconds + _WAIT)
-            except (OSError, ValueError) as error:
+                answer = self._ask(json.dumps(task).encode() + b"\n", monotonic() + seconds + _BUSY + _START)
+                if "error" in answer:
+                    raise (BudgetError if answer["bounds"] else AutoparserError)(answer["error"])
+                return ChatFormat.from_dict(answer["format"])
+            except (OSError, ValueError, TypeError, KeyError, FormatError) as error:
+                said = self._hear().decode(errors="replace").strip().rpartition("\n")[2]
                 self._stop()
-                raise BudgetError(f"the process that analyses templates has failed ({error})") from None
-        if "error" in answer:
-            raise (BudgetError if answer["bounds"] else AutoparserError)(answer["error"])
-        return ChatFormat.from_dict(answer["format"])
+                reason = f"{error or type(error).__name__}{': ' if said else ''}{said}"
+                raise BudgetError(f"the process that analyses templates has failed ({reason})") from None
 
     def _start(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._stop()
             path = os.pathsep.join(entry for entry in sys.path if entry)
+            inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
             self._process = subprocess.Popen(
                 [sys.executable, "-m", f"{__package__}.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
+                stderr=subprocess.PIPE,
+                env={**inherited, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
                 bufsize=0,
                 start_new_session=True,
             )
+            self._said = b""
+            assert self._process.stderr is not None
+            os.set_blocking(self._process.stderr.fileno(), False)
         return self._process
 
     def _stop(self) -> None:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
+            for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
                 if pipe is not None:
                     pipe.close()
             self._process = None
 
     def _ask(self, task: bytes, deadline: float) -> dict[str, Any]:
-        """Return the answer to a task. Raises OSError or ValueError where there is none."""
+        """Return the answer to a task. Raises OSError, ValueError, TypeError or KeyError where there is none."""
         process = self._start()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -95,10 +106,16 @@ class Analyst:
             view = view[process.stdin.write(view) :]
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
+            assert process.stderr is not None
+            selector.register(process.stderr, selectors.EVENT_READ)
             found = b""
             while True:
-                if not selector.select(max(0.0, deadline - monotonic())):
+                ready = [key.fileobj for key, _ in selector.select(max(0.0, deadline - monotonic()))]
+                if not ready:
                     raise TimeoutError("it does not answer")
+                self._hear()
+                if process.stdout not in ready:
+                    continue
                 piece = os.read(process.stdout.fileno(), 1 << 16)
                 if not piece:
                     raise ConnectionError("it has ended")
@@ -107,6 +124,13 @@ class Analyst:
                     answer: dict[str, Any] = json.loads(line)
                     if answer["number"] == self._number:  # a fork that is ended as it answers leaves a second answer behind
                         return answer
+
+    def _hear(self) -> bytes:
+        """Return the end of what the process has complained of so far; waits for nothing."""
+        pipe = self._process.stderr if self._process is not None else None
+        while pipe is not None and (piece := pipe.read(1 << 16)):
+            self._said = (self._said + piece)[-1000:]
+        return self._said
 
 
 ANALYST = Analyst()

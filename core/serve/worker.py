@@ -1,7 +1,8 @@
 """Analyses chat templates that nobody trusts: the process that :class:`chat_autoparser.serve.apart.Analyst` starts.
 
 Reads a task a line from its standard input, and writes for each a line with the format, or why there is none, to its
-standard output, as JSON. Each task is done by a fork, which may die of it. Ends where its input ends.
+standard output, as JSON. Each task is done by a fork, which may die of it: it has so many ``seconds`` on the processor, and
+is ended where it ``wait``s longer than the task says. Ends where its input ends.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from chat_autoparser import BudgetError, analyze, load_renderer
 from chat_autoparser.ask.budget import Budget
 
 _MEMORY = 1 << 30
-_WAITS = 8  # how much longer it may take where the machine is busy
 _POLL = 0.002
 _PATIENT = 10  # a tenth of what others get where all processors are busy; at 19 an analysis starves there
 
@@ -31,7 +31,7 @@ def main() -> None:
         child = os.fork()
         if not child:
             os._exit(_work(task))
-        if not _wait(child, task["seconds"] * _WAITS):
+        if not _wait(child, task["wait"]):
             _answer(task, {"error": "it takes too much time or memory", "bounds": True})
 
 
@@ -57,7 +57,7 @@ def _wait(child: int, seconds: float) -> bool:
 
 def _work(task: dict[str, Any]) -> int:
     _bound(task["seconds"])
-    budget = Budget(seconds=task["seconds"] * _WAITS, render_seconds=task["seconds"])
+    budget = Budget(seconds=task["wait"], render_seconds=task["seconds"])
     answer: dict[str, object]
     try:
         renderer = load_renderer(task["source"], **task["special_tokens"]).within(budget)
