@@ -190,6 +190,15 @@ def test_the_text_of_a_special_token_may_come_late_and_in_pieces(chatml: ChatFor
     assert read(reader, [("a <", [1])])["content"] == "a <"
 
 
+def test_the_text_of_a_special_token_is_not_waited_for_for_ever(chatml: ChatFormat) -> None:
+    reader = OutputReader(chatml, TOOLS, special={1: "<s>"})
+    assert read(reader, [("Hello. ", [1]), ("And so on. ", [5]), ("<s>", [6])])["content"] == "Hello. And so on. "
+    for pieces in ([("And so on. ", [5])] * 30, [("And so on. " * 30, [5])]):
+        reader = OutputReader(chatml, TOOLS, special={1: "<s>"})
+        message = read(reader, [("Hello. ", [1]), *pieces, ("Write <s>", [6]), (" and <s>.", [7]), ("<s>", [1]), (" So.", [8])])
+        assert message["content"] == "Hello. " + 30 * "And so on. " + "Write <s> and <s>. So."
+
+
 # Reading
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _MOST_DUE = 64  # texts of special tokens that are waited for: that of a token that stops generation never comes
+_LATEST = 200  # characters of other text that may come before: engines hold back what may become a stop string
 _NONE: Mapping[int, str] = {}
 
 
@@ -41,7 +42,7 @@ class OutputReader:
     what reads: anything with ``feed`` and ``finish``.
     """
 
-    __slots__ = ("_counters", "_done", "_due", "_held", "_log", "_mark", "_parser", "_special", "_tail", "_text_kept")
+    __slots__ = ("_counters", "_done", "_due", "_held", "_length", "_log", "_mark", "_parser", "_special", "_tail", "_text_kept")
 
     def __init__(
         self,
@@ -58,7 +59,8 @@ class OutputReader:
         self._special = special
         self._counters = counters
         self._log = log
-        self._due: list[str] = []
+        self._due: list[tuple[str, int]] = []  # texts, and how many characters had been read when they became due
+        self._length = 0
         self._held = ""
         self._done = False
         self._tail = ""
@@ -81,7 +83,7 @@ class OutputReader:
         if special:
             for token in ids:
                 if token in special:
-                    self._due.append(special[token])
+                    self._due.append((special[token], self._length))
             if self._due or self._held:
                 return self._feed_around(text)
         return self._read(text)
@@ -106,18 +108,26 @@ class OutputReader:
         text, self._held = self._held + text, ""
         deltas: list[Delta] = []
         while self._due:
-            place, token = min(((text.find(due), due) for due in self._due if due in text), default=(-1, ""))
+            found = [(text.find(due), due, since) for due, since in self._due]
+            place, token, since = min(
+                (each for each in found if 0 <= each[0] <= each[2] + _LATEST - self._length), default=(-1, "", 0)
+            )
             if place < 0:
                 break
-            deltas += self._read(text[:place])
+            deltas += self._read_around(text[:place])
             if getattr(self._parser, "in_call", False):
-                deltas += self._read(token)
+                deltas += self._read_around(token)
             text = text[place + len(token) :]
-            self._due.remove(token)
-        del self._due[:-_MOST_DUE]
-        held = max((_count_overlap(text, due) for due in self._due), default=0)
+            self._due.remove((token, since))
+        held = max((_count_overlap(text, due) for due, _ in self._due), default=0)
         self._held = text[len(text) - held :]
-        return deltas + self._read(text[: len(text) - held])
+        deltas += self._read_around(text[: len(text) - held])
+        self._due = [(due, since) for due, since in self._due[-_MOST_DUE:] if self._length <= since + _LATEST]
+        return deltas
+
+    def _read_around(self, text: str) -> list[Delta]:
+        self._length += len(text)
+        return self._read(text)
 
     def _read(self, text: str) -> list[Delta]:
         if not text:
