@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from chat_autoparser import AutoparserError, ChatFormat
-from chat_autoparser.serve import Formats, SpecialTokens, State, find_state, list_special_tokens
+from chat_autoparser.serve import Formats, SpecialTokens, State, find_state, list_named_tokens, list_special_tokens
 
 from . import LOG, engine
 
@@ -78,7 +78,7 @@ requested: ContextVar[Reader | None] = ContextVar("requested", default=None)
 
 def derive_format(tokenizer: Any, name: str) -> ChatFormat:
     """Return the format of a tokenizer's template. Raises :class:`AutoparserError` where there is none."""
-    tokens = list_texts(tokenizer)
+    tokens = list_named_tokens(tokenizer)
     source = getattr(tokenizer, "chat_template", None)
     # What renders may be the tokenizer's own code, of which the source alone tells nothing.
     folder = str(getattr(tokenizer, "name_or_path", ""))
@@ -101,7 +101,7 @@ def get_brought_reader(tokenizer: Any, template: str, always: bool) -> Reader:
     """
     if always:
         return _make_served(tokenizer, template)
-    if formats.find(template, **list_texts(tokenizer)) is not None:
+    if formats.find(template, **list_named_tokens(tokenizer)) is not None:
         return _make_brought(tokenizer, template)
     analyse_brought(tokenizer, template)
     return Reader(ChatFormat(), tokenizer)
@@ -109,7 +109,7 @@ def get_brought_reader(tokenizer: Any, template: str, always: bool) -> Reader:
 
 def analyse_brought(tokenizer: Any, template: str) -> Future[ChatFormat]:
     """Have a template that a request brings analysed, in a process of its own and within a few seconds. Raises nothing."""
-    return formats.submit(template, **list_texts(tokenizer))
+    return formats.submit(template, **list_named_tokens(tokenizer))
 
 
 # Apart, so that the templates of requests cannot crowd out a server's own.
@@ -128,10 +128,4 @@ def _make_served(tokenizer: Any, template: str) -> Reader:
 
 @lru_cache(maxsize=_MOST)
 def _make_brought(tokenizer: Any, template: str) -> Reader:
-    return Reader(formats.find(template, **list_texts(tokenizer)) or ChatFormat(), tokenizer)
-
-
-def list_texts(tokenizer: Any) -> dict[str, str]:
-    """Return the special tokens of a tokenizer that a template can name."""
-    tokens = getattr(tokenizer, "special_tokens_map", None) or {}
-    return {name: text for name, text in tokens.items() if isinstance(text, str)}
+    return Reader(formats.find(template, **list_named_tokens(tokenizer)) or ChatFormat(), tokenizer)

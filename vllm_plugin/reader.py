@@ -23,6 +23,7 @@ from chat_autoparser.serve import (
     State,
     cut_at_special,
     find_state,
+    list_named_tokens,
     list_special_tokens,
     publish_counters,
 )
@@ -48,6 +49,8 @@ class Server:
     trusts_requests: bool = False
 
 
+_MOST = 64  # readers that are kept; those of servers stay in any case
+
 _SERVERS: dict[int, Server] = {}
 _READERS: dict[int, tuple[Server, Reader]] = {}
 
@@ -56,12 +59,6 @@ def note_server(server: Server) -> None:
     """Remember a server, by its tokenizer."""
     _SERVERS[id(server.tokenizer)] = server
     _READERS.pop(id(server.tokenizer), None)
-
-
-def forget_server(tokenizer: Any) -> None:
-    """Forget a server."""
-    _SERVERS.pop(id(tokenizer), None)
-    _READERS.pop(id(tokenizer), None)
 
 
 def _find_server(tokenizer: Any, model_config: Any) -> Server:
@@ -146,8 +143,18 @@ def get_reader(tokenizer: Any, model_config: Any = None) -> Reader:
         return known[1]
     reader = _make_reader(server)
     _READERS[id(tokenizer)] = (server, reader)
+    if len(_READERS) > _MOST:
+        _make_room()
     publish_counters()
     return reader
+
+
+def _make_room() -> None:
+    """Forget the first reader that can be made again at no cost: that of a template, whose format is known by its text."""
+    for key, (server, _) in _READERS.items():
+        if key not in _SERVERS and renders_jinja(server.tokenizer):
+            del _READERS[key]
+            return
 
 
 def find_given(request: Any, tokenizer: Any) -> str | None:
@@ -166,12 +173,12 @@ def find_given(request: Any, tokenizer: Any) -> str | None:
 
 def find_format(given: str, tokenizer: Any) -> ChatFormat | None:
     """Return the format of a request's template where it needs no analysis."""
-    return FORMATS.find(given, **tokenizer.special_tokens_map)
+    return FORMATS.find(given, **list_named_tokens(tokenizer))
 
 
 def submit_given(given: str, tokenizer: Any) -> Future[ChatFormat]:
     """Have the template of a request analysed, away from this process's event loop."""
-    return FORMATS.submit(given, **tokenizer.special_tokens_map)
+    return FORMATS.submit(given, **list_named_tokens(tokenizer))
 
 
 def find_reader(request: Any, own: Reader) -> Reader:
@@ -239,7 +246,7 @@ def _pin(server: Server, special: dict[int, str], name: str) -> ChatFormat:
     without = resolve_template(tokenizer, given, None, server.model_config)
     with_tools = resolve_template(tokenizer, given, [_PROBE_TOOL], server.model_config)
     sources = [source for source in dict.fromkeys((without, with_tools)) if source]
-    variables = dict(tokenizer.special_tokens_map)
+    variables: dict[str, Any] = {**list_named_tokens(tokenizer)}
     if len(sources) == 2:
         templates = {"default": sources[0], "tool_use": sources[1]}
         names = (*sources, repr(sorted(variables.items())))

@@ -8,7 +8,8 @@
 * :class:`SplitReader` reads reasoning with a format's splitter, and what is behind it with another parser, or as text;
   :class:`SafeSplitter` is such a splitter where somebody else reads the rest, and raises nothing.
 * :func:`list_special_tokens` and :class:`SpecialTokens` tell which tokens of a tokenizer are special, and which of those
-  have no part in a format; :func:`cut_at_special` tells where in a text these stand.
+  have no part in a format; :func:`list_named_tokens` those that a template can name;
+  :func:`cut_at_special` tells where in a text these stand.
 * :func:`find_state` tells what a prompt leaves to the model: whether reasoning stands open.
 * :func:`describe_tools` and :class:`ToolChoice` describe the tools of a request and the choice among them, from the objects
   of any engine.
@@ -36,7 +37,7 @@ from .counters import COUNTERS, Counters, publish_counters
 from .formats import Formats
 from .policy import make_parser
 from .reader import OutputReader, State, find_state
-from .special import SpecialTokens, cut_at_special, list_special_tokens
+from .special import SpecialTokens, cut_at_special, list_named_tokens, list_special_tokens
 from .split import SafeSplitter, SplitReader
 from .tags import TagMaker
 from .tools import ToolChoice, describe_tools
@@ -55,6 +56,7 @@ __all__ = [
     "cut_at_special",
     "describe_tools",
     "find_state",
+    "list_named_tokens",
     "list_special_tokens",
     "make_parser",
     "publish_counters",

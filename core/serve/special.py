@@ -31,6 +31,12 @@ def list_special_tokens(tokenizer: Any) -> dict[int, str]:
     return {token: text for token, text in special.items() if text}
 
 
+def list_named_tokens(tokenizer: Any) -> dict[str, str]:
+    """Return the special tokens that a template can name, by these names; others than single texts have no name of their own."""
+    tokens = getattr(tokenizer, "special_tokens_map", None) or {}
+    return {name: text for name, text in tokens.items() if isinstance(text, str)}
+
+
 def cut_at_special(
     text: str, ids: Sequence[int], special: Mapping[int, str], decode: Callable[[Sequence[int]], str]
 ) -> list[tuple[str, Collection[int]]]:

@@ -249,7 +249,7 @@ def named(tmp_path: Path) -> Iterator[Model]:
     tokenizer = get_tokenizer(str(folder))
     tokenizer.chat_template = {"default": DEFAULT, "tool_use": TOOL_USE}
     yield Model(tokenizer)
-    reader.forget_server(tokenizer)
+    reader._SERVERS.pop(id(tokenizer), None)
 
 
 def note(model: Model, template: str | None, trusts: bool = False) -> None:

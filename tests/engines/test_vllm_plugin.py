@@ -7,6 +7,7 @@ the expected message.
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
 import itertools
 import logging
@@ -511,7 +512,7 @@ def own(tmp_path: Path) -> Iterator[Model]:
     subject = load_shape("JSON in tags")
     model = Model(subject.source, subject.eos, "special", tmp_path)
     yield model
-    reader.forget_server(model.tokenizer)
+    reader._SERVERS.pop(id(model.tokenizer), None)
 
 
 def test_the_server_s_template_goes_before_the_model_s(own: Model) -> None:
@@ -610,6 +611,26 @@ def test_templates_whose_analyses_end_in_one_moment_are_rendered_one_after_the_o
     asyncio.run(run())
     assert len(rendered) == len(requests)
     assert all(after - before >= 8 for before, after in itertools.pairwise(rendered))
+
+
+def test_special_tokens_that_are_no_single_texts_are_no_variables(own: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some tokenizers have lists among them, which name nothing that a template prints."""
+    tokens = {**own.tokenizer.special_tokens_map, "additional_special_tokens": ["<a>", "<b>"]}
+    monkeypatch.setattr(type(own.tokenizer), "special_tokens_map", tokens)
+    note(own, own.tokenizer.chat_template, trusts=True)
+    assert get_reader(own.tokenizer).format.tools is not None
+    request = make_request(make_case("Hello."), chat_template=PLAIN)
+    reader.submit_given(PLAIN, own.tokenizer).result()
+    assert reader.find_reader(request, get_reader(own.tokenizer)).format.tools is None
+
+
+def test_so_many_readers_are_kept_and_those_of_servers(own: Model) -> None:
+    note(own, own.tokenizer.chat_template)
+    first = get_reader(own.tokenizer)
+    for _ in range(70):
+        get_reader(copy.copy(own.tokenizer))
+    assert len(reader._READERS) <= 65
+    assert get_reader(own.tokenizer) is first
 
 
 def test_a_template_that_nobody_understands_ends_the_start(own: Model) -> None:
