@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import starmap
 from random import Random
 from typing import Any
 
@@ -29,7 +30,8 @@ def analyze(template: Any = None, *, examples: Any = None, **special_tokens: str
 
     ``template`` is Jinja source (a str), a template file or model folder (a :class:`~pathlib.Path`), a tokenizer with
     ``apply_chat_template``, or a callable ``render(messages, tools, add_generation_prompt, **kwargs)``.
-    ``special_tokens`` (``bos_token="<s>"``, …) are what the template finds under these names. ``examples`` are raw outputs
+    ``special_tokens`` (``bos_token="<s>"``, …) are what the template finds under these names; of a bare template, notes of the
+    verdict name those that it reads and that were not given. ``examples`` are raw outputs
     with the messages that they mean (what :func:`load_lessons` takes): they teach what the template does not
     print, and all of the format where there is no template. Raises :class:`TemplateError` for a template that cannot be
     loaded or that refuses every conversation, :class:`LessonError` for examples that do not show what they mean, and
@@ -61,7 +63,14 @@ def derive_format(renderer: Renderer, stops: tuple[str, ...] | None = None) -> C
     if stops is not None:
         format = replace(format, graph=replace(format.graph, stops=stops))
     verdict = prove(replace(derivation, graph=format.graph), oracle, make_reads(format))
-    return replace(format, verdict=verdict)
+    told = tuple(starmap(_say_unknown, renderer.unknown_tokens.items()))
+    return replace(format, verdict=replace(verdict, notes=(*verdict.notes, *told)))
+
+
+def _say_unknown(name: str, text: str) -> str:
+    """Say what stands for a special token that nobody gave, and how it is given."""
+    option = f"--{name.replace('_', '-')}" if name in ("bos_token", "eos_token") else f"--set {name}=…"
+    return f"{name} is not known and {f'stands as {text}' if text else 'prints nothing'}: give it with {option}, or {name}=…"
 
 
 def search_further(format: ChatFormat, renderer: Renderer, seconds: float) -> ChatFormat:

@@ -21,7 +21,6 @@ from chat_autoparser.describe.spans import Line, Span, make_visible, measure
 from chat_autoparser.describe.words import lay_out
 from chat_autoparser.message import fold_deltas
 from chat_autoparser.show.display import Display
-from chat_autoparser.show.sources import choose_tokens
 
 TEMPLATE = Path(__file__).with_name("demo.jinja")
 
@@ -73,7 +72,7 @@ def main() -> int:
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else TEMPLATE
     display = Display()
     try:
-        renderer = ca.load_renderer(path, **choose_tokens(path, {}))
+        renderer = ca.load_renderer(path)
         start = time.perf_counter()
         format = ca.analyze(renderer)
         seconds = time.perf_counter() - start

@@ -21,7 +21,7 @@ import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
 from chat_autoparser.format.chat_format import ChatFormat
 from chat_autoparser.show import command, sources
-from chat_autoparser.show.sources import PLACEHOLDERS, find_templates, read_switch
+from chat_autoparser.show.sources import find_templates, read_switch
 
 DEMO = ROOT / "scripts" / "demo.jinja"
 
@@ -98,7 +98,7 @@ def test_inspect_tells_format_verdict_and_example(capsys: Streams) -> None:
 
 def test_inspect_as_json_is_the_format(capsys: Streams) -> None:
     assert run("inspect", DEMO, "--json") == 0
-    format = analyze(DEMO, **PLACEHOLDERS)
+    format = analyze(DEMO)
     assert ChatFormat.from_dict(json.loads(capsys.readouterr().out)) == format
 
 
@@ -116,8 +116,16 @@ def test_inspect_says_which_special_token_is_missing(tmp_path: Path, capsys: Str
     path.write_text(DEMO.read_text(encoding="utf-8").replace("'[over]", "eos_token + '"), encoding="utf-8")
     assert run("inspect", path) == 0
     out = capsys.readouterr().out
-    assert "eos_token is not known and stands as <eos_token>: give it with --eos-token" in out
+    note = "eos_token is not known and stands as <eos_token>: give it with --eos-token"
+    assert note in out
     assert "bos_token" not in out
+    format = ca.analyze(path)
+    assert format.stops == ("<eos_token>",)
+    assert note in format.verdict.notes[-1], "the library says and does the same"
+    source = path.read_text(encoding="utf-8")
+    with pytest.raises(ca.TemplateError, match=r"'eos_token' is undefined\. Give this special token \(eos_token=…\)"):
+        ca.analyze(source)
+    assert "eos_token is not known and prints nothing" in ca.analyze(source.replace("eos_token +", "eos_token ~")).verdict.notes[-1]
     assert run("inspect", path, "--eos-token", "<E>") == 0
     out = capsys.readouterr().out
     assert "not known" not in out

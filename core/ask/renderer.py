@@ -73,6 +73,11 @@ class Renderer(ABC):
         return join_hints(part.hints for part in self.parts)
 
     @property
+    def unknown_tokens(self) -> dict[str, str]:
+        """What stands for each special token that the template reads and nobody gave: a stand-in, or nothing."""
+        return {name: text for part in self.parts for name, text in part.unknown_tokens.items()}
+
+    @property
     def is_accounted(self) -> bool:
         """Whether all renders are drawn on one budget; see :meth:`within`."""
         return isinstance(self._bounds, Account)
@@ -117,6 +122,20 @@ class JinjaRenderer(Renderer):
         self.source = source
         self.variables = variables
         self._tree, self._template, self._names = _compile(source)
+        self._unknown: dict[str, str] = {}
+
+    def mark_unknown(self, stand_in: bool) -> JinjaRenderer:
+        """Return a renderer that tells which special tokens it reads and was not given; ``<eos_token>`` may stand for one."""
+        named = (name for name in self._names - set(self.variables) if name.endswith("_token") and not name.startswith("add_"))
+        renderer = copy.copy(self)
+        renderer._unknown = {name: f"<{name}>" if stand_in else "" for name in sorted(named)}
+        renderer.variables = {**self.variables, **renderer._unknown} if stand_in else self.variables
+        return renderer
+
+    @property
+    def unknown_tokens(self) -> dict[str, str]:
+        """What stands for each special token that nobody gave, as far as :meth:`mark_unknown` was asked."""
+        return self._unknown
 
     @property
     def switches(self) -> frozenset[str]:
@@ -150,10 +169,10 @@ class JinjaRenderer(Renderer):
             message = f"The chat template refuses the conversation: {reason}"
             raise TemplateRefusal(message, _find_line(error.__traceback__), reason) from None
         except Exception as error:
-            message = (
-                f"Rendering the chat template failed: {_describe(error)}. "
-                "Check that the template supports such a conversation, and that it renders in transformers."
-            )
+            advice = "Check that the template supports such a conversation, and that it renders in transformers."
+            missing = [name for name in self._unknown if f"'{name}'" in str(error)]
+            advice = f"Give this special token ({missing[0]}=…)." if missing else advice
+            message = f"Rendering the chat template failed: {_describe(error)}. {advice}"
             raise TemplateError(message, _find_line(error.__traceback__)) from error
 
 
@@ -237,11 +256,11 @@ class TokenizerRenderer(CallableRenderer):
 def load_renderer(template: Any, /, **special_tokens: Any) -> Renderer:
     """Make the renderer of a chat template.
 
-    A ``str`` is Jinja source. A ``Path`` is a file of Jinja source, a ``tokenizer_config.json`` or a model folder,
-    read as transformers does. Otherwise it is a renderer, a tokenizer (anything with ``apply_chat_template``) or a
-    function ``render(messages, tools, add_generation_prompt, **kwargs)``. The special tokens given here
-    (``bos_token="<s>"``) go before those found. Raises :class:`TemplateError` where there is no template, or none that
-    can be compiled.
+    A ``str`` is Jinja source. A ``Path`` is a file of Jinja source, in which ``<eos_token>`` stands for an ``eos_token`` that was
+    not given, a ``tokenizer_config.json`` or a model folder, read as transformers does. Otherwise it is a renderer, a
+    tokenizer (anything with ``apply_chat_template``) or a function ``render(messages, tools, add_generation_prompt, **kwargs)``.
+    The special tokens given here (``bos_token="<s>"``) go before those found. Raises :class:`TemplateError` where there is no
+    template, or none that can be compiled.
 
     What renders Jinja is stopped when it exceeds the bounds of time and size (:class:`~chat_autoparser.ask.budget.Budget`).
     A function, or a tokenizer with an ``apply_chat_template`` of its own, cannot be: it is checked each time it returns,
@@ -251,9 +270,11 @@ def load_renderer(template: Any, /, **special_tokens: Any) -> Renderer:
         return template
     if isinstance(template, str):
         _check_source(template)
-        return JinjaRenderer(template, **special_tokens)
+        return JinjaRenderer(template, **special_tokens).mark_unknown(stand_in=False)
     if isinstance(template, PurePath):
         found = read_source(Path(template))
+        if found.bare:
+            return JinjaRenderer(found.templates["default"], **special_tokens).mark_unknown(stand_in=True)
         return _make_jinja_renderer(found.templates, {**found.special_tokens, **special_tokens})
     function = getattr(template, "apply_chat_template", None)
     if callable(function):

@@ -25,10 +25,12 @@ NO_TEMPLATE = (
 
 @dataclass(frozen=True)
 class Source:
-    """Jinja sources by name (a single one is called ``default``), and special tokens by the names templates know."""
+    """Jinja sources by name (a single one is called ``default``), and special tokens by the names templates know; a ``bare``
+    one is a file of Jinja source, which tells of no tokens."""
 
     templates: dict[str, str]
     special_tokens: dict[str, str]
+    bare: bool = False
 
 
 def read_source(path: Path) -> Source:
@@ -39,7 +41,7 @@ def read_source(path: Path) -> Source:
     if path.is_dir():
         return _read_folder(path)
     if path.suffix != ".json":
-        return Source({"default": _read_text(path)}, {})
+        return Source({"default": _read_text(path)}, {}, bare=True)
     config = _read_object(path)
     templates = _list_templates(config, path)
     if not templates:

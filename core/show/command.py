@@ -45,7 +45,6 @@ from .sources import (
     InputError,
     find_path,
     find_templates,
-    list_placeholders,
     list_templates,
     load_template,
     read_text,
@@ -108,7 +107,6 @@ def _list_notes(arguments: argparse.Namespace, renderer: Renderer | None, format
     """Say what was assumed, and where another source disagrees."""
     if arguments.switches:
         yield f"Assumed in every request: {say_switches(tuple(arguments.switches))}"
-    yield from list_placeholders(renderer)
     if arguments.template is None:
         return
     path = find_path(arguments.template)

@@ -11,7 +11,7 @@ from textwrap import fill
 from typing import Any, NamedTuple, NoReturn
 
 from ..export.certificate import find_version
-from .sources import PLACEHOLDERS, read_switch
+from .sources import read_switch
 
 try:
     import shtab
@@ -129,8 +129,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     **{
         f"--{name}-token": {
             "metavar": "TEXT",
-            "help": f"the {which}-of-text token, for a template without a model's folder (default: "
-            f"{PLACEHOLDERS[f'{name}_token']} stands for it)",
+            "help": f"the {which}-of-text token, for a template without a model's folder (default: <{name}_token> stands for it)",
         }
         for name, which in (("bos", "beginning"), ("eos", "end"))
     },

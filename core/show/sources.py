@@ -16,9 +16,6 @@ from ..ask.renderer import JinjaRenderer, Renderer, load_renderer
 from ..ask.source import read_source
 from ..errors import AutoparserError, TemplateError
 
-PLACEHOLDERS = {"bos_token": "<bos_token>", "eos_token": "<eos_token>"}
-"""What stands for the special tokens of a template that comes without a model's folder, where nobody gave them."""
-
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _CACHED = ("chat_template.jinja", "tokenizer_config.json", "chat_template.json")
 
@@ -34,13 +31,12 @@ def load_template(given: str, name: str | None = None, switches: Mapping[str, An
     others. Raises :class:`TemplateError` and :class:`InputError`.
     """
     path = find_path(given)
-    variables = choose_tokens(path, tokens)
-    renderer = _load(path, name, variables)
-    unknown = sorted(set(switches or ()) - renderer.switches)
+    renderer = _load(path, name, tokens)
+    unknown = sorted(set(switches or ()) - renderer.switches - set(renderer.unknown_tokens))
     if unknown and renderer.source is not None:  # nothing would come of it
         known = ", ".join(sorted(renderer.switches)) or "none"
         raise InputError(f"--set {unknown[0]}: the template in {given} does not read it. It reads these switches: {known}")
-    return _load(path, name, {**variables, **switches}) if switches else renderer
+    return _load(path, name, {**tokens, **switches}) if switches else renderer
 
 
 def find_path(given: str) -> Path:
@@ -87,19 +83,14 @@ def name_model(given: str) -> str:
     return path.stem
 
 
-def choose_tokens(path: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the special tokens to render a template with, beside those that it brings itself."""
-    bare = path.suffix != ".json" and not path.is_dir()
-    return {**(PLACEHOLDERS if bare else {}), **given}
-
-
 def _load(path: Path, name: str | None, variables: Mapping[str, Any]) -> Renderer:
-    if name is None:
+    source = read_source(path) if name is not None else None
+    if name is None or source is None:
         return load_renderer(path, **variables)
-    source = read_source(path)
     if name not in source.templates:
         raise InputError(f"{path} has no template called {name!r}; it has {', '.join(map(repr, sorted(source.templates)))}")
-    return JinjaRenderer(source.templates[name], **{**source.special_tokens, **variables})
+    renderer = JinjaRenderer(source.templates[name], **{**source.special_tokens, **variables})
+    return renderer.mark_unknown(stand_in=True) if source.bare else renderer
 
 
 def list_templates(path: Path) -> list[str]:
@@ -122,16 +113,6 @@ def read_switch(text: str) -> tuple[str, Any]:
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
             return name.strip(), read(written)
     return name.strip(), written
-
-
-def list_placeholders(renderer: Renderer | None) -> list[str]:
-    """Say which special tokens the template reads though nobody gave them."""
-    variables, source = getattr(renderer, "variables", {}), getattr(renderer, "source", "") or ""
-    return [
-        f"{name} is not known and stands as {placeholder}: give it with --{name.replace('_', '-')}"
-        for name, placeholder in PLACEHOLDERS.items()
-        if variables.get(name) == placeholder and name in source
-    ]
 
 
 def read_text(path: Path) -> str:
