@@ -194,6 +194,26 @@ def test_parse_says_what_there_is_of_an_incomplete_call(monkeypatch: pytest.Monk
     assert said.endswith('the tool call to get_weather is incomplete; of its arguments there is {"city": "Os"}\n')
 
 
+ALMOST_JSON = "{% for m in messages %}<{{ m.role }}>{% for c in m.tool_calls or [] %}[call {{ c.function.name }} " + (
+    "{{ c.function.arguments | tojson }}]{% endfor %}{{ m.content or '' }}<end>{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+
+
+@pytest.mark.parametrize(("policy", "arguments"), [((), "{'a': 1}"), (("--policy", "repair"), '{"a": 1}')])
+def test_parse_reads_by_a_policy_and_names_recoveries(
+    policy: tuple[str, ...], arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Streams
+) -> None:
+    (template := tmp_path / "t.jinja").write_text(ALMOST_JSON)
+    (output := tmp_path / "output.txt").write_text("[call f {'a': 1}]")
+    give_input(monkeypatch, output.read_bytes())
+    assert run("parse", template, *policy) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["tool_calls"][0]["function"]["arguments"] == arguments
+    assert told.err.startswith("chat-autoparser: note: off the script at character ")
+    assert run("inspect", template, "--html", tmp_path / "page.html", "--output", output, *policy) == 0
+    assert run("roundtrip", template, "--output", output, *policy) in (0, 1)
+
+
 def test_stream_is_one_delta_a_line(monkeypatch: pytest.MonkeyPatch, capsys: Streams) -> None:
     give_input(monkeypatch, OUTPUT.encode())
     assert run("parse", DEMO, "--stream") == 0

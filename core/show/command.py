@@ -86,7 +86,7 @@ def main(argv: list[str] | None = None) -> int:
 def inspect_template(arguments: argparse.Namespace) -> int:
     """Print a template's format, verdict and a worked example."""
     if not arguments.html:
-        _refuse(arguments, "without --html", "output", "tools", "prompt")
+        _refuse(arguments, "without --html", "output", "tools", "prompt", "policy")
     renderer = _load(arguments)
     format = _analyze(renderer, arguments)
     if arguments.json:
@@ -138,8 +138,8 @@ def _write_page(arguments: argparse.Namespace, renderer: Renderer | None, format
     name = str(arguments.template or arguments.examples)
     notes = list(_list_notes(arguments, renderer, format))
     trips = check_roundtrips(renderer, format) if renderer and not arguments.examples else None
-    tools = read_tools(arguments.tools)
-    page = make_page(name, format, renderer, turns, output=output, tools=tools, prompt=prompt, notes=notes, trips=trips)
+    parser = format.parser(read_tools(arguments.tools), prompt, policy=arguments.policy or "lenient") if output else None
+    page = make_page(name, format, renderer, turns, output=output, parser=parser, notes=notes, trips=trips)
     write_text(arguments.html, page)
     print(f"wrote {make_visible(str(arguments.html))}")
     return OK
@@ -159,7 +159,7 @@ def parse_output(arguments: argparse.Namespace) -> int:
         raise InputError("there is no standard input to read the model's output from")
     if sys.stdin.isatty():
         print("chat-autoparser: reading the model's output from the terminal; end it with Ctrl-D", file=sys.stderr)
-    parser = format.parser(tools, prompt)
+    parser = format.parser(tools, prompt, policy=arguments.policy or "lenient")
     deltas: list[Delta] = []
     for part in chain(_read_parts(sys.stdin.buffer), [None]):
         found = parser.finish() if part is None else parser.feed(part)
@@ -168,6 +168,8 @@ def parse_output(arguments: argparse.Namespace) -> int:
             _print_json(delta.to_openai(), indent=None)
     if not arguments.stream:
         _print_json(fold_deltas(deltas))
+    for name, place in parser.recoveries:
+        print(f"chat-autoparser: note: off the script at character {place}: {make_visible(name)}", file=sys.stderr)
     for index in sorted(parser.incomplete_calls):
         print(f"chat-autoparser: note: {_describe_incomplete(deltas, index)}", file=sys.stderr)
     return OK
@@ -283,10 +285,11 @@ def check_round_trips(arguments: argparse.Namespace) -> int:
     """Say which turns come back unchanged when their message is rendered with the next turn."""
     renderer = _load_needed(arguments, "round trips need a template: name one")
     format, encode = _analyze(renderer, arguments), _load_encode(find_path(arguments.template))
+    parse = partial(format.parse, policy=arguments.policy or "lenient")
     if arguments.output:
-        results = check_output(renderer, format, read_text(arguments.output), encode=encode)
+        results = check_output(renderer, format, read_text(arguments.output), parse=parse, encode=encode)
     else:
-        results = check_roundtrips(renderer, format, encode=encode)
+        results = check_roundtrips(renderer, format, parse=parse, encode=encode)
     if arguments.json:
         _print_json([result.to_dict() for result in results])
     else:

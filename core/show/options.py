@@ -49,16 +49,16 @@ _COMMANDS = {
     "inspect": _Command(
         "show the format of one template",
         "Print the format of a template in words: the verdict, how a turn begins and ends, how reasoning, content and tool calls "
-        "are written, and a turn as the model would write it. --output, --tools and --prompt belong to --html.",
+        "are written, and a turn as the model would write it. --output, --tools, --prompt and --policy belong to --html.",
         "",
-        ("template", *_READING, "--examples", ("--json", "--html"), "--output", "--tools", "--prompt"),
+        ("template", *_READING, "--examples", ("--json", "--html"), "--output", "--tools", "--prompt", "--policy"),
     ),
     "parse": _Command(
         "turn a model's raw output into a message",
         "Read a model's raw output from standard input and print the message it stands for as JSON, in the shape of an OpenAI "
         "chat completion. With --stream, print one JSON delta a line, as input arrives.",
         "",
-        ("template", *_READING, "--examples", "--tools", "--prompt", "--stream"),
+        ("template", *_READING, "--examples", "--tools", "--prompt", "--policy", "--stream"),
     ),
     "check": _Command(
         "analyse many templates and say what is proven",
@@ -72,7 +72,7 @@ _COMMANDS = {
         "turn: only where the earlier text comes back unchanged can a server go on from what it has computed. With a tokenizer in "
         "the model's folder, tokens are compared as well. With --output, that output is tried in place of the template's turns.",
         "the parse loses something that the template would have brought back",
-        ("template", *_READING, "--examples", "--output", "--json"),
+        ("template", *_READING, "--examples", "--output", "--policy", "--json"),
     ),
     "diff": _Command(
         "say what changed between two templates",
@@ -161,6 +161,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "text file with the rendered prompt or its tail, which tells whether reasoning is open where the output begins (default: "
         "what the template appends)",
     ),
+    "--policy": {
+        "choices": ("strict", "lenient", "repair"),
+        "help": "what to do where the output is none that the template renders: nothing, recover what was meant (default), or make "
+        "arguments valid JSON as well, as vLLM and SGLang read it with this package",
+    },
     "--stream": {"action": "store_true", "help": "print one JSON delta a line, as input arrives"},
     "--to": _take_file("FILE", "the file to write (default: chat_autoparser.json in the model's folder)"),
     "--verify": _take_file("FILE", "the file to hold against the template"),

@@ -25,6 +25,7 @@ from ..describe.verdict import NEXT_STEP, lay_out_counterexample, list_doubts, l
 from ..describe.words import list_sections
 from ..errors import TemplateError
 from ..format import ChatFormat
+from ..parse import StreamParser
 from .roundtrips import group_trips, name_trip
 from .sources import name_model
 from .turns import KnownTurn, cut_pieces, cut_words, pick_example, say_switches
@@ -48,23 +49,22 @@ def make_page(
     turns: Sequence[KnownTurn],
     *,
     output: str | None = None,
-    tools: Sequence[dict[str, Any]] | None = None,
-    prompt: str | None = None,
+    parser: StreamParser | None = None,
     notes: Sequence[str] = (),
     trips: Sequence[RoundTrip] | None = None,
 ) -> str:
     """Return the page as HTML.
 
-    ``name`` is what the template was called by, ``turns`` are turns that it renders. ``output`` is what a model wrote behind
-    ``prompt`` with the request's ``tools``; an example stands in for it. ``trips`` are round trips, or None where they
+    ``name`` is what the template was called by, ``turns`` are turns that it renders. ``output`` is what a model wrote, and
+    ``parser`` reads it; an example stands in for it. ``trips`` are round trips, or None where they
     were not tried.
     """
     turn = pick_example(turns)
+    about = "This is the output that was given." if output else "There is nothing to show."
     if output is None and turn is not None:
-        output, tools, prompt, about = turn.text, turn.tools or None, turn.prompt, "This is the turn from above."
-    else:
-        about = "This is the output that was given." if output else "There is nothing to show."
-    deltas = _list_deltas(format, output or "", tools, prompt)
+        output, about = turn.text, "This is the turn from above."
+        parser = format.parser(turn.tools or None, turn.prompt)
+    deltas = _list_deltas(parser or format.parser(), output or "")
     best = [forms[0] for forms in group_trips(trips or ())]
     style, script = (_read(f"page.{kind}") for kind in ("css", "js"))
     values = {
@@ -143,11 +143,8 @@ def _embed(value: Any) -> Markup:
     return Markup(text)
 
 
-def _list_deltas(
-    format: ChatFormat, text: str, tools: Sequence[dict[str, Any]] | None, prompt: str | None
-) -> list[tuple[int, dict[str, Any]]]:
+def _list_deltas(parser: StreamParser, text: str) -> list[tuple[int, dict[str, Any]]]:
     """Return the deltas of an output that comes in character by character, each with how many had come in."""
-    parser = format.parser(tools, prompt)
     step = 1 + len(text) // _MOST_PIECES
     deltas = []
     for start in range(0, len(text), step):
