@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any, Literal
 
@@ -209,6 +210,20 @@ def test_a_policy_has_a_name() -> None:
     assert get_policy("strict") == Policy(recover=False)
     with pytest.raises(ValueError, match="no policy is called 'kind'"):
         get_policy("kind")  # type: ignore[arg-type]
+
+
+def test_a_field_of_a_policy_has_no_other_values() -> None:
+    with pytest.raises(ValueError, match=r"^cut: 'nope' is none of keep, complete, drop, text$"):
+        Policy(cut="nope")  # type: ignore[arg-type]
+    for field in fields(Policy):
+        assert replace(Policy(), **{field.name: field.default}) == Policy()  # type: ignore[arg-type]
+        with pytest.raises((ValueError, TypeError)):
+            replace(Policy(), **{field.name: "nope"})  # type: ignore[arg-type]
+
+
+def test_no_policy_is_none() -> None:
+    with pytest.raises(TypeError, match="None"):
+        get_policy(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,8 @@ class ChatFormat:
         set. With ``after_reasoning`` the parser reads what a :meth:`reasoning_splitter` hands on, with ``known_only`` a call
         of a tool that the request does not have stays text. ``policy`` says what to do where the model leaves its script:
         ``"strict"``, ``"lenient"``, ``"repair"`` or a :class:`~chat_autoparser.recover.Policy`. Costs microseconds. Raises
-        TypeError where ``tools`` is no list of dicts or ``prompt`` no text, ValueError for a policy that there is not.
+        TypeError where ``tools`` is no list of dicts, ``prompt`` no text or ``policy`` neither, ValueError for a name that no
+        policy has.
         """
         from ..parse import StreamParser
 

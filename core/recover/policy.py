@@ -7,6 +7,22 @@ from typing import Literal
 
 PolicyName = Literal["strict", "lenient", "repair"]
 
+_POSSIBLE: dict[str, tuple[object, ...]] = {
+    "recover": (True, False),
+    "repair": (True, False),
+    "cut": ("keep", "complete", "drop", "text"),
+    "unknown": ("call", "text", "drop"),
+    "beside": ("keep", "drop", "none"),
+    "unasked": ("text", "drop"),
+    "markup": ("text", "drop"),
+    "untyped": ("json", "text"),
+    "typed": ("written", "schema"),
+    "wrapped": ("keep", "open"),
+    "interrupts": ("call", "mark"),
+    "overrun": ("drop", "text"),
+    "unanswered": ("reasoning", "content"),
+}
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -31,6 +47,8 @@ class Policy:
     * ``overrun`` – the message of a user or a tool with which a model goes on behind the end of its turn: ``"drop"`` it and all
       behind it, as a server that knows the end of the turn would have stopped there, or hand it on as ``"text"``.
     * ``unanswered`` – reasoning behind which nothing came: ``"reasoning"``, or handed on as ``"content"``, at its end.
+
+    Raises ValueError for a value that a field cannot have.
     """
 
     recover: bool = True
@@ -46,6 +64,13 @@ class Policy:
     interrupts: Literal["call", "mark"] = "call"
     overrun: Literal["drop", "text"] = "drop"
     unanswered: Literal["reasoning", "content"] = "reasoning"
+
+    def __post_init__(self) -> None:
+        """Refuse what would be taken for another value without a word."""
+        for name, possible in _POSSIBLE.items():
+            given = getattr(self, name)
+            if given not in possible:
+                raise ValueError(f"{name}: {given!r} is none of {', '.join(map(str, possible))}")
 
     @property
     def filters(self) -> bool:
@@ -65,9 +90,11 @@ _NAMED = {"strict": STRICT, "lenient": LENIENT, "repair": REPAIR}
 
 
 def get_policy(policy: Policy | PolicyName) -> Policy:
-    """Return a policy, by its name too. Raises ValueError for a name that none has."""
+    """Return a policy, by its name too. Raises ValueError for a name that none has, TypeError for what is neither."""
     if isinstance(policy, Policy):
         return policy
+    if not isinstance(policy, str):
+        raise TypeError(f"policy must be a Policy or one of strict, lenient and repair, not {type(policy).__name__}")
     if policy not in _NAMED:
         raise ValueError(f"no policy is called {policy!r}: strict, lenient or repair")
     return _NAMED[policy]
