@@ -22,7 +22,7 @@ from turns import Turn, build_turns
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
 from chat_autoparser.constrain import build_grammar, build_structural_tag, build_text_grammar
-from chat_autoparser.constrain.calls import find_closing
+from chat_autoparser.constrain.calls import find_closing, write_reasoning
 from chat_autoparser.constrain.tree import Chars, Choice, Free, Grammar, Reference, Repeat, Sequence, Text, Tree, Until
 from chat_autoparser.constrain.values import expand_grammar
 from chat_autoparser.format.chat_format import ChatFormat
@@ -197,6 +197,45 @@ def test_reasoning_may_be_part_of_it() -> None:
     assert not accepts(format, call, plain, reasoning="open")
     assert accepts(format, f"<think>\nHm.\n</think>\n\n{call}", plain, reasoning="possible")
     assert accepts(format, call, plain, reasoning="possible")
+
+
+@pytest.mark.parametrize(
+    ("name", "thought", "call"),
+    [
+        ("cresset", ".think\nHm.", '\n.code\n    mov   city, "Oslo"\n    call  look\n.halt'),
+        ("whisk", "thought\n\nHm.", '\n--whisk\nFrom: assistant\nPart: call; tool=look; id=a\nArg-city: "Oslo"\n\n--whisk--'),
+        ("flitch", "-Hm.", "\n+++ look\n+city = 'Oslo'\n@@ eof @@"),
+    ],
+)
+def test_reasoning_without_an_end_ends_where_a_call_begins(name: str, thought: str, call: str) -> None:
+    format = analyze(Path(__file__).with_name("unseen").joinpath(f"{name}.jinja").read_text(), bos_token="<s>", eos_token="</s>")
+    plain = [
+        {
+            "type": "function",
+            "function": {"name": "look", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}},
+        }
+    ]
+    assert accepts(format, thought + call, plain, reasoning="possible")
+    assert accepts(format, "Hm." + call, plain, reasoning="open")
+    assert not accepts(format, "Hm." + call.lstrip(), plain, reasoning="open"), "it is reasoning still"
+    assert not accepts(format, thought, plain, reasoning="possible")
+    assert accepts(format, thought + call, plain, "auto", reasoning="possible")
+    content = next(edge.text for edge in format.graph.turn.edges if (edge.source, edge.target) == ("reasoning", "content"))
+    grammar = Grammar(write_reasoning(format, "open"), {})
+    assert re.fullmatch(write_pattern(grammar.root, grammar), f"Hm.{content}"), "before what is no call, content begins"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"choice": "any"}, "choice: 'any' is none of auto, required, none and an object"),
+        ({"choice": None}, "choice: None is none of"),
+        ({"reasoning": "no"}, "reasoning: 'no' is none of ended, open, possible"),
+    ],
+)
+def test_a_wrong_choice_is_said_to_be_one(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        build_structural_tag(NO_CALLS, TOOLS["plain"], **options)
 
 
 def test_optional_reasoning_begins_as_the_template_writes_it() -> None:

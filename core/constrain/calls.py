@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ..errors import ConstraintError
-from ..format import ChatFormat, Edge, Node, TurnGraph
+from ..format import ChatFormat, Edge, Node, Reasoning, TurnGraph
 from ..format import Json as JsonCodec
 from ..format.cut import find_boundaries, find_common_start
 from ..schema import ToolSet
@@ -37,22 +37,32 @@ def build_grammar(
     reasoning: Reasoned = "ended",
 ) -> Grammar:
     """Make the grammar of the turns in which a model may call the given tools. See :func:`build_structural_tag`."""
+    if reasoning not in get_args(Reasoned):
+        raise ValueError(f"reasoning: {reasoning!r} is none of {', '.join(get_args(Reasoned))}")
     called, free = select_tools(tools, choice)
     builder = _Builder(format, called, parallel, strict, free)
     root = builder.build_free() if free else builder.build_calls()
-    return Grammar(join(write_reasoning(format, reasoning), root), builder.rules)
+    if find_closing(format) or reasoning == "ended" or format.reasoning is None:
+        return Grammar(join(write_reasoning(format, reasoning), root), builder.rules)
+    # What begins a call ends reasoning that has no end of its own; text that may hold calls may be reasoning, too.
+    return Grammar(root if free else builder.build_thought(root, format.reasoning, reasoning), builder.rules)
 
 
 def select_tools(tools: Iterable[dict[str, Any]], choice: ToolChoice) -> tuple[dict[str, Any], bool]:
     """Return the functions that a tool choice of the OpenAI API leaves, by name, and whether text may come instead.
 
     ``choice`` is ``"auto"``, ``"required"``, or an object that names a function (of chat completions or of responses) or
-    allowed tools. Raises :class:`ConstraintError` for ``"none"``, for a name that is no tool's, and where no tool is left.
+    allowed tools. Raises :class:`ConstraintError` for ``"none"``, for a name that is no tool's, and where no tool is left,
+    and ValueError for another choice.
     """
     known: dict[str, Any] = ToolSet(tools).tools
-    if isinstance(choice, str):
+    if not isinstance(choice, Mapping):
+        if choice == "none":
+            raise ConstraintError("constraining calls: the tool choice is 'none'; there is nothing to constrain")
         if choice not in ("auto", "required"):
-            raise ConstraintError(f"constraining calls: the tool choice is {choice!r}; there is nothing to constrain")
+            raise ValueError(
+                f"choice: {choice!r} is none of auto, required, none and an object that names a function or allowed tools"
+            )
         selected = known
     else:
         inner = choice.get("allowed_tools", choice)
@@ -84,14 +94,22 @@ def find_closing(format: ChatFormat) -> str:
 
 
 def write_reasoning(format: ChatFormat, state: Reasoned) -> Tree:
-    """Return what stands before all else: no reasoning, the rest of it, or optional reasoning."""
-    reasoning, closing = format.reasoning, find_closing(format)
-    if state == "ended" or reasoning is None or not closing:
+    """Return what stands before all else: no reasoning, the rest of it, or optional reasoning; where it has no end of its own,
+    what begins content ends it.
+    """
+    reasoning, closing, turn = format.reasoning, find_closing(format), format.graph.turn
+    begun = [edge for edge in turn.edges if (turn.node(edge.source).kind, turn.node(edge.target).kind) == ("reasoning", "content")]
+    ends = (closing,) if closing else tuple(dict.fromkeys(edge.text for edge in begun if edge.text))
+    if state == "ended" or reasoning is None or not ends:
         return NOTHING
-    thought = join(Until((closing,)), Text(closing))
+    thought = join(Until(ends), choose(*map(Text, ends)))
+    return thought if state == "open" else maybe(join(_write_opening(reasoning), thought))
+
+
+def _write_opening(reasoning: Reasoning) -> Tree:
+    """Return what opens reasoning, behind a prompt that may have written the white space before it."""
     start = reasoning.start
-    opening = join(maybe(Text(start.before)), Text(start.text)) if start.before else Text(start.text)
-    return thought if state == "open" else maybe(join(opening, thought))
+    return join(maybe(Text(start.before)), Text(start.text)) if start.before else Text(start.text)
 
 
 class _Builder:
@@ -121,6 +139,18 @@ class _Builder:
         if not any(openings.values()):
             raise ConstraintError("constraining calls: no turn begins with a call, so what may stand before one is not known")
         return join(self._write_calls(openings), self._write_more())
+
+    def build_thought(self, root: Tree, reasoning: Reasoning, state: Reasoned) -> Tree:
+        """Return the tree of calls behind reasoning that they end; ``root`` is that of calls without reasoning."""
+        behind = self._leaving("reasoning")
+        openings = {first: self._list_texts(first, behind, "") for first in self.trees}
+        ends = dict.fromkeys(edge.parts[0] for edge in behind if edge.opens_call or self.walk.is_kind(edge.target, "content"))
+        if not all(ends) or not any(openings.values()):
+            raise ConstraintError(
+                "constraining calls: reasoning has no end of its own, and what begins a call behind it is not known"
+            )
+        thought = join(Until(tuple(ends)), self._write_calls(openings), self._write_more())
+        return thought if state == "open" else choose(root, join(_write_opening(reasoning), thought))
 
     def _write_calls(self, before: Mapping[str, Iterable[str]]) -> Tree:
         """Return the tree of one call behind texts that lead to its first field."""

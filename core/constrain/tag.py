@@ -35,8 +35,9 @@ def build_structural_tag(
     ``reasoning="open"`` lets it begin inside of reasoning and ``"possible"`` before it.
 
     Returns ``{"type": "structural_tag", "format": ...}``, plain JSON data. Raises :class:`ConstraintError` with the reason
-    where the format or a schema cannot be expressed. Whether an engine's xgrammar knows every part of it, and every keyword
-    of the schemas, only that can tell: compile it before it is handed on. Costs some ten microseconds a parameter.
+    where the format or a schema cannot be expressed, and ValueError for another ``choice`` or ``reasoning``. Whether an engine's
+    xgrammar knows every part of it, and every keyword of the schemas, only that can tell: compile it before it is handed on. Costs
+    some ten microseconds a parameter.
     """
     grammar = build_grammar(format, tools, choice, parallel=parallel, strict=strict, reasoning=reasoning)
     return {"type": "structural_tag", "format": _print(grammar.root, grammar)}
