@@ -582,11 +582,27 @@ def test_round_trips_are_told(capsys: Streams) -> None:
 # The library's own front
 
 
-@pytest.mark.parametrize("tools", ["x", b"x", {"type": "function"}, ["x"], [1], [object(), None]])
+@pytest.mark.parametrize("tools", ["x", b"x", 5, {"type": "function"}, ["x"], [1], [object(), None]])
 def test_tools_that_are_no_list_of_dicts_are_refused(tools: Any) -> None:
     for read in (ChatFormat().parser, ChatFormat().reasoning_splitter):
         with pytest.raises(TypeError, match="list of tool dicts"):
             read(tools)
+
+
+@pytest.mark.parametrize("messages", ["x", ["x"], 5, None, {"role": "user"}, [{"role": "user"}, 5]])
+def test_messages_that_are_no_list_of_dicts_are_refused(messages: Any) -> None:
+    with pytest.raises(TypeError, match="messages must be a list of message dicts, not "):
+        ChatFormat().validate(messages)
+    with pytest.raises(TypeError, match="messages must be a list of message dicts, not "):
+        ca.check_conversation("{{ messages }}", messages)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "kind"), [({"seconds": "x"}, TypeError), ({"seconds": float("nan")}, ValueError), ({"renders": -1}, ValueError)]
+)
+def test_bounds_are_numbers(bounds: dict[str, Any], kind: type[Exception]) -> None:
+    with pytest.raises(kind, match=f"{next(iter(bounds))} must be "):
+        ca.Budget(**bounds)
 
 
 def test_a_prompt_that_is_no_text_is_refused() -> None:

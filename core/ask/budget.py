@@ -21,13 +21,22 @@ class Budget:
     ``seconds`` and ``renders`` bound all renders of one :class:`Account` together, and ``seconds`` a render on its own.
     ``render_seconds`` bounds the work of each render (its thread's time on the processor: a busy machine refuses no
     template), and ``characters`` what it writes, intermediate values included. A render by a function or tokenizer cannot
-    be stopped: it is checked when it returns, against ``seconds`` only.
+    be stopped: it is checked when it returns, against ``seconds`` only. Raises TypeError for what is no number, and ValueError
+    for one below 0.
     """
 
     seconds: float = 30.0
     renders: int = 2_000
     render_seconds: float = 1.0
     characters: int = 8_000_000
+
+    def __post_init__(self) -> None:
+        """Refuse what would bound nothing, or fail in the midst of an analysis."""
+        for name, value in vars(self).items():
+            if not isinstance(value, (int, float)):
+                raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+            if not value >= 0:
+                raise ValueError(f"{name} must be 0 or more, not {value}")
 
     def open_meter(self) -> Meter:
         """Return the meter for one render on its own."""

@@ -20,6 +20,7 @@ from ..ask.shapes import find_shape, list_call_shapes
 from ..ask.words import make_id, make_word
 from ..derive.roles import find_conversation
 from ..errors import TemplateError, TemplateRefusal
+from ..format.chat_format import check_dicts
 from ..format.conversation import TOOL, Message, Problem, name_role
 
 _ID = make_id(0)
@@ -37,8 +38,9 @@ def check_conversation(
     ``template`` is whatever :func:`load_renderer` takes; further arguments go to it (special tokens, switches). The
     template is asked about this conversation; where it refuses, the rules it was found to have say why, or else the
     change of one message with which it does not refuse. Raises :class:`TemplateError` for a template that cannot be
-    loaded. Costs up to a hundred renders.
+    loaded, and TypeError for messages that are no list of dicts. Costs up to a hundred renders.
     """
+    check_dicts("messages must be a list of message dicts", messages, each=True)
     ask = _Checker(load_renderer(template, **kwargs).within(Budget()), tools, kwargs)
     refusal = ask.find_refusal(messages, add_generation_prompt)
     if refusal is not None:

@@ -230,7 +230,9 @@ class ChatFormat:
         return fold_deltas([*parser.feed(text), *parser.finish()])
 
     def validate(self, messages: Sequence[Mapping[str, Any]], add_generation_prompt: bool = True) -> list[Problem]:
-        """Return the rules of the template that a conversation breaks; see :meth:`Conversation.validate`."""
+        """Return the rules of the template that a conversation breaks; see :meth:`Conversation.validate`. Raises TypeError for
+        messages that are no list of dicts."""
+        check_dicts("messages must be a list of message dicts", messages, each=True)
         return self.conversation.validate(messages, add_generation_prompt)
 
     # Storing ---------------------------------------------------------------------------------------------------------------
@@ -246,15 +248,20 @@ class ChatFormat:
         return loaded
 
 
+def check_dicts(wanted: str, given: Any, *, each: bool) -> None:
+    """Raise TypeError for what is no list of dicts. Where not ``each`` item must be one, an odd one beside dicts does no harm."""
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise TypeError(f"{wanted}, not {type(given).__name__}")
+    items: Sequence[Any] = given if isinstance(given, (list, tuple)) else ()
+    odd = [item for item in items if not isinstance(item, Mapping)]
+    if odd and (each or len(odd) == len(items) or any(isinstance(item, str) for item in odd)):
+        raise TypeError(f"{wanted}, not a list with {type(odd[0]).__name__} in it")
+
+
 def _check_request(tools: Any, prompt: Any) -> None:
-    """Raise TypeError for what would be misread without a word. An odd item beside dicts does no harm."""
-    wanted = "tools must be a list of tool dicts, or None where they are not known"
-    if isinstance(tools, (str, bytes, Mapping)):
-        raise TypeError(f"{wanted}, not {type(tools).__name__}")
-    if isinstance(tools, (list, tuple)) and tools:
-        odd = [tool for tool in tools if not isinstance(tool, Mapping)]
-        if len(odd) == len(tools) or any(isinstance(tool, str) for tool in odd):
-            raise TypeError(f"{wanted}, not a list with {type(odd[0]).__name__} in it")
+    """Raise TypeError for what would be misread without a word."""
+    if tools is not None:
+        check_dicts("tools must be a list of tool dicts, or None where they are not known", tools, each=False)
     if prompt is not None and not isinstance(prompt, str):
         raise TypeError(f"prompt must be the rendered prompt as text, or None, not {type(prompt).__name__}")
 
