@@ -9,7 +9,8 @@ import logging
 from pathlib import Path
 
 import pytest
-from shown import FORMAT, GRAPH, give
+from conftest import ROOT
+from shown import FORMAT, GRAPH, PROVEN, give
 
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
@@ -53,8 +54,9 @@ def test_description_of_a_whole_format() -> None:
         "between two calls ,·",
         "several calls yes",
         "string text, 1 characters escaped",
-        "integer as in JSON",
-        "boolean True for true, False for false",
+        "integer as in JSON written VALUE",
+        "boolean True for true, False for false written VALUE",
+        "between two arguments '>⏎<",
         "",
         "Template",
         "takes tools, tool calls",
@@ -67,6 +69,24 @@ def test_description_of_a_whole_format() -> None:
         "content proven",
         "tools proven",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("kniphofia", ["integer, number as in JSON written n~VALUE", "between two arguments &"]),
+        ("flitch", ["array in a notation of its own written [VALUE]", "between two arguments '⏎+"]),
+        ("whisk", ["closed by nothing of its own: what begins content or a call ends it"]),
+    ],
+)
+def test_what_stands_around_values_and_ends_reasoning_is_told(name: str, rows: list[str]) -> None:
+    described = words(describe(analyze(ROOT / "tests" / "unseen" / f"{name}.jinja")))
+    assert set(rows) <= {row.strip() for row in described}
+
+
+def test_reasoning_that_is_never_printed_is_not_shown_in_prompts() -> None:
+    hidden = dataclasses.replace(PROVEN, notes=("the template never prints reasoning; what ends it was inferred (x)",))
+    assert "shown in prompts never" in words(describe(give(hidden)))
 
 
 def test_views_are_the_marks_that_people_see() -> None:

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..ask.question import REASONING_FIELDS
-from ..format import ChatFormat, Choice, Conversation, Edge, Insides, Json, Node, Number, Text
+from ..format import ChatFormat, Choice, Conversation, Edge, Insides, Json, Node, Number, Text, TurnGraph
 from ..format.conversation import ID, NAME
+from ..format.cut import find_common_end, find_common_start
 from ..format.view import Marker, State, kind_of, walk_call
 from .spans import Line, Span, make_visible, measure, show_text
 from .verdict import lay_out_counterexample, lay_out_doubts, list_notes, rate, rate_status, summarise
@@ -19,6 +20,7 @@ _WIDEST_LABEL = 32
 _WIDEST_VALUE = 56
 
 _WORDS = {"name": "NAME", "id": "ID", "key": "KEY", "value": "VALUE", "arguments": "ARGUMENTS"}
+_HIDDEN = "never prints reasoning"  # in a note of the verdict
 _STATES: dict[State, str] = {
     "reasoning": "inside reasoning",
     "content": "behind reasoning",
@@ -117,8 +119,11 @@ def _list_reasoning(format: ChatFormat) -> Iterator[Row]:
     else:
         prompted = format.states and format.states[0][2] == "reasoning"
         yield _row("opened by", "the end of the prompt" if prompted else "nothing: it begins where the turn begins")
-    yield _row("closed by", show_text(reasoning.end.written) if reasoning.end else "nothing that is known")
-    yield _row("shown in prompts", "only in turns with tool calls" if reasoning.beside_calls_only else "as the messages have it")
+    behind = any(kind_of(format.graph, edge.source) == "reasoning" for edge in format.graph.turn.edges)
+    no_end = "nothing of its own: what begins content or a call ends it" if behind else "nothing that is known"
+    yield _row("closed by", show_text(reasoning.end.written) if reasoning.end else no_end)
+    shown = "only in turns with tool calls" if reasoning.beside_calls_only else "as the messages have it"
+    yield _row("shown in prompts", "never" if any(_HIDDEN in note for note in format.verdict.notes) else shown)
     for name in format.asking.reasoning:
         if name not in (*REASONING_FIELDS, "parts"):
             yield _row("read from", name, "a field of messages that the engines do not know")
@@ -200,15 +205,35 @@ def _list_values(format: ChatFormat) -> Iterator[Row]:
             form = "a JSON object inside a JSON string" if node.codec.within else "a JSON object"
             yield _row("arguments", f"{form}, passed on as the model writes it")
             return
-    told: dict[str, list[str]] = {}
+    own = {node.name: _find_own(format.graph, node) for node in nodes if node.kind == "value"}
+    usual = next((own[name] for name in path if name in own), ())
+    told: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for node in nodes:
         if node.kind == "value":
-            told.setdefault(_say_codec(node), []).append(node.type)
-    for form, types in told.items():
+            told.setdefault((_say_codec(node), own[node.name]), []).append(node.type)
+    for (form, around), types in told.items():
         kinds = ", ".join(dict.fromkeys(kind or "value" for kind in types))
-        yield _row(kinds if len(kinds) <= _WIDEST_LABEL else "values of other types", form)
+        spans = [*show_text(around[0]), Span("value", "VALUE"), *show_text(around[1])] if around and around != usual else []
+        note = f"written {''.join(span.text for span in spans)}" if spans else ""
+        yield _row(kinds if len(kinds) <= _WIDEST_LABEL else "values of other types", form, note)
+    keys = [name for name in path if kind_of(format.graph, name) == "key"]
+    ends = [name for name in path if name in own]
+    for edge in format.graph.turn.edges:
+        if [edge.source] == ends and [edge.target] == keys and not edge.opens_call:
+            yield _row("between two arguments", show_text(edge.text))
     if nested := format.graph.path:
         yield _row("object", f"as its members, under {make_visible(nested.join(('KEY', 'MEMBER')))}")
+
+
+def _find_own(graph: TurnGraph, node: Node) -> tuple[str, ...]:
+    """Return what stands right before and behind a value and not around those of every type; empty where that is not known."""
+    edges = graph.turn.edges
+    leads = {edge.target: edge.text for edge in reversed(edges) if kind_of(graph, edge.target) == "value"}
+    tails = {edge.source: edge.text for kind in ("name", "end") for edge in edges if kind_of(graph, edge.target) == kind}
+    if node.name not in leads or node.name not in tails:
+        return ()
+    begun, ended = find_common_start(*leads.values()), find_common_end(*(tails[name] for name in leads if name in tails))
+    return leads[node.name][begun:], tails[node.name][: len(tails[node.name]) - ended]
 
 
 def _say_codec(node: Node) -> str:
