@@ -263,6 +263,27 @@ def test_closed_pipe_is_quiet() -> None:
         assert process.stderr.read() == b""
 
 
+def test_closed_pipe_is_quiet_where_arguments_print() -> None:
+    pytest.importorskip("shtab")
+    with start("--print-completion", "bash") as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        process.wait(timeout=30)
+        assert (process.returncode, process.stderr.read()) == (141, b"")
+
+
+def test_a_fault_of_the_program_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: Streams) -> None:
+    def fail(renderer: Any) -> ChatFormat:
+        raise KeyError("lost\nline")
+
+    monkeypatch.setattr(command, "analyze", fail)
+    assert run("check", DEMO) == 70
+    err = capsys.readouterr().err
+    assert err.startswith("chat-autoparser: KeyError: ")
+    assert err.count("\n") == 1
+
+
 @pytest.mark.usefixtures("proven")
 def test_check_of_proven_templates(tmp_path: Path, capsys: Streams) -> None:
     nested = tmp_path / "one" / "two"
@@ -321,7 +342,7 @@ def test_check_as_json(tmp_path: Path, capsys: Streams) -> None:
     assert not bad["proven"]
     assert bad["unreadable"]
     assert "Compiling" in bad["error"]
-    assert streams.err == ""
+    assert streams.err.count("\n") == 1, "as for all input that cannot be used"
 
 
 def test_folders_are_searched_for_templates_and_models(tmp_path: Path) -> None:
@@ -371,6 +392,9 @@ BAD_INPUT = {
     ),
     "nothing to read": (["inspect"], "name a template or a model folder"),
     "output not UTF-8": (["parse", "good.jinja"], "standard input is not valid UTF-8: invalid start byte at byte 3"),
+    "check of a syntax error": (["check", "broken.jinja", "good.jinja"], "broken.jinja: Compiling the chat template failed"),
+    "difference to a syntax error": (["diff", "good.jinja", "broken.jinja"], "broken.jinja: Compiling the chat template failed"),
+    "certificate over another file": (["certify", "good.jinja", "--to", "no.json"], "no.json is no certificate"),
     "stream not UTF-8": (["parse", "good.jinja", "--stream"], "invalid start byte at byte 3"),
 }
 
@@ -408,6 +432,9 @@ def test_bad_input_gets_one_line(name: str, tmp_path: Path, monkeypatch: pytest.
         ["inspect", "x", "--json", "--html", "y"],
         ["inspect", "x", "--set", "pondering"],
         ["certify", "x", "--to", "y", "--verify", "z"],
+        ["check", "x", "--search", "-1"],
+        ["check", "x", "--search", "nan"],
+        ["check", "x", "--search", "inf"],
     ],
 )
 def test_wrong_usage_gets_one_line(arguments: list[str], capsys: Streams) -> None:
@@ -559,6 +586,14 @@ def test_a_certificate_stands_for_an_analysis(tmp_path: Path, capsys: Streams, m
     assert run("certify", tmp_path, "--verify", file) == 0
     assert run("certify", tmp_path, "--set", "pondering=false", "--verify", file) == 2
     assert "belongs to another template" in capsys.readouterr().err
+
+
+def test_a_certificate_with_stand_ins_is_warned_of(tmp_path: Path, capsys: Streams) -> None:
+    path = tmp_path / "bare.jinja"
+    path.write_text(DEMO.read_text(encoding="utf-8").replace("'[over]", "eos_token + '"), encoding="utf-8")
+    for given, warned in (((), True), (("--eos-token", "<E>"), False)):
+        assert run("certify", path, *given) == 0
+        assert ("eos_token was not given, and stands as <eos_token>" in capsys.readouterr().err) == warned
 
 
 def test_doctor_says_what_it_needs(tmp_path: Path, capsys: Streams, monkeypatch: pytest.MonkeyPatch) -> None:

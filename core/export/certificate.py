@@ -72,6 +72,15 @@ def read_certificate(data: Any, renderer: Renderer) -> ChatFormat:
     return ChatFormat.from_dict(data["format"])
 
 
+def is_certificate(path: Path) -> bool:
+    """Whether a file has the look of a certificate, of whatever template and release."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and "certificate" in data
+
+
 def load_certificate(path: str | Path, renderer: Renderer) -> ChatFormat:
     """Return the format of the certificate in a file, or in a model's folder. Raises :class:`FormatError`."""
     path = Path(path)

@@ -1,7 +1,7 @@
 """The command ``chat-autoparser``: look at a format, parse with it, compare, certify, and check many templates.
 
 Exit status: 0, or 1 where something was found that each command's help names, or 2 for input that cannot be used, which
-one line on standard error names.
+one line on standard error names, or 70 for a fault of the program itself.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ import codecs
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
-
-import partial_json_parser
 
 from ..analysis import analyze, search_further
 from ..ask.budget import Budget
@@ -30,14 +28,14 @@ from ..describe.spans import Line, Span, make_visible, split_lines
 from ..describe.verdict import lay_out_counterexample, rate, summarise
 from ..describe.words import lay_out
 from ..errors import AutoparserError, MissingTemplateError
-from ..export.certificate import FILE_NAME, load_certificate, make_certificate
+from ..export.certificate import FILE_NAME, is_certificate, load_certificate, make_certificate
 from ..export.response import compare_response_template
 from ..format import ChatFormat
 from ..message import fold_deltas
 from .difference import compare, cross, lay_out_changes
 from .display import Display
 from .doctor import examine, lay_out_findings
-from .options import BAD_INPUT, FOUND, INTERRUPTED, OK, PIPE_CLOSED, make_argument_parser
+from .options import BAD_INPUT, BROKEN, FOUND, INTERRUPTED, OK, PIPE_CLOSED, make_argument_parser
 from .overview import check_template, choose_width, lay_out_result, lay_out_summary, make_heading, make_report
 from .page import make_page
 from .roundtrips import lay_out_roundtrips
@@ -51,7 +49,7 @@ from .sources import (
     read_tools,
     write_text,
 )
-from .turns import KnownTurn, cut_pieces, list_turns, pick_example, say_switches
+from .turns import KnownTurn, cut_pieces, describe_incomplete, list_turns, pick_example, say_switches
 
 _PIECE = 1 << 16
 _BUDGET = Budget(seconds=60)
@@ -63,14 +61,16 @@ def main(argv: list[str] | None = None) -> int:
 
     Exits by itself, with status 0 or 2, only where argparse does: for ``--help``, ``--version`` and wrong usage.
     """
-    arguments = make_argument_parser(_ACTIONS).parse_args(argv)
-    _prepare_output()
     try:
-        status: int = arguments.run(arguments)
-        sys.stdout.flush()
+        try:
+            arguments = make_argument_parser(_ACTIONS).parse_args(argv)
+            _prepare_output()
+            status: int = arguments.run(arguments)
+        finally:
+            sys.stdout.flush()
         return status
     except AutoparserError as error:
-        print(f"chat-autoparser: {make_visible(str(error)).replace(chr(10), ' ')}", file=sys.stderr)
+        _tell(str(error))
         return BAD_INPUT
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -78,6 +78,18 @@ def main(argv: list[str] | None = None) -> int:
         # The reader has gone; what Python flushes at exit must not fail once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
+    except Exception as error:
+        if sys.flags.dev_mode:
+            raise
+        _tell(
+            f"{type(error).__name__}: {error}. This is a fault of the program: python -X dev -m chat_autoparser … shows where it is"
+        )
+        return BROKEN
+
+
+def _tell(text: str) -> None:
+    """Say in one line on standard error what is the matter."""
+    print(f"chat-autoparser: {make_visible(text).replace(chr(10), ' ')}", file=sys.stderr)
 
 
 # inspect
@@ -158,7 +170,7 @@ def parse_output(arguments: argparse.Namespace) -> int:
     if sys.stdin is None:
         raise InputError("there is no standard input to read the model's output from")
     if sys.stdin.isatty():
-        print("chat-autoparser: reading the model's output from the terminal; end it with Ctrl-D", file=sys.stderr)
+        _tell("reading the model's output from the terminal; end it with Ctrl-D")
     parser = format.parser(tools, prompt, policy=arguments.policy or "lenient")
     deltas: list[Delta] = []
     for part in chain(_read_parts(sys.stdin.buffer), [None]):
@@ -169,23 +181,10 @@ def parse_output(arguments: argparse.Namespace) -> int:
     if not arguments.stream:
         _print_json(fold_deltas(deltas))
     for name, place in parser.recoveries:
-        print(f"chat-autoparser: note: off the script at character {place}: {make_visible(name)}", file=sys.stderr)
+        _tell(f"note: off the script at character {place}: {name}")
     for index in sorted(parser.incomplete_calls):
-        print(f"chat-autoparser: note: {_describe_incomplete(deltas, index)}", file=sys.stderr)
+        _tell(f"note: {describe_incomplete(deltas, index)}")
     return OK
-
-
-def _describe_incomplete(deltas: Iterable[Delta], index: int) -> str:
-    """Say which call is incomplete, and what can be read of its arguments so far."""
-    pieces = [delta for delta in deltas if delta.kind == "tool_call" and delta.index == index]
-    name, written = pieces[0].name, "".join(delta.text for delta in pieces)
-    try:
-        read = partial_json_parser.loads(written)
-    except ValueError:
-        read = None
-    if not read:
-        return f"the tool call to {name} is incomplete: not one argument is whole"
-    return f"the tool call to {name} is incomplete; of its arguments there is {json.dumps(read, ensure_ascii=False)}"
 
 
 def _read_parts(stream: BinaryIO) -> Iterator[str]:
@@ -229,15 +228,24 @@ def check_paths(arguments: argparse.Namespace) -> int:
         _print_json(make_report(results))
     else:
         out.print(Line(), lay_out_summary(results))
-    if any(result.unreadable for result in results):
+    unreadable = [result for result in results if result.unreadable]
+    if unreadable:
+        more = f" ({len(unreadable) - 1} more cannot be read either)" if len(unreadable) > 1 else ""
+        _tell(f"{unreadable[0].path}: {unreadable[0].error}{more}")
         return BAD_INPUT
     return OK if all(result.proven for result in results) else FOUND
 
 
 def show_difference(arguments: argparse.Namespace) -> int:
     """Say what changed in the format from one template to another."""
-    renderers = [_load_named(path, arguments) for path in (arguments.first, arguments.second)]
-    one, other = (analyze(renderer.within(_BUDGET)) for renderer in renderers)
+    renderers, formats = [], []
+    for path in (arguments.first, arguments.second):
+        try:
+            renderers.append(_load_named(path, arguments))
+            formats.append(analyze(renderers[-1].within(_BUDGET)))
+        except AutoparserError as error:
+            raise error if path in str(error) else InputError(f"{path}: {error}") from None
+    one, other = formats
     changes = compare(one, other)
     crossings = [cross(renderers[0], one, other), cross(renderers[1], other, one)]
     if arguments.json:
@@ -270,10 +278,14 @@ def certify(arguments: argparse.Namespace) -> int:
         format = load_certificate(arguments.verify, renderer)
         print(f"{make_visible(str(arguments.verify))} fits the template: {summarise(format.verdict)}")
         return OK if rate(format.verdict) == "good" else FOUND
-    format = _analyze(renderer, arguments)
     path = find_path(arguments.template)
     target: Path = arguments.to or (path if path.is_dir() else path.parent) / FILE_NAME
+    if target.exists() and not is_certificate(target):
+        raise InputError(f"{target} is no certificate, and is left as it is: name another file with --to")
+    format = _analyze(renderer, arguments)
     write_text(target, json.dumps(make_certificate(renderer, format), ensure_ascii=False) + "\n")
+    for name, text in renderer.unknown_tokens.items():
+        _tell(f"warning: {name} was not given, and stands as {text}: a server that knows it will refuse this certificate")
     print(f"wrote {make_visible(str(target))}: {summarise(format.verdict)}")
     return OK if rate(format.verdict) == "good" else FOUND
 

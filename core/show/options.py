@@ -6,6 +6,7 @@ import argparse
 import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from math import inf
 from pathlib import Path
 from textwrap import fill
 from typing import Any, NamedTuple, NoReturn
@@ -18,7 +19,7 @@ try:
 except ImportError:
     shtab = None
 
-OK, FOUND, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
+OK, FOUND, BAD_INPUT, BROKEN, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70, 130, 141
 
 _WIDTH = 100
 _TEXT = (
@@ -31,6 +32,7 @@ exit status:
   0    done, and nothing was found wrong
   1    done, and something was found: not proven, lost in a round trip, different (each command's help says what)
   {_BAD.replace("  ", "    ", 1)}
+  70   a fault of this program, which one line on standard error names
   130  interrupted
   141  the reader of the output has gone"""
 
@@ -99,6 +101,13 @@ _COMMANDS = {
 }
 
 
+def _read_seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds < inf:
+        raise argparse.ArgumentTypeError(f"{text} is no number of seconds")
+    return seconds
+
+
 def _take_file(metavar: str, text: str) -> dict[str, Any]:
     return {"type": Path, "metavar": metavar, "help": text}
 
@@ -139,7 +148,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "[…]}}: they teach what the template does not print",
     ),
     "--search": {
-        "type": float,
+        "type": _read_seconds,
         "default": 0,
         "metavar": "SECONDS",
         "help": "look so long for a turn of each that is misread, beyond those of the proof",

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+import partial_json_parser
+
 from ..ask.question import Call, Question, Switches
 from ..ask.renderer import Renderer
 from ..constrain import write_turn
 from ..constrain.example import CONTENT, REASONING
 from ..converse.author import Author, make_calls, make_message, read_switches
+from ..delta import Delta
 from ..describe.spans import Span
 from ..errors import ConstraintError
 from ..format import ChatFormat, Start
@@ -140,3 +143,16 @@ def cut_words(text: str, words: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield text[at : match.start()], match[0]
         at = match.end()
     yield text[at:], ""
+
+
+def describe_incomplete(deltas: Iterable[Delta], index: int) -> str:
+    """Say which call is incomplete, and what can be read of its arguments so far."""
+    pieces = [delta for delta in deltas if delta.kind == "tool_call" and delta.index == index]
+    name, written = pieces[0].name, "".join(delta.text for delta in pieces)
+    try:
+        read = partial_json_parser.loads(written)
+    except ValueError:
+        read = None
+    if not read:
+        return f"the tool call to {name} is incomplete: not one argument is whole"
+    return f"the tool call to {name} is incomplete; of its arguments there is {json.dumps(read, ensure_ascii=False)}"
