@@ -148,6 +148,24 @@ def test_examples_teach_reasoning_too() -> None:
     assert read(format, text) == ("One.\nTwo.", None, [["a", {}]])
 
 
+HIDDEN = SILENT.replace("{{ m.content }}", "{{ m.content.split('</think>')[-1] if m.role == 'assistant' else m.content }}")
+
+
+def test_examples_confirm_what_was_inferred() -> None:
+    """A step that was taken is not advised again, neither where it helped nor where it did not."""
+    assert analyze(HIDDEN).verdict.of("reasoning") == "not established"
+    assert "next step: give one or two raw outputs" in str(analyze(HIDDEN))
+    shown = lesson("<think>Let me see.</think>\n\nHi.", content="Hi.", reasoning="Let me see.")
+    format = analyze(HIDDEN, examples=[shown])
+    assert format.verdict.of("reasoning") == "taught by example"
+    assert format.verdict.notes[-1] == "confirmed by 1 example: content, reasoning"
+    assert "next step" not in str(format)
+    odd = lesson("<mull>Let me see.</mull>\n\nHi.", content="Hi.", reasoning="Let me see.")
+    format = analyze(HIDDEN, examples=[shown, odd])
+    assert format.verdict.of("reasoning") == "not established"
+    assert "next step: correct the example that the counterexample shows" in str(format)
+
+
 def test_examples_stand_in_for_a_template() -> None:
     prompt = "<|user|>Where?<|end|><|bot|>"
     spoken = lesson("Hello.<|end|>", content="Hello.", prompt=prompt)

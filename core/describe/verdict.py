@@ -32,7 +32,9 @@ NEXT_STEP = (
     "give one or two raw outputs of the model, with the messages they mean, as examples "
     "(--examples FILE; for servers the variable CHAT_AUTOPARSER_EXAMPLES)"
 )
-"""What to do about any part that is not proven."""
+"""What to do about any part that is not proven and that no example has shown."""
+
+_MISREAD, _SHOWN = "of the examples are not read back as they say", ("taught by", "confirmed by")  # in notes
 
 
 class Doubt(NamedTuple):
@@ -89,16 +91,25 @@ def _find_reason(verdict: Verdict, part: str) -> str:
     example = verdict.counterexample
     if example is not None and example.aspect.startswith(part):
         return "a turn that the template renders is read otherwise, see the counterexample"
-    note = next((note for note in verdict.notes if _WORDS.get(part, part) in note), None)
+    note = next((note for note in verdict.notes if _WORDS.get(part, part) in note and not note.startswith(_SHOWN)), None)
     return note or "not all of its turns could be rendered and read back"
+
+
+def find_next_step(format: ChatFormat) -> str:
+    """Say what to do about what is not proven; nothing where that was done."""
+    notes = format.verdict.notes
+    if any(_MISREAD in note for note in notes):
+        return "correct the example that the counterexample shows, or leave it out"
+    shown = {part for note in notes if note.startswith(_SHOWN) for part in note.partition(": ")[2].split(", ")}
+    return NEXT_STEP if any(doubt.part not in shown for doubt in list_doubts(format)) else ""
 
 
 def lay_out_doubts(format: ChatFormat) -> Iterator[Line]:
     """Return lines that tell why parts are not proven, and the next step."""
     doubts = list_doubts(format)
     yield from (Line.of(("text", "  "), (rate_status(doubt.status), str(doubt))) for doubt in doubts)
-    if doubts:
-        yield Line.of(("text", "  "), ("note", f"next step: {NEXT_STEP}"))
+    if step := find_next_step(format):
+        yield Line.of(("text", "  "), ("note", f"next step: {step}"))
 
 
 def lay_out_counterexample(example: Counterexample) -> Iterator[Line]:

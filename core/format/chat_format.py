@@ -86,8 +86,9 @@ class Verdict:
 
     ``parts`` tells for ``"reasoning"``, ``"content"`` and ``"tools"`` one of ``"proven"``, ``"partly proven"``,
     ``"not established"``, ``"absent"``, ``"read from the instructions, not proven"`` or ``"taught by example"`` (turns
-    written as the examples show them were read back, and so were the examples). ``checked`` counts the turns that were
-    read back, ``passed`` those that came back exactly. ``notes`` say in words what could not be established, and what to do.
+    written as the examples show them were read back, and so were the examples; or examples agree with what was inferred).
+    ``checked`` counts the turns that were read back, ``passed`` those that came back exactly. ``notes`` say in words what could
+    not be established, and what to do.
     """
 
     parts: tuple[tuple[str, str], ...] = ()

@@ -21,7 +21,7 @@ from markupsafe import Markup
 from ..ask.renderer import Renderer
 from ..converse.roundtrip import RoundTrip
 from ..describe.spans import make_visible, say_words
-from ..describe.verdict import NEXT_STEP, lay_out_counterexample, list_doubts, list_notes, rate, rate_status, summarise
+from ..describe.verdict import find_next_step, lay_out_counterexample, list_doubts, list_notes, rate, rate_status, summarise
 from ..describe.words import list_sections
 from ..errors import TemplateError
 from ..format import ChatFormat
@@ -100,7 +100,7 @@ def _list_words(name: str, format: ChatFormat, notes: Sequence[str]) -> dict[str
         "summary": summarise(verdict),
         "parts": [(part, status, rate_status(status)) for part, status in verdict.parts],
         "doubts": list(map(str, list_doubts(format))),
-        "next_step": NEXT_STEP,
+        "next_step": find_next_step(format),
         "notes": [make_visible(note) for note in (*list_notes(format), *notes)],
         "counterexample": [line.spans for line in example],
         "sections": {title: [(row.label, row.value, row.note) for row in rows] for title, rows in sections.items()},

@@ -17,7 +17,7 @@ from ..ask.budget import Budget, Meter
 from ..ask.question import REASONING_FIELDS, Shape, build_tools
 from ..ask.renderer import Conversation, Renderer
 from ..errors import LessonError, TemplateError
-from ..format import TAUGHT, ChatFormat, Choice, Counterexample, Node, TurnGraph
+from ..format import FROM_INSTRUCTIONS, TAUGHT, ChatFormat, Choice, Counterexample, Node, TurnGraph, Verdict
 from ..format import Conversation as Layout
 from ..prove.message import compare, write_message
 from .lesson import Lesson, read_call, read_text
@@ -133,11 +133,11 @@ def _spell_words(graph: TurnGraph) -> TurnGraph:
 
 def _choose_parts(lessons: Sequence[Lesson], silent: ChatFormat | None) -> frozenset[str]:
     """Return what the lessons show and the template does not print by itself."""
-    shown = {"reasoning": any(lesson.reasoning for lesson in lessons), "tools": any(lesson.calls for lesson in lessons)}
+    shown = _list_shown(lessons)
     if silent is None:
-        return frozenset(["content", *(part for part, is_shown in shown.items() if is_shown)])
-    known = {"reasoning": silent.reasoning is not None, "tools": silent.capabilities.tool_calls}
-    return frozenset(part for part, is_shown in shown.items() if is_shown and not known[part])
+        return shown | {"content"}
+    known = {"reasoning": silent.reasoning is not None, "tools": silent.capabilities.tool_calls, "content": True}
+    return frozenset(part for part in shown if not known[part])
 
 
 def _judge(format: ChatFormat, lessons: Sequence[Lesson], parts: frozenset[str], unknown: tuple[str, ...]) -> ChatFormat:
@@ -151,8 +151,12 @@ def _judge(format: ChatFormat, lessons: Sequence[Lesson], parts: frozenset[str],
             f"The first was read as {failures[0].got}"
         )
     taught = "partly proven" if failures else TAUGHT
-    status = [(part, taught if part in parts and old == "proven" else old) for part, old in known.parts]
-    notes = [f"taught by {count} example{'s' if count > 1 else ''}: {', '.join(sorted(parts))}"] if parts else []
+    confirmed = frozenset() if failures else _list_shown(lessons) - parts
+    inferred = {part for part, old in known.parts if old == FROM_INSTRUCTIONS or _is_inferred(part, known)}
+    raised = (confirmed & inferred) | {part for part, old in known.parts if part in parts and old == "proven"}
+    status = [(part, taught if part in raised else old) for part, old in known.parts]
+    told = ("taught", parts), ("confirmed", confirmed)
+    notes = [f"{how} by {count} example{'s' if count > 1 else ''}: {', '.join(sorted(which))}" for how, which in told if which]
     notes += [f"not known: {text}" for text in dict.fromkeys(unknown)]
     notes += [f"{len(failures)} of the examples are not read back as they say"] if failures else []
     verdict = replace(
@@ -164,6 +168,17 @@ def _judge(format: ChatFormat, lessons: Sequence[Lesson], parts: frozenset[str],
         notes=(*known.notes, *notes),
     )
     return replace(format, verdict=verdict)
+
+
+def _list_shown(lessons: Sequence[Lesson]) -> frozenset[str]:
+    """Return the parts of a turn that lessons show."""
+    fields = [{"reasoning": lesson.reasoning, "content": lesson.content, "tools": lesson.calls} for lesson in lessons]
+    return frozenset(part for each in fields for part, shown in each.items() if shown)
+
+
+def _is_inferred(part: str, verdict: Verdict) -> bool:
+    """Whether a part was inferred, which the template does not print."""
+    return any(part in note and "inferred" in note for note in verdict.notes)
 
 
 def _read(format: ChatFormat, lesson: Lesson) -> Counterexample | None:
