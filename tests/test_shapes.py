@@ -9,7 +9,7 @@ import pytest
 from streams import ROUTE_TOOL, analyze, get_calls, read_all_ways
 from test_slips import WRAPPER
 
-from chat_autoparser.recover import Envelope, read_calls
+from chat_autoparser.recover import Envelope, read_calls, repair
 from chat_autoparser.schema import ToolSet
 
 KEYED = WRAPPER % (

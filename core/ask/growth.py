@@ -154,6 +154,7 @@ METHODS: dict[str, Callable[..., int]] = {
 """The methods of texts, bytes and numbers; the first operand is the value they belong to."""
 
 FILTERS: dict[str, Callable[..., int]] = {
+    "title": lambda text: len(_text(text)),  # word by word, each a text of its own
     "batch": lambda items, linecount, fill_with=None: abs(linecount) * (_SLOT + size_of(fill_with)),
     "center": _measure_padding,
     "format": lambda pattern, *values, **named: _measure_formatting(_text(pattern), "%", values, named),
