@@ -112,7 +112,7 @@ def test_a_value_of_which_something_is_no_call_is_none_by_its_shape(value: Any) 
 
 def test_what_stands_beside_arguments_is_one_if_the_tool_has_it() -> None:
     """A part of an envelope is none, whatever parameters there are."""
-    tools = ToolSet([{"name": "look", "parameters": {"properties": dict.fromkeys(("city", "days", "type"), {})}}])
+    tools = ToolSet([{"name": "look", "parameters": {"properties": {key: {} for key in ("city", "days", "type")}}}])
     for key in ("arguments", "input"):
         call = {"id": "a", "type": "function", "name": "look", "days": 2, "city": "Bergen", key: OSLO}
         found = read_calls(json.dumps(call), tools, Envelope("name", "arguments", "id"))

@@ -43,7 +43,8 @@ def find_headers(marks: Landmarks) -> Headers | None:
     texts = [(kind, text) for kind, text in pairs if kind in ("reasoning", "content")]
     openings = [text for kind, text in pairs if kind == "name"]
     fields = [edge for edge in turn if edge.source == "name" and not marks.is_leaving(edge)]
-    numbered = {edge.target: write_parts(edge).strip() for edge in fields if marks.nodes[TURN, edge.target].kind == "id"}
+    ids = [edge for edge in fields if marks.nodes[TURN, edge.target].kind == "id" and not _list_marks(edge.text)]  # in the header
+    numbered = {edge.target: write_parts(edge).strip() for edge in ids}
     fields = [edge for edge in turn if edge.source in numbered and not marks.is_leaving(edge)] if numbered else fields
     inner = sorted(fields, key=lambda edge: -len(edge.text))
     ended = [*(text for _, text in texts), *map(write_parts, inner)]
@@ -68,9 +69,9 @@ def find_headers(marks: Landmarks) -> Headers | None:
     ends = {text[: text.index(begun)] for text in leaving}  # what begins a message may be left out
     leads = {begun, *(end + begun for end in ends), *filter(is_marked, ends)}
     end = re.compile(rf"{re.escape(mark)}|(?=\{{)")
-    ids = "|".join(re.escape(text) for text in sorted(numbered.values(), key=len, reverse=True) if text)
+    before = "|".join(re.escape(text) for text in sorted(numbered.values(), key=len, reverse=True) if text)
     named = re.compile(rf"(?:{name})\s*([\w.:-]+)")
-    known = re.compile(rf"(?:{ids})\s*([\w.:-]+)") if ids else None
+    known = re.compile(rf"(?:{before})\s*([\w.:-]+)") if before else None
     return Headers(tuple(sorted(leads)), tuple(sorted(firsts)), end, named, known, words, spots)
 
 
