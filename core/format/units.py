@@ -27,7 +27,7 @@ class Units:
         self._barred = tuple(self.stands_for)
         if self.table.get("&amp;") == "&":  # then no text has these as they stand
             self.table = {**_ENTITIES, **self.table}
-        if self.table.get("\\\\") == "\\":  # nor these
+        if codec.quoted and self.table.get("\\\\") == "\\":  # nor these
             self.table = {**_LETTERS, **self.table}
         if self.table.get("%20") == " " and "+" in self.stands_for:  # nor this one, which forms have for a blank
             self.table = {"+": " ", **self.table}

@@ -275,7 +275,7 @@ class TextReader(ShortFields):
         marks, size = self.plan.call_ends, len(self.buffer)
         whole = bool(landing.steps) and landing.steps[-1].kind == "close"  # then what ends the call has been read
         found = marks.pattern.search(self.buffer, at if whole else landing.end) if marks else None
-        start = landing.end if landing.spot.kind == "arguments" else at
+        start = landing.end if marks is None and landing.spot.kind == "arguments" else at
         closed = find_closed(self.buffer, start, at + HELD_CALL) if found is None and self.buffer[start : start + 1] in "([{" else 0
         bare = closed == NO or closed > landing.end  # then its own brackets tell its end
         end = found.end() if found else closed if closed > landing.end else size

@@ -59,7 +59,7 @@ def find_headers(marks: Landmarks) -> Headers | None:
     last = [found[0] for text in openings if (found := _LAST.search(text))]  # where a word stands before it, that tells the kind
     names = {text[:place] for text in last for place in {*find_boundaries(text), len(text)} if is_firm(text[:place])}
     firsts = {tokens[0] for _, text in texts if (tokens := _list_marks(text))} | {min(names, key=len)}
-    firsts |= set(filter(is_firm, [cut_common_start([text for _, text in pairs])]))
+    firsts |= set(filter(is_firm, (cut_common_start([text for _, text in pairs]), *(edge.text for edge in ids))))
     rules = tuple(Rule((write_parts(edge).partition(mark)[2],), (marks.nodes[TURN, edge.target],)) for edge in inner)
     spots: dict[Kind, Spot] = {"name": Spot(TURN, marks.list_nodes("name"), rules)}
     for kind, nodes in ((kind, marks.list_nodes(kind)) for kind, _ in texts):

@@ -95,6 +95,10 @@ class Plan(Relaxations):
         one, other = find_any(ends), find_any(others)
         return Marks((*ends, *others), re.compile("|".join(filter(None, (f"({one})", other))))) if ends else None
 
+    def knows(self, graph: str, node: Node) -> bool:
+        """Whether it is known what ends a field, of those that no template has, too."""
+        return graph != TURN or node.kind not in FIELDS or node.name in self.closes
+
     def _list_respelled(self, graph: str, nodes: tuple[Node, ...], certain: bool, known: list[Rule]) -> list[Rule]:
         """Return the rules of a field in other spellings; a call begins so only where a tool of the request is named.
 
@@ -104,7 +108,7 @@ class Plan(Relaxations):
         known_parts = {rule.parts for rule in known}
         guards: dict[bool, Guard] = {True: "known", False: ""}
         for number, other in enumerate(self._spellings, 1):
-            for node in nodes if all(node.kind not in FIELDS or node.name in other.closes for node in nodes) else ():
+            for node in nodes if all(other.knows(graph, node) for node in nodes) else ():
                 rules = other._list_rules(graph, node, certain)
                 shown = (rule for rule in rules if not (rule.recovery or rule.guard))
                 new = [rule for rule in shown if rule.parts not in known_texts]
