@@ -23,7 +23,7 @@ from tokenizers import AddedToken
 
 from chat_autoparser import Renderer, load_renderer
 from chat_autoparser.analysis import analyze
-from chat_autoparser.ask.question import Question
+from chat_autoparser.ask.question import Question, build_history
 from chat_autoparser.constrain.example import CONTENT, REASONING
 from chat_autoparser.converse.author import Author, Generation, make_calls
 from chat_autoparser.converse.bridge import Bridger
@@ -117,7 +117,7 @@ def measure(source: Source) -> dict[str, str]:
             found[case.name] = "THE EARLIER TOKENS ARE NOT KEPT"
             continue
         answer = author.answer(question)
-        full = author.render([*author.build_prompt(question), answer or {}, *case.new], tools, True, ())
+        full = author.render([*build_history(question, author.shape), answer or {}, *case.new], tools, True, ())
         earlier = generation.prompt + generation.text + generation.stop
         if full is None or "cut off" in case.name or not full.startswith(earlier):
             found[case.name] = "kept"
@@ -211,7 +211,7 @@ def compare_renders(model: str, source: Source) -> dict[str, bool]:
     thought = REASONING if author.format.reasoning else None
     calls = make_calls(1, author.named_ids) if author.calls else ()
     turn = Question(content=CONTENT, reasoning=thought, calls=calls)
-    messages = [*author.build_prompt(turn), author.answer(turn) or {}]
+    messages = [*build_history(turn, author.shape), author.answer(turn) or {}]
     for call in calls:
         messages.append({"role": "tool", "tool_call_id": call.id, "name": call.name, "content": "Result."})
     if calls:

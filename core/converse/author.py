@@ -79,13 +79,9 @@ class Author:
         calls = [replace(c, arguments="{}") if read_arguments(c.arguments) is None else c for c in question.calls]
         return build_tools(calls, self.shape)
 
-    def build_prompt(self, question: Question) -> list[dict[str, Any]]:
-        """Build the messages before a turn."""
-        return build_history(question, self.shape)
-
     def write_prompt(self, question: Question) -> str | None:
         """Return the prompt before a turn; None where the template refuses it."""
-        return self.render(self.build_prompt(question), self.choose_tools(question), True, question.switches)
+        return self.render(build_history(question, self.shape), self.choose_tools(question), True, question.switches)
 
     def write(self, question: Question) -> Generation | None:
         """Write a turn; None where the template prints no such turn, or its prompt leaves no room for it."""

@@ -20,7 +20,7 @@ from functools import cache, partial
 from itertools import product
 from typing import Any, Literal
 
-from ..ask.question import Question, Switches, wrap_text
+from ..ask.question import Question, Switches, build_history, wrap_text
 from ..ask.renderer import Renderer
 from ..ask.words import LATER, RESULT
 from ..constrain.example import CONTENT, REASONING
@@ -240,7 +240,7 @@ class _Checker:
         if answer is None:
             return None
         question = generation.question
-        messages = [*self.author.build_prompt(question), answer, *self._list_following(read, after)]
+        messages = [*build_history(question, self.author.shape), answer, *self._list_following(read, after)]
         return self.author.render(messages, self.author.choose_tools(question), True, question.switches)
 
     def _list_following(self, read: Question, after: After) -> Iterator[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from ..ask.words import make_word
 from ..format import Codec, Insides, Text
 from .draft import Draft, Link
+from .paths import find_between
 
 LEVELS = 6
 """How many levels have graphs of their own; what is nested deeper is not read."""
@@ -76,7 +77,7 @@ def _find_indents(kinds: Mapping[str, str], build: _Build) -> dict[str, str]:
     outside: dict[str, Callable[[Any], Any]] = {"object": lambda value: {outer: value}, "array": lambda value: [value]}
     found: dict[str, set[str]] = {}
     for kind, around in product(kinds, kinds):
-        first, second = (_find_gap(build(value), words) for value in (inner[kind], outside[around](inner[kind])))
+        first, second = (find_between(build(value) or "", *words) for value in (inner[kind], outside[around](inner[kind])))
         if "\n" in first and second:
             found.setdefault(around, set()).add(_compare(first, second))
     if not found or any(len(steps) > 1 or "" in steps for steps in found.values()):
@@ -91,10 +92,3 @@ def _compare(first: str, second: str) -> str:
     start = second.rfind("\n") + 1
     indent = second[start : start + size]
     return indent if indent.isspace() and _indent(first, indent) == second else ""
-
-
-def _find_gap(text: str | None, words: Sequence[str]) -> str:
-    """Return what stands between two words, empty where one of them is not printed."""
-    if text is None or any(word not in text for word in words):
-        return ""
-    return text[text.index(words[0]) + len(words[0]) : text.index(words[1])]

@@ -20,15 +20,15 @@ def find_path(build: BuildObject) -> Path | None:
     plain = build([(one, words[0]), (three, words[1]), (last, words[2])])
     if nested is None or plain is None or any(text.count(words[0]) != 1 for text in (nested, plain)):
         return None
-    opening, behind = (_find_between(nested, *pair) for pair in ((outer, one), (one, words[0])))
-    joint = _find_between(plain, one, words[0])
+    opening, behind = (find_between(nested, *pair) for pair in ((outer, one), (one, words[0])))
+    joint = find_between(plain, one, words[0])
     if not opening or not behind.endswith(joint) or max(len(opening), len(behind) - len(joint)) > _LONGEST:
         return None
     path = Path(opening, behind.removesuffix(joint))
     if plain.replace(one, path.join((outer, one))).replace(three, path.join((outer, two, three))) != nested:
         return None
     listed = build([(outer, [words[0], [{two: words[1]}]]), (last, words[2])])
-    around = _find_between(listed or "", outer, words[0]).removesuffix(joint)
+    around = find_between(listed or "", outer, words[0]).removesuffix(joint)
     first = re.fullmatch(rf"(\D{{0,{_LONGEST}}})([01])(\D{{0,{_LONGEST}}})", around)
     if first is None:
         return path
@@ -37,6 +37,6 @@ def find_path(build: BuildObject) -> Path | None:
     return numbered if written == listed else path
 
 
-def _find_between(text: str, one: str, two: str) -> str:
+def find_between(text: str, one: str, two: str) -> str:
     """Return what stands between two words, empty where they do not follow each other."""
     return text.partition(one)[2].partition(two)[0] if two in text.partition(one)[2] else ""

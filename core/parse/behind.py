@@ -41,12 +41,8 @@ class BehindFields(ShapedReader):
             like = self._find_like(self.spot.rules, self.at, final, ends=ends)
             if isinstance(like, Wait) or best is None or (like and like.end > best.end):
                 best = like
-        if isinstance(best, Wait):
-            self._await(best)
-            return False
         if best:
-            self._apply(best, self.at)
-            return True
+            return self._go(best)
         if self.at >= len(self.buffer) and not final:
             return False
         return self._deviate(final) and self.at < len(self.buffer)
@@ -57,11 +53,9 @@ class BehindFields(ShapedReader):
             best = self._find_best((self.at, skip_blank(self.buffer, self.at)), final)
             best = best or self._find_like(self.spot.rules, self.at, final)
             if isinstance(best, Landing) and (best.rule.recovery == MISTYPED or (best.calls and not best.rule.constant.core)):
-                self._apply(best, self.at)  # what has no text of its own is found nowhere else
-                return True
+                return self._go(best)  # what has no text of its own is found nowhere else
             if isinstance(best, Wait):
-                self._await(best)
-                return False
+                return self._go(best)
         return super()._step_text(final)
 
     def _deviate(self, final: bool) -> bool:
@@ -80,13 +74,10 @@ class BehindFields(ShapedReader):
             return True
         members = self._skip_members() if self.policy.recover else self.at
         follows = self._find_next_behind_strays(members, final) if self.policy.recover else None
-        if isinstance(follows, Wait):
-            self._await(follows)
-            return False
         if follows:
-            self._note(STRAY, self.at)
-            self._apply(follows, self.at)
-            return True
+            if isinstance(follows, Landing):
+                self._note(STRAY, self.at)
+            return self._go(follows)
         end = self._find_end_behind_signs(members, final) if self.policy.recover else NO
         if end == MORE:
             return False

@@ -36,20 +36,9 @@ class JsonLexer:
     """
 
     __slots__ = (
-        "_before",
-        "_careful",
-        "_closed",
-        "_inner",
-        "_key",
-        "_open",
-        "_outside",
-        "_quote",
-        "beside",
-        "loose",
-        "mends",
-        "place",
+        "_before", "_careful", "_closed", "_inner", "_key", "_open", "_outside", "_quote", "beside", "loose", "mends", "place",
         "state",
-    )
+    )  # fmt: skip
 
     def __init__(self, careful: bool = False, mends: bool = False, loose: bool = False) -> None:
         self.state = OUT

@@ -6,9 +6,10 @@ text from that place on is held back. Where it matches, what is behind it must b
 and never taken back. Everything else is text.
 
 The parser is made of layers, each a class on the one before: what it remembers (``standing``), what stands around calls
-(``around``) and anywhere (``look``), names and keys (``short``), texts (``texts``), JSON that is handed on (``passing``), values
-(``values``), calls told by their shape (``shaped``), what is behind fields (``behind``), and here the way through all of them. What
-is written as JSON lives in the writer, what the format says in the plan.
+(``around``) and anywhere (``look``), what is mistyped (``likely``), names and keys (``short``), calls that are shown or thought
+of (``drafts``), texts (``texts``), JSON that is handed on (``passing``), values (``values``), calls told by their shape
+(``shaped``), what is behind fields (``behind``), and here the way through all of them. What is written as JSON lives in the
+writer, what the format says in the plan.
 """
 
 from __future__ import annotations
@@ -262,12 +263,8 @@ class Machine(BehindFields):
         best = self._find_best((self.at, at), final)
         if best is None or isinstance(best, Landing):
             best = self._find_longer(best, self.spot, at, final) if best else self._find_like(self.spot.rules, at, final)
-        if isinstance(best, Wait):
-            self._await(best)
-            return False
-        if best and (best.rule.constant.core or best.steps):
-            self._apply(best, self.at)
-            return True
+        if isinstance(best, Wait) or (best and (best.rule.constant.core or best.steps)):
+            return self._go(best)
         if final and is_firm(self.buffer[at:]):
             heads = [rule for rule in self.spot.rules if rule.kind in ("content", "reasoning")]
             if self._breaks_off(heads, at):

@@ -42,8 +42,10 @@ def find_start(buffer: str, at: int, fresh: bool, final: bool) -> int:
     """Return where JSON begins that stands at a place: first in a ``fresh`` text, or behind a mark of any dialect."""
     found = _START.match(buffer, at)
     end = found.end() if found else at
+    if end - at > SHORT:
+        return NO
     if end >= len(buffer) or _HALF_MARK.fullmatch(buffer, end):
-        return NO if final or end - at > SHORT else MORE
+        return NO if final else MORE
     marked = buffer[at:end].strip("`~ \n")
     return end if buffer[end] in "{[" and (fresh or (marked and buffer[at] not in "`~")) else NO
 

@@ -69,33 +69,28 @@ class ReasoningSplitter:
     ) -> None:
         chosen = get_policy(policy)
         self._held: list[str] | None = [] if chosen.unanswered == "content" else None  # reasoning that may be all there is
-        self._ended = all(node.kind != "reasoning" for node in graph.turn.nodes)
+        self.ended = all(node.kind != "reasoning" for node in graph.turn.nodes)
         self._machine: _Thinker | None = None
-        if not self._ended:
+        if not self.ended:
             try:
                 self._machine = _Thinker(graph, tools, prompt, policy=replace(chosen, unanswered="reasoning"))
             except _Stop:
-                self._ended = True
-
-    @property
-    def ended(self) -> bool:
-        """Whether something else than reasoning has begun; all that is fed from then on is handed through."""
-        return self._ended
+                self.ended = True
 
     @property
     def in_reasoning(self) -> bool:
         """Whether the next character is read as reasoning."""
-        return not self._ended and self._machine is not None and self._machine.in_reasoning
+        return not self.ended and self._machine is not None and self._machine.in_reasoning
 
     @property
     def reasoning_ended(self) -> bool:
         """Whether reasoning was closed, or something else has begun."""
-        return self._ended or (self._machine is not None and self._machine.reasoning_ended)
+        return self.ended or (self._machine is not None and self._machine.reasoning_ended)
 
     @property
     def holds_back(self) -> bool:
         """Whether what was fed last may yet turn out to be structure."""
-        return not self._ended and self._machine is not None and self._machine.holds_back
+        return not self.ended and self._machine is not None and self._machine.holds_back
 
     def feed(self, text: str) -> tuple[str, str]:
         """Read a piece of the output; return what of it is certainly reasoning, and what belongs to the second stage."""
@@ -106,7 +101,7 @@ class ReasoningSplitter:
         if self._held is None:
             return thought, rest
         self._held.append(thought)
-        if not (self._ended and rest.strip()):
+        if not (self.ended and rest.strip()):
             return "", rest
         held, self._held = self._held, None
         return "".join(held), rest
@@ -115,18 +110,18 @@ class ReasoningSplitter:
         """Say that the output has ended; return what was held back, as :meth:`feed` does."""
         found = self._hold(*self._step(None))
         held, self._held = self._held, None
-        self._ended = True
+        self.ended = True
         return ("", "".join(held) + found[1]) if held else found
 
     def _step(self, text: str | None) -> tuple[str, str]:
         machine = self._machine
-        if self._ended or machine is None:
+        if self.ended or machine is None:
             return "", text or ""
         try:
             deltas = machine.finish() if text is None else machine.feed(text)
             rest = ""
         except _Stop as stop:
-            self._ended = True
+            self.ended = True
             deltas, rest = machine.writer.take(), machine.buffer[stop.place :]
         return _join(deltas, "reasoning"), _join(deltas, "content") + rest
 

@@ -128,7 +128,7 @@ class Constant:
     """
 
     __slots__ = (
-        "_atoms", "_simple", "core", "echoes", "firm", "first", "head", "label", "lead", "line", "marked", "parts", "size", "text",
+        "_simple", "atoms", "core", "echoes", "firm", "first", "head", "label", "lead", "line", "marked", "parts", "size", "text",
         "trail",
     )  # fmt: skip
 
@@ -147,17 +147,12 @@ class Constant:
         core = list(parts)
         core[0] = core[0].lstrip()
         core[-1] = core[-1].rstrip()
-        self._atoms = _list_atoms(tuple(core))
+        self.atoms = _list_atoms(tuple(core))
         # What must stand at a place where it is to match: of layout alone nothing does.
         self.echoes = has_echo(text)
-        first = self._atoms[0].text if self.firm and self._atoms[0].kind == "solid" else "" if self.firm else parts[0]
+        first = self.atoms[0].text if self.firm and self.atoms[0].kind == "solid" else "" if self.firm else parts[0]
         self.first = cut_echo(first) if self.echoes else first
         self.head = self.first[:12]  # the first characters of what is looked for
-
-    @property
-    def atoms(self) -> tuple[Atom, ...]:
-        """The pieces of the core."""
-        return self._atoms
 
     @property
     def is_run(self) -> bool:
@@ -186,7 +181,7 @@ class Constant:
         """Match the core at a place, whatever white space stands between its marks."""
         if self._simple and text.startswith(self.core, at):
             return at + len(self.core)
-        return match_atoms(self._atoms, text, at, final)
+        return match_atoms(self.atoms, text, at, final)
 
     def match_loosely(self, text: str, at: int, final: bool) -> int:
         """Match the core behind other white space than the text has before it; a word stays one."""
@@ -200,7 +195,7 @@ class Constant:
         """Return what of its letters is missing where the text ends within it; empty where that cannot be said."""
         if self._simple and self.text.startswith(text[at:]):
             return self.text[len(text) - at :]
-        for kind, solid in self._atoms if self.firm else (Atom("solid", self.text),):
+        for kind, solid in self.atoms if self.firm else (Atom("solid", self.text),):
             if kind == "counter":
                 return ""
             if kind == "blank":

@@ -66,6 +66,7 @@ LATE: frozenset[Guard] = frozenset(("late", "last"))
 
 _WIDTH = 16  # characters by which rules are told apart before they are tried
 _WINDOWS = 512  # so many beginnings are remembered in a spot
+_BLANKS = 256  # so much white space may be layout before what follows
 _END = r"\Z"
 WORD = 6  # so many letters tell that a text may begin which begins with letters
 _LONG = 8  # so long is a line that is known though it is mistyped
@@ -369,7 +370,7 @@ def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[r
     leads = {(sign, bool(rule.recovery)) for rule in rules if rule.constant.firm for sign in rule.constant.lead}
     blank = sorted({sign for sign, guessed in leads if not (guessed and sign == " ")})
     counters = [r"\d"] if any(not rule.parts[0] and len(rule.parts) > 1 for rule in rules) else []
-    choices = _list_choices(heads, words) + (["[" + "".join(map(re.escape, blank)) + r"]+\Z"] if blank else []) + counters
+    choices = _list_choices(heads, words) + [f"[{''.join(map(re.escape, blank))}]{{1,{_BLANKS}}}\\Z"] * bool(blank) + counters
     # A sign alone is rare in a text, a letter is not. What begins with letters only is found quickest.
     starts, begun = ({head[: WORD if head[0].isalnum() else 1] for head in each} for each in (heads, words))
     quick = _list_choices(starts, begun) + [rf"{re.escape(sign)}\Z" for sign in blank] + counters

@@ -10,7 +10,7 @@ from typing import Any
 from ..format import Choice, Json, Node, Number, Text
 from ..format.units import MORE, NO, get_units
 from ..recover import read_literal, repair
-from ..schema import Schema
+from ..schema import Schema, find_type
 
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _NUMBER_START = re.compile(r"-?\d*(?:\.\d*)?(?:[eE][+-]?\d*)?", re.ASCII)
@@ -63,16 +63,6 @@ _DIGITS = "+-.0123456789"
 BEGINNINGS = {"integer": _DIGITS, "number": _DIGITS, "boolean": "tTfF", "null": "nN", "array": "[(<", "object": "{<"}
 """Signs with which values of a type begin, as models write them."""
 
-_KINDS: dict[type, str] = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    list: "array",
-    dict: "object",
-    type(None): "null",
-}
-
 
 def read_json(text: str) -> tuple[str, str] | None:
     """Return the JSON of a text that is a JSON value, without the white space around it, and its type."""
@@ -83,7 +73,7 @@ def read_json(text: str) -> tuple[str, str] | None:
         value: Any = _load(text)
     except (ValueError, RecursionError):
         return None
-    return text, _KINDS[type(value)]
+    return text, find_type(value)
 
 
 def _load(text: str) -> Any:
@@ -176,7 +166,7 @@ def _convert_typed(raw: str, nodes: tuple[Node, ...], kind: str) -> str | None:
     end, literal = match_scalar(nodes, raw, 0, True)
     if not raw and not end > 0:
         literal, end = read_empty(nodes), 0
-    if literal and end == len(raw) and fits(_literal_type(literal), (kind,) if kind else ()):
+    if literal and end == len(raw) and fits(find_type(_load(literal)), (kind,) if kind else ()):
         return literal
     within = find_within(nodes)
     found = (read_json(get_units(within).decode(raw)) if within else None) or read_json(raw)
@@ -185,11 +175,3 @@ def _convert_typed(raw: str, nodes: tuple[Node, ...], kind: str) -> str | None:
     if found[1] == "string" and any(node.type == "string" for node in nodes):
         return None
     return found[0]
-
-
-def _literal_type(literal: str) -> str:
-    if literal in ("true", "false"):
-        return "boolean"
-    if literal in ("{}", "[]"):
-        return "object" if literal == "{}" else "array"
-    return "null" if literal == "null" else "number" if set(literal) & set(".eE") else "integer"

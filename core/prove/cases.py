@@ -31,17 +31,17 @@ STRINGS: tuple[tuple[str, ...], ...] = (
 """Strings by class; those of one class stand in one call."""
 ODD_STRINGS = (("",), ("  indented", "trailing ", "\n", "a line\n"))
 """Strings that some templates trim or leave out."""
-TYPED: tuple[dict[str, Any], ...] = (
-    {"a": -17, "b": 2.25, "c": True},
-    {"a": False, "b": ["x", "<y> & z"], "c": {"deep": "#1 [x] {y} 5% | ~"}},
-    {"a": [], "b": {}, "c": 0},
-    {"a": [1, [2.5e-07, "q"], {"z": [True, False]}], "b": {"m": {"n": 'it\'s "so"'}, "o": 3}},
-    {"a": 12345678, "b": 1e-05, "c": "last"},
-    {"a": {"k1": "v 1", "k2": ["w", 7], "k3": False}, "b": ["only"]},
-    {"a": True, "b": False, "c": False, "d": 5},
+TYPED: tuple[tuple[Any, ...], ...] = (
+    (-17, 2.25, True),
+    (False, ["x", "<y> & z"], {"deep": "#1 [x] {y} 5% | ~"}),
+    ([], {}, 0),
+    ([1, [2.5e-07, "q"], {"z": [True, False]}], {"m": {"n": 'it\'s "so"'}, "o": 3}),
+    (12345678, 1e-05, "last"),
+    ({"k1": "v 1", "k2": ["w", 7], "k3": False}, ["only"]),
+    (True, False, False, 5),
 )
-"""Arguments of other types; the keys are exchanged for drawn ones."""
-NULLS: tuple[dict[str, Any], ...] = ({"a": None, "b": "x"}, {"a": [None, "x"], "b": {"n": None}}, {"a": True, "b": None, "c": None})
+"""Arguments of other types."""
+NULLS: tuple[tuple[Any, ...], ...] = ((None, "x"), ([None, "x"], {"n": None}), (True, None, None))
 
 PLAIN_TEXTS = ("{}.", "The {} is open until noon.", "One {}\nand another {}.")
 HARD_TEXTS = (
@@ -95,10 +95,6 @@ class Drawer:
     def id(self) -> str:
         """Return an id of nine letters and digits."""
         return "".join(self.choose.choice(_ID_LETTERS) for _ in range(9))
-
-    def rename(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return arguments with drawn keys."""
-        return self.strings([*arguments.values()])
 
     def strings(self, values: Sequence[Any]) -> dict[str, Any]:
         """Return arguments with the given values and drawn keys."""
@@ -168,12 +164,10 @@ def _draw_plain(drawer: Drawer, shape: Shape, switches: Switches) -> Iterator[Ca
 
 def _draw_calls(drawer: Drawer, shape: Shape, thorough: bool) -> Iterator[Case]:
     groups: list[list[dict[str, Any]]] = [[drawer.simple()], [{}], [drawer.simple(), drawer.simple()]]
-    groups += [[drawer.strings(values)] for values in STRINGS]
-    groups += [[drawer.rename(arguments)] for arguments in TYPED]
+    groups += [[drawer.strings(values)] for values in (*STRINGS, *TYPED)]
     if thorough:
-        groups += [[drawer.strings(values)] for values in ODD_STRINGS]
-        groups += [[drawer.rename(arguments)] for arguments in NULLS]
-        groups += [[drawer.simple(), {}, drawer.rename(TYPED[3])], [{}, {}], [{}, drawer.simple(), drawer.simple(), {}]]
+        groups += [[drawer.strings(values)] for values in (*ODD_STRINGS, *NULLS)]
+        groups += [[drawer.simple(), {}, drawer.strings(TYPED[3])], [{}, {}], [{}, drawer.simple(), drawer.simple(), {}]]
     for arguments in groups:
         yield Case("tools", Question(None, None, drawer.calls(shape, arguments)), shape)
     for told in LESS_TOLD if thorough else ():

@@ -11,7 +11,7 @@ from typing import Any
 
 import partial_json_parser
 
-from ..ask.question import Call, Question, Switches
+from ..ask.question import Call, Question, Switches, build_history
 from ..ask.renderer import Renderer
 from ..constrain import write_turn
 from ..constrain.example import CONTENT, REASONING
@@ -115,7 +115,7 @@ def _write(author: Author, question: Question) -> KnownTurn | None:
         question.reasoning,
         question.content,
         question.calls,
-        tuple(author.build_prompt(question)),
+        tuple(build_history(question, author.shape)),
         message,
         tuple(author.choose_tools(question) or ()),
         question.switches,

@@ -1,0 +1,110 @@
+"""Calls that are shown in code, or thought of: what stands behind them tells whether they are made."""
+
+from __future__ import annotations
+
+from ..format.units import MORE, NO
+from ..plan.constants import find_closed, skip_blank, skip_spaces
+from ..plan.landmarks import GAP, TURN
+from ..plan.plan import OPEN_REASONING
+from ..plan.rules import WAIT, Wait
+from .fence import find_closing, find_span_end
+from .landing import HELD_CALL, Landing
+from .short import ShortFields
+
+_FENCES = 4  # so many fences with calls are looked at together
+
+
+class Drafts(ShortFields):
+    """Looks behind a call in a text whether it is one."""
+
+    def _read_apart(self, text: str) -> str | None:
+        """Return the content of a text as if it stood alone; None where no calls stand in it."""
+        raise NotImplementedError
+
+    def _find_quote_end(self, landing: Landing, at: int, final: bool) -> int:
+        """Return up to where all is text because a call is shown in code, or thought of; the place itself if it is not, or that
+        more is needed."""
+        thought = landing.rule.recovery == OPEN_REASONING
+        if not (thought or (landing.calls and self.spot.kind == "content" and self.policy.recover)):
+            return at
+        fence = self.fence.read(self.buffer[self.at : at])
+        if 0 < len(fence.code) < 3 and fence.code == fence.run:
+            named = landing.find("name")
+            return at + 1 if self.names and named and named not in self.names else self._find_span_end(at, final, fence.code)
+        if (landing.fence or fence.fenced) and not fence.dressed:
+            if landing.rule.recovery and not (landing.fence or self._begins_line(at)):
+                return at + 1  # amid a line of code nothing is called that no render shows so
+            return self._find_fence_end(landing, at, final, landing.fence or fence.code)
+        return self._find_thought_end(landing, at, final) if thought else at
+
+    def _find_span_end(self, at: int, final: bool, run: str) -> int:
+        """Return where code ends that stands in a line and begins with a call."""
+        end = find_span_end(self.buffer, at, final, run)
+        if end < 0:
+            return MORE if end == MORE else at
+        return end if (self._read_apart(self.buffer[at:end]) or "").endswith(run) else at
+
+    def _find_fence_end(self, landing: Landing, at: int, final: bool, run: str) -> int:
+        """Return where a fence ends behind which prose goes on, or a place in its first line if not only calls stand in it."""
+        marks, size = self.plan.call_ends, len(self.buffer)
+        called = marks.pattern.search(self.buffer, landing.end, at + HELD_CALL) if marks and not landing.fence else None
+        # Fences in the call itself end none that stands around it.
+        end = find_closing(self.buffer, called.start() if called else at + len(landing.fence), final, run)
+        if end == MORE or (marks and not (called or landing.fence or final) and size - at < HELD_CALL):
+            return MORE
+        follows = end == NO or self._call_follows(end, at + HELD_CALL, final)
+        if follows is not True:
+            return MORE if isinstance(follows, Wait) else end
+        if not landing.fence or (end == NO and size - at >= HELD_CALL):
+            return at
+        content = self._read_apart(self.buffer[self.buffer.index("\n", at) : end if end >= 0 else size])
+        closed = end == NO or run in (content or "") or run in self.plan.section_close  # where fences are the format's own marks
+        alone = content is not None and content.strip().strip(run[0]) == "" and closed
+        return at if alone else at + len(run)
+
+    def _call_follows(self, at: int, limit: int, final: bool) -> bool | Wait:
+        """Whether a call or an end follows a fence, and no prose; what follows another fence with a call tells that of both."""
+        spot = self.plan.spot(TURN, (GAP,), self.may_call)
+        for _ in range(_FENCES):
+            start = skip_blank(self.buffer, at)
+            landing = self._find_landing(spot, start, final) if start < len(self.buffer) else None
+            run = landing.fence if isinstance(landing, Landing) else ""
+            if not run:
+                return self._structure_follows(at, final, True)
+            at = find_closing(self.buffer, start + len(run), final, run)
+            if at < 0 or at > limit:
+                return WAIT if at == MORE else True
+        return True
+
+    def _find_thought_end(self, landing: Landing, at: int, final: bool) -> int:
+        """Return where a call ends behind which the sentence goes on, or more than the thought does: it is thought of, not made."""
+        marks, size = self.plan.call_ends, len(self.buffer)
+        whole = bool(landing.steps) and landing.steps[-1].kind == "close"  # then what ends the call has been read
+        found = marks.pattern.search(self.buffer, at if whole else landing.end) if marks else None
+        start = landing.end if marks is None and landing.spot.kind == "arguments" else at
+        closed = find_closed(self.buffer, start, at + HELD_CALL) if found is None and self.buffer[start : start + 1] in "([{" else 0
+        bare = closed == NO or closed > landing.end  # then its own brackets tell its end
+        end = found.end() if found else closed if closed > landing.end else size
+        rest = self.buffer[skip_blank(self.buffer, end) :]
+        open_ended = (bare and not rest) or (marks is not None and marks.may_begin(rest))
+        if open_ended and not final and size - at < HELD_CALL:
+            return MORE
+        end = skip_spaces(self.buffer, end)
+        goes_on = end < size and (self.buffer[end].isalnum() or self.buffer[end] in ".,;:!?…—–)")
+        if (found or bare) and (goes_on or rest[:1].islower()):
+            return end
+        return self._find_closed_thought(at, end, final)
+
+    def _find_closed_thought(self, at: int, end: int, final: bool) -> int:
+        """Return where a call ends if the thought that it stands in ends behind it, and something follows; else where it begins."""
+        marks, behind, size = self.plan.thought_ends, -1, len(self.buffer)
+        found = marks.pattern.search(self.buffer, end, at + HELD_CALL) if marks else None
+        while marks and found and found[1]:  # what ends thoughts may be doubled
+            behind = skip_blank(self.buffer, found.end())
+            found = marks.pattern.match(self.buffer, behind)
+        if marks is None or found:
+            return at
+        if behind < 0:
+            return at if final or size - at >= HELD_CALL else MORE
+        rest = self.buffer[behind:]
+        return end if rest and (final or not marks.may_begin(rest)) else at if final else MORE
