@@ -107,4 +107,6 @@ class Drafts(ShortFields):
         if behind < 0:
             return at if final or size - at >= HELD_CALL else MORE
         rest = self.buffer[behind:]
-        return end if rest and (final or not marks.may_begin(rest)) else at if final else MORE
+        if rest and (final or not marks.may_begin(rest)):
+            return end
+        return at if final else MORE

@@ -49,7 +49,7 @@ def find_headers(marks: Landmarks) -> Headers | None:
     inner = sorted(fields, key=lambda edge: -len(edge.text))
     ended = [*(text for _, text in texts), *map(write_parts, inner)]
     mark = next((t for t in reversed(_list_marks(ended[0])) if all(t in text for text in ended)), "") if ended else ""
-    tells = mark and inner and openings and all(is_firm(text.split()[-1]) and mark not in text for text in openings)
+    tells = mark and inner and openings and all(is_firm("".join(text.split()[-1:])) and mark not in text for text in openings)
     if not tells or len({kind for kind, _ in texts}) < 2:
         return None
     words: dict[str, Kind] = {}

@@ -108,7 +108,8 @@ class Plan(Relaxations):
         known_parts = {rule.parts for rule in known}
         guards: dict[bool, Guard] = {True: "known", False: ""}
         for number, other in enumerate(self._spellings, 1):
-            for node in nodes if all(other.knows(graph, node) for node in nodes) else ():
+            has_all = all(other.knows(graph, node) for node in nodes)
+            for node in nodes if has_all else ():
                 rules = other._list_rules(graph, node, certain)
                 shown = (rule for rule in rules if not (rule.recovery or rule.guard))
                 new = [rule for rule in shown if rule.parts not in known_texts]
