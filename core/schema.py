@@ -132,7 +132,8 @@ def _expand(node: Any, root: Any) -> list[dict[str, Any]]:
         node = _resolve(waiting.pop(), root)
         if id(node) not in found:
             found[id(node)] = node
-            waiting += [part for key in reversed(_ALTERNATIVES) for part in reversed(_list_parts(node, key))]
+            parts = [part for key in _ALTERNATIVES for part in _list_parts(node, key)]
+            waiting += parts[::-1]
     return list(found.values())
 
 
