@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from typing import Literal, get_args, get_type_hints
+from typing import Literal
 
 PolicyName = Literal["strict", "lenient", "repair"]
+
+_POSSIBLE: dict[str, tuple[object, ...]] = {
+    "recover": (True, False),
+    "repair": (True, False),
+    "cut": ("keep", "complete", "drop", "text"),
+    "unknown": ("call", "text", "drop"),
+    "beside": ("keep", "drop", "none"),
+    "unasked": ("text", "drop"),
+    "markup": ("text", "drop"),
+    "untyped": ("json", "text"),
+    "typed": ("written", "schema"),
+    "wrapped": ("keep", "open"),
+    "interrupts": ("call", "mark"),
+    "overrun": ("drop", "text"),
+    "unanswered": ("reasoning", "content"),
+}
+"""The values that the fields of a policy can have, which their annotations say, too: compiled code keeps none of these."""
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -51,7 +68,7 @@ class Policy:
 
     def __post_init__(self) -> None:
         """Refuse what would be taken for another value without a word."""
-        for name, possible in _list_possible().items():
+        for name, possible in _POSSIBLE.items():
             given = getattr(self, name)
             if given not in possible:
                 raise ValueError(f"{name}: {given!r} is none of {', '.join(map(str, possible))}")
@@ -65,12 +82,6 @@ class Policy:
     def holds_calls(self) -> bool:
         """Whether a call is handed on at once, when it has ended."""
         return self.cut != "keep" or self.typed != "written" or self.wrapped != "keep"
-
-
-@cache
-def _list_possible() -> dict[str, tuple[object, ...]]:
-    """Return the values that each field of a policy can have."""
-    return {name: get_args(hint) or (True, False) for name, hint in get_type_hints(Policy).items()}
 
 
 STRICT = Policy(recover=False)
