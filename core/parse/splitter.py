@@ -92,6 +92,11 @@ class ReasoningSplitter:
         """Whether what was fed last may yet turn out to be structure."""
         return not self.ended and self._machine is not None and self._machine.holds_back
 
+    @property
+    def failed(self) -> bool:
+        """Whether the parser itself has failed, and all is handed on as it stands from then on."""
+        return self._machine is not None and any(name == "fault" for name, _ in self._machine.recoveries)
+
     def feed(self, text: str) -> tuple[str, str]:
         """Read a piece of the output; return what of it is certainly reasoning, and what belongs to the second stage."""
         return self._hold(*self._step(text))

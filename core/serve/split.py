@@ -44,6 +44,7 @@ class SafeSplitter:
         self._log = log
         self._counters = counters
         self._thinking = False
+        self._failed = False
         self._splitter: ReasoningSplitter | None = None
         try:
             self._splitter = make()
@@ -59,7 +60,7 @@ class SafeSplitter:
         """Read a piece of the output; return what of it is reasoning, and what belongs to the second stage."""
         if self._splitter is not None:
             try:
-                return self._splitter.feed(text)
+                return self._count(self._splitter, self._splitter.feed(text))
             except Exception:
                 self._give_up()
         return (text, "") if self._thinking else ("", text)
@@ -68,10 +69,17 @@ class SafeSplitter:
         """Say that the output has ended; return what was held back."""
         if self._splitter is not None:
             try:
-                return self._splitter.finish()
+                return self._count(self._splitter, self._splitter.finish())
             except Exception:
                 self._give_up()
         return "", ""
+
+    def _count(self, splitter: ReasoningSplitter, found: tuple[str, str]) -> tuple[str, str]:
+        """Count an output that has met a fault which stayed within its splitter; return what that has found."""
+        if splitter.failed and not self._failed:
+            self._failed = True
+            self._counters.add("faults")
+        return found
 
     def _give_up(self) -> None:
         """Go on without the splitter."""
