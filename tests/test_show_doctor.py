@@ -74,7 +74,7 @@ def test_the_best_pair_gives_the_flags(findings: list[doctor.Finding]) -> None:
     (finding,) = findings
     assert finding.best_reads_all
     assert finding.flags == "serve --calls good --reasoning good"
-    text = "\n".join(map(str, doctor.lay_out_findings(findings, "model")))
+    text = "\n".join(map(str, doctor.lay_out_findings(findings)))
     assert "use: serve --calls good --reasoning good" in text
 
 
@@ -95,7 +95,7 @@ def test_where_no_pair_reads_all_this_packages_parsers_are_named(monkeypatch: py
 
     (finding,) = examine(monkeypatch, Blind(), Path())
     assert not finding.best_reads_all
-    text = "\n".join(map(str, doctor.lay_out_findings([finding], "model")))
+    text = "\n".join(map(str, doctor.lay_out_findings([finding])))
     assert "no built-in parser reads all turns; use this package's: serve --calls auto --reasoning auto" in text
 
 
@@ -121,4 +121,4 @@ def test_an_engine_that_does_not_run_is_told(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(doctor, "import_module", fail)
     renderer = load_renderer(DEMO)
     findings = doctor.examine(Path(), renderer, analyze(renderer), Display())
-    assert "could not be loaded: OSError: no GPU here" in "\n".join(map(str, doctor.lay_out_findings(findings, "m")))
+    assert "could not be loaded: OSError: no GPU here" in "\n".join(map(str, doctor.lay_out_findings(findings)))

@@ -116,7 +116,7 @@ def find_written(
 
     What was written begins behind what the generation prompt would have been, or as much of it as the render has, and ends
     with what closes the turn; white space behind that is layout. ``stops`` are the strings on which generation stops
-    (``format.turn.stops``): where a turn has no end of its own, the model writes what begins the next message, if that is
+    (``format.stops``): where a turn has no end of its own, the model writes what begins the next message, if that is
     one of them. Of a message whose fields are printed apart, it is the first part. Together these are the mask of a loss.
     Costs three renders for each message of the assistant's.
     """

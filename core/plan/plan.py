@@ -1,6 +1,6 @@
 """From a graph to what the parser walks: for each field the texts that may end it, and what stands where off the script.
 
-A graph says what follows what in a turn that the template renders. Three places in it have no field, and are made here,
+A graph says what follows what in a turn that the template renders. Some places in it have no field, and are made here,
 because that is where models write what no template shows: behind a call, behind all calls, and the beginning of the turn.
 """
 

@@ -1,4 +1,4 @@
-"""What is read where a model did not write what its template shows. Nothing here knows a format; imports nothing but schemas."""
+"""What is read where a model did not write what its template shows. Nothing here knows a graph or reads a stream."""
 
 from __future__ import annotations
 

@@ -266,7 +266,7 @@ def examine_model(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print_json([asdict(finding) for finding in findings])
     else:
-        Display().print(*lay_out_findings(findings, arguments.model))
+        Display().print(*lay_out_findings(findings))
     return OK if any(finding.best_reads_all for finding in findings) else FOUND
 
 

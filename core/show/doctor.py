@@ -152,7 +152,7 @@ def _find_fault(engine: Engine, turn: KnownTurn, calls: str | None, reasoning: s
     return None
 
 
-def lay_out_findings(findings: Sequence[Finding], model: str) -> Iterator[Line]:
+def lay_out_findings(findings: Sequence[Finding]) -> Iterator[Line]:
     """Return lines that tell what was found, and what to type."""
     for finding in findings:
         yield Line.of(("title", f"{finding.engine} {finding.version}".strip()))
