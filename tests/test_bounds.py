@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from streams import ROUTE_TOOL, Reading, make_tool, read
+from rendering import BOS, EOS
+from streams import ROUTE_TOOL, Reading, analyze, make_tool, read
 from templates import SAMPLES, TOOLS, get_format, open_calls, write_calls, write_prompt
 from test_parser import count_work
 
@@ -66,6 +69,15 @@ def test_a_fault_of_whatever_kind_stays_within(monkeypatch: pytest.MonkeyPatch) 
     seen += [*parser.feed(" of the trade>."), *parser.feed(" Bye."), *parser.finish()]
     assert fold_deltas(seen)["content"] == "Hello <tool of the trade>. Bye."
     assert "fault" in {name for name, _ in parser.recoveries}
+
+
+@pytest.mark.parametrize(("name", "text"), [("pestle", '(calle:o"" :z(map("a"())'), ("kedgeree", '(calld:z(map"a"("")')])
+def test_what_ends_a_list_ends_none_behind_a_call_that_has_ended(name: str, text: str) -> None:
+    template = (Path(__file__).parent / "unseen" / f"{name}.jinja").read_text()
+    parser = analyze(template, bos_token=BOS, eos_token=EOS).parser()
+    parser.feed(text)
+    parser.finish()
+    assert "fault" not in {recovery for recovery, _ in parser.recoveries}
 
 
 def test_an_id_is_looked_at_for_the_tools_it_may_name() -> None:

@@ -162,7 +162,8 @@ class JsonReader(TextReader):
         if landing.spot.kind != "value" or self._get_call(landing) is None:
             self._close_call(complete=False)
             self.spot, self.fresh = self.plan.spot(TURN, (GAP,), self.may_call), True  # if what comes is no call, text goes on
-        self._apply(landing, self.at)
+        if not (landing.pops and self.writer.call is None):  # nothing is left of what that would end
+            self._apply(landing, self.at)
 
     def _add_brackets(self) -> None:
         """Close what is open in JSON that was handed on, if that makes it valid and that is wanted."""
