@@ -40,6 +40,8 @@ def read(call: str, text: str, policy: str = "lenient") -> Reading:
         (CALLED, "→ plan(city: «Oslo», days = 3)", [("plan", OSLO)]),
         (CALLED, "→ plan(city: «Oslo», days = 3, fast = no)\n→ ping(host: «a»)", [("plan", {**OSLO, "fast": False}), ("ping", {"host": "a"})]),
         (CALLED, "→ plan(city: «Oslo»; tags: [«a», «b»], days = 3)", [("plan", {"city": "Oslo", "tags": ["a", "b"], "days": 3})]),
+        (CALLED, "→ plan(\n  city: «Oslo»,  # the capital\n  days: 3  // nights\n)", [("plan", OSLO)]),
+        (CALLED, "→ plan(city: «Oslo # 1»;  # one\n  days: 3)", [("plan", {"city": "Oslo # 1", "days": 3})]),
         (LINES, '┝ plan\n┊ city => "Oslo"\n┊ days => 3', [("plan", OSLO)]),
         (LINES, '┝ plan {"city": "Oslo", "days": 3}', [("plan", OSLO)]),
         (LINES, "┝ plan\n┊ city ⇒ «Oslo»\n┊ days = 3", [("plan", OSLO)]),

@@ -48,6 +48,8 @@ _COUNTER = re.compile(r"[^\w\s]? ?[^\w\s]? ?[^\w\s]?([\w:.-]+)")
 _PREFIX, _SUFFIX = re.compile(r"\w{1,32}(?:[.:/]|\s?=\s?)"), re.compile(r"[:#@/]\d{1,4}(?![\w.])")
 _ID = re.compile(r"\w[\w-]{0,63}(?=[^\w\s.,;!?])")
 _FIELD = re.compile(r"(?<=[^\w\s])\w{1,32}(?=[^\w\s])[^\w,]*")
+_COMMENT = re.compile(r"(?<=\s)(?:#|//)[ \t][^\n]{0,160}\n")
+_HALF_COMMENT = re.compile(r"(?<=\s)(?:#|//|/)(?:[ \t][^\n]{0,160})?\Z")
 _FENCE = "```"
 _FIELD_NAMES = frozenset(("tool", "call", "function", "name", "arguments", "parameters", "args", "params"))
 """What the fields of a call are called in messages and schemas, in full and in short, before a sign."""
@@ -75,7 +77,7 @@ def find_name(text: str, at: int, tools: ToolSet, notation: Notation, final: boo
         return True
     if final or end - at >= _LONGEST:
         return False
-    if reader.may_be_key(end):
+    if reader.may_be_key(end) or _HALF_COMMENT.search(text, at):
         return None
     starts = end, max(text.rfind("<", at, end), at)  # of a word or a tag, more may come
     return None if any(_BEGUN.fullmatch(text, start) for start in starts) else False
@@ -168,15 +170,16 @@ class _Reader:
     def _pass_one(self, at: int, numbers: bool = False) -> int:
         """Return the place behind what stands around fields, the place itself where nothing of it does.
 
-        That is a sign, a word of the format or one that is like it, a tag that closes, what leads to a name in a tag, and the
-        language of a fence.
+        That is a sign, a word of the format or one that is like it, a tag that closes, what leads to a name in a tag, the
+        language of a fence, and a comment behind white space, to the end of its line.
         """
         self._steps -= 1
         if self._steps < 0:
             raise _TooLongError
         word = _WORD.match(self._text, at)
         if word is None:
-            return self._pass_tag(at) or at + 1
+            comment = _COMMENT.match(self._text, at)
+            return comment.end() if comment else self._pass_tag(at) or at + 1
         if self._text.endswith(_FENCE, 0, at):
             return word.end()  # the language of the code
         if numbers and word[0].isdigit():
