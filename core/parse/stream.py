@@ -155,4 +155,4 @@ def find_start(graph: TurnGraph, prompt: str | None) -> tuple[int, str]:
     return next((number for number, start in enumerate(starts) if not start.prompt), -number), ""
 
 
-__all__ = ["StreamParser", "find_start"]
+__all__ = ["StreamParser"]
