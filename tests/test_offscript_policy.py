@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import fields, replace
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_type_hints
 
 import pytest
 from hypothesis import assume, given, settings
@@ -216,6 +216,8 @@ def test_a_field_of_a_policy_has_no_other_values() -> None:
     with pytest.raises(ValueError, match=r"^cut: 'nope' is none of keep, complete, drop, text$"):
         Policy(cut="nope")  # type: ignore[arg-type]
     for field in fields(Policy):
+        for value in get_args(get_type_hints(Policy)[field.name]) or (True, False):
+            assert getattr(replace(Policy(), **{field.name: value}), field.name) == value
         assert replace(Policy(), **{field.name: field.default}) == Policy()  # type: ignore[arg-type]
         with pytest.raises((ValueError, TypeError)):
             replace(Policy(), **{field.name: "nope"})  # type: ignore[arg-type]

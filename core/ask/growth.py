@@ -154,7 +154,6 @@ METHODS: dict[str, Callable[..., int]] = {
 """The methods of texts, bytes and numbers; the first operand is the value they belong to."""
 
 FILTERS: dict[str, Callable[..., int]] = {
-    "title": lambda text: len(_text(text)),  # word by word, each a text of its own
     "batch": lambda items, linecount, fill_with=None: abs(linecount) * (_SLOT + size_of(fill_with)),
     "center": _measure_padding,
     "format": lambda pattern, *values, **named: _measure_formatting(_text(pattern), "%", values, named),
@@ -170,6 +169,7 @@ FILTERS: dict[str, Callable[..., int]] = {
     "sum": lambda items, attribute=None, start=0: (
         0 if isinstance(start, (int, float)) or not isinstance(items, Sized) else len(items) * size_of(items)
     ),
+    "title": lambda text: len(_text(text)),  # word by word, each a text of its own
     "urlize": _measure_slow,
     "wordwrap": _measure_slow,
 }

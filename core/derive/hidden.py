@@ -19,6 +19,7 @@ from ..ask.pieces import Field, list_tokens
 from ..ask.question import REASONING_FIELDS, Question, Switches
 from ..ask.switches import list_settings
 from ..ask.words import make_word
+from ..format import UNPRINTED
 from .draft import TURN, Draft
 
 _LONGEST = 60
@@ -158,4 +159,4 @@ def add_hidden(draft: Draft, hidden: Hidden) -> None:
         for text in [f"{hidden.end}{space}{link.text}" for space in spaces] or [link.text]:
             draft.add(TURN, reasoning, text, link.target, link.opens_call)
     draft.hidden = True
-    draft.notes.append(f"the template never prints reasoning; what ends it was inferred ({hidden.source})")
+    draft.notes.append(f"{UNPRINTED}; what ends it was inferred ({hidden.source})")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
-from ..format import FROM_INSTRUCTIONS, TAUGHT, ChatFormat, Counterexample, Verdict
+from ..format import FROM_INSTRUCTIONS, MISREAD, SHOWN, TAUGHT, ChatFormat, Counterexample, Verdict
 from .spans import Line, Span, make_visible, say_words, split_lines
 
 Rating = Literal["good", "fair", "bad"]
@@ -33,8 +33,6 @@ NEXT_STEP = (
     "(--examples FILE; for servers the variable CHAT_AUTOPARSER_EXAMPLES)"
 )
 """What to do about any part that is not proven and that no example has shown."""
-
-_MISREAD, _SHOWN = "of the examples are not read back as they say", ("taught by", "confirmed by")  # in notes
 
 
 class Doubt(NamedTuple):
@@ -91,16 +89,16 @@ def _find_reason(verdict: Verdict, part: str) -> str:
     example = verdict.counterexample
     if example is not None and example.aspect.startswith(part):
         return "a turn that the template renders is read otherwise, see the counterexample"
-    note = next((note for note in verdict.notes if _WORDS.get(part, part) in note and not note.startswith(_SHOWN)), None)
+    note = next((note for note in verdict.notes if _WORDS.get(part, part) in note and not note.startswith(SHOWN)), None)
     return note or "not all of its turns could be rendered and read back"
 
 
 def find_next_step(format: ChatFormat) -> str:
     """Say what to do about what is not proven; nothing where that was done."""
     notes = format.verdict.notes
-    if any(_MISREAD in note for note in notes):
+    if any(MISREAD in note for note in notes):
         return "correct the example that the counterexample shows, or leave it out"
-    shown = {part for note in notes if note.startswith(_SHOWN) for part in note.partition(": ")[2].split(", ")}
+    shown = {part for note in notes if note.startswith(SHOWN) for part in note.partition(": ")[2].split(", ")}
     return NEXT_STEP if any(doubt.part not in shown for doubt in list_doubts(format)) else ""
 
 

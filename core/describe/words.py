@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..ask.question import REASONING_FIELDS
-from ..format import ChatFormat, Choice, Conversation, Edge, Insides, Json, Node, Number, Text, TurnGraph
+from ..format import UNPRINTED, ChatFormat, Choice, Conversation, Edge, Insides, Json, Node, Number, Text, TurnGraph
 from ..format.conversation import ID, NAME
 from ..format.cut import find_common_end, find_common_start
 from ..format.view import Marker, State, kind_of, walk_call
@@ -20,7 +20,6 @@ _WIDEST_LABEL = 32
 _WIDEST_VALUE = 56
 
 _WORDS = {"name": "NAME", "id": "ID", "key": "KEY", "value": "VALUE", "arguments": "ARGUMENTS"}
-_HIDDEN = "never prints reasoning"  # in a note of the verdict
 _STATES: dict[State, str] = {
     "reasoning": "inside reasoning",
     "content": "behind reasoning",
@@ -123,7 +122,7 @@ def _list_reasoning(format: ChatFormat) -> Iterator[Row]:
     no_end = "nothing of its own: what begins content or a call ends it" if behind else "nothing that is known"
     yield _row("closed by", show_text(reasoning.end.written) if reasoning.end else no_end)
     shown = "only in turns with tool calls" if reasoning.beside_calls_only else "as the messages have it"
-    yield _row("shown in prompts", "never" if any(_HIDDEN in note for note in format.verdict.notes) else shown)
+    yield _row("shown in prompts", "never" if any(UNPRINTED in note for note in format.verdict.notes) else shown)
     for name in format.asking.reasoning:
         if name not in (*REASONING_FIELDS, "parts"):
             yield _row("read from", name, "a field of messages that the engines do not know")

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from .chat_format import FROM_INSTRUCTIONS, TAUGHT, Asking, Capabilities, ChatFormat, Counterexample, Verdict
+from .chat_format import (
+    CONFIRMED_BY,
+    FROM_INSTRUCTIONS,
+    MISREAD,
+    SHOWN,
+    TAUGHT,
+    TAUGHT_BY,
+    UNPRINTED,
+    Asking,
+    Capabilities,
+    ChatFormat,
+    Counterexample,
+    Verdict,
+)
 from .conversation import Conversation, Problem, Role, Step
 from .model import (
     Choice,
@@ -24,8 +37,13 @@ from .model import (
 from .view import Content, Marker, Reasoning, State, Tools
 
 __all__ = [
+    "CONFIRMED_BY",
     "FROM_INSTRUCTIONS",
+    "MISREAD",
+    "SHOWN",
     "TAUGHT",
+    "TAUGHT_BY",
+    "UNPRINTED",
     "Asking",
     "Capabilities",
     "ChatFormat",

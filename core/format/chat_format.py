@@ -25,6 +25,11 @@ VERSION = 2
 
 TAUGHT = "taught by example"
 FROM_INSTRUCTIONS = "read from the instructions, not proven"
+SHOWN = TAUGHT_BY, CONFIRMED_BY = "taught by", "confirmed by"
+"""What notes on parts begin with that examples show."""
+MISREAD = "of the examples are not read back as they say"
+UNPRINTED = "the template never prints reasoning"
+"""Words of other notes, by which these are known."""
 
 
 @dataclass(frozen=True)

@@ -52,9 +52,9 @@ class BehindFields(ShapedReader):
         if self.fresh and self.spot.nodes[0] in UNSHOWN:
             best = self._find_best((self.at, skip_blank(self.buffer, self.at)), final)
             best = best or self._find_like(self.spot.rules, self.at, final)
-            if isinstance(best, Landing) and (best.rule.recovery == MISTYPED or (best.calls and not best.rule.constant.core)):
-                return self._go(best)  # what has no text of its own is found nowhere else
-            if isinstance(best, Wait):
+            if isinstance(best, Wait) or (best and best.rule.recovery == MISTYPED):
+                return self._go(best)
+            if best and best.calls and not best.rule.constant.core:  # what has no text of its own is found nowhere else
                 return self._go(best)
         return super()._step_text(final)
 

@@ -12,7 +12,7 @@ from ..plan.constants import SIGNS, skip_blank
 from ..plan.plan import Plan
 from ..plan.rules import WAIT, Rule, Spot, Wait
 from ..plan.scalars import match_scalar, read_bare, read_empty
-from ..recover import QUOTES, Policy, read_literal, unquote
+from ..recover import LITERALS, QUOTES, Policy, read_literal, unquote
 from ..schema import UNKNOWN, Schema, ToolSet
 from .landing import HELD, Frame, Landing
 from .lexer import JsonLexer
@@ -20,7 +20,6 @@ from .names import SHORT
 from .passing import JsonReader
 
 _CLOSING_QUOTES = (*QUOTES, "`", "»", "”")
-_LITERALS = ("true", "false", "null", "True", "False", "None")
 _CONSTRUCTED = re.compile(r"[^\W\d]\w{0,31}")
 
 
@@ -335,13 +334,14 @@ class ValueReader(JsonReader):
         over = not all(text.strip() for text in bare) and not whole
         if over and self.buffer[end:].isspace():
             end = len(self.buffer)  # layout that nothing follows is the value's
-        if self.holding and (whole or over):
-            self.writer.arguments(self._convert(end))
-        elif self.holding and self._is_text(self.buffer[self.at : end]):
-            self.writer.arguments(encode_basestring(get_units(self.spot.codec).decode(self.buffer[self.at : end]))[:-1])
+        text = get_units(self.spot.codec).decode(self.buffer[self.at : end])
         if self.holding:
+            if whole or over:
+                self.writer.arguments(self._convert(end))
+            elif self._is_text(self.buffer[self.at : end]):
+                self.writer.arguments(encode_basestring(text)[:-1])
             return over, whole
-        self._emit(get_units(self.spot.codec).decode(self.buffer[self.at : end]))
+        self._emit(text)
         if whole or over:
             self.writer.arguments('"')
         return over, whole
@@ -350,7 +350,7 @@ class ValueReader(JsonReader):
         """Whether a value begins as none but a text does."""
         types, bare = self.wanted.get_types(), begun.strip()
         words = {word for node in self.spot.nodes if isinstance(node.codec, Choice) for word, _ in node.codec.words}
-        literal = any(word.startswith(bare) for word in words.union(_LITERALS))
+        literal = any(word.startswith(bare) for word in words.union(LITERALS))
         return bare[:1].isalpha() and not literal and (not types or "string" in types)
 
     def _find_half_end(self) -> tuple[int, bool]:

@@ -65,7 +65,7 @@ class Plan(Relaxations):
         self._spellings = [Plan(other, False) for other in list_spellings(graph)] if recover and self.calls else []
         self._spots: dict[tuple[str, tuple[Node, ...], bool, bool], Spot] = {}
         self._starts: dict[tuple[int, bool], Spot] = {}
-        self.thought_ends = self._find_thought_ends()
+        self.thought_ends = self._find_thought_ends() if recover and self.calls else None
 
     def spot(self, graph: str, nodes: tuple[Node, ...], calls: bool = True, unclosed: bool = False) -> Spot:
         """Return the field that is one of some nodes of a graph.

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..format import Choice, Json, Node, Number, Text
 from ..format.units import MORE, NO, get_units
-from ..recover import read_literal, repair
+from ..recover import LITERALS, read_literal, repair
 from ..schema import Schema, find_type
 
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
@@ -98,7 +98,6 @@ _WORD = re.compile(r"[^\W\d]+")
 _ZEROS = re.compile(r"[+-]?0\d")  # as a number it would lose them
 _SIGNED = re.compile(r"[+.][\w.]*")
 _QUOTED = re.compile(r"[\"']([^\"']+)[\"']")
-_WORDS = {"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
 
 
 def read_bare(text: str, at: int, final: bool) -> tuple[int, str]:
@@ -112,9 +111,9 @@ def read_bare(text: str, at: int, final: bool) -> tuple[int, str]:
     whole = found.end() < len(text) or final
     if found[0][0] in "+.":
         return (read_literal(text, at) or (NO, "")) if whole else (MORE, "")
-    if not whole and any(word.startswith(found[0]) for word in _WORDS):
+    if not whole and any(word.startswith(found[0]) for word in LITERALS):
         return MORE, ""
-    return (found.end(), _WORDS[found[0]]) if found[0] in _WORDS else (NO, "")
+    return (found.end(), LITERALS[found[0]]) if found[0] in LITERALS else (NO, "")
 
 
 def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = True) -> str:

@@ -6,12 +6,13 @@ from .fields import SPEAKS, find_name, read_fields
 from .habits import Habits
 from .notation import Begun, Notation, compile_names, list_counted, list_words
 from .policy import LENIENT, REPAIR, STRICT, Policy, PolicyName, get_policy
-from .repair import CLOSERS, QUOTES, complete, read_literal, repair, unquote
+from .repair import CLOSERS, LITERALS, QUOTES, complete, read_literal, repair, unquote
 from .shape import Envelope, FoundCall, find_tool_in, read_calls
 
 __all__ = [
     "CLOSERS",
     "LENIENT",
+    "LITERALS",
     "QUOTES",
     "REPAIR",
     "SPEAKS",

@@ -23,7 +23,8 @@ _BLANK = re.compile(rf"(?:\s+|{COMMENT.pattern})*")
 _PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
 _LOOSE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
 _WORD = re.compile(r"[^\W\d]\w*")
-_WORDS = {"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
+LITERALS = {"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
+"""What JSON and Python write for true, false and nothing, and what that is in JSON."""
 QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "‘": "’", "«": "»"}
 """What ends a string, by what opens it: also the quotes of typeset text."""
 _STRING = {sign: re.compile(rf"[^{end}\\]*(?:\\.[^{end}\\]*)*{end}", re.DOTALL) for sign, end in QUOTES.items()}
@@ -164,9 +165,9 @@ class _Reader:
                 self.at = number.end()
                 return
         word = _WORD.match(self.text, self.at)
-        if word is None or word[0] not in _WORDS:
+        if word is None or word[0] not in LITERALS:
             raise _BrokenError
-        self.out.append(_WORDS[word[0]])
+        self.out.append(LITERALS[word[0]])
         self.at = word.end()
 
     def _read_container(self, sign: str, depth: int) -> None:
@@ -200,7 +201,7 @@ class _Reader:
     def _read_unquoted(self) -> bool:
         """Read words without quotes up to what ends an item; returns whether there are any."""
         found = _BARE.match(self.text, self.at)
-        if found is None or found[0] in _WORDS:
+        if found is None or found[0] in LITERALS:
             return False
         self.out.append(encode_basestring(found[0]))
         self.at = found.end()

@@ -17,7 +17,19 @@ from ..ask.budget import Budget, Meter
 from ..ask.question import REASONING_FIELDS, Shape, build_tools
 from ..ask.renderer import Conversation, Renderer
 from ..errors import LessonError, TemplateError
-from ..format import FROM_INSTRUCTIONS, TAUGHT, ChatFormat, Choice, Counterexample, Node, TurnGraph, Verdict
+from ..format import (
+    CONFIRMED_BY,
+    FROM_INSTRUCTIONS,
+    MISREAD,
+    TAUGHT,
+    TAUGHT_BY,
+    ChatFormat,
+    Choice,
+    Counterexample,
+    Node,
+    TurnGraph,
+    Verdict,
+)
 from ..format import Conversation as Layout
 from ..prove.message import compare, write_message
 from .lesson import Lesson, read_call, read_text
@@ -155,10 +167,10 @@ def _judge(format: ChatFormat, lessons: Sequence[Lesson], parts: frozenset[str],
     inferred = {part for part, old in known.parts if old == FROM_INSTRUCTIONS or _is_inferred(part, known)}
     raised = (confirmed & inferred) | {part for part, old in known.parts if part in parts and old == "proven"}
     status = [(part, taught if part in raised else old) for part, old in known.parts]
-    told = ("taught", parts), ("confirmed", confirmed)
-    notes = [f"{how} by {count} example{'s' if count > 1 else ''}: {', '.join(sorted(which))}" for how, which in told if which]
+    told = (TAUGHT_BY, parts), (CONFIRMED_BY, confirmed)
+    notes = [f"{how} {count} example{'s' if count > 1 else ''}: {', '.join(sorted(which))}" for how, which in told if which]
     notes += [f"not known: {text}" for text in dict.fromkeys(unknown)]
-    notes += [f"{len(failures)} of the examples are not read back as they say"] if failures else []
+    notes += [f"{len(failures)} {MISREAD}"] if failures else []
     verdict = replace(
         known,
         parts=tuple(status),
