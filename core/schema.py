@@ -7,6 +7,8 @@ is none says nothing.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,6 +19,7 @@ _COMPOSING = frozenset(("$ref", *_ALTERNATIVES))
 _REFERENCES = 16  # that lead to each other
 _MOST = 128  # schemas within one that are asked, each once
 
+_NO_WORD = re.compile(r"\W", re.ASCII)
 _KINDS = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 
 
@@ -198,12 +201,19 @@ def _list_types(node: Any, root: Any, seen: set[int]) -> list[str]:
 class ToolSet:
     """The tools of a request by name, however odd the dicts are."""
 
-    def __init__(self, tools: Iterable[Any]) -> None:
+    def __init__(self, tools: Iterable[Any], aliased: bool = False) -> None:
+        """``aliased`` are also known under what is left of their names where only words are names, as in programs."""
         self.tools: dict[str, Any] = {}
+        self.aliases: dict[str, str] = {}
         for tool in tools:
             function = tool.get("function", tool) if isinstance(tool, dict) else None
             if isinstance(function, dict) and isinstance(function.get("name"), str):
                 self.tools[function["name"]] = function
+        if aliased:
+            words = [(_NO_WORD.sub("_", name), name) for name in self.tools]
+            counted = Counter(word for word, _ in words)
+            self.aliases = {word: name for word, name in words if counted[word] == 1 and word != name}
+            self.tools |= {word: self.tools[name] for word, name in self.aliases.items()}
 
     def __contains__(self, name: object) -> bool:
         return name in self.tools

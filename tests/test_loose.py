@@ -126,7 +126,7 @@ def test_the_end_of_another_message_may_stand_behind_a_call() -> None:
         assert read(MESSAGES, call + behind) == ["", "", [("look", {"a": 1})]]
 
 
-@pytest.mark.parametrize("name", ["look.x", "look:1", "look-all", "look_up"])
+@pytest.mark.parametrize("name", ["look.x", "look:1", "look-all", "look_upon"])
 def test_a_tool_in_a_header_is_not_one_whose_name_it_begins_with(name: str) -> None:
     header = f" at=tools.{name} <|kind|>json<|lane|>act<|text|>"
     assert read(MESSAGES, header + '{"a": 1}<|go|>') == ["", "", [(name, {"a": 1})]]

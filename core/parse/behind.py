@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from json.encoder import encode_basestring
 
 from ..format.units import MORE, NO
 from ..plan.constants import skip_blank
@@ -10,7 +11,8 @@ from ..plan.ends import SHORT_END
 from ..plan.landmarks import GAP, SHAPE, TURN, UNSHOWN
 from ..plan.plan import STRAY
 from ..plan.rules import MISTYPED, WAIT, Wait
-from .landing import Landing
+from ..recover import unquote
+from .landing import HELD, Landing
 from .names import SHORT
 from .shape import find_wrapper_end
 from .shaped import ShapedReader
@@ -87,12 +89,30 @@ class BehindFields(ShapedReader):
         rest = self._begin_rest(final) if end == NO and over == NO and self.policy.recover else False
         if rest is not False:
             return rest is True
+        quoted = self._read_quote_within(final) if self.writer.quote and end == NO and over == NO else None
+        if quoted is not None:
+            return quoted
         self._note(SHORT_END if over >= 0 else "call ended early" if end == NO else STRAY, self.at)
         self._close_call(complete=bool(call and call.complete) or end != NO or over >= 0)
         self.spot = self.plan.spot(TURN, (GAP if end == NO else SHAPE,), self.may_call)
         self.behind, self.fresh = False, True
         self.at = self.scan = max(end, over, self.at)
         return True
+
+    def _read_quote_within(self, final: bool) -> bool | None:
+        """Read on behind a quote that seemed to end a string, up to the first one behind which something follows that the format
+        knows; whether one is there, None where there is none and no more may come."""
+        for found in re.compile(r"\\.|\"", re.DOTALL).finditer(self.buffer, self.at, self.at + HELD):
+            end = found.end()
+            follows = self._find_best((end, skip_blank(self.buffer, end)), final) if found[0] == '"' else None
+            if isinstance(follows, Wait):
+                return False
+            if follows and (final or not follows.rule.recovery):
+                self._note("arguments that are no JSON", self.at)
+                self.writer.quote = "\\" + encode_basestring(unquote(self.buffer[self.at : end - 1]))
+                self.at = self.scan = end
+                return True
+        return None if final or len(self.buffer) - self.at >= HELD else False
 
     def _find_over(self, final: bool) -> int:
         """Return where the call is over behind a field of it, as a call or the end of the turn follows: at once, behind a mark of

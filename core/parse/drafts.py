@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..format.units import MORE, NO
 from ..plan.constants import find_closed, skip_blank, skip_spaces
 from ..plan.landmarks import GAP, TURN
@@ -47,7 +49,7 @@ class Drafts(ShortFields):
     def _find_fence_end(self, landing: Landing, at: int, final: bool, run: str) -> int:
         """Return where a fence ends behind which prose goes on, or a place in its first line if not only calls stand in it."""
         marks, size = self.plan.call_ends, len(self.buffer)
-        called = marks.pattern.search(self.buffer, landing.end, at + HELD_CALL) if marks and not landing.fence else None
+        called = None if landing.fence else self._find_call_end(landing, landing.end, at + HELD_CALL)
         # Fences in the call itself end none that stands around it.
         end = find_closing(self.buffer, called.start() if called else at + len(landing.fence), final, run)
         if end == MORE or (marks and not (called or landing.fence or final) and size - at < HELD_CALL):
@@ -61,6 +63,16 @@ class Drafts(ShortFields):
         closed = end == NO or run in (content or "") or run in self.plan.section_close  # where fences are the format's own marks
         alone = content is not None and content.strip().strip(run[0]) == "" and closed
         return at if alone else at + len(run)
+
+    def _find_call_end(self, landing: Landing, at: int, limit: int) -> re.Match[str] | None:
+        """Return the first mark from a place on that ends calls, behind what ends its last value where a mark does."""
+        marks, ends = self.plan.call_ends, self.plan.value_ends if landing.find("key") is not None else ()
+        for found in marks.pattern.finditer(self.buffer, at, limit) if marks else ():
+            if not ends or any(
+                self.buffer.endswith(end, at, self._find_blank(found.start())) or found[0].startswith(end) for end in ends
+            ):
+                return found
+        return None
 
     def _call_follows(self, at: int, limit: int, final: bool) -> bool | Wait:
         """Whether a call or an end follows a fence, and no prose; what follows another fence with a call tells that of both."""
@@ -80,7 +92,7 @@ class Drafts(ShortFields):
         """Return where a call ends behind which the sentence goes on, or more than the thought does: it is thought of, not made."""
         marks, size = self.plan.call_ends, len(self.buffer)
         whole = bool(landing.steps) and landing.steps[-1].kind == "close"  # then what ends the call has been read
-        found = marks.pattern.search(self.buffer, at if whole else landing.end) if marks else None
+        found = self._find_call_end(landing, at if whole else landing.end, size)
         start = landing.end if marks is None and landing.spot.kind == "arguments" else at
         closed = find_closed(self.buffer, start, at + HELD_CALL) if found is None and self.buffer[start : start + 1] in "([{" else 0
         bare = closed == NO or closed > landing.end  # then its own brackets tell its end

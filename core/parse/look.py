@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from ..format.units import MORE, NO
 from ..plan.constants import end_word, is_firm, skip_blank, skip_spaces
+from ..plan.ends import DOUBLED, ENDED_TWICE
 from ..plan.landmarks import AFTER, GAP, TURN
 from ..plan.rules import GUESSED, NO_EXAMPLE, OF_FIELDS, OF_TOOLS, WAIT, Rule, Spot, Wait
 from ..plan.scalars import BEGINNINGS, find_within
@@ -27,6 +28,7 @@ UNBRACKETED = Rule(("",), (GAP,), closes=True, recovery="brackets missing")
 _OBJECT = re.compile(rf"\{{\s*(?:([{''.join(QUOTES)}}}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
 _HALF_KEY = re.compile(r"\{\s*[\"']?\w*[\"']?\s*")
 _FIRST_KEY = re.compile(r"\{\s*[\"']?(\w+)[\"']?\s*:")
+_HALF_WORD = re.compile(r"(\w{1,64})\s{0,4}")
 _WHOLE_CALL = re.compile(r"\{\s{0,16}\"(\w{1,64})\"\s?:\s?\"([^\"\\]+)\"\s?,\s{0,16}\"(\w{1,64})\"\s?:\s?(?=\{)")
 _HALF_CALL = re.compile(
     r"\{\s{0,16}(?:\"(\w{0,64})(?:(\")\s?(?::\s?(?:\"([^\"\\]*)(?:\"\s?(?:,\s{0,16}(?:\"\w{0,64}(?:\"\s?(?::\s?)?)?)?)?)?)?)?)?)?"
@@ -98,6 +100,8 @@ class Lookahead(Surroundings):
             return self._try_rule(filled, at, final, spot) if filled else None
         if (rule.guard and not self._stands_well(rule, at, spot)) or (rule.spelling and not self._spells(rule, at, spot)):
             return None
+        if rule.recovery == DOUBLED and self.nested:
+            return None  # then the first of two ends is the text's
         if not rule.constant.text and spot is self.spot and at < len(self.buffer) and self._is_raw():
             return None  # that ends another value, which may stand here; layout that nothing follows belongs to this one
         if rule.guard == "whole":
@@ -167,7 +171,7 @@ class Lookahead(Surroundings):
         end = match(self.buffer, place, final and not rule.cut)
         if end == NO and constant.lead:
             end = constant.match_exactly(self.buffer, at, final)
-        if end == MORE and final and at < len(self.buffer) and rule.guard != "last" and not rule.spelling:
+        if end == MORE and final and at < len(self.buffer) and rule.guard not in ("last", "orphan") and not rule.spelling:
             end = len(self.buffer) if self._is_fresh(at) or self.spot.kind != "content" else end
         if end < 0:
             return Wait(constant.find_rest(self.buffer, place)) if end == MORE and not final else None
@@ -238,6 +242,8 @@ class Lookahead(Surroundings):
         here = Landing(end, self.plan.behind(rule, graph, self.may_call), first, trail, steps)
         if rule.kind in ("name", "id", "key"):
             begun = self._skip_doubled(rule, here, final) if rule.opens else here
+            if begun is here:
+                begun = self._skip_broken_off(rule.constant.last, here, final)
             return begun if isinstance(begun, Wait) else self._land_short(begun, rule.kind, final)
         follows = self._follows_well(rule, end, final)
         if follows is not True:
@@ -269,6 +275,18 @@ class Lookahead(Surroundings):
                 return Wait(text[len(self.buffer) - at :])
         return here
 
+    def _skip_broken_off(self, mark: str, here: Landing, final: bool) -> Landing | Wait:
+        """Return a landing behind half of a word, where the mark before that comes again, and then the whole word."""
+        half = _HALF_WORD.match(self.buffer, here.end) if mark and self.policy.recover and not self.frames else None
+        if half is None or not self.buffer.startswith(mark, half.end()):
+            return here
+        end, word = half.end() + len(mark), half[1]
+        whole = self.buffer[end : end + len(word) + 1]
+        if len(whole) <= len(word):
+            return WAIT if not final and word.startswith(whole) else here
+        again = whole.startswith(word) and (whole[-1].isalnum() or whole[-1] == "_")
+        return here.replace(end=end, rule=here.rule.name_recovery("mark doubled")) if again else here
+
     def _follows_well(self, rule: Rule, end: int, final: bool) -> bool | Wait:
         """Whether what the guard of a rule asks of what is behind it holds; or more is needed to tell."""
         if rule.guard == "followed":
@@ -287,15 +305,16 @@ class Lookahead(Surroundings):
             return ending if final else WAIT
         if self._guards >= GUARDS:
             return False
-        key = at, final, self._guards, len(self.frames), self.at, self.spelling
+        key = at, final, ending, self._guards, len(self.frames), self.at, self.spelling
         if key not in self.followed:
             self._guards += 1
-            self.followed[key] = self._begins_structure(at, final)
+            self.followed[key] = self._begins_structure(at, final, ending)
             self._guards -= 1
         return self.followed[key]
 
-    def _begins_structure(self, start: int, final: bool) -> bool | Wait:
-        """Whether a call or the end of the turn begins behind the white space at a place, or more may be needed to tell."""
+    def _begins_structure(self, start: int, final: bool, ending: bool) -> bool | Wait:
+        """Whether a call or the end of the turn begins behind the white space at a place, with ``ending`` what ends a call once
+        more; or more may be needed to tell."""
         at = skip_blank(self.buffer, start)
         spot = self.plan.spot(TURN, (GAP,), self.may_call)
         landing = self._find_landing(spot, at, final)
@@ -304,7 +323,7 @@ class Lookahead(Surroundings):
             landing = self._find_best((start, at), final, spot)
             self.ended = before
             if isinstance(landing, Landing) and not (landing.calls and landing.find("name") in self.names):
-                return False
+                return ending and landing.rule.recovery == ENDED_TWICE
         if landing is None or isinstance(landing, Wait):
             return landing or False
         if landing.calls and not landing.rule.constant.text:

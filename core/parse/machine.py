@@ -33,7 +33,7 @@ from .behind import BehindFields
 from .fence import Fence
 from .landing import Landing, Step
 from .lexer import JsonLexer
-from .names import SHORT, WITH_PREFIX
+from .names import OTHER_LETTERS, SHORT, WITH_PREFIX
 
 _HALF = 16  # so much of what may be half a mark is looked at again with the next piece before anything else
 TRIM = 8192  # so much of the buffer may be behind the parser
@@ -263,13 +263,15 @@ class Machine(BehindFields):
         best = self._find_best((self.at, at), final)
         if best is None or isinstance(best, Landing):
             best = self._find_longer(best, self.spot, at, final) if best else self._find_like(self.spot.rules, at, final)
-        if isinstance(best, Wait) or (best and (best.rule.constant.core or best.steps)):
+        if isinstance(best, Wait):
             return self._go(best)
-        if final and is_firm(self.buffer[at:]):
+        if final and is_firm(self.buffer[at:]) and (best is None or best.rule.recovery or not best.rule.constant.core):
             heads = [rule for rule in self.spot.rules if rule.kind in ("content", "reasoning")]
             if self._breaks_off(heads, at):
                 self.at = len(self.buffer)  # half of what an answer or a thought begins with is neither
                 return False
+        if best and (best.rule.constant.core or best.steps):
+            return self._go(best)
         self._fall_back()
         return True
 
@@ -346,7 +348,7 @@ class Machine(BehindFields):
             writer.call.name = find_tool_in(step.text, self.tools) if self.policy.recover else step.text
             self.anchor = -1
             if writer.call.name != step.text:
-                self._note(WITH_PREFIX, start)
+                self._note(WITH_PREFIX if writer.call.name in step.text else OTHER_LETTERS, start)
 
     def _read_apart(self, text: str) -> str | None:
         reader = Machine(self.plan, self.tools, self.spot, self.policy)

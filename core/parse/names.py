@@ -17,6 +17,7 @@ WITHIN_ID = re.compile(r"[\w.:/-]")  # else an id may end there
 KEY = re.compile(r"[\w .:$@-]+")
 SCALAR = re.compile(r"[\w.+-]{0,64}")
 WITH_PREFIX = "prefix of a name"
+OTHER_LETTERS = "name in other letters"
 AMID = "name amid other text"
 PADDED = "signs around a key"
 AMID_WORD = re.compile(r"\w\w")

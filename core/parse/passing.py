@@ -153,14 +153,13 @@ class JsonReader(TextReader):
     def _leave_json(self, landing: Landing) -> None:
         """End JSON that has not ended, and the call unless another of its arguments follows: nothing is added to it but brackets,
         where the client gets valid JSON."""
-        if self.mending:
-            self._flush_json()
-        else:
+        if not self.mending:
             self._add_brackets()
+        valid = self._flush_json() and self.spot.kind == "value"
         self.lexer = None
         self._note("brackets missing", self.at)
         if landing.spot.kind != "value" or self._get_call(landing) is None:
-            self._close_call(complete=False)
+            self._close_call(complete=valid)
             self.spot, self.fresh = self.plan.spot(TURN, (GAP,), self.may_call), True  # if what comes is no call, text goes on
         if not (landing.pops and self.writer.call is None):  # nothing is left of what that would end
             self._apply(landing, self.at)
@@ -193,23 +192,28 @@ class JsonReader(TextReader):
         self.scan = lexer.fork(self.buffer, self.at) if quoted else lexer.skip(self.buffer)
         self._pass_json(self.scan)
 
-    def _flush_json(self) -> None:
-        """Hand on what waited to be mended, valid if it can be."""
+    def _flush_json(self) -> bool:
+        """Hand on what waited to be mended, valid if it can be; returns whether it is."""
+        valid = False
         if self.mending:
             self.mending = False
             passed, held = "".join(self.passed), self.buffer[self.at : self.scan]
             mended, sent = repair(passed + held), self.sent or passed
             text = next((whole[len(sent) :] for whole in (mended, passed + held) if whole and whole.startswith(sent)), held)
+            valid = bool(mended and mended.startswith(sent))
             if mended is None and not sent and self.spot.kind == "value":
-                text = encode_basestring(held)
+                text, valid = encode_basestring(held), True
             self.writer.arguments(text)
             self.at = self.scan = self.scan - len(self.closer)
             self.sent = self.closer = ""
+        return valid
 
     def _end_json(self) -> None:
         self._flush_json()
         self.lexer = None
         self.behind = True
+        if self.spot.kind == "value" and self.policy.recover and not self.frames:
+            self.writer.hold_quote()
         if self.spot.kind == "arguments" and self.writer.call:
             self.writer.call.complete = True
 

@@ -50,6 +50,7 @@ class Standing:
         self.before = ""  # what was handed on last, with something visible in it
         self.fence = Fence()
         self.sampled = False  # whether the text shows how messages of other roles begin
+        self.nested = False  # whether the value that is read holds what its end closes
         self.begun = False  # whether a mark that begins calls stands in the content
         self.ended = -1  # where a call would have ended that is looked at
         self.owed = False  # whether a part of what ends a call was left out, and may still come
@@ -79,7 +80,8 @@ class Standing:
 
     def _is_fresh(self, at: int) -> bool:
         """Whether nothing visible stands between the beginning of this text, which may be a mark of its own, and a place."""
-        return at == self.ended or (self.fresh and not self.spot.lined and skip_blank(self.buffer, self.at) >= at)
+        behind = self.ended >= 0 and at in (self.ended, skip_blank(self.buffer, self.ended))
+        return behind or (self.fresh and not self.spot.lined and skip_blank(self.buffer, self.at) >= at)
 
     def _ends_text(self, at: int) -> bool:
         """Whether a text may end with the sign before a place, or a line has begun there."""

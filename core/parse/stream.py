@@ -37,7 +37,7 @@ class StreamParser(Machine):
         if known_only and chosen.unknown == "call":
             chosen = replace(chosen, unknown="text")
         plan = get_plan(graph, chosen.recover, chosen.markup == "drop", chosen.recover and chosen.overrun == "drop")
-        wanted = None if tools is None else ToolSet(dict(tool) for tool in tools if isinstance(tool, Mapping))
+        wanted = None if tools is None else ToolSet((dict(t) for t in tools if isinstance(t, Mapping)), chosen.recover)
         number, rest = (BEHIND, "") if after_reasoning else find_start(graph, prompt)
         self.habits: Habits | None = None
         self._written: list[str] | None = [] if chosen.cut == "text" else None  # all that came

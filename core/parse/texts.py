@@ -208,6 +208,7 @@ class TextReader(Drafts):
     def _look_at_text(self, at: int) -> None:
         """Remember of a place at which no rule matches what later ones ask of the text before them."""
         if self.spot.kind == "value":
+            self.nested = self.nested or any(self.buffer.startswith(opening, at) for opening in self.spot.openings)
             return
         if self.buffer[at] in "`~":
             self._emit_text(self._find_blank(at))  # no later place looks again at the code that is open before this one

@@ -40,6 +40,7 @@ class ValueReader(JsonReader):
         writer, call = self.writer, self.writer.call
         assert call
         writer.trace = writer.trace if self.frames else None
+        self.nested = False
         if not self.frames and not call.levels:
             writer.open_container("{}")
         if call.keys:

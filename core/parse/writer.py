@@ -37,7 +37,7 @@ class Call:
 class Writer:
     """Collects deltas; neighbouring pieces of one kind become one."""
 
-    __slots__ = ("_kind", "_pieces", "call", "calls", "deltas", "incomplete", "last", "trace", "wrote")
+    __slots__ = ("_kind", "_pieces", "call", "calls", "deltas", "incomplete", "last", "quote", "trace", "wrote")
 
     def __init__(self) -> None:
         self.deltas: list[Delta] = []
@@ -49,6 +49,7 @@ class Writer:
         self.incomplete: set[int] = set()
         self.wrote = False
         self.trace: list[str] | None = None  # what is written of a list or an object
+        self.quote = ""  # the last one of the arguments, as long as it may stand within its string
 
     def take(self) -> list[Delta]:
         """Return what was emitted since the last time."""
@@ -110,6 +111,7 @@ class Writer:
         """Emit a piece of the JSON of a call's arguments."""
         call = self.call
         assert call
+        text, self.quote = self.quote + text, ""
         if self.trace is not None:
             self.trace.append(text)
         if call.sent:
@@ -117,6 +119,12 @@ class Writer:
         else:
             call.pending.append(text)
             self.settle()
+
+    def hold_quote(self) -> None:
+        """Hold the quote back with which the arguments end so far: what comes next tells whether it ends a string."""
+        pieces = self._pieces if self.call and self.call.sent else self.call.pending if self.call else []
+        if pieces and pieces[-1].endswith('"'):
+            pieces[-1], self.quote = pieces[-1][:-1], '"'
 
     def open_container(self, brackets: str) -> None:
         """Begin an object or a list."""
@@ -189,6 +197,7 @@ class Writer:
         if call.name is None:
             return False
         self.call = call
+        self.arguments("")
         self.settle(patience=False)
         self._flush()
         if not complete:

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..format.cut import CLOSE, OPEN, TOKEN
+from ..format.cut import CLOSE, OPEN, TOKEN, find_boundaries
 from ..format.units import MORE, NO
 from .echoes import cut_echo, has_echo
 
@@ -76,8 +76,8 @@ def is_plain(sign: str) -> bool:
 
 
 def begins_in_sign(text: str) -> bool:
-    """Whether a text begins with a sign that begins no word, string, list or object."""
-    return not (text[0].isalnum() or text[0] in _BEGINNING)
+    """Whether a text begins with a sign that begins no word, string, list or object, or with more than that of one."""
+    return not text[0].isalnum() and (text[0] not in _BEGINNING or is_marked(text.split()[0]))
 
 
 def is_firm(text: str) -> bool:
@@ -128,8 +128,8 @@ class Constant:
     """
 
     __slots__ = (
-        "_simple", "atoms", "core", "echoes", "firm", "first", "head", "label", "lead", "line", "marked", "parts", "size", "text",
-        "trail",
+        "_simple", "atoms", "core", "echoes", "firm", "first", "head", "label", "last", "lead", "line", "marked", "parts", "size",
+        "text", "trail",
     )  # fmt: skip
 
     def __init__(self, parts: tuple[str, ...], laid: bool = False) -> None:
@@ -153,6 +153,8 @@ class Constant:
         first = self.atoms[0].text if self.firm and self.atoms[0].kind == "solid" else "" if self.firm else parts[0]
         self.first = cut_echo(first) if self.echoes else first
         self.head = self.first[:12]  # the first characters of what is looked for
+        last = self.core[max((p for p in find_boundaries(self.core) if p < len(self.core)), default=0) :]
+        self.last = last if is_firm(last) else ""  # the mark right before what is behind it
 
     @property
     def is_run(self) -> bool:

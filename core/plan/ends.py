@@ -33,6 +33,7 @@ SHORT_SECTION = "end of all calls missing"
 TRAILING = "separator at the end"
 UNENDED = "end of a value missing"
 DOUBLED = "end of a value doubled"
+ENDED_TWICE = "end of a call doubled"
 _OTHER_SEPARATOR = "other sign between arguments"
 _BEHIND_KEY = re.compile(r"[\"']\s*:\s*")
 _SEPARATORS = (",", ";", "|", "&", "")
@@ -72,6 +73,9 @@ class Ends(Thoughts):
         self._closings = self._find_closings()
         self.call_ends = self._find_call_ends()
         self.field_ends = self._find_field_ends()
+        ends = {self.ends[node.name].strip() for node in self.list_nodes("value")}
+        self.value_ends = tuple(sorted(ends)) if all(map(is_firm, ends)) else ()
+        """The marks that end values, where each has one."""
         self.last_ends = tuple(text for end in self.list_end_texts() if (text := end.strip()))
         """What may end an output behind a call."""
 
@@ -85,7 +89,7 @@ class Ends(Thoughts):
 
     def _list_close_ends(self, guard: Guard) -> list[Rule]:
         """Return the ends of what closes a call, for calls that have closed their brackets themselves, or closed them twice."""
-        name = "end of a call doubled" if guard == "fresh" else SHORT_END
+        name = ENDED_TWICE if guard == "fresh" else SHORT_END
         firm = list(filter(is_firm, self._list_closings()))
         if guard == "owed":  # amid text only what the template itself writes
             firm = [text for text in firm if any(text in own for own in self.texts)]
@@ -183,9 +187,11 @@ class Ends(Thoughts):
         rules += [Rule(read_parts(own + text), (GAP,), closes=True, recovery=SHORT_END, guard="last") for text in ends]
         if named := cut_to_echo(own):
             rules += [Rule(read_parts(f"{lead}{named}\n{t}"), (GAP,), closes=True, recovery=UNENDED, guard="ending") for t in ends]
-        twice = own + own.lstrip() if _ends_text(node.codec, own) else ""  # else the first of two is the text's
+        twice = f"{own}\n{own.lstrip()}\n" if _ends_text(node.codec, own) else ""  # else the first of two is the text's
         doubled = [twice + text for text in ends if twice]
         rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=DOUBLED, guard="ending") for text in doubled]
+        opening = own.strip().replace("/", "", 1).rstrip(">]|") if twice and "/" in own else ""
+        rules += [Rule((opening,), (node,), recovery=DOUBLED, guard="sample")] if is_firm(opening) else []
         return rules + self._list_entry_ends(node, lead, twice)
 
     def _list_entry_ends(self, node: Node, lead: str, twice: str) -> list[Rule]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from itertools import pairwise
 
 from ..format import Edge, Graph, Json, Kind, Node, Numeral, Start, Text, TurnGraph
 from ..format.cut import COUNTER, cut_common_start, find_boundaries
 from ..format.view import find_reasoning, find_turn_end
 from ..recover import CLOSERS, Envelope
-from .constants import is_firm, is_marked
+from .constants import is_firm, is_marked, is_word_in_signs
 from .echoes import cut_behind_key, fold_echoes
 
 TURN = ""
@@ -66,6 +67,13 @@ def list_tails(text: str) -> list[str]:
     """Return what is left of a text where its first marks are left out, as far as that is marked itself."""
     tails = {text[place:].strip() for place in find_boundaries(text) if place}
     return sorted(filter(is_marked, tails))
+
+
+def list_doubled(text: str) -> list[str]:
+    """Return a text with one of the marks in it twice, for each of them."""
+    places = sorted({0, *find_boundaries(text), len(text)})
+    pieces = ((text[:end], text[start:end].strip(), text[end:]) for start, end in pairwise(places))
+    return [f"{before}\n{mark}\n{behind}" for before, mark, behind in pieces if is_word_in_signs(mark) and is_marked(mark)]
 
 
 def is_delimited(node: Node) -> bool:

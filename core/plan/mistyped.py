@@ -14,16 +14,18 @@ _LONGEST = 48
 _MARKS = 3  # so many behind each other may be mistyped
 _PAIRS = (
     ("<<", "<>", r">(?:>|(?=\s))"),
-    ("<", "<>", ">"),
+    ("<", "<>", r"(?:>|(?=\n))"),
     (r"\[\[", r"\[\]", r"\](?:\]|(?=\s))"),
     (r"\[", r"\[\]", r"\]"),
     (f"[{OPEN}]", OPEN + CLOSE, f"[{CLOSE}]"),
     (r"\{[{%#|@]", "{}", r"[}%#|@]\}"),
-    (r"(?P<far>[-=*#~+_]{2,8}) ?", r"-=*#~+_\"'(){}<>\[\]", r" ?(?P=far)"),
+    (r"(?P<far>[-=*#~+_]{2,8}) ?", r"-=*#~+\"'(){}<>\[\]", r" ?(?P=far)"),
     (r"(?P<side>[@#%|~$^*=+!]{1,3})", r"@#%|~$^*+!\"'(){}<>\[\]", r"(?P=side)"),
 )
 """What marks begin with, what is not in them, and what they end with."""
-_BRACKETS, _SIGNS = r"(?:[\"'\])}]{1,8}\n?)?", r"[]>}@#%|~$^*=+! _-]{0,8}"  # those of JSON before a mark, and some of what ends one
+_BRACKETS = r"(?:[\"'\])}](?:\s{0,16}[\"'\])}]){0,7}\s{0,2})?"  # those of JSON before a mark
+_BEFORE = "\"'])} \t\n"
+_SIGNS = r"[]>}@#%|~$^*=+! _-]{0,8}"  # some of what ends one
 _WHOLE = (rf"{begins}[^{no}\s]{{2,{_LONGEST}}}(?: [^{no}\n]{{0,{_LONGEST}}})?{ends}" for begins, no, ends in _PAIRS)
 _INNER = r"[^{no}\s]{{0,{size}}}(?:(?<=[^{no}\s]{{2}}) [^{no}\n]{{0,{size}}})?"
 _HALF = (begins + _INNER.format(no=no, size=_LONGEST) + _SIGNS for begins, no, _ in _PAIRS)
@@ -83,7 +85,7 @@ def rewrite_marks(meant: str, written: str) -> tuple[str, list[str]]:
 
 def _find_letters(text: str) -> str:
     """Return the first letters of a mark's first word."""
-    return "".join(filter(str.isalnum, _REST.sub("", text)[: 2 * LIKE + _LETTERS]))[:_LETTERS]
+    return "".join(filter(str.isalnum, _REST.sub("", text.lstrip(_BEFORE))[: 2 * LIKE + _LETTERS]))[:_LETTERS]
 
 
 def _strip_signs(text: str) -> str:

@@ -12,7 +12,7 @@ from ..format.cut import COUNTER, find_boundaries
 from .constants import is_firm, is_marked, is_word_in_signs
 from .echoes import ECHOES, cut_echo
 from .ends import SHORT_END, Ends
-from .landmarks import FIELDS, SHAPE, TURN, UNSHOWN, is_quoted, list_tails, read_parts, write_parts
+from .landmarks import FIELDS, SHAPE, TURN, UNSHOWN, is_quoted, list_doubled, list_tails, read_parts, write_parts
 from .rules import MISTYPED, Guard, Rule
 
 FENCED_CALL = "fence around a call"
@@ -48,7 +48,8 @@ class Openings(Ends):
     def __init__(self, graph: TurnGraph) -> None:
         super().__init__(graph)
         self.opening_marks = self._list_opening_marks()
-        self.beginnings = (*self.opening_marks, *(text.lstrip() for text, _ in self.openers))
+        inner = sorted({tail for text, _ in self.openers for tail in list_tails(text) if is_word_in_signs(find_first(tail))})
+        self.beginnings = (*self.opening_marks, *(text.lstrip() for text, _ in self.openers), *inner)
         self.strays = self._find_strays()
         texts = {*(text for _, text in self._list_next_openings()), *(text for text, _ in self.openers)}
         self.opening_lines = {line for text in texts if "\n" in text and len(line := text[text.rindex("\n") :]) > 1}
@@ -64,11 +65,12 @@ class Openings(Ends):
         for number, (text, nodes) in enumerate([*self.openers, *(pair for pair in bare if is_marked(pair[0]))]):
             missing, marked = recovery or BEGINNING, is_marked(text)
             first = find_first(text)
-            twice = [f"{first}\n{text}"] if is_marked(first) else []
+            twice = list_doubled(text)
             if number < shown and is_word_in_signs(first or text.strip()):
                 signs = _LEADING.match(text.lstrip())
                 halves = [text.lstrip()[size:] for size in range(1, signs.end() + 1)] if signs else []
-                rules += [Rule(read_parts(half), nodes, True, recovery=recovery or MISTYPED, guard="headless") for half in halves]
+                stands: Guard = "known" if is_marked(text.lstrip()[len(first) :]) else "headless"  # one mark alone may be a text's
+                rules += [Rule(read_parts(half), nodes, True, recovery=recovery or MISTYPED, guard=stands) for half in halves]
             twice += [text.replace("{", "{{", 1)] if "{" in text[len(first) :] else []  # as a format string has it
             for other in twice if number < shown else ():
                 rules.append(Rule(read_parts(other), nodes, True, recovery=recovery or "mark doubled", guard="tool"))

@@ -114,6 +114,8 @@ class Plan(Relaxations):
                 shown = (rule for rule in rules if not (rule.recovery or rule.guard))
                 new = [rule for rule in shown if rule.parts not in known_texts]
                 found += [replace(rule, recovery=RESPELLED, guard=guards[rule.opens], spelling=number) for rule in new]
+                thought = (rule for rule in rules if _opens_in_thought(rule) and rule.parts not in known_parts)
+                found += [replace(rule, guard="known", spelling=number) for rule in thought]
                 halves = (rule for rule in rules if rule.recovery == BEGINNING and rule.constant.marked)
                 inner = [rule for rule in halves if rule.parts not in known_parts]
                 found += [replace(rule, recovery=RESPELLED, guard="apart", spelling=number) for rule in inner]
@@ -345,7 +347,7 @@ class Plan(Relaxations):
                 rules += [Rule(read_parts(text), (AFTER,), recovery=TRAILING, guard="fresh", loose=True) for text in trailing]
                 rules += self._list_short_sections()
         rules += [replace(rule, recovery=SHORT_SECTION, guard="fresh") for rule in self._list_content_starts()]
-        rules += self._list_loose_openers("") + self._list_separated() + self._list_late_ends()
+        rules += self._list_loose_openers("") + self._list_separated() + self._list_late_ends() + self._list_opened_reasoning(False)
         rules += self._list_shape_rules(behind=node is GAP) + self._list_empty_sections(AFTER)
         ends, closes = self.list_end_texts(), sorted({close for close in self.closes.values() if close})
         ends += [text.removeprefix(close) for text in ends for close in closes if text.startswith(close)]  # as turns end
@@ -386,6 +388,11 @@ class Plan(Relaxations):
         cut = [text[:place].rstrip() for place in places if anywhere or _ends_turn(text[:place])]
         cut += [text.rstrip() for text in self._list_cuts(text)]
         return [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
+
+
+def _opens_in_thought(rule: Rule) -> bool:
+    """Whether a rule is that of a call in open reasoning that begins as calls do behind its end."""
+    return rule.opens and rule.recovery == OPEN_REASONING and rule.guard in ("", "tool") and rule.constant.marked
 
 
 def _ends_turn(text: str) -> bool:

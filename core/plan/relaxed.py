@@ -16,7 +16,7 @@ from ..format.cut import find_boundaries, find_common_end, find_common_start
 from ..format.units import get_units
 from ..recover import Notation, list_counted, list_words
 from ..schema import TYPES
-from .constants import begins_in_sign, is_marked, is_plain, is_word_in_signs
+from .constants import DATA, begins_in_sign, is_marked, is_plain, is_word_in_signs
 from .echoes import has_echo
 from .landmarks import (
     AFTER,
@@ -72,6 +72,12 @@ def _begins_in_signs(text: str) -> bool:
     return any(is_word_in_signs(text[:place].rstrip()) for place in find_boundaries(text) if place)
 
 
+def _stands_alone(text: str) -> bool:
+    """Whether a text is a mark with a word in it that is part of no sentence and begins as no data ends."""
+    odd = not (DATA.issuperset(text[:2]) or any(map(str.isalnum, text[:2])) or text[:1] in ".,;:!?>")
+    return is_marked(text) and (is_word_in_signs(text) or (odd and is_marked(text.split()[0]) and any(map(str.isalnum, text))))
+
+
 def _split_type(texts: set[str]) -> tuple[str, set[str], str]:
     """Return what texts that tell types begin with, the words in them, and what they end with."""
     if len(texts) < 2:
@@ -116,11 +122,12 @@ class Relaxations(Openings):
         texts = [*ends, *empty, *(f"{one}\n{two}" for one in empty for two in ends)]
         texts = [f"{text}\n{end}" for text in texts for end in ("", *self.stops)]
         rules = [Rule(read_parts(text), (END,), recovery="stray end of reasoning", guard="thought") for text in texts]
-        calls = [text for text in self._list_closings() if is_word_in_signs(text) and is_marked(text)]
+        calls = [text for text in self._list_closings() if _stands_alone(text)]
         whole = [(self.closes[node.name] or "") + self.section_close for node in self.list_nodes("value")]
         places = [(text, sorted({0, *find_boundaries(text), len(text)})) for text in dict.fromkeys(whole)]
         inner = {text[start:end].strip() for text, cuts in places for start, end in combinations(cuts, 2)}
-        calls += sorted(text for text in inner if is_word_in_signs(text.split("\n")[0]) and not has_echo(text))
+        inner = {text for text in inner if not (has_echo(text) or any(text in opener for opener, _ in self.openers))}
+        calls += sorted(text for text in inner if _stands_alone(text.split("\n")[0]))
         texts = [f"{text}\n{end}" for text in calls for end in ("", *self.stops)]
         return rules + [Rule(read_parts(text), (END,), recovery="stray end of a call", guard="orphan") for text in texts]
 

@@ -29,7 +29,7 @@ Guard = Literal[
     "alone",  # no sentence goes on around it, nor is it an example of a conversation
     "line",  # it has its line for itself, and is no example
     "turn",  # it is the model's own, and no example of a conversation
-    "sample",  # never: it tells that a conversation is shown
+    "sample",  # never: it tells that a conversation is shown, or that a text holds what its end closes
     "over",  # what ends the turn stands right before
     "thought",  # reasoning stood in this turn
     "owed",  # of the end of the call before it a part was left out
@@ -186,7 +186,8 @@ class Rule:
         if written not in self._near:
             first, odd = rewrite_marks(self.parts[0].lstrip(), written)
             parts = (self.constant.lead + first, *self.parts[1:])
-            told = odd and not any(mark in text and mark + mark[-1] not in text for mark in odd for text in own)
+            whole = [mark for mark in odd if not mark[-1].isalnum()]  # else its last bracket is missing
+            told = odd and not any(mark in text and mark + mark[-1] not in text for mark in whole for text in own)
             guard = self._guard_mistyped("line")
             _remember(self._near, written, replace(self, parts=parts, recovery=MISTYPED, guard=guard) if told else None)
         return self._near[written]
@@ -241,7 +242,8 @@ class Spot:
 
     __slots__ = (
         "_firsts", "_knows_short_end", "_narrowed", "_short", "_short_end", "_sorted", "codec", "graph", "holds_signs",
-        "kind", "likely", "lined", "mark_behind", "mistypable", "nodes", "pattern", "quick", "repeats_key", "rules", "shown",
+        "kind", "likely", "lined", "mark_behind", "mistypable", "nodes", "openings", "pattern",
+        "quick", "repeats_key", "rules", "shown",
         "silent", "width",
     )  # fmt: skip
 
@@ -259,6 +261,7 @@ class Spot:
         self.rules = rules
         self.mistypable = [rule for rule in rules if rule.mark]
         self.likely = [rule for rule in rules if rule.is_likely]
+        self.openings = tuple(rule.constant.core for rule in rules if rule.guard == "sample")
         marks = sorted({rule.parts[-1].strip() for rule in rules if is_marked(rule.parts[-1]) and not rule.recovery})
         self.mark_behind = re.compile("|".join(map(re.escape, reversed(marks)))) if marks else None
         """What finds the marks behind a field."""

@@ -13,7 +13,7 @@ from ..format.cut import cut_common_start, find_boundaries
 from ..format.units import get_units
 from ..format.view import find_header
 from .constants import begins_no_text, get_constant, is_firm, is_marked, is_word_in_signs
-from .landmarks import AFTER, GAP, THOUGHT, TURN, Landmarks, list_tails, read_parts, write_parts
+from .landmarks import AFTER, FIELDS, GAP, THOUGHT, TURN, Landmarks, list_doubled, list_tails, read_parts, write_parts
 from .rules import Guard, Rule
 
 OPENED_AGAIN = "reasoning opened again"
@@ -24,7 +24,7 @@ _NAMES = [name for name in REASONING_FIELDS if name in GENERAL_SWITCHES]
 """What both messages and switches call reasoning. Clients ask for tags of other names in the answer itself."""
 _WORDS = [word for name in _NAMES for word in (name, name.removesuffix("ing"))]
 _OTHER_STARTS = (*(f"<{word}>" for word in _WORDS), *(f"[{word.upper()}]" for word in _WORDS))
-_WORD = re.compile(r"\w")
+_WORD, _LAST_WORD = re.compile(r"\w"), re.compile(r"\w+\Z")
 OTHER_ENDS = tuple(f"{start[0]}/{start[1:]}" for start in _OTHER_STARTS)
 
 
@@ -65,11 +65,15 @@ class Thoughts(Landmarks):
     @staticmethod
     def _list_halved_starts(rules: Iterable[Rule]) -> list[Rule]:
         """Return the last word of what opens reasoning, if that is a line, for models that write no more of it, or all but that."""
-        texts = [(rule.constant.text, rule.targets) for rule in rules if rule.kind == "reasoning" and not rule.recovery]
+        rules = [rule for rule in rules if not rule.recovery]
+        texts = [(rule.constant.text, rule.targets) for rule in rules if rule.kind == "reasoning"]
         cuts = [(text[:place], text[place:], nodes) for text, nodes in texts for place in find_boundaries(text)]
         kept = [cut for cut in cuts if is_marked(cut[0]) and cut[1].endswith("\n") and cut[1].strip().isalpha()]
         halves = [(half, nodes) for first, last, nodes in kept for half in (last, f"{first}\n")]
-        return [Rule((half,), nodes, recovery=HALVED, guard="fresh", laid=True) for half, nodes in halves]
+        halved = [Rule((half,), nodes, recovery=HALVED, guard="fresh", laid=True) for half, nodes in halves]
+        others = [rule.constant.text for rule in rules if rule.kind != "reasoning"]
+        alone = [(first, nodes) for first, _, nodes in kept if not any(text.startswith(first) for text in others)]
+        return halved + [Rule(read_parts(first), nodes, recovery=HALVED, guard="fresh") for first, nodes in alone]
 
     def _list_other_starts(self) -> list[Rule]:
         """Return marks that open reasoning and are none of the format's, for models that have learnt another one."""
@@ -91,16 +95,19 @@ class Thoughts(Landmarks):
         """Return what a turn begins with behind what the prompt has written already, for models that write it again."""
         ends = {text for place in find_boundaries(prompt) if is_marked(text := prompt[place:].lstrip()) and text[0] in "<[{"}
         ends |= {line for line in prompt.splitlines(keepends=True)[-1:] if is_marked(line)}
-        pairs = [(end, rule) for end in sorted(ends) for rule in rules if rule.targets and not rule.recovery]
+        shown = [rule for rule in rules if rule.targets and not rule.recovery]
+        pairs = [(end, rule) for end in sorted(ends) for rule in shown]
+        pairs += [(word, rule) for word in _LAST_WORD.findall(prompt) for rule in shown if is_marked(rule.parts[0])]
         return [replace(rule, parts=(end + rule.parts[0], *rule.parts[1:]), recovery=HEADED) for end, rule in pairs]
 
     def _list_headers_between(self, rules: Iterable[Rule]) -> list[Rule]:
-        """Return what ends reasoning with the header of the turn once more before what follows it."""
+        """Return what ends reasoning with a mark in it twice, and with the header of the turn once more before what follows it."""
         end, header = self.reasoning_end, find_header(self.graph).strip()
-        if not (is_marked(end) and is_marked(header)):
-            return []
-        shown = [rule for rule in rules if not rule.recovery and rule.parts[0].startswith(end) and header not in rule.parts[0]]
-        texts = [(f"{end}\n{header}\n{rule.parts[0].removeprefix(end)}", rule) for rule in shown]
+        shown = [rule for rule in rules if not rule.recovery and rule.parts[0].startswith(end)]
+        texts = [(text, rule) for rule in shown for text in list_doubled(rule.parts[0])]
+        if is_marked(end) and is_marked(header):
+            bare = (rule for rule in shown if header not in rule.parts[0])
+            texts += [(f"{end}\n{header}\n{rule.parts[0].removeprefix(end)}", rule) for rule in bare]
         return [replace(rule, parts=(text, *rule.parts[1:]), recovery=HEADED) for text, rule in texts]
 
     def _list_orphan_ends(self) -> list[Rule]:
@@ -150,12 +157,24 @@ class Thoughts(Landmarks):
         close, units = cut_common_start(behind), get_units(node.codec)
         return next((text for text in (close[: close.rfind("\n") + 1], close) if text and units.bars_start(text)), "")
 
+    def _find_own_tail(self, text: str) -> str:
+        """Return the least that a text ends with and neither calls nor what opens reasoning have; empty where there is none."""
+        inner = [edge.text for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS]
+        opened = (start for start in self.graph.starts if any(self.nodes[TURN, e.target].kind == "reasoning" for e in start.edges))
+        others = [*inner, self.reasoning_start, *(start.prompt for start in opened)]
+        places = (place for place in sorted(find_boundaries(text), reverse=True) if not _amid(text, place))
+        tails = (text[place:] for place in places if is_firm(text[:place]))
+        told = (tail for tail in tails if is_word_in_signs(tail.strip()) and not any(tail.strip() in other for other in others))
+        return next(told, "")
+
     def _list_content_starts(self) -> list[Rule]:
         """Return the marks that begin content, for models that do not end their reasoning before it."""
         found: dict[str, list[Node]] = {}
         edges = self.list_edges("reasoning")
         labels = {write_parts(edge) for edge in edges if get_constant(edge.parts).label}
-        marks = [(_cut_close(write_parts(edge).lstrip()), edge.target) for edge in edges]
+        tails = [(_cut_close(write_parts(edge).lstrip()), edge) for edge in edges]
+        amid = [(self._find_own_tail(write_parts(edge)), edge.target) for tail, edge in tails if tail[:1].isalnum()]
+        marks = [(tail, edge.target) for tail, edge in tails] + amid  # where the first mark ends amid what ends reasoning
         marks += [(text, edge.target) for edge in edges if (text := write_parts(edge)) in labels]
         marks += [(write_parts(edge).lstrip(), edge.target) for start in self.graph.starts for edge in start.edges]
         for mark, name in marks:

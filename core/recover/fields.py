@@ -25,7 +25,7 @@ _WORD = re.compile(r"\w+")
 _CLOSING = re.compile(r"</[^\s<>]{1,60}>")
 SPEAKS = r"(?=[^\s>\]=]{0,40}(?i:tool|call|function))"
 """Looks for what speaks of calls in a mark, by the names that the fields of a message have for them."""
-_SPEAKING = re.compile(rf"<{SPEAKS}[^\s<>\"'=/]{{2,60}}>|\[{SPEAKS}[A-Z_]{{2,60}}\]")
+_SPEAKING = re.compile(rf"<(?:{SPEAKS}|(?=arg|param))[^\s<>\"'=/]{{2,60}}>|\[{SPEAKS}[A-Z_]{{2,60}}\]")
 _QUOTING = re.compile(r"(<[^\s<>/]{1,24}>)(?=[^<>]{0,256}\1)")
 _OPENING = re.compile(r"\s*<[^\s<>/][^<>]{0,60}>")
 _NAMING = re.compile(r"<[\w:.-]{1,32}(?:\s+\w{1,32}=[\"']|=[\"']?|>\s*)")
@@ -33,6 +33,8 @@ _ATTRIBUTE = re.compile(r"\w{1,32}=[\"']")
 _ATTRIBUTES = re.compile(r"""(?:\s+[\w:-]{1,32}=(?:"[^"<>]{0,64}"|'[^'<>]{0,64}'))+\s*>(?!\s*</)""")
 _VALUED = re.compile(r"\s+[\w:-]{1,32}=(?=[\"'])")
 _OPENED, _PARTED = re.compile(r"[(,]\s*(?=[\"'\[{\d-])"), re.compile(r"\s*(?:,|(?=\)))")
+_CLOSED = re.compile(r"[\"'`](?=\s?[:=])")
+"""What ends a key in quotes that began without one."""
 _ASSIGNED = re.compile(r"[\"'`]?\s{0,8}(?:[=:>|<,\]\[]|[-~]>|[^\w\s\x00-\x7f])")
 _UNASSIGNED = re.compile(r"[\"'`]?\s{0,8}[-~]?")
 _FLAGS = ("-", ":", "(")  # before a key that only a blank parts from its value, as in shells and Lisp
@@ -311,7 +313,7 @@ class _Reader:
         """Return the place behind the value of a parameter, and its JSON."""
         schema, first = self._schema.get_property(key), at
         quote = _find_quote(self._text[at - len(key) - 1 : at - len(key)])
-        at += bool(quote) and self._text.startswith(quote, at)
+        at += bool(_CLOSED.match(self._text, at) if not quote else self._text.startswith(quote, at))
         tagged = quote or self._text[at - len(key) - 1 : at - len(key)] == "<"
         attributes = (_ATTRIBUTES.match(self._text, at) or (quote and _VALUED.match(self._text, at))) if tagged else None
         if attributes and self._text.rfind("<", 0, at) > self._text.rfind(">", 0, at):

@@ -1,0 +1,306 @@
+"""Marks that are garbled, doubled, broken off or left out as bug reports show it. The templates are invented.
+
+Each text is read whole, by character and in pieces, which must agree.
+"""
+
+from __future__ import annotations
+
+import pytest
+from streams import ROUTE_TOOL, Reading, analyze, get_calls, make_tool, read_all_ways
+
+TAGGED = """\
+{%- for m in messages -%}
+<|turn|>{{ m.role }}
+{% if m.role == "assistant" %}{% if m.reasoning_content %}<muse>
+{{ m.reasoning_content }}
+</muse>
+
+{% endif %}{% endif %}{{ m.content or "" }}
+{%- for c in m.tool_calls or [] %}
+<deed_of>
+<act={{ c.function.name }}>
+{% for k, v in c.function.arguments.items() %}<part={{ k }}>
+{{ v if v is string else v | tojson }}
+</part>
+{% endfor %}</act>
+</deed_of>
+{%- endfor %}<|over|>
+{% endfor -%}
+{%- if add_generation_prompt %}<|turn|>assistant
+{% endif -%}
+"""
+
+SQUARE = """\
+{%- for m in messages -%}
+[[im]]{{ m.role }}
+{%- if m.reasoning_content %}[[muse]]{{ m.reasoning_content }}[[/im]][[im]]{{ m.role }}{% endif -%}
+{%- if m.content or not m.tool_calls %}[[say]]{{ m.content or "" }}{% endif -%}
+{%- for c in m.tool_calls or [] -%}
+{%- if m.content or not loop.first %}[[/im]][[im]]{{ m.role }}{% endif -%}
+[[deed]]
+[[act=for:{{ c.function.name }}]]
+{{ c.function.arguments | tojson }}
+[[/act]]
+{%- endfor -%}
+[[/im]]
+{%- endfor -%}
+{%- if add_generation_prompt %}[[im]]assistant{% endif -%}
+"""
+
+CHANNELS = """\
+{%- for m in messages -%}
+<~begin~>turn of="{{ m.role }}"<~is~>
+{%- if m.role == "assistant" -%}
+<~begin~>muse<~is~>{{ m.reasoning_content or "" }}<~end~>muse<~is~><~begin~>word<~is~>{{ m.content or "" }}<~end~>word<~is~>
+{%- for c in m.tool_calls or [] -%}
+<~begin~>deed of="{{ c.function.name }}"<~is~>
+{%- for k, v in c.function.arguments.items() -%}
+<~begin~>part of="{{ k }}" as="{{ "text" if v is string else "json" }}"<~is~>{{ v if v is string else v | tojson }}<~end~>part<~is~>
+{%- endfor -%}
+<~end~>deed<~is~>
+{%- endfor -%}
+{%- else -%}{{ m.content }}{%- endif -%}
+<~end~>turn<~is~>
+{%- endfor -%}
+{%- if add_generation_prompt %}<~begin~>turn of="assistant"<~is~><~begin~>muse<~is~>{% endif -%}
+"""
+
+SYNTAX = """\
+{%- for m in messages -%}
+<<{{ m.role }}>>{{ m.content or "" }}
+{%- if m.tool_calls -%}<<deeds>>[{% for c in m.tool_calls %}{{ c.function.name }}({% for k, v in c.function.arguments.items() -%}
+{{ k }}={{ "'" ~ v ~ "'" if v is string else v | tojson }}{{ ", " if not loop.last }}
+{%- endfor %}){{ ", " if not loop.last }}{% endfor %}]<</deeds>>{%- endif -%}
+<<over>>
+{%- endfor -%}
+{%- if add_generation_prompt %}<<assistant>>{% endif -%}
+"""
+
+WRITE = make_tool("write_file", path="string", content="string")
+PLACE = make_tool("place", start="string", spec="object")
+MADE = [("find_route", {"start": "Oslo"})]
+
+
+def read(template: str, text: str) -> Reading:
+    return read_all_ways(analyze(template, eos_token="</s>"), text, [ROUTE_TOOL, WRITE, PLACE])
+
+
+CALL = "<deed_of>\n<act=find_route>\n<part=start>\nOslo\n</part>\n</act>\n</deed_of>"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<deed_of>\n<act=find_route>\n<part=start>\nOslo\n</part\n</act>\n</deed_of>",
+        "<deed_of>\n<act=find_route>\n<part=start>\nOslo\n</part>\n</part>\n</act>\n</deed_of>\n</deed_of>",
+        "<deed_of>\n<act=find_route>\n<part=st<part=start>\nOslo\n</part>\n</act>\n</deed_of>",
+        "<deed_of>\n<act=find_ro<act=find_route>\n<part=start>\nOslo\n</part>\n</act>\n</deed_of>",
+        f"{CALL}\n<muse>\n",
+        f"{CALL}\n<muse>\n</muse>\n\n",
+    ],
+)
+def test_a_call_is_made_whose_marks_are_garbled(text: str) -> None:
+    found = read(TAGGED, text)
+    assert (found.content or "").strip() == ""
+    assert get_calls(found) == MADE
+
+
+def test_a_text_may_end_with_what_would_end_it_if_it_holds_what_that_closes() -> None:
+    """A strict reading: this is how the template writes such a text."""
+    text = "<part>\n<x></x>\n</part>"
+    written = f"<deed_of>\n<act=write_file>\n<part=content>\n{text}\n</part>\n</act>\n</deed_of><|over|>\n"
+    assert get_calls(read(TAGGED, written)) == [("write_file", {"content": text})]
+
+
+def test_what_ends_calls_may_stand_in_a_value_of_a_call_in_open_reasoning() -> None:
+    text = "the mark </deed_of> alone"
+    call = f"<deed_of>\n<act=write_file>\n<part=content>\n{text}\n</part>\n</act>\n</deed_of>"
+    found = read(TAGGED, f"<muse>\nI write.\n{call}<|over|>\n")
+    assert ((found.reasoning or "").strip(), get_calls(found)) == ("I write.", [("write_file", {"content": text})])
+
+
+UPPER = "<DEED_OF>\n<ACT=find_route>\n<PART=start>\nOslo\n</PART>\n</ACT>\n</DEED_OF>"
+
+
+def test_a_call_may_begin_in_other_letters_in_open_reasoning() -> None:
+    found = read(TAGGED, f"<muse>\nI look.\n{UPPER}<|over|>\n")
+    assert ((found.reasoning or "").strip(), get_calls(found)) == ("I look.", MADE)
+
+
+ACT = '[[act=for:find_route]]\n{"start": "Oslo"}\n[[/act]]'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[[say]]I look.[/im]][[im]]assistant[[deed]]\n{ACT}[[/im]]",
+        f"[[say]]I look.[[/im]][[im]]assistant[[deed]]\n{ACT.replace('for:', 'for')}[[/im]]",
+        f"[[say]]I look.[[/im]][[im]][[im]]assistant[[deed]]\n{ACT}[[/im]]",
+    ],
+)
+def test_marks_in_brackets_are_known_amid_a_text(text: str) -> None:
+    found = read(SQUARE, text)
+    assert (found.content, get_calls(found)) == ("I look.", MADE)
+
+
+@pytest.mark.parametrize("again", ["assistant", "[[im]]assistant"])
+def test_what_the_prompt_ends_with_may_be_written_again(again: str) -> None:
+    form = analyze(SQUARE, eos_token="</s>")
+    text = f"{again}[[muse]]Two legs.[[/im]][[im]]assistant[[say]]Go.[[/im]]"
+    found = read_all_ways(form, text, [ROUTE_TOOL], "[[im]]user[[say]]Go?[[/im]][[im]]assistant")
+    assert found[:2] == ("Two legs.", "Go.")
+
+
+def test_content_begins_where_its_channel_does_though_that_of_thoughts_is_open() -> None:
+    form = analyze(CHANNELS, eos_token="</s>")
+    prompt = '<~begin~>turn of="assistant"<~is~><~begin~>muse<~is~>'
+    found = read_all_ways(form, "Two and two.<~begin~>word<~is~>Four.<~end~>word<~is~><~end~>turn<~is~>", [ROUTE_TOOL], prompt)
+    assert found[:3] == ("Two and two.", "Four.", [])
+
+
+def test_a_value_that_is_no_json_is_a_text_and_its_call_is_whole() -> None:
+    form = analyze(CHANNELS, eos_token="</s>")
+    prompt = '<~begin~>turn of="assistant"<~is~><~begin~>muse<~is~>'
+    text = (
+        '<~end~>muse<~is~><~begin~>word<~is~><~end~>word<~is~><~begin~>deed of="place"<~is~><~begin~>part of="spec" as="json"<~is~>'
+        "{not json<~end~>part<~is~><~end~>deed<~is~><~end~>turn<~is~>"
+    )
+    found = read_all_ways(form, text, [PLACE], prompt)
+    assert get_calls(found) == [("place", {"spec": "{not json"})]
+    assert found.incomplete == set()
+
+
+def test_half_of_a_mark_within_what_begins_a_call_is_no_answer() -> None:
+    form = analyze(CHANNELS, eos_token="</s>")
+    prompt = '<~begin~>turn of="assistant"<~is~><~begin~>muse<~is~>'
+    found = read_all_ways(form, "<~end~>muse<~is~><~begin~>word<~is~>All done.<~begin~>", [ROUTE_TOOL], prompt)
+    assert found[:3] == (None, "All done.", [])
+
+
+@pytest.mark.parametrize(
+    ("content", "written"),
+    [
+        ('<canvas id="game">\n</canvas>', '"<canvas id="game">\\n</canvas>"'),
+        ('say "no", or not', '"say "no", or not"'),
+        ('a "quoted" word', '"a \\"quoted\\" word"'),
+    ],
+)
+def test_a_quote_that_nothing_follows_stands_within_its_string(content: str, written: str) -> None:
+    found = read(SYNTAX, f'<<deeds>>[write_file(path="a.html", content={written})]<</deeds>>')
+    assert (found.content, get_calls(found)) == (None, [("write_file", {"path": "a.html", "content": content})])
+    first = read(SYNTAX, f'<<deeds>>[write_file(content={written}, path="a.html")]<</deeds>>')
+    assert get_calls(first) == [("write_file", {"content": content, "path": "a.html"})]
+
+
+def test_a_string_that_nothing_follows_ends_with_its_quote() -> None:
+    found = read(SYNTAX, '<<deeds>>[write_file(path="a.html" and so on')
+    assert [name for name, _ in found.calls] == ["write_file"]
+    assert found.calls[0][1].startswith('{"path": "a.html"')
+
+
+def test_a_name_may_stand_in_letters_of_programs() -> None:
+    tools = [make_tool("find-route", start="string"), make_tool("get.file", path="string"), make_tool("get_file", path="string")]
+    form = analyze(SYNTAX)
+    found = read_all_ways(form, "<<deeds>>[find_route(start='Oslo'), get_file(path='a')]<</deeds>>", tools)
+    assert get_calls(found) == [("find-route", {"start": "Oslo"}), ("get_file", {"path": "a"})]
+    assert found.recoveries == ["name in other letters"]
+    strict = read_all_ways(form, "<<deeds>>[find_route(start='Oslo')]<</deeds>>", tools, policy="strict")
+    assert get_calls(strict) == MADE
+
+
+NESTED = """\
+{%- for m in messages -%}
+({{ m.role }}){{ m.content or "" }}
+{%- for c in m.tool_calls or [] -%}
+]<]x[>[<deed name="{{ c.function.name }}">{% for k, v in c.function.arguments.items() %}]<]x[>[<{{ k }}>{{ v }}]<]x[>[</{{ k }}>
+{%- endfor %}]<]x[>[</deed>
+{%- endfor -%}
+(over)
+{%- endfor -%}
+{%- if add_generation_prompt %}(assistant){% endif -%}
+"""
+
+
+def test_the_end_of_no_call_behind_an_answer_is_none_of_it() -> None:
+    found = read(NESTED, "I have updated the file.]<]x[>[</deed>")
+    assert found[:3] == (None, "I have updated the file.", [])
+
+
+PARTS = """\
+{%- for m in messages -%}
+<{{ m.role }}>{{ m.content or "" }}
+{%- for c in m.tool_calls or [] -%}
+<act name="{{ c.function.name }}">{% for k, v in c.function.arguments.items() %}<part name="{{ k }}">{{ v }}</part>{% endfor %}</act>
+{%- endfor -%}
+</{{ m.role }}>
+{%- endfor -%}
+{%- if add_generation_prompt %}<assistant>{% endif -%}
+"""
+
+
+def test_an_element_may_stand_around_the_arguments() -> None:
+    text = '<act name="find_route"><arguments><part name="start">Oslo</part></arguments></act>'
+    assert get_calls(read(PARTS, text)) == MADE
+
+
+FLAT = """\
+{%- for m in messages -%}
+|{{ m.role }}|{{ m.content or "" }}
+{%- for c in m.tool_calls or [] -%}
+{"id": "{{ c.id }}", "deed": {"tool": "{{ c.function.name }}"{% for k, v in c.function.arguments.items() %}, "{{ k }}": {{ v | tojson }}
+{%- endfor %}}}
+{%- endfor -%}
+|over|
+{%- endfor -%}
+{%- if add_generation_prompt %}|assistant|{% endif -%}
+"""
+
+
+def test_a_key_without_its_first_quote_is_one() -> None:
+    found = read(FLAT, '{"id": "call_0abcdef", "deed": {"tool": "find_route", "start": "Oslo", legs": 3}}|over|')
+    assert (found.content, get_calls(found)) == (None, [("find_route", {"start": "Oslo", "legs": 3})])
+
+
+PAIRS = """\
+{%- for m in messages -%}
+---v3_{{ m.role }}---{{ m.content or "" }}
+{%- for c in m.tool_calls or [] %}
+---v3_call---
+# {{ c.function.name }}
+[{% for k, v in c.function.arguments.items() %}
+  [
+    "{{ k }}",
+    {{ v | tojson }}
+  ]{{ "," if not loop.last }}
+{%- endfor %}
+]
+---/v3_call---
+{%- endfor -%}
+</s>
+{%- endfor -%}
+{%- if add_generation_prompt %}---v3_assistant---{% endif -%}
+"""
+
+
+@pytest.mark.parametrize("mark", ["---/v3_CALL---", "---/v3_cal---", "--/v3_call--"])
+def test_a_mark_behind_brackets_and_lines_may_be_mistyped(mark: str) -> None:
+    text = f'\n---v3_call---\n# find_route\n[\n  [\n    "start",\n    "Oslo"\n  ]\n]\n{mark}</s>'
+    assert get_calls(read(PAIRS, text)) == MADE
+
+
+CHANNEL = """\
+{%- for m in messages -%}
+<|of>{{ m.role }}
+{% if m.reasoning_content %}<|room>muse
+{{ m.reasoning_content }}<room|>{% endif -%}
+{{ m.content or "" }}
+{%- for c in m.tool_calls or [] -%}<|deed>{{ c.function.name }}{{ c.function.arguments | tojson }}<deed|>{%- endfor -%}
+<of|>
+{% endfor -%}
+{%- if add_generation_prompt %}<|of>assistant
+{% endif -%}
+"""
+
+
+def test_reasoning_may_begin_with_the_first_mark_alone() -> None:
+    assert read(CHANNEL, "<|room>Two legs.<room|>Go.")[:3] == ("Two legs.", "Go.", [])
