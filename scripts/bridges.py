@@ -28,7 +28,7 @@ from chat_autoparser.constrain.example import CONTENT, REASONING
 from chat_autoparser.converse.author import Author, Generation, make_calls
 from chat_autoparser.converse.bridge import Bridger
 from chat_autoparser.errors import AutoparserError
-from chat_autoparser.format.chat_format import ChatFormat
+from chat_autoparser.format import ChatFormat
 
 
 def make_tokenizer(text: str, markers: Sequence[str], name: str = "", eos: str = EOS) -> Any:

@@ -34,7 +34,7 @@ import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
 from chat_autoparser.constrain import build_structural_tag
 from chat_autoparser.constrain.calls import find_closing
-from chat_autoparser.format.chat_format import ChatFormat
+from chat_autoparser.format import ChatFormat
 
 JsonObject = dict[str, Any]
 LEFT_OUT = ("call undeclared", "call null", "call nested", "call booleans")

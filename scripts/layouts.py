@@ -23,7 +23,7 @@ from rendering import BOS, EOS
 
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
-from chat_autoparser.format.chat_format import ChatFormat
+from chat_autoparser.format import ChatFormat
 
 ROLES = ("system", "user", "assistant")
 WORDS = ("zorvim", "quelta", "brasno", "himduk", "wexolf", "jupati")

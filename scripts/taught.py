@@ -26,7 +26,7 @@ from turns import Study, Turn, find_layout, list_turns, make_turns, study_templa
 
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
-from chat_autoparser.format.chat_format import ChatFormat
+from chat_autoparser.format import ChatFormat
 
 LEAST = {"one": 95.0, "two": 95.0}
 _FIRST = Call("find_okapi", {"habitat": "pen twelve", "limit": 3})

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from chat_autoparser.format import Choice, Edge, Graph, Node, Number, Start, Text, TurnGraph
-from chat_autoparser.format.chat_format import Capabilities, ChatFormat, Verdict
+from chat_autoparser.format import Capabilities, ChatFormat, Choice, Edge, Graph, Node, Number, Start, Text, TurnGraph, Verdict
 
 PROVEN = Verdict((("reasoning", "proven"), ("content", "proven"), ("tools", "proven")), checked=9, passed=9)
 

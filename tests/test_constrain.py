@@ -25,7 +25,7 @@ from chat_autoparser.constrain import build_grammar, build_structural_tag, build
 from chat_autoparser.constrain.calls import find_closing, write_reasoning
 from chat_autoparser.constrain.tree import Chars, Choice, Free, Grammar, Reference, Repeat, Sequence, Text, Tree, Until
 from chat_autoparser.constrain.values import expand_grammar
-from chat_autoparser.format.chat_format import ChatFormat
+from chat_autoparser.format import ChatFormat
 
 DEMO = Path(__file__).resolve().parent.parent / "scripts" / "demo.jinja"
 NAMED = {"type": "function", "function": {"name": "send_postcard"}}

@@ -14,7 +14,7 @@ from turns import Turn, build_turns
 
 from chat_autoparser.analysis import analyze
 from chat_autoparser.export.response import ResponseTemplate, compare_response_template
-from chat_autoparser.format.chat_format import ChatFormat
+from chat_autoparser.format import ChatFormat
 from chat_autoparser.show.command import main
 
 chat_parsing = pytest.importorskip("transformers.utils.chat_parsing", reason="for transformers 5.13 and newer")

@@ -21,8 +21,9 @@ from chat_autoparser.derive.driver import Derivation, derive
 from chat_autoparser.format import Graph, TurnGraph, Verdict
 from chat_autoparser.message import fold_deltas
 from chat_autoparser.parse import StreamParser
-from chat_autoparser.prove import Read, draw_cases, prove
+from chat_autoparser.prove.cases import draw_cases
 from chat_autoparser.prove.ends import list_cuts
+from chat_autoparser.prove.proof import Read, prove
 from chat_autoparser.prove.search import search
 
 Tools = Sequence[Mapping[str, Any]]

@@ -14,7 +14,7 @@ from corpus import load_corpus
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
 from chat_autoparser.converse.roundtrip import RoundTrip, check_output, check_roundtrips
-from chat_autoparser.format.chat_format import ChatFormat
+from chat_autoparser.format import ChatFormat
 from chat_autoparser.show import command
 from chat_autoparser.show.options import OK
 from chat_autoparser.show.roundtrips import lay_out_roundtrips

@@ -9,7 +9,7 @@ from corpus import read_template
 
 import chat_autoparser as ca
 from chat_autoparser.converse.rules import check_conversation
-from chat_autoparser.format.chat_format import ChatFormat, Problem, Role
+from chat_autoparser.format import ChatFormat, Problem, Role
 from chat_autoparser.format.conversation import ID
 
 SYSTEM = {"role": "system", "content": "Be brief."}

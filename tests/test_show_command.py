@@ -19,7 +19,7 @@ from shown import PROVEN
 
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
-from chat_autoparser.format.chat_format import ChatFormat
+from chat_autoparser.format import ChatFormat
 from chat_autoparser.show import command, sources
 from chat_autoparser.show.sources import find_templates, read_switch
 

@@ -10,7 +10,7 @@ import pytest
 
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
-from chat_autoparser.format.chat_format import ChatFormat, Conversation
+from chat_autoparser.format import ChatFormat, Conversation
 from chat_autoparser.show import command
 from chat_autoparser.teach.lesson import load_environment_lessons, load_lessons
 

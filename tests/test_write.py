@@ -14,7 +14,7 @@ import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
 from chat_autoparser.constrain import Example, make_example, write_pieces, write_turn
 from chat_autoparser.constrain.example import ARGUMENTS, CONTENT, NAMES, REASONING
-from chat_autoparser.format.chat_format import ChatFormat
+from chat_autoparser.format import ChatFormat
 from chat_autoparser.parse.stream import find_start
 
 TAGGED = """\

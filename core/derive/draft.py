@@ -1,16 +1,22 @@
-"""The graph of a turn while it is put together: edges as they are seen, and how each field is written."""
+"""The graph of a turn: edges as they are seen, and how each field is written; and what is made of them in the end.
+
+Then counters are told from constants, edges are ordered, and nothing of a question is left.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from ..ask.oracle import Turn
 from ..ask.pieces import END, START, Field, Row
 from ..ask.question import Switches
-from ..format import Codec, Path, Text
+from ..ask.words import drop_words, holds_word
+from ..format import Codec, Edge, Graph, Insides, Node, Path, Start, Text, TurnGraph
+from .strings import strip_digits
 
 TURN = "turn"
 """The name of the graph of the turn itself, beside those of lists and objects."""
@@ -90,3 +96,160 @@ class Draft:
         if graph == TURN:
             for links in list(self.starts.values()):
                 yield START, links
+
+
+Slots = set[tuple[str, str]]
+"""What stands before and behind a number that counts, with 0 for each number there."""
+
+_AROUND = 4, 2
+
+
+def finish(draft: Draft) -> TurnGraph:
+    """Make the graph of what was learnt."""
+    _drop_backward_calls(draft)
+    _drop_dead_ends(draft)
+    slots = _find_counters(draft)
+    graphs = {name: _make_graph(draft, name, slots) for name in draft.edges}
+    insides = _list_insides(draft, graphs)
+    return TurnGraph(
+        turn=graphs.get(TURN, Graph()),
+        insides=insides,
+        starts=_make_starts(draft, slots),
+        stops=tuple(draft.stops),
+        repeated_keys=draft.repeated_keys,
+        sorted_keys=draft.sorted_keys,
+        path=draft.path,
+        notes=tuple(draft.notes),
+    )
+
+
+def _drop_backward_calls(draft: Draft) -> None:
+    """Drop calls in which a value stands before its key: nothing of them could be handed on without parts being lost."""
+    links = [(source, link) for source, links in draft.edges[TURN].items() for link in links]
+    if any(link.target.kind == "value" and source.kind != "key" for source, link in links):
+        for each in (*draft.edges[TURN].values(), *draft.starts.values()):
+            for link in [link for link in each if link.opens_call]:
+                del each[link]
+        draft.notes.append("values stand before their keys, which is not read: calls arrive as content")
+
+
+def _drop_dead_ends(draft: Draft) -> None:
+    """Drop what leads to a field that nothing leaves, as to reasoning before calls where no call is printed."""
+    for name, sources in draft.edges.items():
+        known = {END, *(source for source, links in sources.items() if links)}
+        for links in (*sources.values(), *(draft.starts.values() if name == TURN else ())):
+            for link in [link for link in links if link.target not in known]:
+                del links[link]
+
+
+def _list_insides(draft: Draft, graphs: Mapping[str, Graph]) -> tuple[tuple[str, Graph], ...]:
+    wanted = {codec.graph for codec in draft.codecs.values() if isinstance(codec, Insides)}
+    return tuple((name, graphs.get(name, Graph())) for name in sorted(wanted))
+
+
+def _list_groups(draft: Draft) -> Iterable[tuple[tuple[object, ...], Link]]:
+    for graph, sources in draft.edges.items():
+        for source, links in sources.items():
+            for link in links:
+                yield (graph, source, link.target, link.opens_call, strip_digits(link.text)), link
+    for prompt, links in draft.starts.items():
+        for link in links:
+            yield (prompt, link.target, link.opens_call, strip_digits(link.text)), link
+
+
+def _find_counters(draft: Draft) -> Slots:
+    """Return where numbers stand that vary between texts that are the same but for their digits."""
+    groups: dict[tuple[object, ...], set[str]] = defaultdict(set)
+    for group, link in _list_groups(draft):
+        groups[group].add(link.text)
+    slots: Slots = set()
+    for texts in groups.values():
+        for column in zip(*(list(re.finditer(r"\d+", text)) for text in texts), strict=True):
+            if len({match[0] for match in column}) > 1:
+                slots |= {_surround(match) for match in column}
+    return slots
+
+
+def _surround(match: re.Match[str]) -> tuple[str, str]:
+    text, (before, behind) = match.string, _AROUND
+    return strip_digits(text[: match.start()])[-before:], strip_digits(text[match.end() :])[:behind]
+
+
+def _split_parts(text: str, slots: Slots) -> tuple[str, ...]:
+    parts, at = [], 0
+    for match in re.finditer(r"\d+", text):
+        if _surround(match) in slots:
+            parts.append(text[at : match.start()])
+            at = match.end()
+    return (*parts, text[at:])
+
+
+def _make_edges(source: Field, links: Links, slots: Slots, lengths: Mapping[Field, int]) -> list[Edge]:
+    """Make the edges of a source: the longest text first, then the key that the longest text follows, then what is plain."""
+    edges: dict[Edge, tuple[int, int, bool, bool, bool]] = {}
+    for link in links:
+        if holds_word(link.text):
+            continue  # the template prints a part of a field that it changed; nothing general can be said
+        edge = Edge(source.name, _split_parts(link.text, slots), link.target.name, link.opens_call)
+        target = link.target
+        order = (-len(link.text), -lengths.get(target, 0), not _is_plain(target), target.kind == "content")
+        edges.setdefault(edge, (*order, not target.beside_calls))
+    return sorted(edges, key=lambda edge: edges[edge])
+
+
+def _measure_keys(sources: Mapping[Field, Links]) -> dict[Field, int]:
+    """Return the length of the longest text behind each key."""
+    keys = {field: links for field, links in sources.items() if field.kind == "key"}
+    return {field: max((len(link.text) for link in links), default=0) for field, links in keys.items()}
+
+
+def _is_plain(field: Field) -> bool:
+    return field.type in ("", "string") and not field.form
+
+
+def _make_graph(draft: Draft, name: str, slots: Slots) -> Graph:
+    sources = draft.edges[name]
+    starts = draft.starts.values() if name == TURN else ()
+    fields = dict.fromkeys([START, *sources, *(link.target for links in (*sources.values(), *starts) for link in links)])
+    fields.pop(END, None)
+    counted = {field for field in fields if field.again and _is_counted(draft, name, field, slots)}
+    nodes = tuple(_make_node(draft, name, field, field in counted) for field in (*fields, END))
+    lengths = _measure_keys(sources)
+    edges = [edge for source, links in sources.items() for edge in _make_edges(source, links, slots, lengths)]
+    return Graph(nodes, tuple(edges))
+
+
+def _is_counted(draft: Draft, graph: str, field: Field, slots: Slots) -> bool:
+    """Whether the number of a call stands before a field that is said again: what counts such fields never starts anew."""
+    links = [link for each in (*draft.edges[graph].values(), *draft.starts.values()) for link in each]
+    opening, again = (
+        {match[0] for link in some for match in re.finditer(r"\d+", link.text) if _surround(match) in slots}
+        for some in ([link for link in links if link.opens_call], [link for link in links if link.target == field])
+    )
+    return min(opening, key=int, default="") in again
+
+
+def _make_node(draft: Draft, graph: str, field: Field, counted: bool) -> Node:
+    codec = draft.codecs.get((graph, field)) or draft.codecs.get((graph, Field(field.kind))) or Text()
+    return Node(
+        name=field.name,
+        kind=field.kind,
+        codec=codec,
+        type=field.type,
+        again=field.again,
+        beside_calls=field.beside_calls,
+        carries_name=field.kind == "id" and draft.named_ids,
+        counted=counted,
+        signs=field.signs,
+    )
+
+
+def _make_starts(draft: Draft, slots: Slots) -> tuple[Start, ...]:
+    starts = []
+    lengths = _measure_keys(draft.edges[TURN])
+    for whole, links in draft.starts.items():
+        prompt = drop_words(whole)
+        settings = tuple((name, repr(value)) for name, value in draft.switches.get(whole, ()))
+        edges = tuple(_make_edges(START, links, slots, lengths))
+        starts.append(Start(prompt, settings, edges, whole not in draft.guessed))
+    return tuple(dict.fromkeys(starts))

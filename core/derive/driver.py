@@ -10,8 +10,7 @@ from ..ask.shapes import find_reasoning_shape, find_shape, list_call_shapes, mak
 from ..ask.switches import find_switches, list_settings
 from ..errors import TemplateError
 from ..format import TurnGraph
-from .draft import Draft
-from .finish import finish
+from .draft import Draft, finish
 from .instructions import learn_instructions
 from .starts import learn_starts
 from .stops import find_stops

@@ -10,7 +10,7 @@ from typing import Any
 from ..ask.words import make_word
 from ..format import Codec, Insides, Text
 from .draft import Draft, Link
-from .paths import find_between
+from .places import find_between
 
 LEVELS = 6
 """How many levels have graphs of their own; what is nested deeper is not read."""

@@ -13,8 +13,8 @@ from ..ask.question import LESS_TOLD, Call, Question, Shape, Switches, Told
 from ..ask.shapes import make_calls, make_test_call
 from ..ask.words import make_word
 from ..format import Text
-from .arguments import Written, find_json_arguments, find_spans
 from .draft import TURN, Draft
+from .encoded import Written, find_json_arguments, find_spans
 from .strings import make_specimen, make_text
 from .values import learn_insides, learn_object, make_inner_build
 

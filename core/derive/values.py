@@ -19,8 +19,7 @@ from ..format import Insides, Text
 from .draft import TURN, Draft, Link
 from .levels import indent_levels
 from .odd_keys import learn_odd_keys
-from .paths import find_path
-from .places import BuildList, BuildObject, Place, ask_apart, ask_beside_keys, ask_entries, ask_values_apart
+from .places import BuildList, BuildObject, Place, ask_apart, ask_beside_keys, ask_entries, ask_values_apart, find_path
 from .strings import AskGaps, Surroundings, ask_strings, make_text, strip_digits
 from .types import PLAIN, Types, Writing, ask_types, match_digits, restore_digits, splice_before, splice_behind
 

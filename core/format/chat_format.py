@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import view
 from .codec import dump, load
-from .conversation import Conversation, Problem, Role, Step
+from .conversation import Conversation, Problem
 from .model import TurnGraph
-from .view import Content, Marker, Reasoning, State, Tools
+from .view import Content, Reasoning, State, Tools
 
 if TYPE_CHECKING:
     from ..parse import ReasoningSplitter, StreamParser
@@ -270,20 +270,3 @@ def _check_request(tools: Any, prompt: Any) -> None:
         check_dicts("tools must be a list of tool dicts, or None where they are not known", tools, each=False)
     if prompt is not None and not isinstance(prompt, str):
         raise TypeError(f"prompt must be the rendered prompt as text, or None, not {type(prompt).__name__}")
-
-
-__all__ = [
-    "Asking",
-    "Capabilities",
-    "ChatFormat",
-    "Content",
-    "Conversation",
-    "Counterexample",
-    "Marker",
-    "Problem",
-    "Reasoning",
-    "Role",
-    "Step",
-    "Tools",
-    "Verdict",
-]
