@@ -45,12 +45,11 @@ class Prompt(NamedTuple):
 
 
 class Oracle:
-    """Asks a renderer. ``shape`` is the one in which it is asked; ``renders`` counts; ``errors`` are its first refusals."""
+    """Asks a renderer. ``shape`` is the one in which it is asked; ``errors`` are its first refusals."""
 
     def __init__(self, renderer: Renderer) -> None:
         self.renderer = renderer
         self.shape = Shape()
-        self.renders = 0
         self.errors: list[str] = []
         self._texts: dict[tuple[Question, Shape], str | None] = {}
         self._prompts: dict[tuple[Question, Shape], Prompt | None] = {}
@@ -99,7 +98,6 @@ class Oracle:
         return build_tools(question.calls, shape, question.told) if wanted else None
 
     def _render(self, messages: Any, tools: Any, prompt: bool, switches: Switches) -> str | None:
-        self.renders += 1
         try:
             return self.renderer(messages, tools, prompt, **dict(switches))
         except TemplateError as error:

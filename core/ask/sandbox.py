@@ -34,17 +34,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace, generate_lorem_ipsum
 
 from ..errors import BudgetError
+from . import growth
 from .budget import Meter
-from .growth import (
-    ENOUGH,
-    FILTERS,
-    METHODS,
-    measure_filler,
-    measure_power,
-    measure_product,
-    measure_remainder,
-    measure_search,
-)
 from .instrument import TICK, WEIGH, Generator, Instrument
 
 _LONGEST_PATH = 100
@@ -128,11 +119,11 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         meter: Meter = context.meter  # type: ignore[attr-defined]
         meter.tick()
         if operator in {"*", "//"}:
-            meter.charge(measure_product(left, right))
+            meter.charge(growth.measure_product(left, right))
         elif operator == "**":
-            meter.charge(measure_power(left, right))
+            meter.charge(growth.measure_power(left, right))
         elif operator == "%":
-            meter.charge(measure_remainder(left, right))
+            meter.charge(growth.measure_remainder(left, right))
         result = super().call_binop(context, operator, left, right)
         if operator == "+":
             meter.weigh(result)
@@ -153,11 +144,11 @@ def _charge_method(
     """Charge the worst case of a method of a text or number, and return the arguments to call it with."""
     if name == "join":
         args = tuple(_listed(arg) for arg in args)
-    if name in METHODS:
+    if name in growth.METHODS:
         named = {key: value for key, value in kwargs.items() if key not in {"_loop_vars", "_block_vars"}}
-        meter.charge(METHODS[name](owner, *args, **named))
+        meter.charge(growth.METHODS[name](owner, *args, **named))
     if not isinstance(owner, int):
-        meter.charge(measure_search(owner, args))
+        meter.charge(growth.measure_search(owner, args))
     return args
 
 
@@ -180,8 +171,8 @@ def _bound_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]
     # Jinja's decorators leave here what a function wants to be given first; there is no public way to ask.
     wants = getattr(getattr(function, "jinja_pass_arg", None), "name", None)
     own = {"eval_context": "eval_ctx", "environment": "environment"}.get(wants or "")
-    measure = FILTERS.get(name)
-    path_position = _PATH_POSITIONS.get(name, ENOUGH)
+    measure = growth.FILTERS.get(name)
+    path_position = _PATH_POSITIONS.get(name, growth.ENOUGH)
     deep = name in {"batch", "map"}
 
     @pass_context
@@ -193,7 +184,7 @@ def _bound_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]
             value = _listed(value)
             meter.charge(measure(value, *args, **kwargs))
         elif args and isinstance(value, str):
-            meter.charge(measure_search(value, args))
+            meter.charge(growth.measure_search(value, args))
         first = (context,) if wants == "context" else (getattr(context, own),) if own else ()
         result = function(*first, value, *args, **kwargs)
         if isinstance(result, Iterator):
@@ -312,7 +303,7 @@ def _write_time(context: BoundedContext, format: str) -> str:
 
 @pass_context
 def _write_filler(context: BoundedContext, *args: Any, **kwargs: Any) -> str:
-    context.meter.charge(measure_filler(*args, **kwargs))
+    context.meter.charge(growth.measure_filler(*args, **kwargs))
     return generate_lorem_ipsum(*args, **kwargs)
 
 

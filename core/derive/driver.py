@@ -35,7 +35,6 @@ class Derivation:
     hidden: bool = False
     offers_tools: bool = False
     from_instructions: bool = False
-    renders: int = 0
 
 
 def derive(oracle: Oracle) -> Derivation:
@@ -77,7 +76,6 @@ def derive(oracle: Oracle) -> Derivation:
         hidden=draft.hidden,
         offers_tools=offers_tools,
         from_instructions=instructed,
-        renders=oracle.renders,
     )
 
 

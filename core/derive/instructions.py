@@ -28,12 +28,11 @@ _REASONING, _REASONING_BESIDE = Field("reasoning"), Field("reasoning", beside_ca
 
 
 class Example(NamedTuple):
-    """A call of the instructions: what stands before its name, between both, behind the arguments, and before the next."""
+    """A call of the instructions: what stands before its name, between both, and behind the arguments."""
 
     opening: str
     between: str
     closing: str
-    another: str
 
 
 def learn_instructions(draft: Draft, oracle: Oracle) -> bool:
@@ -43,7 +42,7 @@ def learn_instructions(draft: Draft, oracle: Oracle) -> bool:
         return False
     draft.codecs[TURN, _ARGUMENTS] = Json()
     draft.add(TURN, _NAME, example.between, _ARGUMENTS)
-    draft.add(TURN, _ARGUMENTS, example.closing + example.another + example.opening, _NAME, True)
+    draft.add(TURN, _ARGUMENTS, f"{example.closing}\n{example.opening}", _NAME, True)
     for stop in dict.fromkeys([*_list_ends(draft), ""]):
         draft.add(TURN, _ARGUMENTS, example.closing + stop, END)
     for links in draft.starts.values():
@@ -97,7 +96,6 @@ def _read_example(match: re.Match[str], before: str, behind: str) -> Example | N
         opening=f'{opening}{{{space}"{key}": "',
         between=f'",{gap}"{other_key}": ',
         closing="}" + closing,
-        another="\n",
     )
 
 

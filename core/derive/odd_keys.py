@@ -7,6 +7,7 @@ of its value, so that no type of value is asked again.
 from __future__ import annotations
 
 import string
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ..ask.pieces import Field
@@ -14,10 +15,10 @@ from ..ask.words import make_word
 from ..format import Path, Text
 from ..format.cut import find_common_end, find_common_start
 from ..format.model import KEY_AGAIN
-from .draft import TURN, Draft, Link
+from .draft import TURN, Draft
 from .places import AskEntries, Place, make_entry_key
 from .strings import Gap, Surroundings, strip_digits
-from .types import PLAIN, Types, splice_before, splice_behind
+from .types import PLAIN, Change, Types, splice
 
 _SIGNS = string.punctuation + " "
 
@@ -39,7 +40,7 @@ def learn_odd_keys(draft: Draft, place: Place, ask: AskEntries, types: Types, wr
     draft.codecs[place.graph, Field("key")] = Text()
     for key in [field for field in draft.edges[place.graph] if field.kind == "key" and field.family == place.family]:
         draft.codecs[place.graph, key._replace(signs=signs)] = replace(written, quoted=True)
-    _Splicer(draft, place, base, odd, signs, types).splice()
+    _splice(draft, place, base, odd, signs, types)
 
 
 def _repeat_odd_keys(draft: Draft, place: Place, base: Surroundings, odd: Surroundings) -> None:
@@ -80,49 +81,30 @@ def _learn_path(draft: Draft, path: Path, ask: AskEntries, base: Surroundings, o
     return odd._replace(mid=base.mid)
 
 
-class _Splicer:
-    """Gives every edge into a key, and out of it, to odd keys; and those out of values, where these have something more behind."""
+def _splice(draft: Draft, place: Place, base: Surroundings, odd: Surroundings, signs: str, types: Types) -> None:
+    """Give every edge into a key, and out of it, to odd keys; and those out of values, where these have something more behind."""
+    start = find_common_start(base.behind, odd.behind)
+    end = min(find_common_end(base.behind, odd.behind), len(base.behind) - start)
+    more = odd.behind[start : len(odd.behind) - end]
+    told = base.behind != odd.behind and start + end == len(base.behind)  # by what stands behind the value
 
-    def __init__(self, draft: Draft, place: Place, base: Surroundings, odd: Surroundings, signs: str, types: Types) -> None:
-        self._draft, self._place, self._base, self._odd, self._signs, self._types = draft, place, base, odd, signs, types
-        start = find_common_start(base.behind, odd.behind)
-        self._end = min(find_common_end(base.behind, odd.behind), len(base.behind) - start)
-        self._more = odd.behind[start : len(odd.behind) - self._end]
-        self._told = base.behind != odd.behind and start + self._end == len(base.behind)  # by what stands behind the value
+    def is_own(field: Field, kind: str) -> bool:
+        return field.kind == kind and field.family == place.family and not field.signs
 
-    def splice(self) -> None:
-        """Add the edges."""
-        draft, graph = self._draft, self._place.graph
-        if self._told:
-            for field, codec in [(field, codec) for (name, field), codec in draft.codecs.items() if name == graph]:
-                if self._is_own(field, "value"):
-                    draft.codecs[graph, field._replace(signs=self._signs)] = codec
-        for source, links in draft.list_links(graph):
-            for link in list(links):
-                for one, other in self._list_spliced(source, link):
-                    (links if one == source else draft.edges[graph][one])[other] = None
+    def leave(source: Field, target: Field) -> Iterator[Change]:
+        if is_own(source, "key"):
+            yield Change(source._replace(signs=signs), base.mid, odd.mid, target._replace(signs=signs) if told else None)
+        elif told and is_own(source, "value"):
+            writing = types.get((source.type, source.form))
+            behind = writing.behind if writing else base.behind
+            size = len(behind) - end
+            yield Change(source._replace(signs=signs), behind, behind[:size] + more + behind[size:])
 
-    def _is_own(self, field: Field, kind: str) -> bool:
-        return field.kind == kind and field.family == self._place.family and not field.signs
+    def enter(target: Field) -> Iterator[Change]:
+        if is_own(target, "key"):
+            yield Change(target._replace(signs=signs), base.before, odd.before)
 
-    def _list_spliced(self, source: Field, link: Link) -> list[tuple[Field, Link]]:
-        found, odd_source, text = [(source, link)], source._replace(signs=self._signs), None
-        if self._is_own(source, "key"):
-            text = splice_behind(link.text, self._base.mid, self._odd.mid)
-            link = link._replace(target=link.target._replace(signs=self._signs)) if self._told else link
-        elif self._told and self._is_own(source, "value"):
-            text = self._close(source, link.text)
-        if text is not None:
-            found.append((odd_source, link._replace(text=text)))
-        for one, other in list(found):
-            before = splice_before(other.text, self._base.before, self._odd.before) if self._is_own(other.target, "key") else None
-            if before is not None:
-                found.append((one, other._replace(text=before, target=other.target._replace(signs=self._signs))))
-        return found[1:]
-
-    def _close(self, value: Field, text: str) -> str | None:
-        """Return what stands behind the value of an odd key, where the text stands behind that of another one."""
-        writing = self._types.get((value.type, value.form))
-        behind = writing.behind if writing else self._base.behind
-        place = len(behind) - self._end
-        return splice_behind(text, behind, behind[:place] + self._more + behind[place:])
+    for (name, field), codec in list(draft.codecs.items()) if told else ():
+        if name == place.graph and is_own(field, "value"):
+            draft.codecs[name, field._replace(signs=signs)] = codec
+    splice(draft, place.graph, leave, enter)

@@ -133,12 +133,11 @@ def find_capabilities(oracle: Oracle, derivation: Derivation, asking: Asking) ->
     """Return what the template accepts and what it shows; costs some five renders."""
     shape = make_shape(asking)
     calls = (make_test_call(shape),) if derivation.calling else ()
-    plain, shown = (oracle.ask_prompt(Question(tools=offered)) for offered in (False, True))
     null = oracle.render(Question(calls=calls), replace(shape, absent="null")) if calls else None
     system = oracle.render(Question(content="."), replace(oracle.shape, system=True))
     tools = find_tools(derivation.graph)
     return Capabilities(
-        tools=shown is not None and plain is not None and shown.whole != plain.whole,
+        tools=derivation.offers_tools,
         tool_calls=bool(calls),
         parallel_calls=bool(tools and tools.parallel),
         arguments="none" if not calls else "string" if shape.arguments == "text" else "object",

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from ..ask.hints import Hints
 from ..ask.words import make_word
 from ..format import Numeral, Text
-from ..format.model import KEY_AGAIN
+from ..format.model import KEY_AGAIN, NumeralKind
 
 _EMPTY_LINE = "\n\n"
 _CONTROLS = ("\n", "\t", "\r", "\b", "\f", "\x01")
@@ -26,7 +26,6 @@ line, whose mark may lack the space that other lines have behind theirs."""
 _SIGNS = 16  # so many of a template's own are asked for
 _LONGEST = 64  # characters of a sequence
 _NUMBERED = ("é", "\xa0", "☃", "東", "\u200d", "😀", "\U000e0001", "\x01")
-_KINDS: tuple[Literal["utf-16", "utf-8", "byte", "utf-32"], ...] = ("utf-16", "utf-8", "byte", "utf-32")
 _MOST_FORMS = 6
 _BLANKS = ("\n", "\t", " ")
 _FIRST, _LAST, _MIDDLE = make_word("sa"), make_word("sb"), make_word("sc")
@@ -194,27 +193,21 @@ def _find_numerals(changed: dict[str, str]) -> tuple[Numeral, ...]:
     for char in _NUMBERED:
         image = changed.get(char, "").lower()
         if image and not any(numeral.write(char).lower() == image for numeral in found):
-            ways = (_fit_numeral(char, changed[char], kind) for kind in _KINDS)
-            found += list(filter(None, (*ways, _fit_open(char, changed[char]))))[:1]
+            found += list(filter(None, (_fit_numeral(char, changed[char], kind) for kind in get_args(NumeralKind))))[:1]
     return tuple(found)
 
 
-def _fit_numeral(char: str, image: str, kind: Literal["utf-16", "utf-8", "byte", "utf-32"]) -> Numeral | None:
+def _fit_numeral(char: str, image: str, kind: NumeralKind) -> Numeral | None:
     """Return the numeral of a kind that writes a character so, if there is one."""
-    digits = Numeral(kind, "").write(char)
-    units = max(1, len(digits) // Numeral(kind, "").digits)
-    before = image[: len(image) // units - Numeral(kind, "").digits]
-    numeral = Numeral(kind, before)
-    return numeral if before and numeral.write(char).lower() == image.lower() else None
-
-
-def _fit_open(char: str, image: str) -> Numeral | None:
-    """Return the numeral that writes a character so with as many digits as it takes."""
-    for kind, digits in (("decimal", str(ord(char))), ("hexadecimal", f"{ord(char):x}")):
-        place = image.lower().find(digits)
-        if place > 0:
-            return Numeral("decimal" if kind == "decimal" else "hexadecimal", image[:place], image[place + len(digits) :])
-    return None
+    bare = Numeral(kind, "")
+    digits = bare.write(char)
+    if bare.digits:
+        units = len(digits) // bare.digits
+        numeral = Numeral(kind, image[: len(image) // units - bare.digits])
+    else:
+        before, _, after = image.lower().partition(digits)
+        numeral = Numeral(kind, image[: len(before)], image[len(image) - len(after) :])
+    return numeral if numeral.before and numeral.write(char).lower() == image.lower() else None
 
 
 class Specimen(NamedTuple):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
-from ..ask.oracle import Oracle, Turn
-from ..ask.pieces import Field, Needle, Row, Span, cut_row
+from ..ask.oracle import Oracle
+from ..ask.pieces import Field, Needle, Span, cut_row
 from ..ask.question import LESS_TOLD, Call, Question, Shape, Switches, Told
 from ..ask.shapes import make_calls, make_test_call
 from ..ask.words import make_word
@@ -168,32 +168,25 @@ def _add(
     family: str = "",
     signs: str = "",
 ) -> bool:
-    """Add the edges of a turn, if all of its calls are printed whole."""
+    """Add the edges of a turn, if all of its calls are printed whole, and as was thought; names with one of some signs are fields
+    of their own."""
     turn = oracle.ask_turn(question, shape)
     if turn is None:
         return False
-    row = cut_turn(turn, question, written, family, signs)
-    if row is None or not all(call.name in turn.text for call in question.calls):
+    needles = _make_needles(question, family)
+    spans = find_spans(turn.text, question.calls, written, Field("arguments", "", 0, family)) if written else []
+    if spans is None or not all(call.name in turn.text for call in question.calls):
         return False
+    for number, call in enumerate(question.calls):
+        if not set(signs).isdisjoint(call.name):
+            needle = Needle(Field("name", signs=signs), number)
+            spans += [Span(*found.span(), needle) for found in re.finditer(re.escape(call.name), turn.text)]
+    row = cut_row(turn.text, needles, spans)
     draft.add_turn(turn, row, question.switches)
     for piece in row.pieces:
         if piece.field.kind == "arguments" and written is not None:
             draft.codecs[TURN, piece.field] = written.json
     return True
-
-
-def cut_turn(turn: Turn, question: Question, written: Written | None, family: str, signs: str = "") -> Row | None:
-    """Return the fields of a turn; None where its arguments are not written as was thought. Names with one of some signs are fields
-    of their own."""
-    needles = _make_needles(question, family)
-    spans = find_spans(turn.text, question.calls, written, Field("arguments", "", 0, family)) if written else []
-    if spans is None:
-        return None
-    for number, call in enumerate(question.calls):
-        if not set(signs).isdisjoint(call.name):
-            needle = Needle(Field("name", signs=signs), number)
-            spans += [Span(*found.span(), needle) for found in re.finditer(re.escape(call.name), turn.text)]
-    return cut_row(turn.text, needles, spans)
 
 
 def _add_sign(call: Call, sign: str) -> Call:

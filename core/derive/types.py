@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
+from ..ask.pieces import Field
 from ..ask.words import make_word
 from ..format import Choice, Codec, Insides, Json, Number, Text, Word
 from ..format.cut import find_common_end, find_common_start
+from .draft import Draft, Link
 from .encoded import find_encoding, find_written
 from .strings import AskGaps, Gap, make_specimen, strip_digits, take_digits
 
@@ -170,14 +173,43 @@ def _read_compound(pairs: Sequence[tuple[Any, Gap]], graph: str, within: Text | 
     return Writing(before, around[0][:start], Insides(graph), around[0][len(around[0]) - end :])
 
 
-def splice_before(edge: str, base: str, new: str) -> str | None:
+class Change(NamedTuple):
+    """An edge out of another ``field``, or into it: ``new`` stands there where ``base`` stands beside the field that it is in place
+    of. An edge out of it may lead to another ``target``, too."""
+
+    field: Field
+    base: str
+    new: str
+    target: Field | None = None
+
+
+def splice(
+    draft: Draft,
+    graph: str,
+    leave: Callable[[Field, Field], Iterable[Change]],
+    enter: Callable[[Field], Iterable[Change]],
+) -> None:
+    """Give edges to fields that are written in another way than those that were asked: all that may ``leave`` in place of the
+    source of an edge, and ``enter`` in place of its target."""
+    for source, links in draft.list_links(graph):
+        for link in list(links):
+            for out, into in product((None, *leave(source, link.target)), (None, *enter(link.target))):
+                text = _splice_behind(link.text, out.base, out.new) if out else link.text
+                if into and text is not None:
+                    text = _splice_before(text, into.base, into.new)
+                if text is not None and (out or into):
+                    target = into.field if into else (out and out.target) or link.target
+                    (draft.edges[graph][out.field] if out else links)[Link(text, target, link.opens_call)] = None
+
+
+def _splice_before(edge: str, base: str, new: str) -> str | None:
     """Return the text before a value of another type: what differs in the end of the base is exchanged in the edge's."""
     shared = find_common_start(base, strip_digits(new))
     found, rest = re.search(match_digits(base[shared:]) + r"\Z", edge), new[len(take_digits(new, shared)) :]
     return edge[: found.start()] + restore_digits(rest, base[shared:], found[0]) if found else None
 
 
-def splice_behind(edge: str, base: str, new: str) -> str | None:
+def _splice_behind(edge: str, base: str, new: str) -> str | None:
     """Return the text behind a value of another type."""
     shared = find_common_end(base, strip_digits(new))
     rest, other = base[: len(base) - shared], take_digits(new, len(strip_digits(new)) - shared)

@@ -8,20 +8,19 @@ kind of turn.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import product
 from typing import Any, NamedTuple
 
 from ..ask.pieces import END, Field, Needle, cut_row
 from ..ask.words import make_word
 from ..format import Insides, Text
-from .draft import TURN, Draft, Link
+from .draft import TURN, Draft
 from .levels import indent_levels
 from .odd_keys import learn_odd_keys
 from .places import BuildList, BuildObject, Place, ask_apart, ask_beside_keys, ask_entries, ask_values_apart, find_path
 from .strings import AskGaps, Surroundings, ask_strings, make_text, strip_digits
-from .types import PLAIN, Types, Writing, ask_types, match_digits, restore_digits, splice_before, splice_behind
+from .types import PLAIN, Change, Types, Writing, ask_types, match_digits, restore_digits, splice
 
 Build = Callable[[Any], "str | None"]
 """Renders a value and returns what stands between its bounds."""
@@ -41,16 +40,6 @@ class _Variant(NamedTuple):
     def tells_again(self) -> bool:
         """Whether what stands behind the key that comes again tells the type, too."""
         return self.rest != "" and self.writing.rest != "" and strip_digits(self.writing.rest) != self.rest
-
-
-class _Exit(NamedTuple):
-    """What leaves a value of a variant, or the key that comes again behind it: the field, what stands behind the one of a plain
-    string, and behind this one, and that key, if it is told from others."""
-
-    source: Field
-    base: str
-    behind: str
-    again: Field | None = None
 
 
 def learn_object(draft: Draft, graph: str, family: str, build: BuildObject, outer: Sequence[str] = ()) -> Types:
@@ -121,7 +110,11 @@ def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True, o
     variants += _learn_strings(draft, place, forms, base, types)
     for variant in variants:
         _add_variant(draft, place, variant)
-    _splice(draft, place, variants)
+    side = 0 if place.entry == "key" else 1  # before the key, or before the value
+    sides = [(place.field(place.entry, each.type, each.form), each.base[side], each.writing[side]) for each in variants]
+    entering = [Change(field, base, str(new)) for field, base, new in sides]
+    entry = place.field(place.entry)
+    splice(draft, place.graph, partial(_list_exits, place, variants), lambda target: entering if target == entry else ())
     return types
 
 
@@ -155,51 +148,16 @@ def _add_variant(draft: Draft, place: Place, variant: _Variant) -> None:
             draft.add(place.graph, place.field("key", name, form), text, value)
 
 
-def _splice(draft: Draft, place: Place, variants: Sequence[_Variant]) -> None:
-    """Give every edge into a plain string, and out of it, to all variants."""
-    entry, value, again = place.field(place.entry), place.field("value"), place.field("key", "")._replace(again=True)
-    every: list[_Variant | None] = [None, *variants]
-    for source, links in draft.list_links(place.graph):
-        if source == entry and place.entry == "key":
-            continue
-        exits = [_find_exit(place, each, source == again) for each in variants] if source in (value, again) else []
-        for link in list(links):
-            entering = every if link.target == entry else [None]
-            for one, two in product((None, *filter(None, exits)), entering):
-                _splice_link(draft, place, link, one, two, links)
-
-
-def _find_exit(place: Place, variant: _Variant, again: bool) -> _Exit | None:
-    """Return what leaves a value of a variant as it leaves plain strings, or the key that comes ``again`` behind those."""
-    value = place.field("value", variant.type, variant.form)
-    typed = place.field("key", variant.type, variant.form)._replace(again=True) if variant.tells_again else None
-    if again and typed:
-        return _Exit(typed, variant.rest, variant.writing.rest)
-    if variant.writing.early != again:
-        return None
-    return _Exit(value, variant.base.behind, variant.writing.behind, typed)
-
-
-def _splice_link(draft: Draft, place: Place, link: Link, leaving: _Exit | None, entering: _Variant | None, links: Any) -> None:
-    if leaving is None and entering is None:
-        return
-    text: str | None = link.text
-    target = link.target
-    if leaving is not None:
-        text = splice_behind(link.text, leaving.base, leaving.behind)
-        target = leaving.again if leaving.again and target.again else target
-    if text is not None and entering is not None:
-        key = place.entry == "key"
-        base, new = (entering.base.before, entering.writing.before) if key else (entering.base.mid, entering.writing.mid)
-        text = splice_before(text, base, new)
-        target = target._replace(type=entering.type, form=entering.form)
-    if text is None:
-        return
-    found = Link(text, target, link.opens_call)
-    if leaving is None:
-        links[found] = None
-    else:
-        draft.edges[place.graph][leaving.source][found] = None
+def _list_exits(place: Place, variants: Sequence[_Variant], source: Field, target: Field) -> Iterator[Change]:
+    """List what leaves values of variants as an edge leaves plain strings, or the key that comes again behind those."""
+    again = source == place.field("key", "")._replace(again=True)
+    for each in variants if again or source == place.field("value") else ():
+        typed = place.field("key", each.type, each.form)._replace(again=True) if each.tells_again else None
+        if again and typed:
+            yield Change(typed, each.rest, each.writing.rest)
+        elif each.writing.early == again:
+            value = place.field("value", each.type, each.form)
+            yield Change(value, each.base.behind, each.writing.behind, typed if target.again else None)
 
 
 def learn_insides(draft: Draft, family: str, build: Build, types: Types) -> None:

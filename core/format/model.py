@@ -23,6 +23,9 @@ Kind = Literal["start", "end", "reasoning", "content", "name", "id", "key", "val
 values are nodes. ``start`` and ``end`` are the bounds of a turn, or of a list or an object (see :class:`Insides`)."""
 
 
+NumeralKind = Literal["utf-16", "utf-8", "byte", "utf-32", "decimal", "hexadecimal"]
+
+
 @dataclass(frozen=True)
 class Numeral:
     """How a character is written by its number: between ``before`` and ``after``, its UTF-16 units as four hexadecimal digits each
@@ -32,7 +35,7 @@ class Numeral:
     Only the last two have an ``after``; ``utf-16`` and ``utf-8`` repeat ``before`` for each unit.
     """
 
-    kind: Literal["utf-16", "utf-8", "byte", "utf-32", "decimal", "hexadecimal"]
+    kind: NumeralKind
     before: str
     after: str = ""
 
