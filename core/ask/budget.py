@@ -44,6 +44,10 @@ class Budget:
         return Meter(self, now + self.render_seconds, now + self.seconds)
 
 
+def _exceed(what: str, bound: str) -> BudgetError:
+    return BudgetError(f"{what} Raise {bound} if the template is to be trusted.")
+
+
 class Account:
     """Draws the renders of one analysis on one budget; its time runs from the moment it is made."""
 
@@ -56,16 +60,12 @@ class Account:
         """Return the meter for the next render; raises :class:`BudgetError` where nothing is left."""
         self.renders += 1
         if self.renders > self.budget.renders:
-            raise BudgetError(
-                f"Analysing the chat template took more than {self.budget.renders} renders and was stopped. "
-                "Raise Budget.renders if the template is to be trusted."
-            )
+            what = f"Analysing the chat template took more than {self.budget.renders} renders and was stopped."
+            raise _exceed(what, "Budget.renders")
         now = monotonic()
         if now > self._deadline:
-            raise BudgetError(
-                f"Analysing the chat template took more than {self.budget.seconds:g} s ({self.renders - 1} renders) "
-                "and was stopped. Raise Budget.seconds if the template is to be trusted."
-            )
+            took = f"{self.budget.seconds:g} s ({self.renders - 1} renders)"
+            raise _exceed(f"Analysing the chat template took more than {took} and was stopped.", "Budget.seconds")
         return Meter(self.budget, min(now + self.budget.render_seconds, self._deadline), self._deadline)
 
 
@@ -91,10 +91,8 @@ class Meter:
         """Give a render that had to wait for the processor the time that it lost."""
         now, left = monotonic(), self._work - (thread_time() - self._worked)
         if left <= 0 or now > self._last:
-            raise BudgetError(
-                f"Rendering the chat template was stopped after {now - self._start:.2g} s. "
-                "Raise Budget.render_seconds and Budget.seconds if the template is to be trusted."
-            )
+            what = f"Rendering the chat template was stopped after {now - self._start:.2g} s."
+            raise _exceed(what, "Budget.render_seconds and Budget.seconds")
         self._deadline = min(now + left, self._last)
 
     def check_return(self, name: str) -> None:
@@ -113,10 +111,8 @@ class Meter:
         """Take a value of that many characters off the room; raises :class:`BudgetError` when there is none left."""
         self._room -= size
         if self._room < 0:
-            raise BudgetError(
-                f"Rendering the chat template made more than {self._limit} characters and was stopped. "
-                "Raise Budget.characters if the template is to be trusted."
-            )
+            what = f"Rendering the chat template made more than {self._limit} characters and was stopped."
+            raise _exceed(what, "Budget.characters")
 
     def weigh(self, value: Any) -> None:
         """Charge a value as it would be written out in full."""

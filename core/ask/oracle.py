@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..errors import TemplateError
+from ..format.cut import find_first
 from .pieces import find_shared_header, list_tokens
 from .question import Question, Shape, Switches, build_history, build_messages, build_tools
 from .renderer import Renderer
@@ -69,7 +70,7 @@ class Oracle:
             for other in (question, replace(question, switches=()), replace(question, switches=(), tools=False)):
                 own = self.ask_prompt(other, shape) if turn is None or not turn.exact else None
                 turn = (own and _split(text, own, question)) or turn
-        return turn and turn._replace(text=_cut_following(turn.text))
+        return turn and turn._replace(text=turn.text[: find_first(turn.text, (LATER, RESULT))])
 
     def ask_prompt(self, question: Question, shape: Shape | None = None) -> Prompt | None:
         """Return the prompt before a turn, or None where the template refuses it."""
@@ -125,7 +126,8 @@ def _split(text: str, prompt: Prompt, question: Question) -> Turn | None:
     if rest.startswith(tail):
         return Turn(prompt.added, rest[len(tail) :])
     added = prompt.added
-    region = rest[: _find_first_field(rest, question)]
+    words = [question.reasoning, question.content, *(word for call in question.calls for word in (call.name, call.id))]
+    region = rest[: find_first(rest, words)]
     place = region.rfind(added)
     if place >= 0 and added.strip():
         return Turn(added, rest[place + len(added) :])
@@ -157,13 +159,6 @@ def _cut_asked(text: str, prompt: str) -> tuple[str, str]:
     place = prompt.rfind(asked)
     start = text.find(asked) if asked == RESULT else text.rfind(asked)
     return (text[start:], prompt[place:]) if place >= 0 and start >= 0 else (text, prompt)
-
-
-def _find_first_field(rest: str, question: Question) -> int:
-    """Return where the first word of the turn stands."""
-    words = [question.reasoning, question.content, *(word for call in question.calls for word in (call.name, call.id))]
-    places = [place for word in words if word and (place := rest.find(word)) >= 0]
-    return min(places, default=len(rest))
 
 
 def _find_marked(added: str, region: str) -> tuple[str, int]:
@@ -212,9 +207,3 @@ def _find_header(added: str, rest: str) -> str:
             found = shared
         at += len(token)
     return found
-
-
-def _cut_following(text: str) -> str:
-    """Return a turn without the messages behind it."""
-    places = [place for word in (LATER, RESULT) if (place := text.find(word)) >= 0]
-    return text[: min(places)] if places else text

@@ -71,11 +71,6 @@ class Row(NamedTuple):
     pieces: tuple[Piece, ...]
     tail: str
 
-    @property
-    def fields(self) -> frozenset[Field]:
-        """What is printed."""
-        return frozenset(piece.field for piece in self.pieces)
-
 
 def cut_row(text: str, needles: Mapping[str, Needle], spans: Sequence[Span] = ()) -> Row:
     """Cut a render at the needles, and at spans that are already known; no needle is looked for inside of those."""

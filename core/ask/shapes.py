@@ -46,7 +46,7 @@ def _list_candidates(oracle: Oracle, arguments: Literal["object", "text"]) -> It
     for result, named_ids, absent in product((False, True), (False, True), _ABSENT):
         likely = replace(oracle.shape, arguments=arguments, result=result, absent=absent, named_ids=named_ids)
         yield likely
-        if _refuses(oracle, likely):
+        if None in _render_test_call(oracle, likely):
             for parts, flat, bare in list(product((False, True), repeat=3))[1:]:
                 yield replace(likely, parts=parts or likely.parts, flat_calls=flat, bare_tools=bare)
             yield replace(likely, tools=False)
@@ -68,19 +68,15 @@ def make_test_call(shape: Shape) -> Call:
     return make_calls(shape, (1,))[0]
 
 
+def _render_test_call(oracle: Oracle, shape: Shape) -> Iterator[str | None]:
+    """Render a call, then one beside content; some templates want that."""
+    calls = (make_test_call(shape),)
+    return (oracle.render(Question(content=content, calls=calls), shape) for content in (None, _CONTENT))
+
+
 def _prints_call(oracle: Oracle, shape: Shape) -> bool:
-    call = make_test_call(shape)
-    for content in (None, _CONTENT):
-        text = oracle.render(Question(content=content, calls=(call,)), shape)
-        # The tools before the user's words hold name and key, too.
-        if text is not None and _VALUE in text and _NAME in text[text.rfind(USER) :]:
-            return True
-    return False
-
-
-def _refuses(oracle: Oracle, shape: Shape) -> bool:
-    call = make_test_call(shape)
-    return any(oracle.render(Question(content=content, calls=(call,)), shape) is None for content in (None, _CONTENT))
+    # The tools before the user's words hold name and key, too.
+    return any(text and _VALUE in text and _NAME in text[text.rfind(USER) :] for text in _render_test_call(oracle, shape))
 
 
 def find_reasoning_shape(oracle: Oracle, calling: Shape | None, switches: Sequence[Switches]) -> None:
@@ -88,19 +84,14 @@ def find_reasoning_shape(oracle: Oracle, calling: Shape | None, switches: Sequen
 
     It is one of those that the engines know, or else another one that the template reads of messages.
     """
-    for fields in (REASONING_FIELDS, ("parts",)):
-        for switch in switches:
-            counts = _count_reasoning(oracle, replace(oracle.shape, reasoning=fields), calling, switch)
-            if counts == 1:
-                oracle.shape = replace(oracle.shape, reasoning=fields)
+    for fields, switch in product((REASONING_FIELDS, ("parts",)), switches):
+        shapes = [replace(oracle.shape, reasoning=fields)]
+        if _count_reasoning(oracle, shapes[0], calling, switch) > 1:  # from several fields, or with all else of the message
+            shapes = [replace(oracle.shape, reasoning=(name,)) for name in fields]
+        for shape in shapes:
+            if _count_reasoning(oracle, shape, calling, switch) == 1:
+                oracle.shape = shape
                 return
-            if counts > 1:
-                # It is printed more than once: from several fields, or with all else of the message. One field will do.
-                single = (replace(oracle.shape, reasoning=(name,)) for name in fields)
-                best = next((s for s in single if _count_reasoning(oracle, s, calling, switch) == 1), None)
-                if best is not None:
-                    oracle.shape = best
-                    return
     for name in sorted(oracle.renderer.hints.fields - _MEANT_OTHERWISE)[:_FIELDS]:
         shape = replace(oracle.shape, reasoning=(name,))
         if any(_is_thought(oracle, shape, calling, switch) for switch in switches):

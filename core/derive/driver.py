@@ -91,18 +91,13 @@ def _learn_calls(draft: Draft, oracle: Oracle, shapes: list[Shape], settings: li
     for number, shape in enumerate(shapes):
         draft.named_ids |= shape.named_ids
         caller = Caller(draft, oracle, shape, "~" * number)
-        if number and _is_alike(oracle, caller, learnt):
-            continue
-        if caller.learn(settings):
+        if not (learnt and _is_alike(oracle, caller.shape, learnt[0])) and caller.learn(settings):
             learnt.append(shape)
     return learnt
 
 
-def _is_alike(oracle: Oracle, caller: Caller, learnt: list[Shape]) -> bool:
-    """Whether calls are printed as in a shape that was learnt already."""
-    for counts in ((2,), (0, 1)):
-        question = Question(calls=make_calls(caller.shape, counts))
-        text = oracle.render(question, caller.shape)
-        if text is None or all(oracle.render(question, shape) != text for shape in learnt):
-            return False
-    return bool(learnt)
+def _is_alike(oracle: Oracle, one: Shape, other: Shape) -> bool:
+    """Whether calls are printed alike in two shapes."""
+    questions = (Question(calls=make_calls(one, counts)) for counts in ((2,), (0, 1)))
+    texts = ((oracle.render(question, one), oracle.render(question, other)) for question in questions)
+    return all(text is not None and text == same for text, same in texts)

@@ -20,6 +20,7 @@ from ..ask.question import REASONING_FIELDS, Question, Switches
 from ..ask.switches import list_settings
 from ..ask.words import make_word
 from ..format import UNPRINTED
+from ..format.cut import take_letters
 from .draft import TURN, Draft
 
 _LONGEST = 60
@@ -60,7 +61,7 @@ def _find_named(oracle: Oracle, beyond: Sequence[str]) -> Hidden | None:
     tokens = list_tokens(prompt or "")
     places = zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False)
     amid = (mark for word, blank, mark, behind in places if word.isalnum() and blank == " " and behind in _BEHIND)
-    named = {mark for mark in amid if _may_be_marker(mark) and _letters(mark)}
+    named = {mark for mark in amid if _may_be_marker(mark) and take_letters(mark)}
     return Hidden(opening, named.pop(), "the instructions name it, and a prompt speaks of reasoning") if len(named) == 1 else None
 
 
@@ -70,13 +71,13 @@ def _find_spoken(oracle: Oracle) -> Hidden | None:
     for text in [*sorted(oracle.renderer.hints.constants), prompt or ""]:
         marks = [token for token in dict.fromkeys(list_tokens(text)) if _may_be_marker(token) and _means_reasoning(token)]
         for opening, end in pairwise(marks):
-            if _letters(opening) == _letters(end):
+            if take_letters(opening) == take_letters(end):
                 return Hidden(opening, end, "the template speaks of it")
     return None
 
 
 def _means_reasoning(mark: str) -> bool:
-    word = _letters(mark).lower()
+    word = take_letters(mark).lower()
     return len(word) >= _SHORTEST and any(name.startswith(word) for name in REASONING_FIELDS)
 
 
@@ -99,7 +100,7 @@ def _find_closed(beyond: Sequence[str]) -> Hidden | None:
                 return Hidden(opened, rest.strip(), "another prompt closes it at once")
     for closed in beyond:
         tokens = [token for token in list_tokens(closed) if not token.isspace()]
-        if len(tokens) == 2 and _letters(tokens[0]) == _letters(tokens[1]) != "":
+        if len(tokens) == 2 and take_letters(tokens[0]) == take_letters(tokens[1]) != "":
             opened = closed[: closed.index(tokens[0]) + len(tokens[0])]
             return Hidden(opened, tokens[1], "the prompt closes it at once")
     return None
@@ -134,19 +135,15 @@ def _may_be_marker(text: str) -> bool:
 def _find_mirror(marker: str, oracle: Oracle) -> str:
     """Return the other half of a pair: of the template's own texts, or made by putting in a slash or taking it out."""
     tokens = [token for token in list_tokens(marker) if not token.isspace()]
-    if len(tokens) != 1 or not _letters(marker) or marker.isalnum():
+    if len(tokens) != 1 or not take_letters(marker) or marker.isalnum():
         return ""
-    alike = [text.strip() for text in sorted(oracle.renderer.hints.constants) if _letters(text) == _letters(marker)]
+    alike = [text.strip() for text in sorted(oracle.renderer.hints.constants) if take_letters(text) == take_letters(marker)]
     alike = [text for text in alike if text != marker and len(list_tokens(text)) == 1]
     if alike:
         return min(alike, key=len)
     if "/" in marker:
         return marker.replace("/", "", 1)
     return re.sub(r"\w", lambda match: "/" + match[0], marker, count=1)
-
-
-def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text))
 
 
 def add_hidden(draft: Draft, hidden: Hidden) -> None:

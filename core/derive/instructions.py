@@ -43,7 +43,8 @@ def learn_instructions(draft: Draft, oracle: Oracle) -> bool:
     draft.codecs[TURN, _ARGUMENTS] = Json()
     draft.add(TURN, _NAME, example.between, _ARGUMENTS)
     draft.add(TURN, _ARGUMENTS, f"{example.closing}\n{example.opening}", _NAME, True)
-    for stop in dict.fromkeys([*_list_ends(draft), ""]):
+    ends = [link.text for link in draft.edges[TURN].get(Field("content"), ()) if link.target == END]
+    for stop in dict.fromkeys([*ends, ""]):
         draft.add(TURN, _ARGUMENTS, example.closing + stop, END)
     for links in draft.starts.values():
         for link in list(links):
@@ -58,10 +59,6 @@ def learn_instructions(draft: Draft, oracle: Oracle) -> bool:
             draft.add(TURN, _REASONING_BESIDE, link.text + example.opening, _NAME, True)
     draft.notes.append("calls are never printed; they were read from the example in the template's instructions")
     return True
-
-
-def _list_ends(draft: Draft) -> list[str]:
-    return [link.text for link in draft.edges[TURN].get(Field("content"), ()) if link.target == END]
 
 
 def find_example(oracle: Oracle) -> Example | None:

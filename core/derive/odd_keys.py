@@ -17,8 +17,8 @@ from ..format.cut import find_common_end, find_common_start
 from ..format.model import KEY_AGAIN
 from .draft import TURN, Draft
 from .places import AskEntries, Place, make_entry_key
-from .strings import Gap, Surroundings, strip_digits
-from .types import PLAIN, Change, Types, splice
+from .strings import Surroundings
+from .types import PLAIN, Change, Types, read_plain, splice
 
 _SIGNS = string.punctuation + " "
 
@@ -57,17 +57,10 @@ def _repeat_odd_keys(draft: Draft, place: Place, base: Surroundings, odd: Surrou
 def _ask_around(ask: AskEntries) -> tuple[Surroundings | None, dict[str, Surroundings]]:
     """Return what stands around a plain key and its value, and around one with each sign in it that makes a difference."""
     keys = [make_entry_key(0), *(f"{make_entry_key(number)}{sign}{make_word('kr')}" for number, sign in enumerate(_SIGNS, 1))]
-    base, *others = (_read_gap(gap) for gap in ask([(key, PLAIN) for key in keys]))
+    base, *others = map(read_plain, ask([(key, PLAIN) for key in keys]))
     quotes = {"'", '"', "`"} & {base.before[-1:], base.mid[:1]} if base else ()  # one in a key exchanges them for others
     pairs = zip(_SIGNS, others, strict=True)
     return base, {sign: other for sign, other in pairs if other and other != base and sign not in quotes}
-
-
-def _read_gap(gap: Gap | None) -> Surroundings | None:
-    if gap is None or PLAIN not in gap.around:
-        return None
-    mid, _, behind = gap.around.partition(PLAIN)
-    return Surroundings(*map(strip_digits, (gap.before, mid, behind)))
 
 
 def _learn_path(draft: Draft, path: Path, ask: AskEntries, base: Surroundings, odd: Surroundings, signs: str) -> Surroundings:

@@ -16,7 +16,7 @@ from .draft import TURN, Draft, Link, Links
 from .hidden import Hidden, add_hidden, find_hidden
 from .strings import strip_digits
 
-_REASONING = Field("reasoning")
+_REASONING = (Field("reasoning"), Field("reasoning", beside_calls=True))
 
 
 def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches]) -> None:
@@ -62,8 +62,7 @@ def _open_closed(draft: Draft) -> None:
     for links in draft.starts.values():
         opens = any(link.target.kind == "reasoning" for link in links)
         if links and not opens and all(any(link.text.lstrip().startswith(end) for end in ends) for link in links):
-            links[Link("", _REASONING)] = None
-            links[Link("", _REASONING._replace(beside_calls=True))] = None
+            links.update({Link("", field): None for field in _REASONING})
 
 
 def _drop_unopened(links: Links) -> Links:
@@ -84,7 +83,7 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links]) -> Links:
     opened = any(rest.strip() for rest in beyond.values())
     closed = any(_is_closed(draft, shown.get(header) or {}, rest, ends) for header, rest in beyond.items())
     if opened and ends and not closed:
-        return {Link("", _REASONING): None, Link("", _REASONING._replace(beside_calls=True)): None}
+        return {Link("", field): None for field in _REASONING}
     found: Links = {}
     for header in headers:
         links = shown.get(header) or {link: None for links in shown.values() for link in links}
@@ -143,5 +142,4 @@ def _open_hidden(draft: Draft, hidden: Hidden) -> None:
     for prompt, links in draft.starts.items():
         opened = any(link.target.kind == "reasoning" for link in links)
         if not opened and hidden.opening and hidden.opening not in prompt and hidden.end not in prompt:
-            links[Link(hidden.opening, _REASONING)] = None
-            links[Link(hidden.opening, _REASONING._replace(beside_calls=True))] = None
+            links.update({Link(hidden.opening, field): None for field in _REASONING})

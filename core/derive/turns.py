@@ -133,13 +133,10 @@ class Caller:
         build, outer = self._build_one, (self._one.name, self._one.id)
         types = learn_object(self.draft, TURN, self.family, build, outer)
         learn_insides(self.draft, self.family, make_inner_build(build, types, outer), types)
-        self._learn_what_tells_strings()
-
-    def _learn_what_tells_strings(self) -> None:
-        """Learn whether strings are written as JSON where the tools do not say that they are strings."""
+        # Strings may be written as JSON where the tools do not say that they are strings.
         key, word = make_word("k"), make_word("v")
-        usual = self._build_one([(key, word)])
-        if usual is not None and usual.replace(word, f'"{word}"') in (self._build_one([(key, word)], t) for t in LESS_TOLD):
+        usual = build([(key, word)])
+        if usual is not None and usual.replace(word, f'"{word}"') in (build([(key, word)], told) for told in LESS_TOLD):
             self.draft.tell_strings(self.family)
 
 

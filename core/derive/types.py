@@ -13,7 +13,7 @@ from ..format import Choice, Codec, Insides, Json, Number, Text, Word
 from ..format.cut import find_common_end, find_common_start
 from .draft import Draft, Link
 from .encoded import find_encoding, find_written
-from .strings import AskGaps, Gap, make_specimen, strip_digits, take_digits
+from .strings import AskGaps, Gap, Surroundings, make_specimen, strip_digits, take_digits
 
 PLAIN = make_word("s", 1)
 """A string of nothing but letters."""
@@ -171,6 +171,14 @@ def _read_compound(pairs: Sequence[tuple[Any, Gap]], graph: str, within: Text | 
         end = min(find_common_end(*(each[start:] for each in around)), size - start)
     start = min(start, size - end)  # white space that might stand before it as well as behind it separates it from the next one
     return Writing(before, around[0][:start], Insides(graph), around[0][len(around[0]) - end :])
+
+
+def read_plain(gap: Gap | None) -> Surroundings | None:
+    """Return what stands around a plain string, None where it is not printed."""
+    if gap is None or PLAIN not in gap.around:
+        return None
+    mid, _, behind = gap.around.partition(PLAIN)
+    return Surroundings(*map(strip_digits, (gap.before, mid, behind)))
 
 
 class Change(NamedTuple):

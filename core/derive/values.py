@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 from ..ask.pieces import END, Field, Needle, cut_row
 from ..ask.words import make_word
 from ..format import Insides, Text
+from ..format.cut import find_first
 from .draft import TURN, Draft
 from .levels import indent_levels
 from .odd_keys import learn_odd_keys
 from .places import BuildList, BuildObject, Place, ask_apart, ask_beside_keys, ask_entries, ask_values_apart, find_path
 from .strings import AskGaps, Surroundings, ask_strings, make_text, strip_digits
-from .types import PLAIN, Change, Types, Writing, ask_types, match_digits, restore_digits, splice
+from .types import PLAIN, Change, Types, Writing, ask_types, match_digits, read_plain, restore_digits, splice
 
 Build = Callable[[Any], "str | None"]
 """Renders a value and returns what stands between its bounds."""
@@ -72,11 +73,8 @@ def _repeats_keys(build: BuildObject, plain: str) -> bool:
 
 
 def _are_values_apart(draft: Draft, graph: str) -> bool:
-    return any(
-        source.kind == "value" and link.target.kind == "value"
-        for source, links in draft.edges[graph].items()
-        for link in links
-    )
+    links = [(source, link) for source, links in draft.edges[graph].items() for link in links]
+    return any(source.kind == link.target.kind == "value" for source, link in links)
 
 
 def _ask_keys(build: BuildObject, special: Sequence[str]) -> Text | None:
@@ -97,11 +95,10 @@ def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True, o
     Without ``lists`` and ``objects`` those are no values of their own here, but for an empty object, which has no members.
     """
     plain = ask([PLAIN])[0]
-    if plain is None or PLAIN not in plain.around:
+    base = read_plain(plain)
+    if plain is None or base is None:
         draft.codecs.setdefault((place.graph, place.field("value")), Text())
         return {}
-    mid, _, behind = plain.around.partition(PLAIN)
-    base = Surroundings(*map(strip_digits, (plain.before, mid, behind)))
     forms = ask_strings(ask, draft.special)
     types = ask_types(ask, place.family, draft.special, lists, objects)
     rest = strip_digits(plain.rest)
@@ -205,8 +202,7 @@ def _build_in_list(build: BuildList, writing: Writing) -> Build:
         text = build([before, value, behind])
         if text is None or before not in text or behind not in text:
             return None
-        gap = text[text.index(before) + len(before) : text.index(behind)]
-        return _cut_around(gap, writing)
+        return _cut_around(text[text.index(before) + len(before) : text.index(behind)], writing)
 
     return build_inner
 
@@ -238,18 +234,16 @@ def _add_inner_row(draft: Draft, graph: str, text: str | None, needles: dict[str
 
 def make_inner_build(build: BuildObject, types: Types, others: Sequence[str]) -> Build:
     """Return what renders a value among arguments and returns what stands between its bounds."""
-    words = [make_word(kind, number) for kind, number in (("kw", 0), ("kw", 1), ("kw", 2), ("sw", 0), ("sw", 2))]
-    first, key, last, before, behind = words
+    first, key, last = (make_word("kw", number) for number in range(3))
+    before, behind = make_word("sw", 0), make_word("sw", 2)
 
     def build_inner(value: Any) -> str | None:
         text = build([(first, before), (key, value), (last, behind)])
         if text is None or key not in text:
             return None
         rest = text.partition(key)[2]
-        places = [place for word in (key, last, behind, *others) if (place := rest.find(word)) >= 0]
-        gap = rest[: min(places, default=len(rest))]
         writing = types["array" if isinstance(value, list) else "object", 0]
-        return _cut_around(gap, writing)
+        return _cut_around(rest[: find_first(rest, (key, last, behind, *others))], writing)
 
     return build_inner
 

@@ -17,27 +17,13 @@ def _list_hints(kind: type) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
-def dump(value: Any) -> Any:
-    """Return dataclasses as dicts, with the class's name under ``"is"`` where a field may hold several."""
+def dump(value: Any, hint: Any = None) -> Any:
+    """Return dataclasses as dicts, with the class's name under ``"is"`` where the annotation (``hint``) has several."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        hints = _list_hints(type(value))
-        return {field.name: _dump_field(getattr(value, field.name), hints[field.name]) for field in dataclasses.fields(value)}
-    if isinstance(value, tuple):
-        return [dump(item) for item in value]
-    return value
-
-
-def _dump_field(value: Any, hint: Any) -> Any:
-    dumped = dump(value)
-    if dataclasses.is_dataclass(value) and len(_list_classes(hint)) > 1:
-        return {"is": type(value).__name__, **dumped}
-    return dumped
-
-
-def _list_classes(hint: Any) -> list[Any]:
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return [kind for kind in typing.get_args(hint) if dataclasses.is_dataclass(kind)]
-    return [hint] if dataclasses.is_dataclass(hint) else []
+        hints, kind = _list_hints(type(value)), type(value).__name__
+        dumped = {field.name: dump(getattr(value, field.name), hints[field.name]) for field in dataclasses.fields(value)}
+        return {"is": kind, **dumped} if sum(map(dataclasses.is_dataclass, typing.get_args(hint))) > 1 else dumped
+    return [dump(item) for item in value] if isinstance(value, tuple) else value
 
 
 def load(cls: type, data: Any, version: int) -> Any:
@@ -60,7 +46,7 @@ def _load(kind: Any, data: Any, where: str) -> Any:
             raise FormatError(f"reading {where}: found {data!r}, expected one of {', '.join(map(repr, args))}")
         return data
     if origin in (typing.Union, types.UnionType):
-        return _load_union(kind, args, data, where)
+        return _load_union(args, data, where)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         return _load_dataclass(kind, data, where)
     if not isinstance(data, kind):
@@ -77,10 +63,10 @@ def _load_tuple(args: tuple[Any, ...], data: Any, where: str) -> Any:
     return tuple(_load(kind, item, f"{where}[{number}]") for number, (kind, item) in enumerate(zip(kinds, data, strict=True)))
 
 
-def _load_union(hint: Any, args: tuple[Any, ...], data: Any, where: str) -> Any:
+def _load_union(args: tuple[Any, ...], data: Any, where: str) -> Any:
     if data is None and type(None) in args:
         return None
-    classes = _list_classes(hint)
+    classes: list[Any] = [kind for kind in args if dataclasses.is_dataclass(kind)]
     if len(classes) == 1:
         return _load(classes[0], data, where)
     if isinstance(data, dict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from unicodedata import category
 
@@ -45,6 +46,16 @@ TOKEN = re.compile(
 def find_boundaries(text: str) -> frozenset[int]:
     """Return the places where a text may be cut."""
     return frozenset({0, *(found.end() for found in TOKEN.finditer(text))})
+
+
+def find_first(text: str, words: Iterable[str | None]) -> int:
+    """Return where the first of some words stands in a text, or where the text ends."""
+    return min((place for word in words if word and (place := text.find(word)) >= 0), default=len(text))
+
+
+def take_letters(text: str) -> str:
+    """Return the letters and digits of a text."""
+    return "".join(filter(str.isalnum, text))
 
 
 def find_common_start(*texts: str) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from .cut import COUNTER, cut_common_end, cut_common_start, find_boundaries
+from .cut import COUNTER, cut_common_end, cut_common_start, find_boundaries, take_letters
 from .model import Edge, Graph, Kind, Start, TurnGraph
 
 
@@ -160,16 +160,12 @@ def _find_opening(graph: TurnGraph, header: str, end: str) -> str:
         return mirrored + header[len(body) :]
     last = body[max((place for place in find_boundaries(body) if place < len(body)), default=0) :]
     closed = any(start.prompt[len(header) :].strip() == end for start in graph.starts)
-    if end and last and (closed or _strip_signs(last) == _strip_signs(end) != ""):
+    if end and last and (closed or take_letters(last) == take_letters(end) != ""):
         return last + header[len(body) :]
     return ""
 
 
 _MIRROR = str.maketrans("()[]{}<>", ")(][}{><")
-
-
-def _strip_signs(text: str) -> str:
-    return "".join(char for char in text if char.isalnum())
 
 
 def find_content(graph: TurnGraph) -> Content:

@@ -19,7 +19,7 @@ from ..ask.question import Call, Question, Switches, build_tools
 from ..derive.driver import Derivation
 from ..derive.strings import list_sequences, list_signs
 from ..errors import BudgetError
-from ..format import Counterexample, Start, TurnGraph, Verdict
+from ..format import Counterexample, Kind, Start, TurnGraph, Verdict
 from ..message import read_arguments
 from ..schema import find_type
 from .cases import Case, draw_cases
@@ -71,33 +71,28 @@ class Examination:
         turn = self.oracle.ask_turn(case.question, case.shape)
         if turn is None:
             return
-        if _is_open(turn.prompt, self.graph) and find_expected(case.question, turn.text)["reasoning_content"] is None:
+        hidden = _list_hidden(_find_start(turn.prompt, self.graph), self.graph)
+        if hidden == {"reasoning"} and find_expected(case.question, turn.text)["reasoning_content"] is None:
             return  # an answer behind what opens reasoning is the beginning of a turn, given for the model to go on with
         texts = list_cuts(turn.text, self.graph, case.question)
         asked = self.oracle.ask_prompt(case.question, case.shape)
         before = asked.before if asked else ""
         for text in texts:
             yield turn._replace(text=text), before + turn.prompt
-        start = asked and _find_start(asked.added, self.graph)
+        follow = _list_hidden(_find_start(asked.added, self.graph), self.graph) if asked else set()
         bare = not turn.exact and case.question.reasoning is None
-        if asked and start and bare and not start.shown and _is_closed(start, self.graph):
+        if asked and bare and follow and "reasoning" not in follow:
             yield turn._replace(text=texts[0]), asked.whole
 
-    def _render_behind(self, case: Case) -> tuple[Turn, str, bool] | None:
-        """Return what a model may write behind a prompt that no turn shows, the prompt, and whether that has closed reasoning;
-        None where it is not known.
+    def _find_behind(self, case: Case, asked: Prompt, switches: Switches) -> tuple[Turn, bool] | None:
+        """Return what a model may write behind a prompt that no turn shows, and whether that has closed reasoning; None where it is
+        not known from the turn under some switches: those of the prompt may leave reasoning out.
 
         Where the prompt ends as a turn does before reasoning, a model goes on with reasoning; where it ends as a turn with
         reasoning does before what follows, with that.
         """
-        asked = self.oracle.ask_prompt(case.question, case.shape)
-        found = (self._find_behind(case, asked, switches) for switches in (case.question.switches, ()))
-        return next(filter(None, found), None)
-
-    def _find_behind(self, case: Case, asked: Prompt | None, switches: Switches) -> tuple[Turn, str, bool] | None:
-        """Do so with the turn as it is rendered under some switches: those of the prompt may leave reasoning out."""
         turn = self.oracle.ask_turn(replace(case.question, switches=switches), case.shape)
-        if asked is None or turn is None:
+        if turn is None:
             return None
         given = case.question.reasoning or "", case.question.content or ""
         reasoning, content = (next((way for way in list_ways(value) if way in turn.text), value) for value in given)
@@ -109,9 +104,9 @@ class Examination:
         for place in range(text.rfind(content), behind, -1):
             closed = squash(before + text[behind:place])
             if text[behind:place].strip() and whole.endswith((squash(turn.prompt) + closed) if not before.strip() else closed):
-                return turn._replace(text=text[place:]), asked.whole, True
+                return turn._replace(text=text[place:]), True
         if before.strip() and whole.endswith(squash(before)):
-            return turn._replace(text=text[len(before) :]), asked.whole, False
+            return turn._replace(text=text[len(before) :]), False
         return None
 
     def _check(self, case: Case, turn: Turn, prompt: str) -> None:
@@ -140,14 +135,14 @@ class Examination:
         """Check what may follow a prompt that no turn shows."""
         asked = self.oracle.ask_prompt(case.question, case.shape)
         start = asked and _find_start(asked.added, self.graph)
-        if start is None or start.shown:
+        if asked is None or start is None or start.shown:
             return
-        found = self._render_behind(case)
+        tried = (self._find_behind(case, asked, switches) for switches in (case.question.switches, ()))
+        found = next(filter(None, tried), None)
         if found is not None:
             self.inferred.add(start)
-            turn, prompt, closed = found
-            asked_for = replace(case, question=replace(case.question, reasoning=None)) if closed else case
-            self._check(asked_for, turn, prompt)
+            turn, closed = found
+            self._check(replace(case, question=replace(case.question, reasoning=None)) if closed else case, turn, asked.whole)
         elif "reasoning" in self.shown:
             self.unknown.add(start)
 
@@ -193,15 +188,9 @@ def _find_start(prompt: str, graph: TurnGraph) -> Start | None:
     return next((start for start in graph.starts if start.prompt == prompt), None)
 
 
-def _is_open(prompt: str, graph: TurnGraph) -> bool:
-    """Whether a prompt that no turn shows leaves reasoning open."""
-    start = _find_start(prompt, graph)
-    return start is not None and not start.shown and {graph.turn.node(edge.target).kind for edge in start.edges} == {"reasoning"}
-
-
-def _is_closed(start: Start, graph: TurnGraph) -> bool:
-    """Whether nothing but content and calls may follow a prompt."""
-    return bool(start.edges) and all(graph.turn.node(edge.target).kind != "reasoning" for edge in start.edges)
+def _list_hidden(start: Start | None, graph: TurnGraph) -> set[Kind]:
+    """Return what may follow a prompt that no turn shows."""
+    return {graph.turn.node(edge.target).kind for edge in start.edges} if start and not start.shown else set()
 
 
 def _holds_mark(question: Question, graph: TurnGraph, turn: str) -> bool:
@@ -209,12 +198,9 @@ def _holds_mark(question: Question, graph: TurnGraph, turn: str) -> bool:
     given = ((question.reasoning or "", "reasoning"), (question.content or "", "content"))
     texts = [(text, kind) for text, kind in given if text in turn]
     leaving = [(edge, graph.turn.node(edge.source).kind) for edge in graph.turn.edges]
-    marks = [(tokens[0], kind) for edge, kind in leaving if (tokens := list_tokens(edge.text.strip())) and _is_mark(tokens[0])]
+    firsts = [(token, kind) for edge, kind in leaving for token in list_tokens(edge.text.strip())[:1]]
+    marks = [(mark, kind) for mark, kind in firsts if len(mark) > 2 and not mark.isalnum()]
     return any(mark in text for text, kind in texts for mark, of in marks if of == kind)
-
-
-def _is_mark(text: str) -> bool:
-    return len(text) > 2 and not all(map(str.isalnum, text))
 
 
 def _is_excusable(expected: Message, message: Mapping[str, Any]) -> bool:
