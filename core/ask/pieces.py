@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from ..format import Kind
@@ -92,14 +91,9 @@ def _find_needles(text: str, needles: Mapping[str, Needle], spans: Sequence[Span
     if not needles:
         return []
     makes = sorted({find_make(word) for word in needles}, key=len, reverse=True)
-    found = _compile(tuple(makes)).finditer(text)
+    found = re.finditer("|".join(makes), text)
     places = [Span(match.start(), match.end(), needles[match[0]]) for match in found if match[0] in needles]
     return [one for one in places if not any(span.start <= one.start < span.end for span in spans)]
-
-
-@lru_cache(maxsize=64)
-def _compile(makes: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(makes))
 
 
 _TOKEN = re.compile(r"<[^<>\n]{1,60}>|\[[^\[\]\n]{1,60}\]|\s|" + TOKEN.pattern, re.DOTALL)

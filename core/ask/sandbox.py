@@ -99,17 +99,19 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         """Call a function or method for a template; its worst case is charged first."""
         meter: Meter = __context.meter  # type: ignore[attr-defined]
         meter.tick()
+        # Jinja passes the variables of the surrounding loop or block under these names, and takes them out again.
+        named = {key: value for key, value in kwargs.items() if key not in {"_loop_vars", "_block_vars"}}
         if isinstance(__obj, Macro):
             # Only these collect arguments into a value; what a macro writes is charged where it writes it.
             if __obj.catch_varargs or __obj.catch_kwargs:
-                _charge_arguments(meter, args, kwargs)
+                meter.weigh((args, named))
             return super().call(__context, __obj, *args, **kwargs)
         method = getattr(__obj, "__wrapped__", __obj)
         owner = getattr(method, "__self__", None)
         if isinstance(owner, (str, bytes, int)):
-            args = _charge_method(meter, owner, method.__name__, args, kwargs)
+            args = _charge_method(meter, owner, method.__name__, args, named)
         elif not isinstance(owner, (dict, list, tuple)):
-            _charge_arguments(meter, args, kwargs)
+            meter.weigh((args, named))
         result = super().call(__context, __obj, *args, **kwargs)
         _charge_result(meter, result, deep=owner is None or isinstance(owner, _TemplateDict))
         return result
@@ -130,22 +132,13 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         return result
 
 
-def _charge_arguments(meter: Meter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    meter.weigh(args)
-    for name, value in kwargs.items():
-        # Jinja passes the variables of the surrounding loop or block under these names, and takes them out again.
-        if name not in {"_loop_vars", "_block_vars"}:
-            meter.weigh(value)
-
-
 def _charge_method(
-    meter: Meter, owner: str | bytes | int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    meter: Meter, owner: str | bytes | int, name: str, args: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[Any, ...]:
     """Charge the worst case of a method of a text or number, and return the arguments to call it with."""
     if name == "join":
         args = tuple(_listed(arg) for arg in args)
     if name in growth.METHODS:
-        named = {key: value for key, value in kwargs.items() if key not in {"_loop_vars", "_block_vars"}}
         meter.charge(growth.METHODS[name](owner, *args, **named))
     if not isinstance(owner, int):
         meter.charge(growth.measure_search(owner, args))

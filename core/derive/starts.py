@@ -8,6 +8,7 @@ shows.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import reduce
 
 from ..ask.oracle import Oracle
 from ..ask.pieces import Field, find_shared_header
@@ -128,10 +129,7 @@ def _list_reasoning_ends(draft: Draft, starts: dict[str, Links]) -> list[str]:
     for field, links in draft.edges[TURN].items():
         if field.kind == "reasoning" and links:
             texts = [link.text for link in links]
-            shared = texts[0]
-            for text in texts[1:]:
-                shared = find_shared_header(shared, text)
-            for end in (shared.strip(), *map(str.strip, texts)):
+            for end in map(str.strip, (reduce(find_shared_header, texts), *texts)):
                 bare = [end.removesuffix(opener).strip() for opener in openers if opener and end.endswith(opener)]
                 ends.update(dict.fromkeys(filter(None, (*bare, end))))
     return list(ends)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -21,11 +20,6 @@ def find_expected(question: Question, text: str) -> Message:
         expected[name] = value if value is not None and (squash(value) in shown or _holds_words(text, value)) else None
     expected["tool_calls"] = [_expect_call(call, text) for call in _list_shown(question.calls, text)]
     return expected
-
-
-def list_ways(value: str) -> tuple[str, ...]:
-    """Return a text as it stands, and as JSON escapes it."""
-    return value, *(json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (False, True))
 
 
 def _holds_words(text: str, value: str) -> bool:

@@ -24,7 +24,7 @@ from ..message import read_arguments
 from ..schema import find_type
 from .cases import Case, draw_cases
 from .ends import list_cuts
-from .message import Message, compare, find_expected, list_ways, squash, write_message
+from .message import Message, compare, find_expected, squash, write_message
 
 Tools = Sequence[Mapping[str, Any]]
 Read = Callable[[str, "Tools | None", str], Mapping[str, Any]]
@@ -95,7 +95,8 @@ class Examination:
         if turn is None:
             return None
         given = case.question.reasoning or "", case.question.content or ""
-        reasoning, content = (next((way for way in list_ways(value) if way in turn.text), value) for value in given)
+        escaped = [[value, *(json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (False, True))] for value in given]
+        reasoning, content = (next((way for way in ways if way in turn.text), ways[0]) for ways in escaped)
         if not 0 <= turn.text.find(reasoning) < turn.text.rfind(content):
             return None
         text = list_cuts(turn.text, self.graph, case.question)[0]
