@@ -110,10 +110,10 @@ def finish(draft: Draft) -> TurnGraph:
     _drop_dead_ends(draft)
     slots = _find_counters(draft)
     graphs = {name: _make_graph(draft, name, slots) for name in draft.edges}
-    insides = _list_insides(draft, graphs)
+    insides = {codec.graph for codec in draft.codecs.values() if isinstance(codec, Insides)}
     return TurnGraph(
         turn=graphs.get(TURN, Graph()),
-        insides=insides,
+        insides=tuple((name, graphs.get(name, Graph())) for name in sorted(insides)),
         starts=_make_starts(draft, slots),
         stops=tuple(draft.stops),
         repeated_keys=draft.repeated_keys,
@@ -140,11 +140,6 @@ def _drop_dead_ends(draft: Draft) -> None:
         for links in (*sources.values(), *(draft.starts.values() if name == TURN else ())):
             for link in [link for link in links if link.target not in known]:
                 del links[link]
-
-
-def _list_insides(draft: Draft, graphs: Mapping[str, Graph]) -> tuple[tuple[str, Graph], ...]:
-    wanted = {codec.graph for codec in draft.codecs.values() if isinstance(codec, Insides)}
-    return tuple((name, graphs.get(name, Graph())) for name in sorted(wanted))
 
 
 def _list_groups(draft: Draft) -> Iterable[tuple[tuple[object, ...], Link]]:

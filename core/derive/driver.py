@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..ask.oracle import Oracle
 from ..ask.question import Question, Shape, Switches
@@ -36,6 +36,11 @@ class Derivation:
     offers_tools: bool = False
     from_instructions: bool = False
 
+    @property
+    def usual(self) -> Shape:
+        """The shape for turns with calls, or that for plain ones where no calls are printed."""
+        return self.calling[0] if self.calling else self.shape
+
 
 def derive(oracle: Oracle) -> Derivation:
     """Derive how the renderer of an oracle writes a turn, and tell what was found out on the way.
@@ -52,6 +57,7 @@ def derive(oracle: Oracle) -> Derivation:
     calling = list_call_shapes(oracle)
     refused = [] if calling else oracle.errors[refusals:]
     find_reasoning_shape(oracle, calling[0] if calling else None, [(), *list_settings(oracle.renderer)])
+    calling = [replace(shape, reasoning=oracle.shape.reasoning) for shape in calling]
     settings = find_switches(oracle)
     draft = Draft(list_special(oracle.renderer.hints))
     for switches in settings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 from ..ask.oracle import Oracle
 from ..ask.question import Question, Shape
@@ -27,8 +28,7 @@ def make_format(oracle: Oracle, derivation: Derivation) -> ChatFormat:
 
     Costs some hundred renders of short conversations. Raises :class:`BudgetError` where they take too long.
     """
-    asking, calling = make_asking(oracle, derivation), bool(derivation.calling)
-    conversation = find_conversation(oracle, make_shape(asking), calling)
+    conversation = find_conversation(oracle, derivation.usual, bool(derivation.calling))
     graph = replace(derivation.graph, blank=_find_blank(oracle, derivation))
     end = next((role.end for role in conversation.roles if role.name == ASSISTANT), "")
     if graph.stops:
@@ -42,7 +42,7 @@ def make_format(oracle: Oracle, derivation: Derivation) -> ChatFormat:
     elif not end.strip():
         graph = replace(graph, stops=_find_following_stops(conversation, end))
     graph = replace(graph, others=_find_others(conversation))
-    return ChatFormat(graph, asking, find_capabilities(oracle, derivation, asking), conversation)
+    return ChatFormat(graph, _make_asking(oracle, derivation), _find_capabilities(oracle, derivation), conversation)
 
 
 def _find_blank(oracle: Oracle, derivation: Derivation) -> str:
@@ -51,8 +51,7 @@ def _find_blank(oracle: Oracle, derivation: Derivation) -> str:
     inside = found.start.after + found.end.before if found else ""
     if found is None or not inside or not found.end.text:
         return ""
-    shape = derivation.calling[0] if derivation.calling else derivation.shape
-    shape = replace(shape, reasoning=derivation.shape.reasoning)
+    shape = derivation.usual
     questions = [Question(content=".", follow="user")]
     if derivation.calling:
         questions.insert(0, Question(calls=(make_test_call(shape),), follow="results"))
@@ -98,13 +97,13 @@ def _find_others(conversation: Conversation) -> tuple[str, ...]:
     return tuple(text for text in texts if text and not own.startswith(text))
 
 
-def make_asking(oracle: Oracle, derivation: Derivation) -> Asking:
+def _make_asking(oracle: Oracle, derivation: Derivation) -> Asking:
     """Return the shape in which a template takes its input: that for calls if it prints any, else that for plain turns."""
-    shape = derivation.calling[0] if derivation.calling else derivation.shape
+    shape = derivation.usual
     return Asking(
         **{name: getattr(shape, name) for name in _SHARED},
         arguments=tuple(dict.fromkeys(each.arguments for each in derivation.calling)),
-        reasoning=derivation.shape.reasoning,
+        reasoning=shape.reasoning,
         results=shape.result,
         switches=_find_switches(oracle, derivation),
     )
@@ -113,12 +112,10 @@ def make_asking(oracle: Oracle, derivation: Derivation) -> Asking:
 def _find_switches(oracle: Oracle, derivation: Derivation) -> tuple[tuple[str, str], ...]:
     """Return the first setting with which reasoning is printed; none where it always is, or never."""
     thought = make_word("r")
-    shapes = [derivation.shape, *(replace(shape, reasoning=derivation.shape.reasoning) for shape in derivation.calling[:1])]
-    for switches in derivation.settings:
-        for number, shape in enumerate(shapes):
-            calls = (make_test_call(shape),) * number
-            if thought in (oracle.render(Question(thought, make_word("c"), calls, switches), shape) or ""):
-                return tuple((name, repr(value)) for name, value in switches)
+    turns = [(derivation.shape, ()), *((shape, (make_test_call(shape),)) for shape in derivation.calling[:1])]
+    for switches, (shape, calls) in product(derivation.settings, turns):
+        if thought in (oracle.render(Question(thought, make_word("c"), calls, switches), shape) or ""):
+            return tuple((name, repr(value)) for name, value in switches)
     return ()
 
 
@@ -129,9 +126,9 @@ def make_shape(asking: Asking) -> Shape:
     return Shape(**shared, arguments=arguments, reasoning=asking.reasoning, result=asking.results)
 
 
-def find_capabilities(oracle: Oracle, derivation: Derivation, asking: Asking) -> Capabilities:
+def _find_capabilities(oracle: Oracle, derivation: Derivation) -> Capabilities:
     """Return what the template accepts and what it shows; costs some five renders."""
-    shape = make_shape(asking)
+    shape = derivation.usual
     calls = (make_test_call(shape),) if derivation.calling else ()
     null = oracle.render(Question(calls=calls), replace(shape, absent="null")) if calls else None
     system = oracle.render(Question(content="."), replace(oracle.shape, system=True))

@@ -35,26 +35,22 @@ def learn_plain_turns(draft: Draft, oracle: Oracle, switches: Switches) -> None:
     """Learn turns without calls, with tools offered and without."""
     for reasoning, content, tools in product((None, REASONING), (None, CONTENT), (True, False)):
         if reasoning or content:
-            question = Question(reasoning, content, switches=switches, tools=tools)
-            _add(draft, oracle, question, oracle.shape)
+            _add(draft, oracle, Question(reasoning, content, switches=switches, tools=tools), oracle.shape)
 
 
 def learn_resumed_turns(draft: Draft, oracle: Oracle, calling: Shape, switches: Switches) -> None:
     """Learn turns that answer the result of a tool: they may begin elsewhere."""
-    shape = replace(calling, reasoning=oracle.shape.reasoning)
-    for reasoning, content in ((None, CONTENT), (REASONING, CONTENT)):
-        question = Question(reasoning, content, switches=switches, resumed=True)
-        _add(draft, oracle, question, shape)
+    for reasoning in (None, REASONING):
+        _add(draft, oracle, Question(reasoning, CONTENT, switches=switches, resumed=True), calling)
 
 
 class Caller:
     """Asks for turns with calls in one shape, and learns from them; ``family`` tells their fields from others'."""
 
     def __init__(self, draft: Draft, oracle: Oracle, shape: Shape, family: str) -> None:
-        self.draft, self.oracle, self.family = draft, oracle, family
-        self.shape = replace(shape, reasoning=oracle.shape.reasoning)
+        self.draft, self.oracle, self.shape, self.family = draft, oracle, shape, family
         self._one = make_test_call(shape)
-        self.written = find_json_arguments(oracle, self.shape)
+        self.written = find_json_arguments(oracle, shape)
         self._signs = ""  # those that make the name of a tool to be written in another way
 
     def learn(self, settings: Sequence[Switches]) -> bool:
@@ -195,9 +191,10 @@ def _add_sign(call: Call, sign: str) -> Call:
 def learn_prose(draft: Draft, oracle: Oracle, calling: Shape | None) -> None:
     """Learn what special characters become in reasoning and in content."""
     thought, said = make_specimen("pa", draft.special), make_specimen("pb", draft.special)
-    shapes = [(oracle.shape, False), *([(replace(calling, reasoning=oracle.shape.reasoning), True)] if calling else [])]
-    for shape, beside in shapes:
-        calls = (make_test_call(shape),) if beside else ()
+    for shape, beside in ((oracle.shape, False), (calling, True)):
+        if shape is None:
+            continue
+        calls = (make_test_call(shape),) * beside
         turn = oracle.ask_turn(Question(thought.text, said.text, calls), shape)
         plain = oracle.ask_turn(Question(None, said.text, calls), shape)
         for field, specimen, answer in ((_REASONING, thought, turn), (_CONTENT, said, plain)):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from ..ask.question import LESS_TOLD, Call, Question, Shape, Switches
+from ..ask.question import LESS_TOLD, Call, Question, Shape, Switches, Told
 
 _WORDS = (
     "amber", "bridge", "canal", "dune", "ember", "fjord", "grove", "hollow", "island", "jetty", "kiln", "lantern", "meadow",
@@ -133,7 +133,6 @@ def draw_cases(
     for switches in settings:
         yield from _draw_plain(drawer, shape, switches)
         for number, each in enumerate(calling):
-            each = replace(each, reasoning=shape.reasoning)
             if not switches:
                 yield from _draw_calls(drawer, each, thorough=not number)
                 yield from _draw_resumed(drawer, each)
@@ -143,10 +142,10 @@ def draw_cases(
 def _draw_signs(drawer: Drawer, shape: Shape, calling: Sequence[Shape], signs: Sequence[str]) -> Iterator[Case]:
     """Draw texts with signs of the template's in them."""
     text = "".join(f"{drawer.word()}{sign}" for sign in signs) + drawer.word()
-    yield Case("content", Question(None, text), shape)
+    yield Case("content", Question(content=text), shape)
     yield Case("reasoning", Question(text, drawer.word()), shape)
     for each in calling:
-        yield Case("tools", Question(None, None, drawer.calls(each, [drawer.strings([text, drawer.word()])])), each)
+        yield Case("tools", Question(calls=drawer.calls(each, [drawer.strings([text, drawer.word()])])), each)
 
 
 def _draw_plain(drawer: Drawer, shape: Shape, switches: Switches) -> Iterator[Case]:
@@ -168,19 +167,20 @@ def _draw_calls(drawer: Drawer, shape: Shape, thorough: bool) -> Iterator[Case]:
     if thorough:
         groups += [[drawer.strings(values)] for values in (*ODD_STRINGS, *NULLS)]
         groups += [[drawer.simple(), {}, drawer.strings(TYPED[3])], [{}, {}], [{}, drawer.simple(), drawer.simple(), {}]]
-    for arguments in groups:
-        yield Case("tools", Question(None, None, drawer.calls(shape, arguments)), shape)
-    for told in LESS_TOLD if thorough else ():
-        few = drawer.strings([drawer.word(), drawer.choose.randrange(2, 900), drawer.text(PLAIN_TEXTS)])
-        yield Case("tools", Question(None, None, drawer.calls(shape, [few]), told=told), shape)
+
+    def call(arguments: list[dict[str, Any]], told: Told = "type", known: bool = True, alike: bool = False) -> Case:
+        return Case("tools", Question(calls=drawer.calls(shape, arguments, alike), told=told), shape, known)
+
+    yield from map(call, groups)
     if thorough:
-        yield Case("tools", Question(None, None, drawer.calls(shape, [drawer.odd_keys()])), shape)
-        texts = drawer.strings([drawer.text(PLAIN_TEXTS), drawer.word()])
-        yield Case("tools", Question(None, None, drawer.calls(shape, [texts])), shape, known=False)
-        most = drawer.strings([drawer.choose.randrange(2, 900), drawer.text(PLAIN_TEXTS), drawer.word()])
-        yield Case("tools", Question(None, None, drawer.calls(shape, [most]), told="most"), shape)
-    arguments = [drawer.simple(), drawer.simple(), {}]
-    yield Case("tools", Question(None, None, drawer.calls(shape, arguments, alike=True)), shape)
+        for told in LESS_TOLD:
+            few = [drawer.word(), drawer.choose.randrange(2, 900), drawer.text(PLAIN_TEXTS)]
+            yield call([drawer.strings(few)], told=told)
+        yield call([drawer.odd_keys()])
+        yield call([drawer.strings([drawer.text(PLAIN_TEXTS), drawer.word()])], known=False)
+        most = [drawer.choose.randrange(2, 900), drawer.text(PLAIN_TEXTS), drawer.word()]
+        yield call([drawer.strings(most)], told="most")
+    yield call([drawer.simple(), drawer.simple(), {}], alike=True)
 
 
 def _draw_mixed(drawer: Drawer, shape: Shape, switches: Switches) -> Iterator[Case]:
@@ -203,5 +203,5 @@ def _draw_resumed(drawer: Drawer, shape: Shape) -> Iterator[Case]:
     yield Case("content", Question(None, texts(PLAIN_TEXTS), resumed=True), shape)
     for count in (1, 2):
         calls = drawer.calls(shape, [drawer.simple() for _ in range(count)])
-        yield Case("tools", Question(None, None, calls, resumed=True), shape)
+        yield Case("tools", Question(calls=calls, resumed=True), shape)
     yield Case("reasoning", Question(texts(PLAIN_TEXTS), texts(PLAIN_TEXTS), resumed=True), shape)

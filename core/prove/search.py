@@ -107,7 +107,7 @@ def _cut_text(text: str) -> Iterator[str]:
 def _draw(choose: Random, known: Derivation) -> Case:
     drawer = Drawer(str(choose.random()))
     count = choose.choice((0, 1, 1, 2, 3, 5)) if known.calling else 0
-    shape = replace(choose.choice(known.calling), reasoning=known.shape.reasoning) if count else known.shape
+    shape = choose.choice(known.calling) if count else known.shape
     keys = [drawer.names(("{}", "max_{}", "{}_2"), choose.choice((0, 1, 1, 2, 3, 6))) for _ in range(count)]
     arguments = [{name: _draw_value(choose, 2) for name in names} for names in keys]
     question = Question(
