@@ -22,7 +22,7 @@ from chat_autoparser.format import Graph, TurnGraph, Verdict
 from chat_autoparser.message import fold_deltas
 from chat_autoparser.parse import StreamParser
 from chat_autoparser.prove.cases import draw_cases
-from chat_autoparser.prove.ends import list_cuts
+from chat_autoparser.prove.message import list_cuts
 from chat_autoparser.prove.proof import Read, prove
 from chat_autoparser.prove.search import search
 

@@ -137,12 +137,8 @@ class Caller:
 
 
 def _make_needles(question: Question, family: str) -> dict[str, Needle]:
-    beside = bool(question.calls)
-    needles: dict[str, Needle] = {}
-    if question.reasoning:
-        needles[question.reasoning] = Needle(_REASONING._replace(beside_calls=beside))
-    if question.content:
-        needles[question.content] = Needle(_CONTENT._replace(beside_calls=beside))
+    texts = ((question.reasoning, _REASONING), (question.content, _CONTENT))
+    needles = {text: Needle(field._replace(beside_calls=bool(question.calls))) for text, field in texts if text}
     for number, call in enumerate(question.calls):
         needles[call.name] = Needle(Field("name"), number)
         needles[call.id] = Needle(Field("id"), number)

@@ -37,10 +37,12 @@ class _Variant(NamedTuple):
     base: Surroundings
     rest: str = ""
 
-    @property
-    def tells_again(self) -> bool:
-        """Whether what stands behind the key that comes again tells the type, too."""
-        return self.rest != "" and self.writing.rest != "" and strip_digits(self.writing.rest) != self.rest
+    def enter(self, place: Place) -> Change:
+        """Return how an edge leads to the key of such a value, or to the value itself."""
+        field = place.field(place.entry, self.type, self.form)
+        if place.entry == "key":
+            return Change(field, self.base.before, self.writing.before)
+        return Change(field, self.base.mid, self.writing.mid)
 
 
 def learn_object(draft: Draft, graph: str, family: str, build: BuildObject, outer: Sequence[str] = ()) -> Types:
@@ -107,10 +109,7 @@ def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True, o
     variants += _learn_strings(draft, place, forms, base, types)
     for variant in variants:
         _add_variant(draft, place, variant)
-    side = 0 if place.entry == "key" else 1  # before the key, or before the value
-    sides = [(place.field(place.entry, each.type, each.form), each.base[side], each.writing[side]) for each in variants]
-    entering = [Change(field, base, str(new)) for field, base, new in sides]
-    entry = place.field(place.entry)
+    entry, entering = place.field(place.entry), [each.enter(place) for each in variants]
     splice(draft, place.graph, partial(_list_exits, place, variants), lambda target: entering if target == entry else ())
     return types
 
@@ -149,7 +148,8 @@ def _list_exits(place: Place, variants: Sequence[_Variant], source: Field, targe
     """List what leaves values of variants as an edge leaves plain strings, or the key that comes again behind those."""
     again = source == place.field("key", "")._replace(again=True)
     for each in variants if again or source == place.field("value") else ():
-        typed = place.field("key", each.type, each.form)._replace(again=True) if each.tells_again else None
+        told = each.rest and each.writing.rest and strip_digits(each.writing.rest) != each.rest  # behind the key, too
+        typed = place.field("key", each.type, each.form)._replace(again=True) if told else None
         if again and typed:
             yield Change(typed, each.rest, each.writing.rest)
         elif each.writing.early == again:

@@ -23,8 +23,7 @@ from ..format import Counterexample, Kind, Start, TurnGraph, Verdict
 from ..message import read_arguments
 from ..schema import find_type
 from .cases import Case, draw_cases
-from .ends import list_cuts
-from .message import Message, compare, find_expected, squash, write_message
+from .message import Message, compare, find_expected, list_cuts, squash, write_message
 
 Tools = Sequence[Mapping[str, Any]]
 Read = Callable[[str, "Tools | None", str], Mapping[str, Any]]
