@@ -39,11 +39,6 @@ class Prompt(NamedTuple):
     added: str
     always: bool = False
 
-    @property
-    def before(self) -> str:
-        """The prompt without what the generation prompt adds."""
-        return self.whole[: len(self.whole) - len(self.added)]
-
 
 class Oracle:
     """Asks a renderer. ``shape`` is the one in which it is asked; ``errors`` are its first refusals."""

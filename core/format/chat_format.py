@@ -107,11 +107,6 @@ class Verdict:
         """Whether everything that the template writes, or that examples show, was read back."""
         return bool(self.parts) and all(status in ("proven", "absent", TAUGHT) for _, status in self.parts)
 
-    @property
-    def score(self) -> float:
-        """The share of the turns that were read back."""
-        return self.passed / self.checked if self.checked else 0.0
-
     def of(self, part: str) -> str:
         """Return the status of one part."""
         return dict(self.parts).get(part, "not established")

@@ -75,7 +75,7 @@ class Examination:
             return  # an answer behind what opens reasoning is the beginning of a turn, given for the model to go on with
         texts = list_cuts(turn.text, self.graph, case.question)
         asked = self.oracle.ask_prompt(case.question, case.shape)
-        before = asked.before if asked else ""
+        before = asked.whole.removesuffix(asked.added) if asked else ""
         for text in texts:
             yield turn._replace(text=text), before + turn.prompt
         follow = _list_hidden(_find_start(asked.added, self.graph), self.graph) if asked else set()
