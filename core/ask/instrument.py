@@ -64,15 +64,11 @@ class Instrument(NodeTransformer):
         self.generic_visit(node)
         return _weighed(node) if isinstance(node.arg, nodes.Slice) else node
 
-    def _visit_literal(self, node: nodes.List | nodes.Dict) -> nodes.Expr:
+    def _visit_literal(self, node: nodes.List | nodes.Dict | nodes.Tuple) -> nodes.Expr:
         self.generic_visit(node)
-        return _weighed(node)
+        return _weighed(node) if getattr(node, "ctx", "load") == "load" else node
 
-    visit_List = visit_Dict = _visit_literal  # noqa: N815
-
-    def visit_Tuple(self, node: nodes.Tuple) -> nodes.Expr:  # noqa: N802
-        self.generic_visit(node)
-        return _weighed(node) if node.ctx == "load" else node
+    visit_List = visit_Dict = visit_Tuple = _visit_literal  # noqa: N815
 
     def _visit_body(self, node: nodes.For | nodes.Macro | nodes.CallBlock | nodes.Block) -> nodes.Node:
         size = nodes.Const(_measure_text(node.body), lineno=node.lineno)

@@ -187,8 +187,9 @@ def _make_edges(source: Field, links: Links, slots: Slots, lengths: Mapping[Fiel
             continue  # the template prints a part of a field that it changed; nothing general can be said
         edge = Edge(source.name, _split_parts(link.text, slots), link.target.name, link.opens_call)
         target = link.target
-        order = (-len(link.text), -lengths.get(target, 0), not _is_plain(target), target.kind == "content")
-        edges.setdefault(edge, (*order, not target.beside_calls))
+        odd = target.type not in ("", "string") or target.form > 0
+        order = (-len(link.text), -lengths.get(target, 0), odd, target.kind == "content", not target.beside_calls)
+        edges.setdefault(edge, order)
     return sorted(edges, key=lambda edge: edges[edge])
 
 
@@ -196,10 +197,6 @@ def _measure_keys(sources: Mapping[Field, Links]) -> dict[Field, int]:
     """Return the length of the longest text behind each key."""
     keys = {field: links for field, links in sources.items() if field.kind == "key"}
     return {field: max((len(link.text) for link in links), default=0) for field, links in keys.items()}
-
-
-def _is_plain(field: Field) -> bool:
-    return field.type in ("", "string") and not field.form
 
 
 def _make_graph(draft: Draft, name: str, slots: Slots) -> Graph:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import NamedTuple
 
 from ..ask.oracle import Oracle
@@ -93,11 +93,10 @@ def _list_beyond(prompts: Sequence[str], headers: Sequence[str]) -> list[str]:
 
 def _find_closed(beyond: Sequence[str]) -> Hidden | None:
     """Return the two halves of what a prompt opens and closes at once."""
-    for closed in beyond:
-        for opened in beyond:
-            rest = closed.strip()[len(opened.strip()) :]
-            if closed != opened and closed.startswith(opened.strip()) and rest.strip():
-                return Hidden(opened, rest.strip(), "another prompt closes it at once")
+    for closed, opened in permutations(beyond, 2):
+        rest = closed.strip()[len(opened.strip()) :].strip()
+        if rest and closed.startswith(opened.strip()):
+            return Hidden(opened, rest, "another prompt closes it at once")
     for closed in beyond:
         tokens = [token for token in list_tokens(closed) if not token.isspace()]
         if len(tokens) == 2 and take_letters(tokens[0]) == take_letters(tokens[1]) != "":

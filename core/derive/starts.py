@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import reduce
+from itertools import product
 
 from ..ask.oracle import Oracle
 from ..ask.pieces import Field, find_shared_header
@@ -23,11 +24,10 @@ _REASONING = (Field("reasoning"), Field("reasoning", beside_calls=True))
 def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches]) -> None:
     """Give each prompt a start: the usual one first, then those of the switches, then headers that only the history has."""
     prompts: dict[str, Switches] = {}
-    for switches in settings:
-        for tools in (True, False):
-            asked = oracle.ask_prompt(Question(switches=switches, tools=tools))
-            if asked is not None:
-                prompts.setdefault(asked.added, switches)
+    for switches, tools in product(settings, (True, False)):
+        asked = oracle.ask_prompt(Question(switches=switches, tools=tools))
+        if asked is not None:
+            prompts.setdefault(asked.added, switches)
     hidden = None
     if not any(field.kind == "reasoning" for field in draft.edges[TURN]):
         hidden = find_hidden(oracle, list(prompts), list(draft.starts))

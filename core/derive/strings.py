@@ -123,11 +123,8 @@ def _ask_at_ends(ask: AskGaps, tables: dict[Surroundings, dict[str, str]]) -> di
         char, last = _BLANKS[number // 2], number % 2 == 0
         before, _, rest = gap.around.partition(_FIRST if last else _LAST) if gap else ("", "", "")
         for form, table in tables.items():
-            mid, behind = before, rest
-            if last:
-                behind = take_digits(rest[::-1], len(form.behind))[::-1]
-            else:
-                mid = take_digits(before, len(form.mid))
+            mid = before if last else take_digits(before, len(form.mid))
+            behind = take_digits(rest[::-1], len(form.behind))[::-1] if last else rest
             if (strip_digits(mid), strip_digits(behind)) == (form.mid, form.behind):
                 image = rest.removesuffix(behind) if last else before.removeprefix(mid)
                 if last and char not in table:

@@ -258,20 +258,16 @@ def _make_counterexample(
 def _judge(part: str, derivation: Derivation, examination: Examination) -> str:
     """Return the status of a part."""
     failed = any(failure.aspect.startswith(part) for failure in examination.failures)
-    results = examination.results[part]
+    partly = "partly proven" if any(examination.results[part]) else "not established"
     if part == "tools" and derivation.from_instructions:
         return "read from the instructions, not proven"
     if part == "reasoning" and derivation.hidden:
         return "not established"
-    if examination.exhausted:
-        return "partly proven" if any(results) else "not established"
-    if part == "reasoning" and examination.unknown - examination.inferred and not failed:
-        return "partly proven" if any(results) else "not established"
+    if examination.exhausted or (part == "reasoning" and examination.unknown - examination.inferred and not failed):
+        return partly
     if part not in examination.shown:
         return "not established" if examination.stopped or (part == "tools" and derivation.offers_tools) else "absent"
-    if failed:
-        return "partly proven" if any(results) else "not established"
-    return "proven"
+    return partly if failed else "proven"
 
 
 def _list_notes(derivation: Derivation, examination: Examination) -> tuple[str, ...]:
