@@ -24,8 +24,7 @@ from tokenizers import AddedToken
 from chat_autoparser import Renderer, load_renderer
 from chat_autoparser.analysis import analyze
 from chat_autoparser.ask.question import Question, build_history
-from chat_autoparser.constrain.example import CONTENT, REASONING
-from chat_autoparser.converse.author import Author, Generation, make_calls
+from chat_autoparser.converse.author import CONTENT, REASONING, Author, Generation, make_calls
 from chat_autoparser.converse.bridge import Bridger
 from chat_autoparser.errors import AutoparserError
 from chat_autoparser.format import ChatFormat

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import chat_autoparser as ca
-from chat_autoparser.constrain import make_example
-from chat_autoparser.constrain.example import ARGUMENTS, NAMES
+from chat_autoparser.converse.author import ARGUMENTS, NAMES
 from chat_autoparser.describe.spans import Line, Span, make_visible, measure
 from chat_autoparser.describe.words import lay_out
 from chat_autoparser.message import fold_deltas
 from chat_autoparser.show.display import Display
+from chat_autoparser.show.turns import list_turns, pick_example
 
 TEMPLATE = Path(__file__).with_name("demo.jinja")
 
@@ -104,11 +104,10 @@ def _generate(path: Path, format: ca.ChatFormat) -> Generation:
     """Return the output to stream: one written by hand for the demo's own template, else a turn that is rendered."""
     if path == TEMPLATE:
         return Generation("[assistant]\n(:ponder:)", OUTPUT, "written by hand")
-    example = make_example(format.graph)
-    text = example.text
-    for stop in format.stops:
-        text = text.removesuffix(stop)  # the engine stops there and does not show it
-    return Generation(example.prompt, text, "a turn that the template renders")
+    turn = pick_example(list_turns(None, format))
+    if turn is None:
+        raise ca.ConstraintError("this format has no turn at all. Read the verdict of its analysis")
+    return Generation(turn.prompt, turn.text, "a turn that the template renders")
 
 
 def _stream(display: Display, format: ca.ChatFormat, generation: Generation) -> Iterator[ca.Delta]:

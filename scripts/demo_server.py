@@ -27,10 +27,9 @@ from serving import STAND_INS, ServerError
 from tiny_model import BOS, EOS, make_model
 
 import chat_autoparser as ca
-from chat_autoparser.constrain import make_example, write_turn
-from chat_autoparser.constrain.example import CONTENT, REASONING
 from chat_autoparser.describe.spans import Line, make_visible
 from chat_autoparser.show.display import Display
+from chat_autoparser.show.turns import list_turns, pick_example
 
 TEMPLATE = "GLM-4.6"
 FOLDER = ROOT / "build" / "demo-models"
@@ -88,19 +87,11 @@ def make_turn(format: ca.ChatFormat) -> Shown:
     It has calls where the template takes tools: what a request without tools would have for a call is text.
     """
     tools = TOOLS if format.tools and format.capabilities.tools else None
-    text = make_example(format.graph).text if tools else _write_answer(format)
-    for stop in format.stops:
-        text = text.removesuffix(stop)
+    turn = pick_example([turn for turn in list_turns(None, format) if tools or not turn.calls])
+    if turn is None:
+        raise ca.ConstraintError("this format has no turn at all. Read the verdict of its analysis")
     messages = [{"role": "user", "content": "What will the weather be in Oslo, and when does the next train leave Bergen?"}]
-    return Shown(Case("example", messages, tools, {}, text, {}), "put together from what the template renders")
-
-
-def _write_answer(format: ca.ChatFormat) -> str:
-    """A turn without calls, with reasoning where the format has it."""
-    try:
-        return write_turn(format.graph, {"reasoning_content": REASONING, "content": CONTENT})
-    except ca.ConstraintError:
-        return write_turn(format.graph, {"content": CONTENT})
+    return Shown(Case("example", messages, tools, {}, turn.text, {}), "put together from what the template renders")
 
 
 def _rate(case: Case) -> tuple[int, bool, bool]:

@@ -13,7 +13,7 @@ from demo_server import THOUGHT, choose_turn, make_turn
 from judge import find_fault
 
 import chat_autoparser as ca
-from chat_autoparser.constrain.example import CONTENT
+from chat_autoparser.converse.author import CONTENT
 
 SCRIPT = Path(__file__).resolve().parent.parent / "scripts" / "demo.sh"
 

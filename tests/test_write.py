@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from typing import Any
 
@@ -12,10 +11,11 @@ from turns import Turn, build_turns
 
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
-from chat_autoparser.constrain import Example, make_example, write_pieces, write_turn
-from chat_autoparser.constrain.example import ARGUMENTS, CONTENT, NAMES, REASONING
+from chat_autoparser.constrain import write_turn
+from chat_autoparser.converse.author import CONTENT, REASONING
 from chat_autoparser.format import ChatFormat
 from chat_autoparser.parse.stream import find_start
+from chat_autoparser.show.turns import KnownTurn, cut_pieces, list_turns, pick_example
 
 TAGGED = """\
 {%- for m in messages %}{{ '<' + m.role + '>' }}
@@ -57,6 +57,13 @@ def make(source: str) -> ChatFormat:
     return analyze(source, bos_token="<s>", eos_token="</s>")
 
 
+def write_example(source: str) -> KnownTurn:
+    """The turn with as much in it as the format has."""
+    turn = pick_example(list_turns(None, make(source)))
+    assert turn is not None
+    return turn
+
+
 def make_message(turn: Turn) -> dict[str, Any]:
     """The message of a turn, as a client would send it back."""
     expected = turn.expected
@@ -83,14 +90,13 @@ def test_what_a_template_renders_is_written(name: str) -> None:
 
 
 def test_the_example_is_what_the_template_renders() -> None:
-    example = make_example(make(TAGGED).graph)
-    assert example.text == TAGGED_TURN
+    example = write_example(TAGGED)
+    assert example.text + example.stop == TAGGED_TURN
     assert example.prompt == "<assistant>"
-    assert not example.guessed
 
 
 def test_the_example_is_cut_into_its_parts() -> None:
-    pieces = make_example(make(TAGGED).graph).pieces
+    pieces = list(cut_pieces(write_example(TAGGED)))
     fields = [(piece.kind, piece.text) for piece in pieces if piece.kind != "structure"]
     first = [("name", "get_weather"), ("key", "city"), ("value", "Oslo"), ("key", "days"), ("value", "3")]
     other = [("name", "find_train"), ("key", "station"), ("value", "Bergen"), ("name", "find_train")]
@@ -100,19 +106,19 @@ def test_the_example_is_cut_into_its_parts() -> None:
 
 def test_the_example_starts_behind_what_the_prompt_opens() -> None:
     source = TAGGED.replace("{{ '<assistant>' }}{% endif %}", "{{ '<assistant>((' }}{% endif %}")
-    example = make_example(make(source).graph)
-    assert example.prompt + example.text == "<assistant>" + TAGGED_TURN
+    example = write_example(source)
+    assert example.prompt + example.text + example.stop == "<assistant>" + TAGGED_TURN
 
 
 def test_the_example_has_one_call_where_the_template_takes_no_more() -> None:
     only_one = "{%- if (m.tool_calls or []) | length > 1 %}{{ raise_exception('one call') }}{% endif %}"
-    example = make_example(make(TAGGED.replace("{%- for c in", only_one + "{%- for c in")).graph)
-    assert [piece.text for piece in example.pieces if piece.kind == "name"] == ["get_weather"] * 2
+    example = write_example(TAGGED.replace("{%- for c in", only_one + "{%- for c in"))
+    assert [call.name for call in example.calls] == ["get_weather"]
 
 
 def test_an_example_without_calls() -> None:
     source = TAGGED[: TAGGED.index("{%- for c in")] + "{{- '</s>\\n' }}{% endfor %}" + TAGGED[TAGGED.rindex("\n{%- if") :]
-    assert make_example(make(source).graph).text == f"(({REASONING}))\n{CONTENT}</s>"
+    assert write_example(source).text == f"(({REASONING}))\n{CONTENT}"
 
 
 @pytest.mark.parametrize(
@@ -145,7 +151,7 @@ def test_keys_are_sorted_where_the_template_sorts_them() -> None:
 def test_what_no_turn_has_is_said() -> None:
     plain = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
     with pytest.raises(ca.ConstraintError, match="no turn with just these fields"):
-        write_pieces(make(plain).graph, call("lift"))
+        write_turn(make(plain).graph, call("lift"))
 
 
 def test_a_long_list_of_arguments_is_written_at_once() -> None:
@@ -153,11 +159,3 @@ def test_a_long_list_of_arguments_is_written_at_once() -> None:
     arguments = {f"key{number}": str(number) for number in range(3000)}
     written = write_turn(make(TAGGED).graph, call("lift", **arguments))
     assert written.count("<arg ") == 3000
-
-
-def test_an_example_is_plain_data() -> None:
-    example = make_example(make(TAGGED).graph)
-    assert isinstance(example, Example)
-    assert json.loads(json.dumps(example.pieces)) == [list(piece) for piece in example.pieces]
-    assert all(name in example.text for name in NAMES)
-    assert all(str(value) in example.text for arguments in ARGUMENTS for value in arguments.values())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ..errors import ConstraintError
 from ..format import Choice, Codec, Edge, Graph, Insides, Json, Node, Number, Path, Start, Text, TurnGraph
@@ -18,7 +18,6 @@ from ..schema import find_type
 from .texts import encode_text, find_ends, spell_text
 from .walk import Walk
 
-Kind = Literal["structure", "reasoning", "content", "name", "id", "key", "value"]
 State = TypeVar("State")
 Pairs = tuple[tuple[Any, Any], ...]
 
@@ -26,20 +25,8 @@ _SHAPE = "a1B2c3D4e"
 _DEPTH = 128  # objects within each other
 
 
-class Piece(NamedTuple):
-    """A part of a turn: what it is, and its text."""
-
-    kind: Kind
-    text: str
-
-
 def write_turn(graph: TurnGraph, message: Mapping[str, Any], start: Start | None = None) -> str:
-    """Return what a model writes for an assistant's message, up to what ends the turn; see :func:`write_pieces`."""
-    return "".join(piece.text for piece in write_pieces(graph, message, start))
-
-
-def write_pieces(graph: TurnGraph, message: Mapping[str, Any], start: Start | None = None) -> tuple[Piece, ...]:
-    """Return what a model writes for an assistant's message, in pieces.
+    """Return what a model writes for an assistant's message, up to what ends the turn.
 
     ``message`` is an OpenAI message: ``reasoning_content``, ``content`` and ``tool_calls``, of which each may be missing.
     Arguments that are text are written as they stand where the format has them as JSON. ``start`` is the state that a prompt
@@ -52,7 +39,7 @@ def write_pieces(graph: TurnGraph, message: Mapping[str, Any], start: Start | No
     for begun in (start, *others):
         found = _search(begun.edges, walker.walk.graph, _State(), walker.step)
         if found is not None:
-            return _join(found)
+            return found
     raise ConstraintError(f"writing a turn: this format has no turn with just these fields behind the prompt {start.prompt!r}")
 
 
@@ -101,20 +88,20 @@ class _Walker:
         given = [dict(_list_members(arguments, graph.path)) for arguments in given] if graph.path else given
         self.pairs: list[Pairs] = [_list_pairs(arguments, ordered, repeats) for arguments in given]
 
-    def step(self, state: _State, edge: Edge, node: Node) -> tuple[_State | None, list[Piece]] | None:
+    def step(self, state: _State, edge: Edge, node: Node) -> tuple[_State | None, str] | None:
         """Return the state behind an edge (None: the end) and what is written; None where it cannot be taken."""
         text = str(max(state.call + edge.opens_call, 0)).join(edge.parts)
         if self.walk.ends(edge):
             place = self.walk.find_stop(text)
             stop = next((stop for stop in self.walk.stops if text.startswith(stop, place)), "")
             done = state.done >= self.texts.keys() and state.call + 1 == len(self.calls) and self._is_written(state)
-            return (None, [Piece("structure", text[:place] + stop)]) if done else None
+            return (None, text[:place] + stop) if done else None
         if edge.opens_call:
             if not self._is_written(state) or state.call + 1 >= len(self.calls):
                 return None
             state = state.open_call()
         found = self._step_text(state, node) if node.kind in ("reasoning", "content") else self._step_field(state, node)
-        return None if found is None else (found[0], [Piece("structure", text), *found[1]])
+        return None if found is None else (found[0], text + found[1])
 
     def _is_written(self, state: _State) -> bool:
         """Whether the last call is whole."""
@@ -123,31 +110,31 @@ class _Walker:
         entries = state.values == state.keys == len(self.pairs[state.call])
         return "name" in state.done and (entries or "arguments" in state.done)
 
-    def _step_text(self, state: _State, node: Node) -> tuple[_State, list[Piece]] | None:
-        kind: Kind = "reasoning" if node.kind == "reasoning" else "content"
+    def _step_text(self, state: _State, node: Node) -> tuple[_State, str] | None:
+        kind = node.kind
         alike = [other for other in self.walk.graph.nodes if other.kind == kind]
         fits = node.beside_calls == bool(self.calls) or len(alike) == 1
         if kind not in self.texts or kind in state.done or not fits or not self._is_written(state):
             return None
-        return state.add(kind), self.rows.write(node, self.texts[kind], kind) or []
+        return state.add(kind), self.rows.write(node, self.texts[kind]) or ""
 
-    def _step_field(self, state: _State, node: Node) -> tuple[_State, list[Piece]] | None:
+    def _step_field(self, state: _State, node: Node) -> tuple[_State, str] | None:
         if state.call < 0:
             return None
         call = self.calls[state.call]
         if node.kind in ("name", "id") and (node.kind in state.done) != node.again:
             return None
         if node.kind == "name":
-            return (state.add("name"), [Piece("name", call.name)]) if self.walk.has_form(node, call.name) else None
+            return (state.add("name"), call.name) if self.walk.has_form(node, call.name) else None
         if node.kind == "id":
             ident = call.id or (f"{call.name}:{state.call}" if node.carries_name else _SHAPE)
-            return state.add("id", *["name"] * node.carries_name), [Piece("id", ident)]
+            return state.add("id", *["name"] * node.carries_name), ident
         if "arguments" in state.done:
             return None
         if node.kind == "arguments":
             within = node.codec.within if isinstance(node.codec, Json) else None
             text = encode_text(call.text, within) if within else call.text
-            return None if state.keys else (state.add("arguments"), [Piece("value", text)])
+            return None if state.keys else (state.add("arguments"), text)
         found = self.rows.step(self.walk, (state.keys, state.values), node, self.pairs[state.call])
         if found is None or call.arguments is None:
             return None
@@ -161,7 +148,7 @@ class _Rows:
         self._walks = {name: Walk(graph) for name, graph in insides.items()}
         self._ordered = ordered
 
-    def step(self, walk: Walk, state: tuple[int, int], node: Node, pairs: Pairs) -> tuple[tuple[int, int], list[Piece]] | None:
+    def step(self, walk: Walk, state: tuple[int, int], node: Node, pairs: Pairs) -> tuple[tuple[int, int], str] | None:
         """Return what is written by entering a key or a value; the state counts those that are written."""
         keys, values = state
         number = keys - 1 if node.again else keys if node.kind == "key" else values
@@ -171,29 +158,27 @@ class _Rows:
         if not (node.again or (_fits(node, value) and walk.has_form(node, key))):
             return None
         if node.kind == "key":
-            return (keys + (not node.again), values), self.write(node, key, "key") or []
+            return (keys + (not node.again), values), self.write(node, key) or ""
         if isinstance(node.codec, Text) and node.codec.repeats_key and key is not None:
             node = replace(node, codec=node.codec.fill(key))
-        written = self.write(node, value, "value") if _is_best(walk, node, value) else None
+        written = self.write(node, value) if _is_best(walk, node, value) else None
         return None if written is None else ((max(keys, values + 1), values + 1), written)
 
-    def write(self, node: Node, value: Any, kind: Kind) -> list[Piece] | None:
+    def write(self, node: Node, value: Any) -> str | None:
         """Return a value as a node writes it, None where it cannot."""
         codec = node.codec
         if isinstance(codec, Insides):
             return self._write_inside(self._walks[codec.graph], value)
-        text = _write_scalar(codec, value)
-        return None if text is None else [Piece(kind, text)]
+        return _write_scalar(codec, value)
 
-    def _write_inside(self, walk: Walk, value: Any) -> list[Piece] | None:
+    def _write_inside(self, walk: Walk, value: Any) -> str | None:
         pairs = _list_pairs(value, self._ordered) if isinstance(value, dict) else tuple((None, item) for item in value)
 
-        def step(state: tuple[int, int], edge: Edge, node: Node) -> tuple[tuple[int, int] | None, list[Piece]] | None:
-            before = Piece("structure", "0".join(edge.parts))
+        def step(state: tuple[int, int], edge: Edge, node: Node) -> tuple[tuple[int, int] | None, str] | None:
             if node.kind == "end":
-                return (None, [before]) if state == (len(pairs), len(pairs)) else None
+                return (None, edge.text) if state == (len(pairs), len(pairs)) else None
             found = self.step(walk, state, node, pairs)
-            return None if found is None else (found[0], [before, *found[1]])
+            return None if found is None else (found[0], edge.text + found[1])
 
         return _search(tuple(walk.graph.leaving("start")), walk.graph, (0, 0), step)
 
@@ -254,8 +239,8 @@ def _search(
     edges: Iterable[Edge],
     graph: Graph,
     state: State,
-    step: Callable[[State, Edge, Node], tuple[State | None, list[Piece]] | None],
-) -> list[Piece] | None:
+    step: Callable[[State, Edge, Node], tuple[State | None, str] | None],
+) -> str | None:
     """Return what is written on the first way to the end, None where there is none."""
     nodes = {node.name: node for node in graph.nodes}
     leaving: dict[str, list[Edge]] = {}
@@ -268,7 +253,7 @@ def _search(
 
     for found in leaving.values():
         found.sort(key=lambda edge: (rank(edge), len(edge.text) if edge.opens_call else 0))
-    trail: list[list[Piece]] = []
+    trail: list[str] = []
     ways = [iter([(state, edge) for edge in sorted(edges, key=rank)])]
     seen: set[tuple[str, State]] = set()
     while ways:
@@ -277,12 +262,12 @@ def _search(
             taken = step(before, edge, node)
             if taken is None:
                 continue
-            after, pieces = taken
+            after, written = taken
             if after is None:
-                return [piece for part in (*trail, pieces) for piece in part]
+                return "".join((*trail, written))
             if (node.name, after) not in seen:
                 seen.add((node.name, after))
-                trail.append(pieces)
+                trail.append(written)
                 ways.append(iter([(after, edge) for edge in leaving.get(node.name, ())]))
                 break
         else:
@@ -290,14 +275,3 @@ def _search(
             if trail:
                 trail.pop()
     return None
-
-
-def _join(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
-    """Join neighbours that are structure, and drop empty pieces."""
-    joined: list[Piece] = []
-    for piece in pieces:
-        if joined and joined[-1].kind == piece.kind == "structure":
-            joined[-1] = Piece("structure", joined[-1].text + piece.text)
-        elif piece.text:
-            joined.append(piece)
-    return tuple(joined)

@@ -17,12 +17,18 @@ from ..ask.question import Call, Question, Shape, Switches, build_history, build
 from ..ask.renderer import Renderer
 from ..ask.words import make_named_id
 from ..constrain import write_turn
-from ..constrain.example import ARGUMENTS, IDS, NAMES
 from ..derive.encoded import find_written
 from ..derive.record import make_shape
 from ..errors import ConstraintError, TemplateError
 from ..format import ChatFormat, Json, Start
 from ..message import read_arguments
+
+# No field occurs in another, so each can be found in a text.
+REASONING = "I need the forecast, and the time of the next one."
+CONTENT = "Let me look that up."
+NAMES = ("get_weather", "find_train")
+IDS = ("a1B2c3D4e", "f5G6h7J8k")
+ARGUMENTS: tuple[dict[str, Any], ...] = ({"city": "Oslo", "days": 3}, {"station": "Bergen"})
 
 _BUDGET = Budget(seconds=120.0, renders=50_000, render_seconds=10.0)
 

@@ -23,12 +23,13 @@ from typing import Any, Literal
 from ..ask.question import Question, Switches, build_history, wrap_text
 from ..ask.renderer import Renderer
 from ..ask.words import LATER, RESULT
-from ..constrain.example import CONTENT, REASONING
 from ..errors import TemplateError
 from ..format import ChatFormat
 from ..format.cut import cut_common_start, find_common_start
 from ..message import read_arguments
 from .author import (
+    CONTENT,
+    REASONING,
     Author,
     Form,
     Generation,

@@ -14,8 +14,7 @@ import partial_json_parser
 from ..ask.question import Call, Question, Switches, build_history
 from ..ask.renderer import Renderer
 from ..constrain import write_turn
-from ..constrain.example import CONTENT, REASONING
-from ..converse.author import Author, make_calls, make_message, read_switches
+from ..converse.author import CONTENT, REASONING, Author, make_calls, make_message, read_switches
 from ..delta import Delta
 from ..describe.spans import Span
 from ..errors import ConstraintError
