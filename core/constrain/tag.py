@@ -10,7 +10,7 @@ from typing import Any
 
 from ..format import ChatFormat
 from .calls import Reasoned, ToolChoice, build_grammar, write_reasoning
-from .rules import print_rules
+from .text import print_rules
 from .tree import NOTHING, Choice, Free, Grammar, Json, Repeat, Sequence, Text, Tree, Until, holds
 from .values import expand_grammar
 

@@ -8,16 +8,16 @@ call, the grammar is *lazy*: it is that of a call, and is to be enforced from wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ..format import ChatFormat
 from .calls import Reasoned, ToolChoice, build_grammar, list_stops
-from .rules import print_rules
-from .tree import Free, Grammar, Sequence, Text, Tree, choose, join
+from .tree import Chars, Choice, Free, Grammar, Reference, Repeat, Sequence, Text, Tree, Until, choose, join
 from .values import expand_grammar
 
+_LONG = 60  # from so many characters on, what stands in brackets becomes a rule of its own
 _BRACKETED = re.compile(r"<[^<>\n]*\w[^<>\n]*>|\[/?\w+\]")
 
 
@@ -69,3 +69,128 @@ def list_tokens(format: ChatFormat) -> tuple[str, ...]:
     marks = [format.reasoning.start.text, format.reasoning.end.text] if format.reasoning else []
     texts = [*(edge.text for edge in edges), *marks]
     return tuple(dict.fromkeys(found for text in texts for found in _BRACKETED.findall(text)))
+
+
+# Rules as text
+
+
+def print_rules(grammar: Grammar) -> str:
+    """Return a grammar as EBNF text whose first rule is ``root``.
+
+    Raises :class:`ConstraintError` for what has no meaning there: text in which triggers are looked for.
+    """
+    return _Printer(grammar).print()
+
+
+class _Printer:
+    """Collects rules while nodes are printed."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self._grammar = grammar
+        self._rules: dict[str, str] = {}
+        self._groups: dict[str, str] = {}
+        self._untils: dict[tuple[str, ...], str] = {}
+
+    def print(self) -> str:
+        self._add("root", self._grammar.root)
+        return "\n".join(f"{name} ::= {text}" for name, text in self._rules.items()) + "\n"
+
+    def _add(self, name: str, tree: Tree) -> None:
+        self._rules[name] = ""  # its place is before the rules that it needs
+        self._rules[name] = self._print(tree)
+
+    def _print(self, tree: Tree) -> str:
+        if isinstance(tree, Text):
+            return _quote(tree.text)
+        if isinstance(tree, Chars):
+            return _print_chars(tree) + _print_count(tree.least, tree.most)
+        if isinstance(tree, Sequence):
+            return " ".join(self._group(part) if isinstance(part, Choice) else self._print(part) for part in tree.parts)
+        if isinstance(tree, Choice):
+            return " | ".join(map(self._print, tree.parts))
+        if isinstance(tree, Repeat):
+            return self._group(tree.part) + _print_count(tree.least, tree.most)
+        if isinstance(tree, Reference):
+            if tree.name not in self._rules:
+                self._add(tree.name, self._grammar.rules[tree.name])
+            return tree.name
+        if isinstance(tree, Until):
+            return self._refer_until(tree.ends)
+        raise TypeError(f"printing a grammar: {type(tree).__name__} has no text here")
+
+    def _group(self, tree: Tree) -> str:
+        """Print a tree as one item; a long one becomes a rule, which stands for it wherever it occurs."""
+        text = self._print(tree)
+        if len(text) < _LONG:
+            return f"({text})" if isinstance(tree, Choice | Sequence) or " " in text else text
+        if text not in self._groups:
+            self._groups[text] = _name("part", len(self._groups))
+            self._rules[self._groups[text]] = text
+        return self._groups[text]
+
+    def _refer_until(self, ends: tuple[str, ...]) -> str:
+        """Return the name of the rule of texts that hold none of some ends; made of one rule for each beginning of one."""
+        if ends not in self._untils:
+            name = self._untils[ends] = _name("until", len(self._untils))
+            self._rules.update(_list_until_rules(name, ends))
+        return self._untils[ends]
+
+
+def _list_until_rules(name: str, ends: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """List the rules of an automaton: its states are the beginnings of the ends, as far as they have come."""
+    states = sorted({end[:length] for end in ends for length in range(len(end))}, key=lambda state: (len(state), state))
+    names = {state: name if not state else _name(name, number) for number, state in enumerate(states)}
+    signs = sorted({sign for end in ends for sign in end})
+    for state in states:
+        moves: dict[str, list[str]] = {}
+        for sign in signs:
+            text = state + sign
+            if not any(text.endswith(end) for end in ends):
+                longest = next(text[start:] for start in range(len(text) + 1) if text[start:] in names)
+                moves.setdefault(longest, []).append(sign)
+        others = _print_chars(Chars(tuple((sign, sign) for sign in signs), negated=True))
+        options = [f"{others} {names['']}"]
+        for target, taken in moves.items():
+            options.append(f"{_print_chars(Chars(tuple((sign, sign) for sign in taken)))} {names[target]}")
+        yield names[state], f"({' | '.join(options)})?"
+
+
+def _name(kind: str, number: int) -> str:
+    """Return the name of a rule by its number, without digits: not all readers of such grammars take them."""
+    letters = ""
+    while number >= 0:
+        number, letter = divmod(number, 26)
+        letters, number = chr(97 + letter) + letters, number - 1
+    return f"{kind}-{letters}"
+
+
+def _print_count(least: int, most: int | None) -> str:
+    if (least, most) in _COUNTS:
+        return _COUNTS[least, most]
+    return f"{{{least},{'' if most is None else most}}}" if least != most else f"{{{least}}}"
+
+
+_COUNTS: dict[tuple[int, int | None], str] = {(1, 1): "", (0, 1): "?", (0, None): "*", (1, None): "+"}
+
+
+def _print_chars(tree: Chars) -> str:
+    """Print a set of characters; those written by their number come last but for a hyphen, so that none of what follows
+    could be taken for another digit."""
+    if tree.negated and not tree.ranges:
+        return r"[^\x00]"
+    printed = [_escape(first) if first == last else f"{_escape(first)}-{_escape(last)}" for first, last in tree.ranges]
+    printed.sort(key=lambda text: (text == "-", text.startswith("\\x")))
+    return f"[{'^' if tree.negated else ''}{''.join(printed)}]"
+
+
+def _quote(text: str) -> str:
+    return '"' + "".join('\\"' if char == '"' else char if char in "[]^" else _escape(char) for char in text) + '"'
+
+
+def _escape(char: str) -> str:
+    """Return a character as it stands in brackets."""
+    if char in "\n\r\t":
+        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[char]
+    if char in "\\[]":
+        return "\\" + char
+    return f"\\x{ord(char):02X}" if char == "^" or ord(char) < 32 or ord(char) == 127 else char

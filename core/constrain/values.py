@@ -16,13 +16,12 @@ from typing import Any
 
 from .. import format as formats
 from ..errors import ConstraintError
-from ..format import Choice, Graph, Insides, Node, Number, Path
+from ..format import Choice, Codec, Edge, Graph, Insides, Node, Number, Numeral, Path
 from ..schema import Schema as ToolSchema
-from .json_graph import LIST, closed, make_json_graphs, make_node, opened
 from .schemas import Schema, list_alternatives, list_properties, list_values
 from .texts import find_ends, spell_key, spell_text, write_number, write_text, write_within
 from .tree import NOTHING, Chars, Grammar, Json, Reference, Text, Tree, choose, join, replace_leaves
-from .walk import END, Arm, Exits, Field, Slot, Walk
+from .walk import COUNTER, END, Arm, Exits, Field, Slot, Walk
 
 WORD = (("A", "Z"), ("a", "z"), ("0", "9"), ("_", "_"), ("-", "-"))
 _DEFINITIONS = ("$defs", "definitions")
@@ -30,7 +29,45 @@ _MEMBERS = ("type", "properties", "required", "items", "additionalProperties")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _LIKE = {"number": "integer", "integer": "number"}
 _LETTERS = str.maketrans("0123456789", "ghijklmnop")
-_JSON = make_json_graphs()
+
+_LIST, _OBJECT = "json list", "json object"
+
+STRING = formats.Text(tuple((json.dumps(char)[1:-1], char) for char in '"\\\b\f\n\r\t'), (Numeral("utf-16", "\\u"),), quoted=True)
+_JSON_FORMS: dict[str, tuple[Codec, str, str]] = {
+    "string": (STRING, '"', '"'),
+    "integer": (Number(), "", ""),
+    "number": (Number(), "", ""),
+    "boolean": (Choice((("true", "true"), ("false", "false"))), "", ""),
+    "null": (Choice((("null", "null"),)), "", ""),
+    "array": (Insides(_LIST), "[" + COUNTER, COUNTER + "]"),
+    "object": (Insides(_OBJECT), "{" + COUNTER, COUNTER + "}"),
+}
+_KEY, _MIDDLE, _COMMA = '"', '":' + COUNTER, "," + COUNTER
+
+
+def _make_json_graphs() -> dict[str, Graph]:
+    """Return the graphs of the insides of lists and objects in JSON; white space may stand where they have counters."""
+    opened = {kind: before for kind, (_, before, _) in _JSON_FORMS.items()}
+    closed = {kind: behind for kind, (_, _, behind) in _JSON_FORMS.items()}
+    bounds = Node("start", "start"), Node("end", "end")
+    values = [Node(f"value:{kind}", "value", codec, kind) for kind, (codec, _, _) in _JSON_FORMS.items()]
+    keys = [Node(f"key:{kind}", "key", STRING, kind) for kind in _JSON_FORMS]
+    items = [_link("start", "", "end"), *(_link("start", opened[one.type], one.name) for one in values)]
+    entries = [_link("start", "", "end"), *(_link("start", _KEY, key.name) for key in keys)]
+    for one in values:
+        items += [_link(one.name, closed[one.type] + _COMMA + opened[two.type], two.name) for two in values]
+        items.append(_link(one.name, closed[one.type], "end"))
+        entries.append(_link(f"key:{one.type}", _MIDDLE + opened[one.type], one.name))
+        entries += [_link(one.name, closed[one.type] + _COMMA + _KEY, key.name) for key in keys]
+        entries.append(_link(one.name, closed[one.type], "end"))
+    return {_LIST: Graph((*bounds, *values), tuple(items)), _OBJECT: Graph((*bounds, *keys, *values), tuple(entries))}
+
+
+def _link(source: str, text: str, target: str) -> Edge:
+    return Edge(source, tuple(text.split(COUNTER)), target)
+
+
+_JSON = _make_json_graphs()
 
 
 class Values:
@@ -192,11 +229,14 @@ class Values:
 
     def expand(self, schemas: list[Schema]) -> Tree:
         """Return the tree of a JSON value that obeys one of some schemas with one type, which are written out."""
-        spell = self._find_walk(LIST).spell
+        spell = self._find_walk(_LIST).spell
         plain = [{key: value for key, value in found.items() if key not in _BOUNDS} for found in schemas]
-        kinds = [(found, found["type"]) for found in plain]
+        forms = [(found, found["type"], *_JSON_FORMS[found["type"]]) for found in plain]
         return choose(
-            *(join(spell(opened(kind)), self.write(make_node(kind), found, ('"',)), spell(closed(kind))) for found, kind in kinds)
+            *(
+                join(spell(before), self.write(Node("value", "value", codec, kind), found, ('"',)), spell(behind))
+                for found, kind, codec, before, behind in forms
+            )
         )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..ask.question import Call
-from ..constrain.json_graph import STRING as JSON_TEXT
+from ..constrain.values import STRING as JSON_TEXT
 from ..derive.encoded import find_written
 from ..errors import LessonError
 from ..format import Codec, Json, Text
