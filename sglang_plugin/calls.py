@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pydantic import Field
+from sglang.srt.function_call.base_format_detector import BaseFormatDetector
+from sglang.srt.function_call.core_types import ToolCallItem
+from sglang.srt.parser.response_template import ResponseTemplateToolDetector
 
-from chat_autoparser import Delta
-from chat_autoparser.serve import describe_tools, make_parser
+from chat_autoparser import ChatFormat, Delta
+from chat_autoparser.serve import State, TagMaker, ToolChoice, describe_tools, make_parser
 
-from .constraints import make_tag
-from .engine import BaseFormatDetector, ResponseTemplateToolDetector, ToolCallItem, forwards_unknown_tools
+from . import LOG, engine
 from .formats import get_reader
 from .reading import Prompt, Reading, Turn
 
@@ -38,6 +41,7 @@ class CallResult(NamedTuple):
 
 
 _make = tuple.__new__
+_TAGS = TagMaker(engine.compile_tag, LOG.warning)
 
 
 class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
@@ -68,10 +72,10 @@ class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
         return self._turn if self._turn and self._turn.joined and self._turn.first else None
 
     def _start(self, tools: Sequence[Any]) -> Reading:
-        described, format = describe_tools(self._tools or tools), self._reader.calls_format
-        known = not forwards_unknown_tools()
+        described, format = describe_tools(self._tools or tools), self._reader.plain
+        known = not engine.forwards_unknown_tools()
         parser = make_parser(format, described, self._prompt, after_reasoning=True, known_only=known)
-        return Reading(self._reader, described, parser, self._turn.special if self._turn else {})
+        return Reading(self._reader, described, parser, self._turn)
 
     def has_tool_call(self, text: str) -> bool:
         """Whether a whole output is anything else than the text that it is."""
@@ -92,8 +96,7 @@ class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
         if self._left:
             return self._left.take(), self._left.first
         reading = self._start(tools)
-        deltas = reading.feed_pieces(self._turn.split_whole(text) if self._turn else [(text, ())])
-        return deltas + reading.finish(), reading
+        return reading.read_whole(text), reading
 
     def parse_streaming_increment(self, new_text: str, tools: Sequence[Any]) -> Any:
         """Read a piece of an output; return what can be sent with it: up to text that stands behind a call."""
@@ -101,7 +104,7 @@ class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
             deltas = self._left.take()
         else:
             self._reading = self._reading or self._start(tools)
-            deltas = self._reading.feed_pieces(self._turn.split(new_text) if self._turn else [(new_text, ())])
+            deltas = self._reading.read(new_text)
         if self._late:
             deltas, self._late = self._late + deltas, []
         if len(deltas) == 1:
@@ -198,3 +201,25 @@ def _join_pieces(result: CallResult) -> CallResult:
         else:
             calls[item.tool_index] = item
     return CallResult(result.normal_text, list(calls.values()))
+
+
+def make_tag(format: ChatFormat, tools: Iterable[Any] | None, choice: Any, parallel: bool, reasoning: State = "ended") -> Any:
+    """Return xgrammar's structural tag for a request, or None where the format has none; the log says why.
+
+    ``choice`` is SGLang's: `auto`, `required` or one function's, of which there is then exactly one call. ``reasoning`` says
+    what the tag has to hold of it: see :func:`chat_autoparser.build_structural_tag`.
+    """
+    backend = engine.read_setting("grammar_backend", engine.TAG_BACKEND)
+    if backend != engine.TAG_BACKEND:
+        _warn(backend)
+        return None
+    return _TAGS.make(format, describe_tools(tools), ToolChoice.read(choice), parallel=parallel, reasoning=reasoning)
+
+
+@lru_cache
+def _warn(backend: str) -> None:
+    LOG.warning(
+        "--grammar-backend %s cannot hold calls to the model's own format: SGLang's JSON form is used for calls that a "
+        "request requires or names, and strict tools are not enforced elsewhere",
+        backend,
+    )

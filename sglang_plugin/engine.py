@@ -1,4 +1,4 @@
-"""Everything that depends on SGLang's version: what is imported from it, and what it does not offer ready-made.
+"""What depends on SGLang's version and is not offered ready-made; the classes that are extended are imported where they are.
 
 Read in 0.5.23. The detectors subclass those of its `response_template` support (`srt/parser/response_template.py`), for the
 serving layer treats these as it would have to treat any detector that is driven by a template: it hands them the rendered
@@ -14,39 +14,11 @@ from typing import Any, NamedTuple
 
 from sglang.srt.arg_groups.overrides import declare_resolution, resolving_view
 from sglang.srt.entrypoints.openai.chat_encoding import resolve_chat_encoding_spec
-from sglang.srt.entrypoints.openai.protocol import ToolChoice
 from sglang.srt.environ import envs
-from sglang.srt.function_call.base_format_detector import BaseFormatDetector
-from sglang.srt.function_call.core_types import ToolCallItem
-from sglang.srt.function_call.function_call_parser import FunctionCallParser
 from sglang.srt.parser.conversation import chat_template_exists, get_conv_template_by_model_path
-from sglang.srt.parser.reasoning_parser import ReasoningParser
-from sglang.srt.parser.response_template import (
-    GRAMMAR_FROM_START,
-    ResponseTemplateReasoningDetector,
-    ResponseTemplateToolDetector,
-)
-from sglang.srt.plugins.hook_registry import HookRegistry, HookType
 from sglang.srt.runtime_context import get_context, publish_role
-from sglang.srt.sampling.sampling_params import set_request_reasoning_in_grammar
 from sglang.srt.utils.hf_transformers_utils import get_config, get_tokenizer
-from sglang.version import __version__
 from xgrammar import Grammar, StructuralTag
-
-__all__ = [
-    "GRAMMAR_FROM_START",
-    "BaseFormatDetector",
-    "FunctionCallParser",
-    "HookRegistry",
-    "HookType",
-    "ReasoningParser",
-    "ResponseTemplateReasoningDetector",
-    "ResponseTemplateToolDetector",
-    "ToolCallItem",
-    "ToolChoice",
-    "__version__",
-    "set_request_reasoning_in_grammar",
-]
 
 WORKER_APP_VARIABLE = "SGLANG_HTTP_SERVER_APP_PATH"
 TAG_BACKEND = "xgrammar"

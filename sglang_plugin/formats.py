@@ -5,12 +5,11 @@ from __future__ import annotations
 import copy
 from concurrent.futures import Future
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
 from chat_autoparser import AutoparserError, ChatFormat
-from chat_autoparser.serve import Formats, SpecialTokens, State, find_state, list_named_tokens, list_special_tokens
+from chat_autoparser.serve import Formats, Served, list_named_tokens
 
 from . import LOG, engine
 
@@ -20,32 +19,13 @@ formats = Formats(LOG)
 _MOST = 64
 
 
-@dataclass(frozen=True, eq=False)
-class Reader:
+class Reader(Served):
     """What the outputs of one template and tokenizer are read with."""
-
-    format: ChatFormat
-    tokenizer: Any
-
-    @cached_property
-    def calls_format(self) -> ChatFormat:
-        """The format where reasoning is somebody else's: there it is text like any other."""
-        return self.format.without_reasoning()
-
-    @cached_property
-    def special(self) -> dict[int, str]:
-        """The special tokens that have no part in the format, and must not be seen by a client."""
-        return SpecialTokens(self.format, list_special_tokens(self.tokenizer)).unknown
 
     @cached_property
     def think_start(self) -> str:
         """The marker that opens reasoning."""
         return self.format.reasoning.start.text if self.format.reasoning else ""
-
-    @cached_property
-    def think_end(self) -> str:
-        """The marker behind which reasoning is over: its own, or that of content, which has to follow."""
-        return (self.format.reasoning.end.text or self.format.content.start.text) if self.format.reasoning else ""
 
     @cached_property
     def thinking_prompt(self) -> str | None:
@@ -66,10 +46,6 @@ class Reader:
             if states - {default}:
                 return f"explicit_{name}" if default == "content" else name
         return "always" if default == "reasoning" else None
-
-    def find_state(self, prompt: str) -> State:
-        """Return what a prompt leaves to the model."""
-        return find_state(self.format, prompt)
 
 
 requested: ContextVar[Reader | None] = ContextVar("requested", default=None)

@@ -112,10 +112,15 @@ class Prompt(str):
 
 
 class Reading:
-    """Reads one output with a parser of the core's. Raises nothing. Half a character is kept back until the end."""
+    """Reads one output with a parser of the core's; ``drops`` tells whether special tokens that a turn knows of go.
 
-    def __init__(self, reader: Reader, tools: list[dict[str, Any]], parser: Any, special: dict[int, str]) -> None:
+    Raises nothing. Half a character is kept back until the end.
+    """
+
+    def __init__(self, reader: Reader, tools: list[dict[str, Any]], parser: Any, turn: Turn | None, drops: bool = True) -> None:
         self._parser = parser
+        self._turn = turn
+        special = turn.special if turn and drops else {}
         self._reader = OutputReader(reader.format, tools, parser=parser, special=special, log=LOG)
         self._half = ""
 
@@ -124,18 +129,24 @@ class Reading:
         """The numbers of the calls that were cut off."""
         return self._reader.incomplete
 
-    def feed(self, text: str, ids: Collection[int] = _NONE) -> list[Delta]:
-        """Read a piece."""
-        if self._half:
-            text, self._half = self._half + text, ""
-        if text.endswith(HALF):
-            whole = text.rstrip(HALF)
-            text, self._half = whole, text[len(whole) :]
-        return self._reader.feed(text, ids)
+    def read(self, text: str) -> list[Delta]:
+        """Read the next text of a stream."""
+        return self._feed(self._turn.split(text) if self._turn else [(text, _NONE)])
 
-    def feed_pieces(self, pieces: list[Piece]) -> list[Delta]:
-        """Read pieces."""
-        return self.feed(*pieces[0]) if len(pieces) == 1 else [delta for piece in pieces for delta in self.feed(*piece)]
+    def read_whole(self, text: str) -> list[Delta]:
+        """Read a whole output."""
+        return self._feed(self._turn.split_whole(text) if self._turn else [(text, _NONE)]) + self.finish()
+
+    def _feed(self, pieces: list[Piece]) -> list[Delta]:
+        deltas: list[Delta] = []
+        for text, ids in pieces:
+            if self._half:
+                text, self._half = self._half + text, ""
+            if text.endswith(HALF):
+                whole = text.rstrip(HALF)
+                text, self._half = whole, text[len(whole) :]
+            deltas += self._reader.feed(text, ids)
+        return deltas
 
     def finish(self) -> list[Delta]:
         """Return all that is left. Half a character of what may be a marker is no text."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from sglang.srt.parser.response_template import GRAMMAR_FROM_START, ResponseTemplateReasoningDetector
+
 from chat_autoparser import Delta
 from chat_autoparser.serve import SplitReader, describe_tools, make_parser
 
-from .engine import GRAMMAR_FROM_START, ResponseTemplateReasoningDetector, forwards_unknown_tools
+from . import engine
 from .formats import get_reader
 from .reading import Prompt, Reading
 
@@ -55,7 +57,7 @@ class ReasoningDetector(ResponseTemplateReasoningDetector):  # type: ignore[misc
         self.stream_reasoning = stream_reasoning
         # What SGLang reads of a detector besides its results.
         self.think_start_token = reader.think_start
-        self.think_end_token = reader.think_end
+        self.think_end_token = reader.end_mark
         self.think_start_self_label = ""
         self.think_excluded_tokens = None
         self.message_start_think_openers = [reader.think_start] if reader.think_start else []
@@ -64,33 +66,30 @@ class ReasoningDetector(ResponseTemplateReasoningDetector):  # type: ignore[misc
 
     def _start(self) -> Reading:
         format, turn = self._reader.format, self._turn
-        special = turn.special if turn else {}
         tools = turn.tools if turn else describe_tools(self._tools)
         if self._joined:
-            parser: Any = make_parser(format, tools, self._prompt, known_only=not forwards_unknown_tools())
+            parser: Any = make_parser(format, tools, self._prompt, known_only=not engine.forwards_unknown_tools())
         elif self._reads_calls or self._grammar_start is not None:
             parser = SplitReader(format.reasoning_splitter(tools if self._reads_calls else [], self._prompt))
-            tools, special = [], {}
+            return Reading(self._reader, [], parser, turn, drops=False)
         else:
             tools = []
             parser = make_parser(format, tools, self._prompt)
-        return Reading(self._reader, tools, parser, special)
+        return Reading(self._reader, tools, parser, turn)
 
     def detect_and_parse(self, text: str) -> Split:
         """Split a whole output."""
         if self._grammar_start == GRAMMAR_FROM_START:
             return Split(text)
         reading = self._start()
-        deltas = reading.feed_pieces(self._turn.split_whole(text) if self._turn else [(text, ())])
-        return self._sort(reading, deltas + reading.finish())
+        return self._sort(reading, reading.read_whole(text))
 
     def parse_streaming_increment(self, new_text: str) -> Split:
         """Split a piece of an output."""
         if self._grammar_start == GRAMMAR_FROM_START:
             return _make(Split, (new_text, ""))
         self._reading = self._reading or self._start()
-        deltas = self._reading.feed_pieces(self._turn.split(new_text) if self._turn else [(new_text, ())])
-        return self._hold(self._sort(self._reading, deltas))
+        return self._hold(self._sort(self._reading, self._reading.read(new_text)))
 
     def finish(self) -> Split:
         """Return what was held back."""

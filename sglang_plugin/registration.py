@@ -6,6 +6,11 @@ import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from sglang.srt.function_call.function_call_parser import FunctionCallParser
+from sglang.srt.parser.reasoning_parser import ReasoningParser
+from sglang.srt.plugins.hook_registry import HookRegistry, HookType
+from sglang.version import __version__
+
 from . import LOG, NAME, engine, resolution, serving
 from .calls import CallDetector
 from .reasoning import ReasoningDetector
@@ -46,14 +51,14 @@ def register_all() -> None:
     missing = [hook for hook in HOOKS if not engine.has_function(hook.target)]
     needed = [hook.target for hook in missing if not hook.loss]
     if needed:
-        raise ImportError(f"SGLang {engine.__version__} has no {' and no '.join(needed)}, which has to be extended")
+        raise ImportError(f"SGLang {__version__} has no {' and no '.join(needed)}, which has to be extended")
     for hook in missing:
-        LOG.warning("SGLang %s has no %s: %s", engine.__version__, hook.target, hook.loss)
+        LOG.warning("SGLang %s has no %s: %s", __version__, hook.target, hook.loss)
     for name in (NAME, "auto"):  # `auto` is resolved before it is looked up, except in `/parse_function_call`
-        engine.FunctionCallParser.ToolCallParserEnum[name] = CallDetector
-        engine.ReasoningParser.DetectorMap[name] = ReasoningDetector
+        FunctionCallParser.ToolCallParserEnum[name] = CallDetector
+        ReasoningParser.DetectorMap[name] = ReasoningDetector
     for hook in HOOKS:
         if hook not in missing:
-            engine.HookRegistry.register(hook.target, hook.function, engine.HookType.AROUND)
+            HookRegistry.register(hook.target, hook.function, HookType.AROUND)
     os.environ.setdefault(engine.WORKER_APP_VARIABLE, WORKER_APP)
     LOG.info("chat-autoparser is registered as '%s' in process %d", NAME, os.getpid())

@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any
 
+from sglang.srt.sampling.sampling_params import set_request_reasoning_in_grammar
+
 from chat_autoparser.serve import State, ToolChoice, describe_tools, publish_counters
 
 from . import LOG, NAME, engine
-from .constraints import make_tag
+from .calls import make_tag
 from .formats import Reader, analyse_brought, get_brought_reader, get_reader, requested
 from .reading import Prompt, Turn
 
@@ -168,7 +170,7 @@ def _apply(adapted_request: Any, state: State, tag: Any, as_json: bool) -> None:
         adapted_request.require_reasoning = False
     if tag is not None:
         params["structural_tag"] = json.dumps(tag.model_dump(by_alias=True))
-        engine.set_request_reasoning_in_grammar(params, adapted_request.require_reasoning)
+        set_request_reasoning_in_grammar(params, adapted_request.require_reasoning)
 
 
 # The output of a request

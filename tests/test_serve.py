@@ -27,7 +27,7 @@ from chat_autoparser.serve import (
     Counters,
     Formats,
     OutputReader,
-    SpecialTokens,
+    Served,
     TagMaker,
     ToolChoice,
     apart,
@@ -130,10 +130,10 @@ class _Entry(str):
 def test_special_tokens_that_have_no_part_in_a_format(chatml: ChatFormat) -> None:
     tokens = list_special_tokens(make_tokenizer())
     assert tokens == {1: "<s>", 2: "<|im_end|>", 3: "<tool_call>", 4: "</s>"}
-    seen = SpecialTokens(chatml, tokens)
-    assert seen.unknown == {1: "<s>", 4: "</s>"}
-    assert seen.needed
-    assert not SpecialTokens(ChatFormat(), {1: "<s>"}).needed
+    seen = Served(chatml, make_tokenizer())
+    assert seen.special == {1: "<s>", 4: "</s>"}
+    assert seen.needs_special
+    assert not Served(ChatFormat(), make_tokenizer()).needs_special
     assert list_special_tokens(object()) == {}
 
 

@@ -14,7 +14,7 @@ from shown import FORMAT, GRAPH, PROVEN, give
 
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
-from chat_autoparser.describe.report import summarise_format, warn_of_doubts
+from chat_autoparser.describe.words import summarise_format, warn_of_doubts
 from chat_autoparser.describe.spans import Line, Span, make_visible, measure, split_lines
 from chat_autoparser.describe.verdict import compare_fields, list_doubts
 from chat_autoparser.describe.words import describe

@@ -10,13 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from vllm.entrypoints.generate.base.protocol import DeltaMessage
+from vllm.reasoning import ReasoningParser
+from vllm.tool_parsers import ToolParser
+
 from chat_autoparser import Delta
 from chat_autoparser.serve import OutputReader, SafeSplitter, make_parser
 from chat_autoparser.serve.json_calls import JSON_CALLS
 
 from . import LOG
 from .constraint import constrain, reads_json
-from .engine import DeltaMessage, ReasoningParser, ToolParser, list_tools, read_choice, read_policy, wants_one
+from .engine import list_tools, read_choice, read_policy, wants_one
 from .messages import Outbox, make_extracted
 from .reader import Reader, find_reader, find_reader_or_none, get_reader
 
@@ -39,7 +43,7 @@ class AutoToolParser(ToolParser):  # type: ignore[misc]
     def adjust_request(self, request: Any) -> Any:
         """Hold the model to a call where the request wants one, and have special tokens shown that mark calls."""
         reader = find_reader(request, self._own)
-        if reader.special.needed and list_tools(request):
+        if reader.needs_special and list_tools(request):
             request.skip_special_tokens = False
         constrain(request, reader, self.level, None, tells=False)
         return request
@@ -81,7 +85,7 @@ class AutoToolParser(ToolParser):  # type: ignore[misc]
         tools = list_tools(request) if read_choice(request).mode != "none" else []
         format = JSON_CALLS if tools and reads_json(request, reader, self.level, "ended") else reader.plain
         parser = make_parser(format, tools, "", asked=read_policy(request))
-        special = {} if request.skip_special_tokens else reader.special.unknown
+        special = {} if request.skip_special_tokens else reader.special
         self._single = wants_one(request)
         return OutputReader(format, tools, parser=parser, special=special, log=LOG)
 
@@ -123,7 +127,7 @@ class AutoReasoningParser(ReasoningParser):  # type: ignore[misc]
     def adjust_request(self, request: Any) -> Any:
         """Have the text of special tokens shown, where markers are special tokens."""
         reader = find_reader_or_none(self.model_tokenizer)
-        if reader is not None and reader.special.needed:
+        if reader is not None and reader.needs_special:
             request.skip_special_tokens = False
         return request
 

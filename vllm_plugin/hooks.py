@@ -15,13 +15,15 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from pydantic_core import from_json
+from vllm.parser import ParserManager
+from vllm.renderers.chat_utils import load_chat_template
 from vllm.renderers.online_renderer import OnlineRenderer
 
 from chat_autoparser import AutoparserError, ChatFormat
 
 from . import LOG
 from .constraint import is_told
-from .engine import IS_033, TEMPLATE, ParserManager, load_chat_template
+from .engine import IS_033, TEMPLATE
 from .halves import AutoReasoningParser, AutoToolParser
 from .messages import CutCall
 from .parser import AutoParser
@@ -51,33 +53,24 @@ def _wrap(owner: Any, name: str, around: Callable[..., Any]) -> None:
     original = getattr(owner, name)
     if getattr(original, _MARK, False):
         return
-    if inspect.ismethod(original):  # a classmethod: bound to the class already
-        function = original.__func__
+    function = getattr(original, "__func__", original)  # of a classmethod, which is bound to the class already
 
-        @functools.wraps(function)
-        def bound(cls: Any, *args: Any, **kwargs: Any) -> Any:
-            return around(functools.partial(function, cls), cls, *args, **kwargs)
-
-        setattr(bound, _MARK, True)
-        setattr(owner, name, classmethod(bound))
-        return
-
-    @functools.wraps(original)
+    @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        return around(original, *args, **kwargs)
+        return around(function, *args, **kwargs)
 
     setattr(wrapped, _MARK, True)
-    setattr(owner, name, wrapped)
+    setattr(owner, name, classmethod(wrapped) if function is not original else wrapped)
 
 
 # One parser for both flags
 
 
-def _get_parser(original: Callable[..., Any], manager: Any, *args: Any, **kwargs: Any) -> Any:
+def _get_parser(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Let one parser stand for both flags where both are ours, or one is and the other is not given."""
     given = inspect.signature(original).bind(*args, **kwargs)
     given.apply_defaults()
-    options = given.arguments
+    options, manager = given.arguments, args[0]
     tools = manager.get_tool_parser(options["tool_parser_name"], options["enable_auto_tools"], options["model_name"])
     reasoning = manager.get_reasoning_parser(options["reasoning_parser_name"])
     if options["is_harmony"]:

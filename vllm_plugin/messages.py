@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from vllm.entrypoints.generate.base.protocol import DeltaMessage, ExtractedToolCallInformation, FunctionCall, ToolCall
+
 from chat_autoparser import Delta
 from chat_autoparser.message import fold_deltas
-
-from .engine import DeltaMessage, ExtractedToolCallInformation, FunctionCall, ToolCall
 
 _RANKS = {"reasoning": 0, "content": 1, "tool_call": 2}
 

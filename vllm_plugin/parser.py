@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
+
+from vllm.entrypoints.generate.base.protocol import DeltaFunctionCall, DeltaMessage, DeltaToolCall
+from vllm.parser.abstract_parser import Parser
 
 from chat_autoparser import Delta
 from chat_autoparser.serve import OutputReader, SplitReader, make_parser
@@ -11,19 +15,7 @@ from chat_autoparser.serve.json_calls import JSON_CALLS
 
 from . import LOG
 from .constraint import constrain, reads_json
-from .counting import ReasoningCounter
-from .engine import (
-    DeltaFunctionCall,
-    DeltaMessage,
-    DeltaToolCall,
-    Parser,
-    has_form,
-    is_chat,
-    list_tools,
-    read_choice,
-    read_policy,
-    wants_one,
-)
+from .engine import has_form, is_chat, list_tools, read_choice, read_policy, wants_one
 from .messages import Outbox, PendingCalls, make_whole
 from .reader import Reader, find_reader, get_reader
 
@@ -42,7 +34,7 @@ class AutoParser(Parser):  # type: ignore[misc]
         self._own = get_reader(tokenizer, model_config)
         self._ids: Sequence[int] | None = None
         self._stream: _Stream | None = None
-        self._counter: ReasoningCounter | None = None
+        self._counter: _ReasoningCounter | None = None
 
     @property
     def incomplete(self) -> frozenset[int]:
@@ -66,7 +58,7 @@ class AutoParser(Parser):  # type: ignore[misc]
     def adjust_request(self, request: Any) -> Any:
         """Hold the model to calls where the request wants that, and have special tokens shown that mark something."""
         reader = find_reader(request, self._own)
-        if reader.special.needed:
+        if reader.needs_special:
             request.skip_special_tokens = False
         if self.tool_parser_cls is not None:
             constrain(request, reader, int(self.tool_strict_level or 0), self._find_prompt(reader))
@@ -105,7 +97,7 @@ class AutoParser(Parser):  # type: ignore[misc]
         if self.reasoning_parser_cls is None or self._own.format.reasoning is None:
             return 0
         if self._counter is None:
-            self._counter = ReasoningCounter(self._own, self._find_prompt(self._own))
+            self._counter = _ReasoningCounter(self._own, self._find_prompt(self._own))
         return self._counter.count(token_ids)
 
     def _find_prompt(self, reader: Reader) -> str | None:
@@ -125,7 +117,7 @@ class AutoParser(Parser):  # type: ignore[misc]
             parser = SplitReader(splitter, make_parser(JSON_CALLS, tools, asked=asked))
         else:
             parser = make_parser(format, tools, prompt, asked=asked, after_reasoning=at_once)
-        special = {} if request.skip_special_tokens else reader.special.unknown
+        special = {} if request.skip_special_tokens else reader.special
         read = OutputReader(format, tools, parser=parser, special=special, log=LOG)
         return _Stream(read, reader, request, wants_one(request))
 
@@ -192,3 +184,67 @@ class _Stream:
         if self._single:
             deltas = [delta for delta in deltas if not delta.index]
         return deltas
+
+
+class _ReasoningCounter:
+    """Counts the reasoning tokens of one output; markers do not count where they are tokens of their own.
+
+    vLLM asks for the number of all tokens so far, after each step where a client wants the usage continuously. What was
+    counted is not looked at again.
+    """
+
+    def __init__(self, reader: Reader, prompt: str | None) -> None:
+        self._reader = reader
+        self._prompt = prompt
+        self._restart()
+
+    def _restart(self) -> None:
+        self._seen = self._count = 0
+        self._waiting: list[int] = []
+        self._splitter = self._reader.format.reasoning_splitter([], self._prompt)
+        self._inside, self._over = self._splitter.in_reasoning, self._splitter.ended
+        self._by_id = self._reader.end_id is not None and (self._reader.start_id is not None or self._inside)
+
+    def count(self, ids: Sequence[int]) -> int:
+        """Return the number for the whole output so far."""
+        if len(ids) < self._seen:
+            self._restart()
+        new = ids[self._seen :]
+        self._seen = len(ids)
+        if new:
+            self._count += self._count_by_id(new) if self._by_id else self._count_by_text(new)
+        return self._count
+
+    def _count_by_id(self, ids: Sequence[int]) -> int:
+        """Count the tokens up to the first end: behind it, what opens reasoning is a word of the answer."""
+        start, end, count = self._reader.start_id, self._reader.end_id, 0
+        for token in () if self._over else ids:
+            if token == end:
+                self._inside, self._over = False, True
+                break
+            if token == start:
+                self._inside = True
+            elif self._inside:
+                count += 1
+        return count
+
+    def _count_by_text(self, ids: Sequence[int]) -> int:
+        """Count the tokens of text that is reasoning; those that may yet become a marker wait."""
+        if self._splitter.ended:
+            return 0
+        before = self._splitter.in_reasoning
+        emitted = self._splitter.feed(self._reader.decode(ids))[0]
+        waiting, self._waiting = [*self._waiting, *ids], []
+        holds = self._splitter.holds_back
+        if before and self._splitter.in_reasoning and not holds and len(waiting) == len(ids):
+            return len(waiting) if emitted else 0
+        place = self._reader.decode(waiting).find(emitted) if emitted else -1
+        start = self._measure(waiting, place) if place >= 0 else 0
+        end = self._measure(waiting, place + len(emitted)) if place >= 0 else 0
+        if holds:
+            self._waiting = waiting[end:]
+        return end - start
+
+    def _measure(self, ids: Sequence[int], length: int) -> int:
+        """Return how many tokens make a text of so many characters."""
+        return bisect_left(range(len(ids) + 1), length, key=lambda count: len(self._reader.decode(ids[:count])))

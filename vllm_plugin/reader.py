@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import groupby
 from typing import Any
 
 from transformers import PreTrainedTokenizerBase
@@ -19,17 +20,14 @@ from chat_autoparser import AutoparserError, ChatFormat, TemplateError, load_ren
 from chat_autoparser.ask.renderer import NamedRenderer
 from chat_autoparser.serve import (
     Formats,
-    SpecialTokens,
-    State,
+    Served,
     cut_at_special,
-    find_state,
     list_named_tokens,
     list_special_tokens,
     publish_counters,
 )
 
 from . import LOG
-from .encoder import Encoder
 from .engine import read_template_variable, renders_jinja, resolve_template
 
 FORMATS = Formats(LOG)
@@ -70,23 +68,8 @@ def _find_server(tokenizer: Any, model_config: Any) -> Server:
     return Server(tokenizer, model_config, given if given is not None else read_template_variable())
 
 
-@dataclass(frozen=True, eq=False)
-class Reader:
+class Reader(Served):
     """A format and a tokenizer; made once for each server, and for each template that a request brings."""
-
-    format: ChatFormat
-    tokenizer: Any
-    special_tokens: dict[int, str]
-
-    @cached_property
-    def plain(self) -> ChatFormat:
-        """The format without reasoning, which is then text like any other."""
-        return self.format.without_reasoning()
-
-    @cached_property
-    def special(self) -> SpecialTokens:
-        """The special tokens, and which of them have no part in the format."""
-        return SpecialTokens(self.format, self.special_tokens)
 
     @cached_property
     def end_id(self) -> int | None:
@@ -97,11 +80,6 @@ class Reader:
     def start_id(self) -> int | None:
         """The token that starts reasoning, where it is one token."""
         return self._find_token(self.format.reasoning.start.text) if self.format.reasoning else None
-
-    @cached_property
-    def end_mark(self) -> str:
-        """The text behind which reasoning is over: its own, or that of content, which has to follow; "" where there is none."""
-        return (self.format.reasoning.end.text or self.format.content.start.text) if self.format.reasoning else ""
 
     def _find_token(self, text: str) -> int | None:
         found: int | None = self.tokenizer.get_vocab().get(text)
@@ -123,13 +101,9 @@ class Reader:
                 return text
         return self.decode(ids)
 
-    def find_state(self, prompt: str | None) -> State:
-        """Return what a prompt leaves to the model."""
-        return find_state(self.format, prompt)
-
     def cut(self, text: str, ids: Sequence[int]) -> list[tuple[str, Collection[int]]]:
         """Cut the text of several tokens where special ones stand that a client must not see."""
-        return cut_at_special(text, ids, self.special.unknown, self.decode)
+        return cut_at_special(text, ids, self.special, self.decode)
 
 
 def get_reader(tokenizer: Any, model_config: Any = None) -> Reader:
@@ -141,7 +115,7 @@ def get_reader(tokenizer: Any, model_config: Any = None) -> Reader:
     known = _READERS.get(id(tokenizer))
     if known is not None and known[0].tokenizer is tokenizer and known[0].chat_template == server.chat_template:
         return known[1]
-    reader = _make_reader(server)
+    reader = Reader(_pin(server), tokenizer)
     _READERS[id(tokenizer)] = (server, reader)
     if len(_READERS) > _MOST:
         _make_room()
@@ -212,7 +186,7 @@ _KEPT: dict[int, Reader] = {}  # by requests, which cannot be hashed
 
 @lru_cache(maxsize=64)
 def _make_given_reader(format: ChatFormat, own: Reader) -> Reader:
-    return Reader(format, own.tokenizer, own.special_tokens)
+    return Reader(format, own.tokenizer)
 
 
 def find_reader_or_none(tokenizer: Any) -> Reader | None:
@@ -223,24 +197,17 @@ def find_reader_or_none(tokenizer: Any) -> Reader | None:
         return None
 
 
-def _make_reader(server: Server) -> Reader:
-    tokenizer, given = server.tokenizer, server.chat_template
-    name = "the chat template of --chat-template" if given is not None else "the model's chat template"
-    special = list_special_tokens(tokenizer)
-    format = _pin(server, special, name)
-    return Reader(format, tokenizer, special)
-
-
-def _pin(server: Server, special: dict[int, str], name: str) -> ChatFormat:
+def _pin(server: Server) -> ChatFormat:
     """Return the format of what renders as vLLM does.
 
     That is a Python encoder, one template, or one for requests without tools and another for those with tools.
     """
     tokenizer, given, folder = server.tokenizer, server.chat_template, _find_folder(server)
+    name = "the chat template of --chat-template" if given is not None else "the model's chat template"
     if not renders_jinja(tokenizer):
         named = {"chat_template": given} if given else {}
         # What a tokenizer of transformers' gives as text is what is cut into tokens; others tell the tokens alone.
-        encoder = tokenizer if isinstance(tokenizer, PreTrainedTokenizerBase) else Encoder(tokenizer, special)
+        encoder = tokenizer if isinstance(tokenizer, PreTrainedTokenizerBase) else _Encoder(tokenizer)
         key = (id(tokenizer), given)  # which is kept with its reader
         return FORMATS.pin(load_renderer(encoder, **named), "the tokenizer's own encoder", key=key)
     without = resolve_template(tokenizer, given, None, server.model_config)
@@ -262,3 +229,45 @@ def _pin(server: Server, special: dict[int, str], name: str) -> ChatFormat:
 def _find_folder(server: Server) -> str | None:
     """Return the folder where a certificate of the model's template would lie; a template that was given has none."""
     return None if server.chat_template is not None else str(getattr(server.tokenizer, "name_or_path", "") or "") or None
+
+
+class _Encoder:
+    """Renders with a tokenizer's encoder that tells tokens alone; what :func:`chat_autoparser.load_renderer` takes for a function.
+
+    The text that such a tokenizer gives of a prompt is for people to look at, and other than what vLLM shows of generated
+    tokens. So a rendered conversation is decoded here as an output would be, special tokens by their names.
+
+    Knowledge of them comes from vLLM 0.32.0, ``tokenizers/mistral.py`` and ``renderers/mistral.py``.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._special = list_special_tokens(tokenizer)
+        self.__qualname__ = f"{type(tokenizer).__name__}.apply_chat_template"
+
+    def __call__(
+        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, add_generation_prompt: bool, **kwargs: Any
+    ) -> str:
+        """Render a conversation. Raises what the encoder raises where it refuses one.
+
+        An encoder for serving may refuse a conversation that ends with an answer, unless that is to be continued.
+        """
+        render = self._tokenizer.apply_chat_template
+        try:
+            ids = render(messages, tools=tools, add_generation_prompt=add_generation_prompt, **kwargs)
+        except Exception:
+            if add_generation_prompt or messages[-1]["role"] != "assistant":
+                raise
+            ids = render(messages, tools=tools, continue_final_message=True, **kwargs)
+        return self._decode(ids)
+
+    def _decode(self, ids: Sequence[int]) -> str:
+        """Return the text of tokens, each stretch between special ones decoded for itself, as that of an output is."""
+        texts = []
+        for special, group in groupby(ids, self._special.__contains__):
+            stretch = list(group)
+            if special:
+                texts += [self._special[token] for token in stretch]
+            else:
+                texts.append(self._tokenizer.decode(stretch, skip_special_tokens=True))
+        return "".join(texts)

@@ -1,10 +1,11 @@
 """A format in words: the verdict first, then how a turn begins and ends, and how reasoning, content and calls are written.
 
-:func:`lay_out` makes lines of pieces, each with its kind; :func:`describe` is their text.
+:func:`lay_out` makes lines of pieces, each with its kind; :func:`describe` is their text, and :func:`report_format` one line.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -14,10 +15,15 @@ from ..format.conversation import ID, NAME
 from ..format.cut import find_common_end, find_common_start
 from ..format.view import Marker, State, kind_of, walk_call
 from .spans import Line, Span, make_visible, measure, show_text
-from .verdict import lay_out_counterexample, lay_out_doubts, list_notes, rate, rate_status, summarise
+from .verdict import lay_out_counterexample, lay_out_doubts, list_doubts, list_notes, rate, rate_status, summarise
 
 _WIDEST_LABEL = 32
 _WIDEST_VALUE = 56
+
+_ADVICE = (
+    "Show examples of what the model writes in a file that CHAT_AUTOPARSER_EXAMPLES names, or choose one of the engine's "
+    "own parsers"
+)
 
 _WORDS = {"name": "NAME", "id": "ID", "key": "KEY", "value": "VALUE", "arguments": "ARGUMENTS"}
 _STATES: dict[State, str] = {
@@ -213,7 +219,7 @@ def _list_values(format: ChatFormat) -> Iterator[Row]:
     for (form, around), types in told.items():
         kinds = ", ".join(dict.fromkeys(kind or "value" for kind in types))
         spans = [*show_text(around[0]), Span("value", "VALUE"), *show_text(around[1])] if around and around != usual else []
-        note = f"written {''.join(span.text for span in spans)}" if spans else ""
+        note = f"written {_join(spans)}" if spans else ""
         yield _row(kinds if len(kinds) <= _WIDEST_LABEL else "values of other types", form, note)
     keys = [name for name in path if kind_of(format.graph, name) == "key"]
     ends = [name for name in path if name in own]
@@ -320,3 +326,60 @@ def list_rules(talk: Conversation) -> Iterator[str]:
         yield f"wants at least one message of the role {role!r}"
     for role in talk.single:
         yield f"prints only the last of several messages of the role {role!r}"
+
+
+# For the log of a server
+
+
+def report_format(format: ChatFormat, name: str, seconds: float) -> str:
+    """Return one line with what was derived from a template, called ``name``, and how far it is proven."""
+    text = "; ".join(summarise_format(format)).replace("\n", "\\n")
+    return f"chat-autoparser: from {name} in {seconds * 1000:.0f} ms: {text}"
+
+
+def warn_of_doubts(format: ChatFormat, name: str, log: logging.Logger) -> None:
+    """Warn, in one line, where something could not be established; says what it means and what to do."""
+    doubts = "; ".join(map(str, list_doubts(format))).replace("\n", "\\n")
+    if doubts:
+        log.warning("chat-autoparser: %s is not understood in full: %s. %s", name, doubts, _ADVICE)
+
+
+def summarise_format(format: ChatFormat) -> list[str]:
+    """Return a format in four lines: the verdict, reasoning, content and tool calls, each as the model writes it."""
+    content = format.content
+    return [
+        summarise(format.verdict),
+        "reasoning: " + _say_reasoning(format),
+        "content: " + ("plain" if content.wrapped == "never" else _say_between(content.start, "…", content.end)),
+        "tool calls: " + _say_calls(format),
+    ]
+
+
+def name_start(format: ChatFormat) -> str:
+    """Say how the prompt without switches leaves reasoning: ``"opened by the prompt"``, ``"closed by the prompt"`` or
+    nothing.
+    """
+    state = format.states[0][2] if format.states else "open"
+    return {"reasoning": "opened by the prompt", "content": "closed by the prompt"}.get(state, "")
+
+
+def _say_reasoning(format: ChatFormat) -> str:
+    reasoning, how = format.reasoning, name_start(format)
+    if reasoning is None:
+        return "none"
+    return _say_between(reasoning.start, "…", reasoning.end) + (f" ({how})" if how else "")
+
+
+def _say_calls(format: ChatFormat) -> str:
+    tools = format.tools
+    if tools is None:
+        return "not known, though the template takes tools" if format.capabilities.tools else "none"
+    return _say_between(tools.section_start, _join(show_call(format)), tools.section_end)
+
+
+def _say_between(start: Marker, inner: str, end: Marker) -> str:
+    return inner.join(_join(show_text(marker.written)) for marker in (start, end))
+
+
+def _join(spans: Iterable[Span]) -> str:
+    return "".join(span.text for span in spans)

@@ -7,10 +7,10 @@
 * :func:`make_parser` makes a parser with the policy that the environment variable ``CHAT_AUTOPARSER_POLICY`` names.
 * :class:`SplitReader` reads reasoning with a format's splitter, and what is behind it with another parser, or as text;
   :class:`SafeSplitter` is such a splitter where somebody else reads the rest, and raises nothing.
-* :func:`list_special_tokens` and :class:`SpecialTokens` tell which tokens of a tokenizer are special, and which of those
-  have no part in a format; :func:`list_named_tokens` those that a template can name;
-  :func:`cut_at_special` tells where in a text these stand.
-* :func:`find_state` tells what a prompt leaves to the model: whether reasoning stands open.
+* :class:`Served` is a format with a tokenizer: which special tokens have no part in the format, and what a prompt leaves to
+  the model, whether reasoning stands open.
+* :func:`list_special_tokens` tells which tokens of a tokenizer are special, :func:`list_named_tokens` which a template can
+  name; :func:`cut_at_special` where in a text special ones stand.
 * :func:`describe_tools` and :class:`ToolChoice` describe the tools of a request and the choice among them, from the objects
   of any engine.
 * :class:`TagMaker` makes the structural tags that hold requests to calls, within bounds, and keeps those made last.
@@ -24,7 +24,7 @@ Typical use::
     formats = Formats(log)
     format = formats.pin(template, "the model's chat template")     # at the start; raises AutoparserError
     found = await asyncio.wrap_future(formats.submit(source))       # a request's own template; never raises
-    reader = OutputReader(format, describe_tools(request.tools), prompt, special=SpecialTokens(format, tokens).unknown)
+    reader = OutputReader(format, describe_tools(request.tools), prompt, special=Served(format, tokenizer).special)
     deltas = reader.feed(text, ids)
     deltas = reader.finish()
     cut = reader.incomplete                                         # the numbers of the calls that did not end
@@ -32,12 +32,12 @@ Typical use::
 
 from __future__ import annotations
 
-from ..describe.report import report_format, warn_of_doubts
+from ..describe.words import report_format, warn_of_doubts
 from .counters import COUNTERS, Counters, publish_counters
 from .formats import Formats
 from .policy import make_parser
-from .reader import OutputReader, State, find_state
-from .special import SpecialTokens, cut_at_special, list_named_tokens, list_special_tokens
+from .reader import OutputReader
+from .special import Served, State, cut_at_special, list_named_tokens, list_special_tokens
 from .split import SafeSplitter, SplitReader
 from .tags import TagMaker
 from .tools import ToolChoice, describe_tools
@@ -48,14 +48,13 @@ __all__ = [
     "Formats",
     "OutputReader",
     "SafeSplitter",
-    "SpecialTokens",
+    "Served",
     "SplitReader",
     "State",
     "TagMaker",
     "ToolChoice",
     "cut_at_special",
     "describe_tools",
-    "find_state",
     "list_named_tokens",
     "list_special_tokens",
     "make_parser",

@@ -21,7 +21,7 @@ from typing import Any
 from ..analysis import analyze
 from ..ask.budget import Budget
 from ..ask.renderer import Renderer, load_renderer
-from ..describe.report import report_format, warn_of_doubts
+from ..describe.words import report_format, warn_of_doubts
 from ..errors import AutoparserError, BudgetError, FormatError, MissingTemplateError
 from ..export.certificate import FILE_NAME, load_certificate
 from ..format import ChatFormat

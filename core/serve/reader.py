@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from ..delta import Delta
 from .counters import COUNTERS, Counters
@@ -21,23 +21,11 @@ _LATEST = 200  # characters of other text that may come before: engines hold bac
 _NONE: Mapping[int, str] = {}
 
 
-State = Literal["ended", "open", "possible"]
-"""Whether reasoning is over, stands open, or may begin."""
-
-
-def find_state(format: ChatFormat, prompt: str | None) -> State:
-    """Return what a prompt leaves to the model."""
-    splitter = format.reasoning_splitter([], prompt)
-    if splitter.in_reasoning:
-        return "open"
-    return "ended" if splitter.reasoning_ended else "possible"
-
-
 class OutputReader:
     """Reads one output of a format; made for each choice of a request, in microseconds.
 
     ``tools`` and ``prompt`` are those of :meth:`ChatFormat.parser`. ``special`` are the special tokens by their ids whose
-    text is to be dropped (:attr:`SpecialTokens.unknown`), where the engine shows them. Only what was generated as such a
+    text is to be dropped (:attr:`Served.special`), where the engine shows them. Only what was generated as such a
     token is dropped, and nothing that stands inside a call: there it is a piece of an argument. ``parser`` overrides
     what reads: anything with ``feed`` and ``finish``.
     """

@@ -1,4 +1,4 @@
-"""Special tokens: which a tokenizer has, and which of them a client must not see.
+"""A format and a tokenizer: which special tokens this has, and which of them a client must not see.
 
 A format whose markers are special tokens can only be read where an engine shows the text of special tokens. Then it shows
 all of them, also those that have no part in the format.
@@ -6,9 +6,10 @@ all of them, also those that have no part in the format.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..plan.constants import is_firm
 
@@ -61,22 +62,42 @@ def cut_at_special(
     return [(text, ids)] if rest else pieces
 
 
-class SpecialTokens:
-    """The special tokens of one tokenizer, seen from one format. Costs a search of the format's texts for each, once."""
+State = Literal["ended", "open", "possible"]
+"""Whether reasoning is over, stands open, or may begin."""
 
-    def __init__(self, format: ChatFormat, tokens: Mapping[int, str]) -> None:
-        self._format = format
-        self._tokens = tokens
+
+@dataclass(frozen=True, eq=False)
+class Served:
+    """A format and a tokenizer; what is found out of them is found out once."""
+
+    format: ChatFormat
+    tokenizer: Any
 
     @cached_property
-    def unknown(self) -> dict[int, str]:
-        """Those that have no part in the format, by their ids: :class:`OutputReader` drops them."""
-        return {token: text for token, text in self._tokens.items() if not is_structure(self._format, text)}
+    def plain(self) -> ChatFormat:
+        """The format without reasoning, which is then text like any other."""
+        return self.format.without_reasoning()
 
-    @property
-    def needed(self) -> bool:
+    @cached_property
+    def special(self) -> dict[int, str]:
+        """The special tokens that have no part in the format, by their ids: :class:`OutputReader` drops them."""
+        tokens = list_special_tokens(self.tokenizer)
+        return {token: text for token, text in tokens.items() if not is_structure(self.format, text)}
+
+    @cached_property
+    def needs_special(self) -> bool:
         """Whether the format can only be read where the text of special tokens is shown."""
-        return len(self.unknown) < len(self._tokens)
+        return len(self.special) < len(list_special_tokens(self.tokenizer))
+
+    @cached_property
+    def end_mark(self) -> str:
+        """The text behind which reasoning is over: its own, or that of content, which has to follow; "" where there is none."""
+        return (self.format.reasoning.end.text or self.format.content.start.text) if self.format.reasoning else ""
+
+    def find_state(self, prompt: str | None) -> State:
+        """Return what a prompt leaves to the model."""
+        splitter = self.format.reasoning_splitter([], prompt)
+        return "open" if splitter.in_reasoning else "ended" if splitter.reasoning_ended else "possible"
 
 
 def is_structure(format: ChatFormat, token: str) -> bool:

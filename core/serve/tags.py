@@ -15,7 +15,7 @@ from .tools import ToolChoice
 
 if TYPE_CHECKING:
     from ..format import ChatFormat
-    from .reader import State
+    from .special import State
 
 LONGEST = 100_000
 """How many characters the tools may have for which a tag is made."""

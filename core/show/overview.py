@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..ask.renderer import Renderer
-from ..describe.report import name_start
+from ..describe.words import name_start
 from ..describe.spans import Line, Span, make_visible
 from ..describe.verdict import WORDS, rate, rate_status
 from ..errors import AutoparserError

@@ -534,7 +534,7 @@ def test_other_versions_are_refused(version: str, monkeypatch: pytest.MonkeyPatc
 def registered(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What a registration changes in SGLang, empty."""
     changed: dict[str, Any] = {"hooks": [], "calls": {}, "reasoning": {}}
-    monkeypatch.setattr(engine.HookRegistry, "register", lambda target, *_: changed["hooks"].append(target))
+    monkeypatch.setattr(registration.HookRegistry, "register", lambda target, *_: changed["hooks"].append(target))
     monkeypatch.setattr(FunctionCallParser, "ToolCallParserEnum", changed["calls"])
     monkeypatch.setattr(ReasoningParser, "DetectorMap", changed["reasoning"])
     return changed

@@ -681,7 +681,7 @@ def test_a_call_that_was_cut_is_never_said_to_be_made(models: Any) -> None:
 
 
 def test_pieces_of_calls_that_are_pending_are_sent_as_any(models: Any) -> None:
-    from chat_autoparser.vllm_plugin.engine import DeltaMessage
+    from vllm.entrypoints.generate.base.protocol import DeltaMessage
 
     message = DeltaMessage(tool_calls=[{"index": 0, "function": {"arguments": "x"}}])
     expected = message.model_dump_json(exclude_unset=True)
