@@ -34,10 +34,10 @@ from chat_autoparser.serve import (
     cut_at_special,
     describe_tools,
     list_special_tokens,
+    make_parser,
     publish_counters,
 )
 from chat_autoparser.serve.apart import LONGEST, Analyst
-from chat_autoparser.serve.policy import make_parser
 
 DEMO = (ROOT / "scripts" / "demo.jinja").read_text()
 CHATML = """{%- for m in messages %}<|im_start|>{{ m.role }}

@@ -16,7 +16,7 @@ from vllm.tool_parsers import ToolParser
 
 from chat_autoparser import Delta
 from chat_autoparser.serve import OutputReader, SafeSplitter, make_parser
-from chat_autoparser.serve.json_calls import JSON_CALLS
+from chat_autoparser.serve.tags import JSON_CALLS
 
 from . import LOG
 from .constraint import constrain, reads_json

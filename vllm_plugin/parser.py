@@ -11,7 +11,7 @@ from vllm.parser.abstract_parser import Parser
 
 from chat_autoparser import Delta
 from chat_autoparser.serve import OutputReader, SplitReader, make_parser
-from chat_autoparser.serve.json_calls import JSON_CALLS
+from chat_autoparser.serve.tags import JSON_CALLS
 
 from . import LOG
 from .constraint import constrain, reads_json

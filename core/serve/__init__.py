@@ -35,8 +35,7 @@ from __future__ import annotations
 from ..describe.words import report_format, warn_of_doubts
 from .counters import COUNTERS, Counters, publish_counters
 from .formats import Formats
-from .policy import make_parser
-from .reader import OutputReader
+from .reader import OutputReader, make_parser
 from .special import Served, State, cut_at_special, list_named_tokens, list_special_tokens
 from .split import SafeSplitter, SplitReader
 from .tags import TagMaker

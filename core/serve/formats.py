@@ -28,7 +28,7 @@ from ..format import ChatFormat
 from ..teach.lesson import load_environment_lessons
 from .apart import ANALYST
 from .counters import COUNTERS, Counters
-from .policy import check_policy
+from .reader import check_policy
 
 _LOG = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class Formats:
         self._pinned: dict[Hashable, ChatFormat] = {}
         self._kept: OrderedDict[Hashable, ChatFormat] = OrderedDict()
         self._running: dict[Hashable, Future[ChatFormat]] = {}
-        self._executor: ThreadPoolExecutor | None = None
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="chat-autoparser")  # starts its thread with its first task
 
     def pin(
         self,
@@ -104,7 +104,12 @@ class Formats:
         origin = name
         try:
             lessons = load_environment_lessons()
-            renderer = _load_own(template, special_tokens, budget, missing=bool(lessons))
+            try:
+                renderer = load_renderer(template, **special_tokens).within(budget)
+            except MissingTemplateError:
+                if not lessons:
+                    raise
+                renderer = None
             certified = None if renderer is None or lessons else self._find_certificate(folder, renderer)
             if certified is not None:
                 format, origin = certified, f"{name}, certified in {FILE_NAME},"
@@ -164,8 +169,6 @@ class Formats:
             if future is not None:
                 return future
             if len(self._running) < _WAITING:
-                if self._executor is None:
-                    self._executor = ThreadPoolExecutor(1, thread_name_prefix="chat-autoparser")
                 future = Future()
                 future.set_running_or_notify_cancel()  # from now on nobody can cancel what others wait for, too
                 self._executor.submit(self._run, future, key, source, special_tokens, monotonic() + PATIENCE)
@@ -216,16 +219,6 @@ def find_seconds() -> float:
     if not 0 < seconds <= 60:
         raise AutoparserError(f"{VARIABLE} is {named!r}, and must be a number of seconds above 0, at most 60")
     return seconds
-
-
-def _load_own(template: Any, special_tokens: dict[str, str], budget: Budget, *, missing: bool) -> Renderer | None:
-    """Return what renders a server's own template; None where there is none and that is no fault."""
-    try:
-        return load_renderer(template, **special_tokens).within(budget)
-    except MissingTemplateError:
-        if not missing:
-            raise
-        return None
 
 
 def _make_key(source: Hashable, special_tokens: Mapping[str, str]) -> Hashable:

@@ -3,22 +3,59 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, cast
 
 from ..delta import Delta
+from ..errors import AutoparserError
+from ..recover import REPAIR, Policy, PolicyName, get_policy
 from .counters import COUNTERS, Counters
-from .policy import make_parser
 from .split import Rest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from ..format import ChatFormat
+    from ..parse import StreamParser
+
+POLICY = "CHAT_AUTOPARSER_POLICY"
+"""The environment variable that names it: ``strict``, ``lenient`` or ``repair`` (as without it)."""
 
 _LOG = logging.getLogger(__name__)
 _MOST_DUE = 64  # texts of special tokens that are waited for: that of a token that stops generation never comes
 _LATEST = 200  # characters of other text that may come before: engines hold back what may become a stop string
 _NONE: Mapping[int, str] = {}
+
+
+def check_policy() -> Policy:
+    """Return the server's policy. Raises :class:`AutoparserError` for a name that none has."""
+    named: Any = os.environ.get(POLICY, "").strip().lower() or "repair"
+    try:
+        return get_policy(named)
+    except ValueError as error:
+        raise AutoparserError(f"{POLICY} is not understood: {error}") from None
+
+
+def make_parser(
+    format: ChatFormat,
+    tools: Iterable[Mapping[str, Any]] | None,
+    prompt: str | None = None,
+    *,
+    asked: Any = None,
+    **options: Any,
+) -> StreamParser:
+    """Make a format's parser with the policy that a request has ``asked`` for by its name, else with the server's.
+
+    The other arguments are those of :meth:`ChatFormat.parser`. A name that no policy has is refused when a server starts
+    (:func:`check_policy`), and counts as none here.
+    """
+    policy = REPAIR
+    with suppress(AutoparserError):
+        policy = check_policy()
+    with suppress(ValueError):
+        policy = get_policy(cast("PolicyName", asked)) if isinstance(asked, str) else policy
+    return format.parser(tools, prompt, policy=policy, **options)
 
 
 class OutputReader:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..constrain import build_structural_tag
 from ..errors import ConstraintError
+from ..format import ChatFormat, Edge, Graph, Json, Node, Start, TurnGraph
 from .tools import ToolChoice
 
 if TYPE_CHECKING:
-    from ..format import ChatFormat
     from .special import State
 
 LONGEST = 100_000
@@ -27,6 +27,19 @@ ROOM = 8_000_000
 """How many characters the tags may have that are kept."""
 
 _OVERHEAD = 1_000  # of an entry that holds little or nothing
+
+
+_JSON_NODES = (Node("start", "start"), Node("name", "name"), Node("arguments", "arguments", Json()), Node("end", "end"))
+_JSON_EDGES = (
+    Edge("name", ('", "parameters": ',), "arguments"),
+    Edge("arguments", ('}, {"name": "',), "name", opens_call=True),
+    Edge("arguments", ("}]",), "end"),
+)
+_JSON_START = Start("", (), (Edge("start", ('[{"name": "',), "name", opens_call=True),))
+
+JSON_CALLS = ChatFormat(TurnGraph(Graph(_JSON_NODES, _JSON_EDGES), starts=(_JSON_START,)))
+"""A JSON list of calls with ``name`` and ``parameters``, as vLLM and SGLang have a model write them when a call is required and the
+model's own format cannot be expressed (vLLM 0.33, ``tool_parsers/utils.py``; SGLang 0.5.23, ``function_call``)."""
 
 
 class TagMaker:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ..ask.renderer import Renderer
-from ..describe.words import name_start
 from ..describe.spans import Line, Span, make_visible
 from ..describe.verdict import WORDS, rate, rate_status
+from ..describe.words import name_start
 from ..errors import AutoparserError
 from ..format import ChatFormat
 from ..prove.proof import PARTS
