@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from itertools import starmap
 from random import Random
 from typing import Any
@@ -119,13 +120,10 @@ def make_reads(format: ChatFormat) -> dict[str, Read]:
         "in pieces": lambda text: cut_pieces(text, 1 if len(text) < SHORT else 9),
     }
 
-    def make_read(cut: Callable[[str], list[str]]) -> Read:
-        def read(text: str, tools: Any, prompt: str) -> Mapping[str, Any]:
-            parser = format.parser(tools, prompt)
-            deltas = [delta for piece in cut(text) for delta in parser.feed(piece)]
-            message = fold_deltas([*deltas, *parser.finish()])
-            return {**message, "recoveries": [name for name, _ in parser.recoveries]} if parser.recoveries else message
+    def read(cut: Callable[[str], list[str]], text: str, tools: Any, prompt: str) -> Mapping[str, Any]:
+        parser = format.parser(tools, prompt)
+        deltas = [delta for piece in cut(text) for delta in parser.feed(piece)]
+        message = fold_deltas([*deltas, *parser.finish()])
+        return {**message, "recoveries": [name for name, _ in parser.recoveries]} if parser.recoveries else message
 
-        return read
-
-    return {name: make_read(cut) for name, cut in ways.items()}
+    return {name: partial(read, cut) for name, cut in ways.items()}

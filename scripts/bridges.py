@@ -68,11 +68,11 @@ def list_cases(author: Author) -> Iterator[Case]:
     for name, question in (
         ("content", Question(content=CONTENT, tools=False)),
         ("reasoning, content", Question(content=CONTENT, reasoning=thought, tools=False)),
-        ("call", Question(content=None, calls=make_calls(1, author.named_ids))),
-        ("reasoning, call", Question(content=None, reasoning=thought, calls=make_calls(1, author.named_ids))),
-        ("two calls", Question(content=None, calls=make_calls(2, author.named_ids))),
+        ("call", Question(content=None, calls=make_calls(1, author.format.asking.named_ids))),
+        ("reasoning, call", Question(content=None, reasoning=thought, calls=make_calls(1, author.format.asking.named_ids))),
+        ("two calls", Question(content=None, calls=make_calls(2, author.format.asking.named_ids))),
     ):
-        if (question.calls and not author.calls) or ("reasoning" in name and not thought):
+        if (question.calls and not author.format.capabilities.tool_calls) or ("reasoning" in name and not thought):
             continue
         generation = author.write(question)
         if generation is None:
@@ -208,7 +208,7 @@ def compare_renders(model: str, source: Source) -> dict[str, bool]:
     ours = create_renderer(inner, CustomRendererConfig(import_path="chat_autoparser.export.token_renderer:TokenRenderer"))
     author = load(source)[2]
     thought = REASONING if author.format.reasoning else None
-    calls = make_calls(1, author.named_ids) if author.calls else ()
+    calls = make_calls(1, author.format.asking.named_ids) if author.format.capabilities.tool_calls else ()
     turn = Question(content=CONTENT, reasoning=thought, calls=calls)
     messages = [*build_history(turn, author.shape), author.answer(turn) or {}]
     for call in calls:

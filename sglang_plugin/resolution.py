@@ -34,24 +34,17 @@ def resolve_auto(original: Callable[[Any], None], server_args: Any) -> None:
     asked = engine.list_parsers(server_args)
     wanted = [name for name, parser in asked.items() if parser in ("auto", NAME)]
     named = [name for name in wanted if asked[name] == NAME]
-    if is_switched_off() and not named:
+    if not wanted or (is_switched_off() and not named):
         if wanted:
             LOG.info("%s=off: what `auto` means is left to SGLang", SWITCH)
         return original(server_args)
-    if wanted:
-        _check_policy()
-    found = _derive(server_args) if wanted else Found(None)
-    own = _ask_engine(original, server_args, [name for name in wanted if name not in named])
-    if wanted:
-        _decide(server_args, wanted, named, found, own)
-    return None
-
-
-def _check_policy() -> None:
     try:
         check_policy()
     except AutoparserError as error:
         raise SystemExit(f"chat-autoparser: {error}") from None
+    found = _derive(server_args)
+    own = _ask_engine(original, server_args, [name for name in wanted if name not in named])
+    return _decide(server_args, wanted, named, found, own)
 
 
 def _decide(server_args: Any, wanted: list[str], named: list[str], found: Found, own: dict[str, str | None]) -> None:

@@ -14,14 +14,14 @@ from vllm.entrypoints.generate.base.protocol import DeltaMessage
 from vllm.reasoning import ReasoningParser
 from vllm.tool_parsers import ToolParser
 
-from chat_autoparser import Delta
-from chat_autoparser.serve import OutputReader, SafeSplitter, make_parser
+from chat_autoparser.serve import SafeSplitter, make_parser
 from chat_autoparser.serve.tags import JSON_CALLS
 
 from . import LOG
 from .constraint import constrain, reads_json
-from .engine import list_tools, read_choice, read_policy, wants_one
-from .messages import Outbox, make_extracted
+from .engine import list_tools, read_choice, read_policy
+from .messages import make_extracted
+from .parser import Stream
 from .reader import Reader, find_reader, find_reader_or_none, get_reader
 
 
@@ -36,9 +36,7 @@ class AutoToolParser(ToolParser):  # type: ignore[misc]
     def __init__(self, tokenizer: Any, tools: list[Any] | None = None, **kwargs: Any) -> None:
         super().__init__(tokenizer, tools)
         self._own = get_reader(tokenizer)
-        self._reader: OutputReader | None = None
-        self._outbox = Outbox()
-        self._single = False
+        self._stream: Stream | None = None
 
     def adjust_request(self, request: Any) -> Any:
         """Hold the model to a call where the request wants one, and have special tokens shown that mark calls."""
@@ -63,31 +61,24 @@ class AutoToolParser(ToolParser):  # type: ignore[misc]
         request: Any,
     ) -> Any:
         """Return what a piece of the output makes certain: content and calls."""
-        if self._reader is None:
-            self._reader = self._open(request)
-        return self._outbox.send(self._select(self._reader.feed(delta_text, delta_token_ids)))
+        self._stream = self._stream or self._open(request)
+        return self._stream.outbox.send(self._stream.read(delta_text, delta_token_ids))
 
     def finish_streaming(self) -> Any:
         """Return what was held back until the end of the output."""
-        return self._outbox.send_all(self._select(self._reader.finish())) if self._reader is not None else None
+        return self._stream.outbox.send_all(self._stream.finish()) if self._stream is not None else None
 
     def extract_tool_calls(self, model_output: str, request: Any) -> Any:
         """Return content and calls of what is left of a whole output."""
-        reader = self._open(request)
-        return make_extracted(self._select([*reader.feed(model_output), *reader.finish()]))
+        stream = self._open(request)
+        return make_extracted([*stream.read(model_output, ()), *stream.finish()])
 
-    def _select(self, deltas: list[Delta]) -> list[Delta]:
-        """Return one call where the client wants no more."""
-        return [delta for delta in deltas if not delta.index] if self._single else deltas
-
-    def _open(self, request: Any) -> OutputReader:
+    def _open(self, request: Any) -> Stream:
         reader = find_reader(request, self._own)
         tools = list_tools(request) if read_choice(request).mode != "none" else []
         format = JSON_CALLS if tools and reads_json(request, reader, self.level, "ended") else reader.plain
         parser = make_parser(format, tools, "", asked=read_policy(request))
-        special = {} if request.skip_special_tokens else reader.special
-        self._single = wants_one(request)
-        return OutputReader(format, tools, parser=parser, special=special, log=LOG)
+        return Stream(reader, request, format, tools, parser)
 
 
 class AutoReasoningParser(ReasoningParser):  # type: ignore[misc]

@@ -20,14 +20,15 @@ from vllm.renderers.chat_utils import load_chat_template
 from vllm.renderers.online_renderer import OnlineRenderer
 
 from chat_autoparser import AutoparserError, ChatFormat
+from chat_autoparser.serve import list_named_tokens
 
-from . import LOG
+from . import LOG, reader
 from .constraint import is_told
 from .engine import IS_033, TEMPLATE
 from .halves import AutoReasoningParser, AutoToolParser
 from .messages import CutCall
 from .parser import AutoParser
-from .reader import FORMATS, Server, find_format, find_given, get_reader, keep_reader, note_server, submit_given
+from .reader import Server, find_given, get_reader, keep_reader, note_server
 
 _HARMONY = {"tool_parser_name": "openai", "reasoning_parser_name": "openai_gptoss"}
 """vLLM's own parsers, for the one kind of model whose outputs it reads itself and lets no other parser see."""
@@ -162,7 +163,7 @@ def _start_renderer(original: Callable[..., None], *args: Any, **kwargs: Any) ->
     if _is_ours(given["self"].parser):
         watch_answers()
         if given.get("trust_request_chat_template"):
-            FORMATS.prepare()
+            reader.FORMATS.prepare()
 
 
 def _is_ours(parser: Any) -> bool:
@@ -200,10 +201,11 @@ async def _wait_for_analysis(given: str, tokenizer: Any) -> ChatFormat:
     Many analyses may end in one moment, where templates have waited too long or too many wait. vLLM compiles each of them on
     the event loop, in tens of milliseconds: all in one turn of the loop would be a gap in every stream.
     """
-    known = find_format(given, tokenizer)
+    tokens = list_named_tokens(tokenizer)
+    known = reader.FORMATS.find(given, **tokens)
     if known is not None:
         return known
-    format = await asyncio.wrap_future(submit_given(given, tokenizer))
+    format = await asyncio.wrap_future(reader.FORMATS.submit(given, **tokens))
     async with _find_gate(asyncio.get_running_loop()):
         for _ in range(_TURNS):
             await asyncio.sleep(0)

@@ -9,7 +9,7 @@ from typing import Any
 from vllm.entrypoints.generate.base.protocol import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 from vllm.parser.abstract_parser import Parser
 
-from chat_autoparser import Delta
+from chat_autoparser import ChatFormat, Delta
 from chat_autoparser.serve import OutputReader, SplitReader, make_parser
 from chat_autoparser.serve.tags import JSON_CALLS
 
@@ -33,7 +33,7 @@ class AutoParser(Parser):  # type: ignore[misc]
         super().__init__(tokenizer, tools, *args, model_config=model_config, **kwargs)
         self._own = get_reader(tokenizer, model_config)
         self._ids: Sequence[int] | None = None
-        self._stream: _Stream | None = None
+        self._stream: Stream | None = None
         self._counter: _ReasoningCounter | None = None
 
     @property
@@ -103,7 +103,7 @@ class AutoParser(Parser):  # type: ignore[misc]
     def _find_prompt(self, reader: Reader) -> str | None:
         return None if self._ids is None else reader.read_prompt(self._ids)
 
-    def _open(self, request: Any) -> _Stream:
+    def _open(self, request: Any) -> Stream:
         """Return what reads the answer to a request."""
         reader, choice = find_reader(request, self._own), read_choice(request)
         reads_calls = self.tool_parser_cls is not None and choice.mode != "none"
@@ -117,9 +117,7 @@ class AutoParser(Parser):  # type: ignore[misc]
             parser = SplitReader(splitter, make_parser(JSON_CALLS, tools, asked=asked))
         else:
             parser = make_parser(format, tools, prompt, asked=asked, after_reasoning=at_once)
-        special = {} if request.skip_special_tokens else reader.special
-        read = OutputReader(format, tools, parser=parser, special=special, log=LOG)
-        return _Stream(read, reader, request, wants_one(request))
+        return Stream(reader, request, format, tools, parser)
 
 
 def _starts_at_once(request: Any) -> bool:
@@ -133,17 +131,18 @@ def _starts_at_once(request: Any) -> bool:
     return has_form(request)
 
 
-class _Stream:
-    """One output that is being read."""
+class Stream:
+    """One output that is being read; ``outbox`` is what has been read and not been sent."""
 
-    def __init__(self, reader: OutputReader, cutter: Reader, request: Any, single: bool) -> None:
-        self._reader = reader
-        self._cutter = cutter
-        self._single = single
+    def __init__(self, reader: Reader, request: Any, format: ChatFormat, tools: list[dict[str, Any]], parser: Any) -> None:
+        special = {} if request.skip_special_tokens else reader.special
+        self.outbox = Outbox()
+        self._reader = OutputReader(format, tools, parser=parser, special=special, log=LOG)
+        self._cutter = reader
+        self._single = wants_one(request)
         self._shows = bool(request.include_reasoning)
         self._pends = is_chat(request)
         self._calls = 0
-        self._outbox = Outbox()
 
     @property
     def incomplete(self) -> frozenset[int]:
@@ -165,7 +164,7 @@ class _Stream:
     def step(self, text: str, ids: Sequence[int], finished: bool) -> Any:
         """Read a piece, the last one if it has finished; return vLLM's message."""
         deltas = self.read(text, ids)
-        message = self._outbox.send_all(deltas + self.finish()) if finished else self._outbox.send(deltas)
+        message = self.outbox.send_all(deltas + self.finish()) if finished else self.outbox.send(deltas)
         if not self._pends:
             return message
         if message is not None and message.tool_calls:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Collection, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import groupby
@@ -145,21 +144,11 @@ def find_given(request: Any, tokenizer: Any) -> str | None:
     return given if isinstance(given, str) and renders_jinja(tokenizer) else None
 
 
-def find_format(given: str, tokenizer: Any) -> ChatFormat | None:
-    """Return the format of a request's template where it needs no analysis."""
-    return FORMATS.find(given, **list_named_tokens(tokenizer))
-
-
-def submit_given(given: str, tokenizer: Any) -> Future[ChatFormat]:
-    """Have the template of a request analysed, away from this process's event loop."""
-    return FORMATS.submit(given, **list_named_tokens(tokenizer))
-
-
 def find_reader(request: Any, own: Reader) -> Reader:
     """Return the reader for a request: the server's, or that of the request's own template. Raises nothing, never waits.
 
     It is the same one as long as the request is there, once its template was known. One of which nothing is known is read
-    as content: :func:`submit_given` has said so.
+    as content: the log has said so.
     """
     given = find_given(request, own.tokenizer)
     if given is None:
@@ -167,7 +156,7 @@ def find_reader(request: Any, own: Reader) -> Reader:
     kept = _KEPT.get(id(request))
     if kept is not None:
         return kept
-    format = find_format(given, own.tokenizer)
+    format = FORMATS.find(given, **list_named_tokens(own.tokenizer))
     return _make_given_reader(_UNKNOWN, own) if format is None else keep_reader(request, format, own)
 
 

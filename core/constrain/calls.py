@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from ..errors import ConstraintError
 from ..format import ChatFormat, Edge, Node, Reasoning, TurnGraph
@@ -252,7 +252,10 @@ class _Builder:
         path = self.format.graph.path
         schema = make_object_schema(self._get_schema(function), self.format.graph.sorted_keys)
         schema = list_by_path(schema, path) if path else schema
-        writing = _Writing(name, schema, Values(self.insides, self.rules, schema, self.spaces, path))
+        objects = [inner for inner in list_alternatives(schema, schema) if inner["type"] == "object"]
+        if len(objects) != 1:
+            raise ConstraintError("constraining calls: a tool's arguments are not described as one object")
+        writing = _Writing(name, schema, objects[0], Values(self.insides, self.rules, schema, self.spaces, path))
         found: list[tuple[str, Arm]] = []
         for first in self.firsts:
             if first.kind == "name" and not self.walk.has_form(first, name):
@@ -278,7 +281,8 @@ class _Builder:
             for entries in writing.values.write_entries(self.walk, arm.exits, writing.object):
                 yield from self._follow(Arm(join(arm.tree, entries.tree), entries.exits), writing, True)
             return
-        if END in arm.exits and (written or (kind != "arguments" and not writing.needs_arguments())):
+        needed = any(needed for _, needed in (list_properties(writing.object) or {}).values())
+        if END in arm.exits and (written or (kind != "arguments" and not needed)):
             yield arm
         for node in inner[:1]:
             for text in arm.exits[node.name]:
@@ -312,19 +316,13 @@ class _Builder:
         return {"type": "object"}
 
 
-class _Writing:
-    """The call that is being written."""
+class _Writing(NamedTuple):
+    """The call that is being written, with the schema of its arguments, and that as one of an object."""
 
-    def __init__(self, name: str, schema: Schema, values: Values) -> None:
-        self.name, self.schema, self.values = name, schema, values
-        found = [inner for inner in list_alternatives(schema, schema) if inner["type"] == "object"]
-        if len(found) != 1:
-            raise ConstraintError("constraining calls: a tool's arguments are not described as one object")
-        self.object = found[0]
-
-    def needs_arguments(self) -> bool:
-        """Whether a call without arguments is none."""
-        return any(needed for _, needed in (list_properties(self.object) or {}).values())
+    name: str
+    schema: Schema
+    object: Schema
+    values: Values
 
 
 def make_object_schema(schema: Any, in_order: bool) -> Schema:

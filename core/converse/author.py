@@ -65,8 +65,6 @@ class Author:
         self.format = format
         self.renderer = renderer.within(_BUDGET)
         self.shape: Shape = make_shape(format.asking)
-        self.calls = format.capabilities.tool_calls
-        self.named_ids = format.asking.named_ids
         self.switches = dict(read_switches(format.asking.switches))
 
     def render(

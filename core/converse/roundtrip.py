@@ -136,7 +136,7 @@ def check_output(
 
 def _list_cases(author: Author) -> Iterator[_Case]:
     """List the shapes of a turn."""
-    one, two = make_calls(1, author.named_ids), make_calls(2, author.named_ids)
+    one, two = make_calls(1, author.format.asking.named_ids), make_calls(2, author.format.asking.named_ids)
     thinks = author.format.reasoning is not None
     plain = Question(content=CONTENT, tools=False)
     yield _Case("content", plain)
@@ -150,7 +150,7 @@ def _list_cases(author: Author) -> Iterator[_Case]:
             yield _Case("reasoning, content; tools given", replace(thought, tools=True))
         yield _Case("reasoning, line break, content", thought, _break_line)
         yield _Case("truncated reasoning", thought, _cut_reasoning)
-    if not author.calls:
+    if not author.format.capabilities.tool_calls:
         return
     called = Question(content=None, calls=one)
     yield _Case("call", called)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from ..ask.budget import Budget
@@ -41,51 +42,80 @@ def check_conversation(
     loaded, and TypeError for messages that are no list of dicts. Costs up to a hundred renders.
     """
     check_dicts("messages must be a list of message dicts", messages, each=True)
-    ask = _Checker(load_renderer(template, **kwargs).within(Budget()), tools, kwargs)
-    refusal = ask.find_refusal(messages, add_generation_prompt)
+    ask = _Checker(load_renderer(template, **kwargs).within(Budget()), messages, tools, add_generation_prompt, kwargs)
+    refusal = ask.find_refusal(messages)
+    missing = ask.list_dropped(messages) if refusal is None else []
+    rules = ask.list_rules()
     if refusal is not None:
-        rules = [problem for problem in _ask_rules(ask, messages, add_generation_prompt) if not problem.dropped]
-        return rules or [_explain_refusal(ask, messages, add_generation_prompt, refusal)]
-    missing = ask.list_dropped(messages, add_generation_prompt)
-    known = {problem.index: problem for problem in _ask_rules(ask, messages, add_generation_prompt) if problem.dropped}
-    return [known.get(index) or _explain_drop(ask, messages, add_generation_prompt, index) for index in missing]
+        return [problem for problem in rules if not problem.dropped] or [ask.explain_refusal(refusal)]
+    known = {problem.index: problem for problem in rules if problem.dropped}
+    return [known.get(index) or ask.explain_drop(index) for index in missing]
 
 
-def _explain_drop(ask: _Checker, messages: Sequence[Message], prompt: bool, index: int) -> Problem:
-    """Say that nothing of a message is printed, or in which form it would be."""
-    why = "nothing of its content is in the prompt"
-    for words, changed in _vary(messages[index]):
-        if index not in ask.list_dropped([*messages[:index], changed, *messages[index + 1 :]], prompt):
-            why = words
-            break
-    return Problem(index, True, f"Message {index} ({name_role(messages[index])}) is dropped without a word: {why}.")
-
-
+@dataclass(frozen=True)
 class _Checker:
     """Asks a renderer about one conversation and changed copies of it."""
 
-    def __init__(self, renderer: Renderer, tools: Sequence[Mapping[str, Any]] | None, kwargs: dict[str, Any]) -> None:
-        self.renderer = renderer
-        self.tools = tools
-        self._kwargs = kwargs
+    renderer: Renderer
+    messages: Sequence[Message]
+    tools: Sequence[Mapping[str, Any]] | None
+    prompt: bool
+    kwargs: dict[str, Any]
 
-    def find_refusal(self, messages: Sequence[Message], prompt: bool, tools: bool = True) -> TemplateError | None:
-        """Return why the template does not render a conversation, or None where it does."""
+    def list_rules(self) -> list[Problem]:
+        """Learn the rules of the template, and hold the conversation against them."""
+        oracle = Oracle(self.renderer)
+        if not find_shape(oracle):
+            return []
+        shapes = list_call_shapes(oracle)
+        found = find_conversation(oracle, shapes[0] if shapes else oracle.shape, bool(shapes))
+        return found.validate(self.messages, self.prompt)
+
+    def find_refusal(self, messages: Sequence[Message], tools: bool = True, prompt: bool = True) -> TemplateError | None:
+        """Return why the template does not render messages, or None where it does."""
         try:
-            self.renderer(messages, self.tools if tools else None, prompt, **self._kwargs)
+            self.renderer(messages, self.tools if tools else None, prompt and self.prompt, **self.kwargs)
         except TemplateError as error:
             return error
         return None
 
-    def list_dropped(self, messages: Sequence[Message], prompt: bool) -> list[int]:
+    def list_dropped(self, messages: Sequence[Message]) -> list[int]:
         """Return the messages of whose text nothing is printed, told by needles in its place."""
         marked = [_set_text(message, make_word("said", index)) for index, message in enumerate(messages)]
         try:
-            text = self.renderer(marked, self.tools, prompt, **self._kwargs)
+            text = self.renderer(marked, self.tools, self.prompt, **self.kwargs)
         except TemplateError:
             return []  # it looks at what the texts say; nothing can be put in their place
         changed = [index for index, message in enumerate(marked) if message != messages[index]]
         return [index for index in changed if make_word("said", index) not in text]
+
+    def explain_drop(self, index: int) -> Problem:
+        """Say that nothing of a message is printed, or in which form it would be."""
+        found = (words for words, changed in self._vary(index) if index not in self.list_dropped(changed))
+        why = next(found, "nothing of its content is in the prompt")
+        return Problem(index, True, f"Message {index} ({name_role(self.messages[index])}) is dropped without a word: {why}.")
+
+    def explain_refusal(self, refusal: TemplateError) -> Problem:
+        """Find the message from which on the template refuses, and a change with which it does not."""
+        messages, reason = self.messages, refusal.reason if isinstance(refusal, TemplateRefusal) else str(refusal)
+        if self.tools and self.find_refusal(messages, tools=False) is None:
+            return Problem(None, False, f"The template takes this conversation without tools, and refuses it with them: {reason}")
+        if self.find_refusal([_rename_calls(message) for message in messages]) is None:
+            return Problem(None, False, f"The template wants other ids of calls, such as {_ID!r}. It says: {reason!r}")
+        for index in reversed(range(len(messages))):
+            for words, changed in self._vary(index):
+                if self.find_refusal(changed) is None:
+                    text = f"Message {index} ({name_role(messages[index])}): {words}. It says: {reason!r}"
+                    return Problem(index, False, text)
+        refused = (n for n in range(1, len(messages)) if self.find_refusal(messages[:n], prompt=False) is not None)
+        count = next(refused, len(messages))
+        where = f"from message {count - 1} on" if messages else "which is empty"
+        return Problem(count - 1 if messages else None, False, f"The template refuses the conversation {where}: {reason}")
+
+    def _vary(self, index: int) -> Iterator[tuple[str, list[Message]]]:
+        """List the conversation with changes of one message, with what to say of each."""
+        for words, changed in _vary(self.messages[index]):
+            yield words, [*self.messages[:index], changed, *self.messages[index + 1 :]]
 
 
 def _set_text(message: Message, text: str) -> Message:
@@ -96,31 +126,6 @@ def _set_text(message: Message, text: str) -> Message:
     if isinstance(content, list) and any(isinstance(part, Mapping) and part.get("type") == "text" for part in content):
         return {**message, "content": [{"type": "text", "text": text}]}
     return message
-
-
-def _ask_rules(ask: _Checker, messages: Sequence[Message], prompt: bool) -> list[Problem]:
-    """Learn the rules of the template, and hold the conversation against them."""
-    oracle = Oracle(ask.renderer)
-    if not find_shape(oracle):
-        return []
-    shapes = list_call_shapes(oracle)
-    return find_conversation(oracle, shapes[0] if shapes else oracle.shape, bool(shapes)).validate(messages, prompt)
-
-
-def _explain_refusal(ask: _Checker, messages: Sequence[Message], prompt: bool, refusal: TemplateError) -> Problem:
-    """Find the message from which on the template refuses, and a change with which it does not."""
-    reason = refusal.reason if isinstance(refusal, TemplateRefusal) else str(refusal)
-    if ask.tools and ask.find_refusal(messages, prompt, tools=False) is None:
-        return Problem(None, False, f"The template takes this conversation without tools, and refuses it with them: {reason}")
-    if ask.find_refusal([_rename_calls(message) for message in messages], prompt) is None:
-        return Problem(None, False, f"The template wants other ids of calls, such as {_ID!r}. It says: {reason!r}")
-    for index in reversed(range(len(messages))):
-        for words, changed in _vary(messages[index]):
-            if ask.find_refusal([*messages[:index], changed, *messages[index + 1 :]], prompt) is None:
-                return Problem(index, False, f"Message {index} ({name_role(messages[index])}): {words}. It says: {reason!r}")
-    count = next((n for n in range(1, len(messages)) if ask.find_refusal(messages[:n], False) is not None), len(messages))
-    where = f"from message {count - 1} on" if messages else "which is empty"
-    return Problem(count - 1 if messages else None, False, f"The template refuses the conversation {where}: {reason}")
 
 
 def _vary(message: Message) -> Iterator[tuple[str, Message]]:

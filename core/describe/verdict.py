@@ -133,7 +133,7 @@ def compare_fields(expected: str, got: str) -> Iterator[tuple[str, str, str]]:
     Ids count only where one is expected: those that a parser makes up say nothing.
     """
     try:
-        one, other = _read_arguments(json.loads(expected)), _read_arguments(json.loads(got))
+        one, other = (json.loads(text, object_hook=_read_arguments) for text in (expected, got))
     except (ValueError, RecursionError):
         one, other = expected, got
     if not isinstance(one, dict) or not isinstance(other, dict):
@@ -152,16 +152,11 @@ def _list_calls(message: dict[str, Any]) -> list[dict[str, Any]]:
     return [call for call in calls if isinstance(call, dict) and "id" in call] if isinstance(calls, list) else []
 
 
-def _read_arguments(value: Any, key: str = "") -> Any:
-    """Return a message whose arguments are read, where they are JSON as text."""
-    if isinstance(value, dict):
-        return {name: _read_arguments(inner, name) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_read_arguments(inner) for inner in value]
-    if key == "arguments" and isinstance(value, str):
-        with suppress(ValueError, RecursionError):
-            return json.loads(value)
-    return value
+def _read_arguments(found: dict[str, Any]) -> dict[str, Any]:
+    """Return an object with its arguments read, where they are JSON as text."""
+    with suppress(KeyError, TypeError, ValueError, RecursionError):
+        return {**found, "arguments": json.loads(found["arguments"])}
+    return found
 
 
 def _dump(value: Any) -> str:
