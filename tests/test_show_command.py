@@ -21,7 +21,8 @@ import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
 from chat_autoparser.format import ChatFormat
 from chat_autoparser.show import command, sources
-from chat_autoparser.show.sources import find_templates, read_switch
+from chat_autoparser.show.options import read_switch
+from chat_autoparser.show.sources import find_templates
 
 DEMO = ROOT / "scripts" / "demo.jinja"
 

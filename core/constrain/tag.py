@@ -64,10 +64,9 @@ def _print(tree: Tree, grammar: Grammar) -> dict[str, Any]:
     if not holds(tree, Until, Json, Free):
         # What has no tag of its own, and what refers to itself, is written as a grammar.
         return {"type": "grammar", "grammar": print_rules(expand_grammar(Grammar(tree, grammar.rules)))}
-    if isinstance(tree, Sequence):
-        return {"type": "sequence", "elements": [_print(part, grammar) for part in tree.parts]}
-    if isinstance(tree, Choice):
-        return {"type": "or", "elements": [_print(part, grammar) for part in tree.parts]}
+    if isinstance(tree, Sequence | Choice):
+        kind = "sequence" if isinstance(tree, Sequence) else "or"
+        return {"type": kind, "elements": [_print(part, grammar) for part in tree.parts]}
     if isinstance(tree, Repeat):
         return _print_repeat(tree, grammar)
     assert isinstance(tree, Free), f"a tree of an unknown kind: {tree!r}"

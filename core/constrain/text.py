@@ -50,17 +50,12 @@ def build_text_grammar(
     Takes what :func:`build_structural_tag` takes, and raises what it raises. In a lazy grammar ``reasoning`` has no effect.
     """
     grammar = build_grammar(format, tools, choice, parallel=parallel, strict=strict, reasoning=reasoning)
-    free = _find_free(grammar.root)
+    parts = grammar.root.parts if isinstance(grammar.root, Sequence) else (grammar.root,)
+    free = next((part for part in parts if isinstance(part, Free)), None)
     root = grammar.root if free is None else choose(*(join(Text(trigger), inner) for trigger, inner in free.rules))
     triggers = tuple(trigger for trigger, _ in free.rules) if free is not None else ()
     text = print_rules(expand_grammar(Grammar(root, grammar.rules)))
     return TextGrammar(text, free is not None, triggers, list_tokens(format), tuple(list_stops(format.graph)))
-
-
-def _find_free(tree: Tree) -> Free | None:
-    if isinstance(tree, Sequence):
-        return next((found for part in tree.parts if (found := _find_free(part))), None)
-    return tree if isinstance(tree, Free) else None
 
 
 def list_tokens(format: ChatFormat) -> tuple[str, ...]:

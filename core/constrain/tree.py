@@ -130,10 +130,9 @@ def maybe(part: Tree) -> Tree:
 
 def replace_leaves(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
     """Return a tree with each of its leaves replaced."""
-    if isinstance(tree, Sequence):
-        return join(*(replace_leaves(part, change) for part in tree.parts))
-    if isinstance(tree, Choice):
-        return choose(*(replace_leaves(part, change) for part in tree.parts))
+    if isinstance(tree, Sequence | Choice):
+        make = join if isinstance(tree, Sequence) else choose
+        return make(*(replace_leaves(part, change) for part in tree.parts))
     if isinstance(tree, Repeat):
         return Repeat(replace_leaves(tree.part, change), tree.least, tree.most)
     if isinstance(tree, Free):

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any, NamedTuple
 
 Path = tuple[str | int, ...]
@@ -166,7 +166,8 @@ class Search:
         # In the order of their values, so that a template that sorts them still finds them in order.
         for leaf, places in sorted(gaps.items(), key=lambda item: str(item[0].value)):
             if not isinstance(leaf.value, str):
-                changes[leaf.field] = number = self._pick_number(len(meaning))
+                numbers = count(907_218_000 + len(meaning), 1_000_000)
+                changes[leaf.field] = number = next(number for number in numbers if str(number) not in self.text)
                 meaning[str(number)] = leaf, 0
                 continue
             marked, position = "", 0
@@ -183,12 +184,6 @@ class Search:
 
     def _list_marks(self) -> Iterator[str]:
         return (mark for mark in map(chr, range(_FIRST_MARK, 0x2A6E0)) if mark not in self._used)
-
-    def _pick_number(self, count: int) -> int:
-        number = 907_218_000 + count
-        while str(number) in self.text:
-            number += 1_000_000
-        return number
 
     def _align(self, rendered: str, meaning: Mapping[str, tuple[Leaf, int]]) -> list[_Mark] | None:
         """Read marks out of a render, two for what is no text; None where the rest of it is not the plain render."""

@@ -134,34 +134,30 @@ def check_output(
     return tuple(checker.repair(result, write) for result in results)
 
 
-def _list_cases(author: Author) -> Iterator[_Case]:
+def _list_cases(author: Author) -> list[_Case]:
     """List the shapes of a turn."""
-    one, two = make_calls(1, author.format.asking.named_ids), make_calls(2, author.format.asking.named_ids)
-    thinks = author.format.reasoning is not None
-    plain = Question(content=CONTENT, tools=False)
-    yield _Case("content", plain)
-    yield _Case("content, line break behind", plain, _end_line)
-    if author.format.capabilities.tools:
-        yield _Case("content; tools given", replace(plain, tools=True))
-    if thinks:
-        thought = replace(plain, reasoning=REASONING)
-        yield _Case("reasoning, content", thought)
-        if author.format.capabilities.tools:
-            yield _Case("reasoning, content; tools given", replace(thought, tools=True))
-        yield _Case("reasoning, line break, content", thought, _break_line)
-        yield _Case("truncated reasoning", thought, _cut_reasoning)
-    if not author.format.capabilities.tool_calls:
-        return
-    called = Question(content=None, calls=one)
-    yield _Case("call", called)
-    yield _Case("call, other spaces in JSON", called, _change_spaces)
-    yield _Case("content, call", replace(called, content=CONTENT))
-    if author.format.capabilities.parallel_calls:
-        yield _Case("two calls", replace(called, calls=two))
-    if thinks:
-        yield _Case("reasoning, call", replace(called, reasoning=REASONING))
-        yield _Case("reasoning, line break, call", replace(called, reasoning=REASONING), _break_line)
-        yield _Case("reasoning, content, call", replace(called, content=CONTENT, reasoning=REASONING))
+    able, thinks = author.format.capabilities, author.format.reasoning is not None
+    one, two = (make_calls(count, author.format.asking.named_ids) for count in (1, 2))
+    plain, called = Question(content=CONTENT, tools=False), Question(content=None, calls=one)
+    thought, decided = replace(plain, reasoning=REASONING), replace(called, reasoning=REASONING)
+    calls, decides = able.tool_calls, able.tool_calls and thinks
+    cases = (
+        (True, _Case("content", plain)),
+        (True, _Case("content, line break behind", plain, _end_line)),
+        (able.tools, _Case("content; tools given", replace(plain, tools=True))),
+        (thinks, _Case("reasoning, content", thought)),
+        (thinks and able.tools, _Case("reasoning, content; tools given", replace(thought, tools=True))),
+        (thinks, _Case("reasoning, line break, content", thought, _break_line)),
+        (thinks, _Case("truncated reasoning", thought, _cut_reasoning)),
+        (calls, _Case("call", called)),
+        (calls, _Case("call, other spaces in JSON", called, _change_spaces)),
+        (calls, _Case("content, call", replace(called, content=CONTENT))),
+        (calls and able.parallel_calls, _Case("two calls", replace(called, calls=two))),
+        (decides, _Case("reasoning, call", decided)),
+        (decides, _Case("reasoning, line break, call", decided, _break_line)),
+        (decides, _Case("reasoning, content, call", replace(decided, content=CONTENT))),
+    )
+    return [case for possible, case in cases if possible]
 
 
 def _end_line(generation: Generation, format: ChatFormat) -> str | None:

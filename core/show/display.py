@@ -56,7 +56,10 @@ class Display:
             if self._console is None:
                 self._stream.write(f"{line}\n")
             else:
-                _print_coloured(self._console, line)
+                from rich.text import Text
+
+                text = Text.assemble(*((span.text, STYLES.get(span.kind, "")) for span in line.spans))
+                self._console.print(text, soft_wrap=True)
         self._stream.flush()
 
     def print_legend(self, kinds: Iterable[str]) -> None:
@@ -83,13 +86,6 @@ class Display:
                 names.append(name)
 
             yield begin
-
-
-def _print_coloured(console: Console, line: Line) -> None:
-    from rich.text import Text
-
-    text = Text.assemble(*((span.text, STYLES.get(span.kind, "")) for span in line.spans))
-    console.print(text, soft_wrap=True)
 
 
 def _make_console(stream: TextIO) -> Console | None:

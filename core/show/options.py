@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import ast
+import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from math import inf
 from pathlib import Path
@@ -12,7 +15,6 @@ from textwrap import fill
 from typing import Any, NamedTuple, NoReturn
 
 from ..export.certificate import find_version
-from .sources import read_switch
 
 try:
     import shtab
@@ -101,6 +103,20 @@ _COMMANDS = {
 }
 
 
+def read_switch(text: str) -> tuple[str, Any]:
+    """Read ``switch=value``: true, false, null, numbers and JSON are what they say, anything else is text.
+
+    Raises what argparse wants of what is none.
+    """
+    name, equals, written = text.partition("=")
+    if not equals or not name.strip().isidentifier():
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form switch=value")
+    for read in (json.loads, ast.literal_eval):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            return name.strip(), read(written)
+    return name.strip(), written
+
+
 def _read_seconds(text: str) -> float:
     seconds = float(text)
     if not 0 <= seconds < inf:
@@ -129,6 +145,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "model": {"metavar": "MODEL_DIR", "help": "a model folder with its tokenizer, or the name of one in the hub's cache"},
     "--template": {"dest": "name", "metavar": "NAME", "help": "which template, where a file or folder has several"},
     "--set": {
+        "type": read_switch,
         "dest": "switches",
         "action": "append",
         "default": [],
@@ -217,17 +234,9 @@ def make_argument_parser(actions: Mapping[str, Callable[[argparse.Namespace], in
 
 
 def _add(parser: Any, name: str) -> None:
-    settings = {**_OPTIONS[name], **({"type": _read_switch} if name == "--set" else {})}
-    action = parser.add_argument(name, **settings)
-    if shtab and (settings.get("type") is Path or not name.startswith("-")):
+    action = parser.add_argument(name, **_OPTIONS[name])
+    if shtab and (_OPTIONS[name].get("type") is Path or not name.startswith("-")):
         action.complete = shtab.FILE
-
-
-def _read_switch(text: str) -> tuple[str, Any]:
-    try:
-        return read_switch(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _miss_completion(shell: str) -> NoReturn:

@@ -4,7 +4,6 @@ switches.
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -99,20 +98,6 @@ def list_templates(path: Path) -> list[str]:
         return sorted(read_source(path).templates)
     except TemplateError:
         return []
-
-
-def read_switch(text: str) -> tuple[str, Any]:
-    """Read ``switch=value``: true, false, null, numbers and JSON are what they say, anything else is text.
-
-    Raises ValueError, as argparse wants it.
-    """
-    name, equals, written = text.partition("=")
-    if not equals or not name.strip().isidentifier():
-        raise ValueError(f"{text!r} is not of the form switch=value")
-    for read in (json.loads, ast.literal_eval):
-        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-            return name.strip(), read(written)
-    return name.strip(), written
 
 
 def read_text(path: Path) -> str:

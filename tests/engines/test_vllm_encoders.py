@@ -28,6 +28,7 @@ from judge import find_fault, fold
 from tiny_model import make_model
 from vllm_messages import make_message, take_delta
 
+from chat_autoparser.serve import list_named_tokens
 from chat_autoparser.vllm_plugin import reader, register
 from chat_autoparser.vllm_plugin.reader import get_reader
 
@@ -307,7 +308,7 @@ def test_which_of_several_templates_counts(
     own = get_reader(named.tokenizer)
     template = reader.find_given(request, named.tokenizer)
     if template is not None:
-        reader.submit_given(template, named.tokenizer).result()
+        reader.FORMATS.submit(template, **list_named_tokens(named.tokenizer)).result()
     reasoning = reader.find_reader(request, own).format.reasoning
     assert reasoning is not None
     assert reasoning.end.text == f"</{wins}>"

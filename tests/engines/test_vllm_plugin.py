@@ -34,7 +34,7 @@ from tokenizers.decoders import DecodeStream
 from vllm_messages import make_message, take_delta
 
 from chat_autoparser import BudgetError, analyze
-from chat_autoparser.serve import COUNTERS, Formats
+from chat_autoparser.serve import COUNTERS, Formats, list_named_tokens
 from chat_autoparser.vllm_plugin import NAMES, check_version, hooks, reader, register
 from chat_autoparser.vllm_plugin.halves import AutoReasoningParser, AutoToolParser
 from chat_autoparser.vllm_plugin.messages import CutCall, Outbox, PendingCalls
@@ -533,7 +533,7 @@ def test_a_request_s_template_counts_where_it_is_trusted_and_known(own: Model) -
     note(own, own.tokenizer.chat_template, trusts=True)
     server = get_reader(own.tokenizer)
     assert reader.find_reader(request, server).format.reasoning is None
-    reader.submit_given(source, own.tokenizer).result()
+    reader.FORMATS.submit(source, **list_named_tokens(own.tokenizer)).result()
     found = reader.find_reader(request, server)
     assert found.format.reasoning is not None
     assert found.format.reasoning.end.text == "</seed:think>"
@@ -565,7 +565,7 @@ def test_a_request_keeps_the_format_of_its_own_template(own: Model, understood: 
     request = make_request(make_case("Hello."), chat_template=source)
     asyncio.run(hooks._preprocess_chat(render, renderer, request, parser=composed))
     failing.clear()
-    reader.submit_given(source, own.tokenizer).result()
+    reader.FORMATS.submit(source, **list_named_tokens(own.tokenizer)).result()
     formats.submit("{# another #}" + PLAIN).result()
     message = make_message(*composed(own.tokenizer, None).parse("<seed:think>So.</seed:think>Hello.", request))
     assert (message["reasoning_content"], message["content"]) == (
@@ -620,7 +620,7 @@ def test_special_tokens_that_are_no_single_texts_are_no_variables(own: Model, mo
     note(own, own.tokenizer.chat_template, trusts=True)
     assert get_reader(own.tokenizer).format.tools is not None
     request = make_request(make_case("Hello."), chat_template=PLAIN)
-    reader.submit_given(PLAIN, own.tokenizer).result()
+    reader.FORMATS.submit(PLAIN, **list_named_tokens(own.tokenizer)).result()
     assert reader.find_reader(request, get_reader(own.tokenizer)).format.tools is None
 
 
