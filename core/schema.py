@@ -78,9 +78,13 @@ class Schema:
             properties = node.get("properties")
             if isinstance(properties, dict) and key in properties:
                 return Schema(properties[key], self.root)
+        return self._find("additionalProperties")
+
+    def _find(self, key: str) -> Schema:
+        """Return the first schema that stands under a key; an empty one if there is none."""
         for node in _expand(self.node, self.root):
-            if isinstance(node.get("additionalProperties"), dict):
-                return Schema(node["additionalProperties"], self.root)
+            if isinstance(node.get(key), dict):
+                return Schema(node[key], self.root)
         return UNKNOWN
 
     def names_properties(self) -> bool:
@@ -101,12 +105,7 @@ class Schema:
 
     def get_items(self) -> Schema:
         """Return the schema of a list's items; an empty one if nothing is said."""
-        if self._is_bare("items"):
-            return UNKNOWN
-        for node in _expand(self.node, self.root):
-            if isinstance(node.get("items"), dict):
-                return Schema(node["items"], self.root)
-        return UNKNOWN
+        return UNKNOWN if self._is_bare("items") else self._find("items")
 
 
 UNKNOWN = Schema({})

@@ -17,7 +17,7 @@ from chat_autoparser.converse.roundtrip import RoundTrip, check_output, check_ro
 from chat_autoparser.format import ChatFormat
 from chat_autoparser.show import command
 from chat_autoparser.show.options import OK
-from chat_autoparser.show.roundtrips import lay_out_roundtrips
+from chat_autoparser.show.turns import lay_out_roundtrips
 
 TEMPLATE = """\
 {%- for m in messages %}{{ '<' + m.role + '>' }}

@@ -191,7 +191,8 @@ def _pin(server: Server) -> ChatFormat:
 
     That is a Python encoder, one template, or one for requests without tools and another for those with tools.
     """
-    tokenizer, given, folder = server.tokenizer, server.chat_template, _find_folder(server)
+    tokenizer, given = server.tokenizer, server.chat_template
+    folder = None if given is not None else str(getattr(tokenizer, "name_or_path", "") or "") or None  # of the model's certificate
     name = "the chat template of --chat-template" if given is not None else "the model's chat template"
     if not renders_jinja(tokenizer):
         named = {"chat_template": given} if given else {}
@@ -213,11 +214,6 @@ def _pin(server: Server) -> ChatFormat:
             "--tool-call-parser and --reasoning-parser"
         )
     return FORMATS.pin(sources[0], name, folder=folder, **variables)
-
-
-def _find_folder(server: Server) -> str | None:
-    """Return the folder where a certificate of the model's template would lie; a template that was given has none."""
-    return None if server.chat_template is not None else str(getattr(server.tokenizer, "name_or_path", "") or "") or None
 
 
 class _Encoder:

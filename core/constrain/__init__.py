@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from .calls import Reasoned, ToolChoice, build_grammar
+from .calls import build_grammar
 from .tag import build_structural_tag, prepend_reasoning
 from .text import TextGrammar, build_text_grammar
 from .write import write_turn
 
 __all__ = [
-    "Reasoned",
     "TextGrammar",
-    "ToolChoice",
     "build_grammar",
     "build_structural_tag",
     "build_text_grammar",

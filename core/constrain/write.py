@@ -79,7 +79,8 @@ class _Walker:
 
     def __init__(self, graph: TurnGraph, message: Mapping[str, Any], calls: tuple[_Call, ...]) -> None:
         self.walk = Walk(graph.turn, stops=graph.stops, path=graph.path)
-        self.rows = _Rows(dict(graph.insides), graph.sorted_keys)
+        self.graph = graph
+        self._walks = {name: Walk(inside) for name, inside in graph.insides}
         found = {kind: message.get(name) for kind, name in (("reasoning", "reasoning_content"), ("content", "content"))}
         self.texts = {kind: str(text) for kind, text in found.items() if text}
         self.calls = calls
@@ -116,7 +117,7 @@ class _Walker:
         fits = node.beside_calls == bool(self.calls) or len(alike) == 1
         if kind not in self.texts or kind in state.done or not fits or not self._is_written(state):
             return None
-        return state.add(kind), self.rows.write(node, self.texts[kind]) or ""
+        return state.add(kind), self._write(node, self.texts[kind]) or ""
 
     def _step_field(self, state: _State, node: Node) -> tuple[_State, str] | None:
         if state.call < 0:
@@ -135,20 +136,12 @@ class _Walker:
             within = node.codec.within if isinstance(node.codec, Json) else None
             text = encode_text(call.text, within) if within else call.text
             return None if state.keys else (state.add("arguments"), text)
-        found = self.rows.step(self.walk, (state.keys, state.values), node, self.pairs[state.call])
+        found = self._step_row(self.walk, (state.keys, state.values), node, self.pairs[state.call])
         if found is None or call.arguments is None:
             return None
         return state._replace(keys=found[0][0], values=found[0][1]), found[1]
 
-
-class _Rows:
-    """Writes values, lists and objects."""
-
-    def __init__(self, insides: Mapping[str, Graph], ordered: bool) -> None:
-        self._walks = {name: Walk(graph) for name, graph in insides.items()}
-        self._ordered = ordered
-
-    def step(self, walk: Walk, state: tuple[int, int], node: Node, pairs: Pairs) -> tuple[tuple[int, int], str] | None:
+    def _step_row(self, walk: Walk, state: tuple[int, int], node: Node, pairs: Pairs) -> tuple[tuple[int, int], str] | None:
         """Return what is written by entering a key or a value; the state counts those that are written."""
         keys, values = state
         number = keys - 1 if node.again else keys if node.kind == "key" else values
@@ -158,13 +151,13 @@ class _Rows:
         if not (node.again or (_fits(node, value) and walk.has_form(node, key))):
             return None
         if node.kind == "key":
-            return (keys + (not node.again), values), self.write(node, key) or ""
+            return (keys + (not node.again), values), self._write(node, key) or ""
         if isinstance(node.codec, Text) and node.codec.repeats_key and key is not None:
             node = replace(node, codec=node.codec.fill(key))
-        written = self.write(node, value) if _is_best(walk, node, value) else None
+        written = self._write(node, value) if _is_best(walk, node, value) else None
         return None if written is None else ((max(keys, values + 1), values + 1), written)
 
-    def write(self, node: Node, value: Any) -> str | None:
+    def _write(self, node: Node, value: Any) -> str | None:
         """Return a value as a node writes it, None where it cannot."""
         codec = node.codec
         if isinstance(codec, Insides):
@@ -172,12 +165,12 @@ class _Rows:
         return _write_scalar(codec, value)
 
     def _write_inside(self, walk: Walk, value: Any) -> str | None:
-        pairs = _list_pairs(value, self._ordered) if isinstance(value, dict) else tuple((None, item) for item in value)
+        pairs = _list_pairs(value, self.graph.sorted_keys) if isinstance(value, dict) else tuple((None, item) for item in value)
 
         def step(state: tuple[int, int], edge: Edge, node: Node) -> tuple[tuple[int, int] | None, str] | None:
             if node.kind == "end":
                 return (None, edge.text) if state == (len(pairs), len(pairs)) else None
-            found = self.step(walk, state, node, pairs)
+            found = self._step_row(walk, state, node, pairs)
             return None if found is None else (found[0], edge.text + found[1])
 
         return _search(tuple(walk.graph.leaving("start")), walk.graph, (0, 0), step)

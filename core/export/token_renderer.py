@@ -21,7 +21,7 @@ from renderers.configs import BaseRendererConfig
 
 from ..analysis import analyze
 from ..ask.renderer import Renderer, load_renderer
-from ..converse.attribution import Attribution, attribute, attribute_tokens, find_written, mark_tokens
+from ..converse.attribution import attribute, attribute_tokens, find_written, mark_tokens
 from ..converse.bridge import Bridger
 from ..format import ChatFormat
 from ..message import fold_deltas
@@ -77,13 +77,13 @@ class TokenRenderer:
         if offsets is None:
             return RenderedTokens(token_ids=ids, message_indices=[-1] * len(ids), message_roles=roles)
         stops = self._format.stops
-        written = find_written(self._renderer, found, messages, tools, stops=stops, **self._kwargs)
-        sampled = mark_tokens([(one.start, one.end) for one in written], offsets)
-        indices, content = _list_owners(found, offsets)
-        for one in written:
-            inside = mark_tokens([(one.start, one.end)], offsets)
-            indices = [one.message if mine else index for mine, index in zip(inside, indices, strict=True)]
-            content = [mine or was for mine, was in zip(inside, content, strict=True)]
+        fields = [None if span is None else span.field.message for span in attribute_tokens(found, offsets)]
+        indices, sampled = [-1 if message is None else message for message in fields], [False] * len(ids)
+        for one in find_written(self._renderer, found, messages, tools, stops=stops, **self._kwargs):
+            for number, inside in enumerate(mark_tokens([(one.start, one.end)], offsets)):
+                if inside:
+                    indices[number], sampled[number] = one.message, True
+        content = [index >= 0 for index in indices]
         return RenderedTokens(token_ids=ids, message_indices=indices, sampled_mask=sampled, is_content=content, message_roles=roles)
 
     def render_ids(
@@ -172,13 +172,6 @@ class _PlainTokenizer:
         except (TypeError, NotImplementedError):
             return self.encode(text), None
         return list(encoded["input_ids"]), [(start, end) for start, end in encoded["offset_mapping"]]
-
-
-def _list_owners(found: Attribution, offsets: Sequence[tuple[int, int]]) -> tuple[list[int], list[bool]]:
-    """Return for each token the message whose field it is (-1 for none), and whether there is one."""
-    owners = attribute_tokens(found, offsets)
-    indices = [-1 if owner is None or owner.field.message is None else owner.field.message for owner in owners]
-    return indices, [index >= 0 for index in indices]
 
 
 def _make_call(call: Mapping[str, Any], incomplete: bool) -> Any:

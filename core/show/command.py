@@ -11,7 +11,7 @@ import codecs
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from functools import partial
 from itertools import chain
@@ -38,7 +38,6 @@ from .doctor import examine, lay_out_findings
 from .options import BAD_INPUT, BROKEN, FOUND, INTERRUPTED, OK, PIPE_CLOSED, make_argument_parser
 from .overview import check_template, choose_width, lay_out_result, lay_out_summary, make_heading, make_report
 from .page import make_page
-from .roundtrips import lay_out_roundtrips
 from .sources import (
     InputError,
     find_path,
@@ -49,7 +48,7 @@ from .sources import (
     read_tools,
     write_text,
 )
-from .turns import KnownTurn, cut_pieces, describe_incomplete, list_turns, pick_example, say_switches
+from .turns import KnownTurn, cut_pieces, describe_incomplete, lay_out_roundtrips, list_turns, pick_example, say_switches
 
 _PIECE = 1 << 16
 _BUDGET = Budget(seconds=60)
@@ -218,7 +217,7 @@ def check_paths(arguments: argparse.Namespace) -> int:
         for path in paths:
             begin(str(path))
             load = partial(_load_named, str(path), arguments)
-            results.append(check_template(path, load, lambda renderer: _analyze_further(renderer, arguments)))
+            results.append(check_template(path, load, lambda renderer: _analyze(renderer, arguments)))
             found = results[-1].format
             if not arguments.json:
                 out.print(lay_out_result(results[-1], width))
@@ -248,10 +247,8 @@ def show_difference(arguments: argparse.Namespace) -> int:
     one, other = formats
     changes = compare(one, other)
     crossings = [cross(renderers[0], one, other), cross(renderers[1], other, one)]
-    if arguments.json:
-        _print_json({"changes": list(map(asdict, changes)), "read": list(map(asdict, crossings))})
-    else:
-        Display().print(*lay_out_changes(changes, crossings))
+    data = {"changes": list(map(asdict, changes)), "read": list(map(asdict, crossings))}
+    _show(arguments, data, lay_out_changes(changes, crossings))
     return FOUND if changes or one.graph != other.graph else OK
 
 
@@ -263,10 +260,7 @@ def examine_model(arguments: argparse.Namespace) -> int:
     renderer = load_template(arguments.model, arguments.name, dict(arguments.switches))
     format = analyze(renderer.within(_BUDGET))
     findings = examine(path, renderer, format, Display(sys.stderr))
-    if arguments.json:
-        _print_json([asdict(finding) for finding in findings])
-    else:
-        Display().print(*lay_out_findings(findings))
+    _show(arguments, list(map(asdict, findings)), lay_out_findings(findings))
     return OK if any(finding.best_reads_all for finding in findings) else FOUND
 
 
@@ -302,10 +296,7 @@ def check_round_trips(arguments: argparse.Namespace) -> int:
         results = check_output(renderer, format, read_text(arguments.output), parse=parse, encode=encode)
     else:
         results = check_roundtrips(renderer, format, parse=parse, encode=encode)
-    if arguments.json:
-        _print_json([result.to_dict() for result in results])
-    else:
-        Display().print(*lay_out_roundtrips(results))
+    _show(arguments, [result.to_dict() for result in results], lay_out_roundtrips(results))
     return OK if all(result.fault != "parse" for result in results) else FOUND
 
 
@@ -361,13 +352,17 @@ def _refuse(arguments: argparse.Namespace, reason: str, *names: str) -> None:
 
 
 def _analyze(renderer: Renderer | None, arguments: argparse.Namespace) -> ChatFormat:
-    patient = renderer and renderer.within(_BUDGET)
-    return analyze(patient, examples=arguments.examples) if arguments.examples else analyze(patient)
+    format = analyze(renderer and renderer.within(_BUDGET), examples=arguments.examples)
+    seconds = getattr(arguments, "search", 0)
+    return search_further(format, renderer, seconds) if renderer and seconds else format
 
 
-def _analyze_further(renderer: Renderer, arguments: argparse.Namespace) -> ChatFormat:
-    format = _analyze(renderer, arguments)
-    return search_further(format, renderer, arguments.search) if arguments.search else format
+def _show(arguments: argparse.Namespace, data: Any, lines: Iterable[Line]) -> None:
+    """Print a result as data or in lines, as the options have it."""
+    if arguments.json:
+        _print_json(data)
+    else:
+        Display().print(*lines)
 
 
 def _print_json(value: Any, indent: int | None = 2) -> None:

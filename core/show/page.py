@@ -26,9 +26,8 @@ from ..describe.words import list_sections
 from ..errors import TemplateError
 from ..format import ChatFormat
 from ..parse import StreamParser
-from .roundtrips import group_trips, name_trip
 from .sources import name_model
-from .turns import KnownTurn, cut_pieces, cut_words, pick_example, say_switches
+from .turns import KnownTurn, cut_pieces, cut_words, group_trips, name_trip, pick_example, say_switches
 
 _MOST_PIECES = 20_000
 _SYSTEM, _USER, _RESULT = "Be brief.", "What will the weather be?", "Rain on day "
