@@ -17,6 +17,7 @@ formats = Formats(LOG)
 """The formats of this process. Each process derives those that it needs, so that engines in one process share nothing."""
 
 _MOST = 64
+_UNKNOWN = ChatFormat()
 
 
 class Reader(Served):
@@ -77,10 +78,10 @@ def get_brought_reader(tokenizer: Any, template: str, always: bool) -> Reader:
     """
     if always:
         return _make_served(tokenizer, template)
-    if formats.find(template, **list_named_tokens(tokenizer)) is not None:
-        return _make_brought(tokenizer, template)
-    analyse_brought(tokenizer, template)
-    return Reader(ChatFormat(), tokenizer)
+    format = formats.find(template, **list_named_tokens(tokenizer))
+    if format is None:
+        analyse_brought(tokenizer, template)
+    return _make_brought(format or _UNKNOWN, tokenizer)
 
 
 def analyse_brought(tokenizer: Any, template: str) -> Future[ChatFormat]:
@@ -99,9 +100,7 @@ def _make_served(tokenizer: Any, template: str) -> Reader:
         return Reader(derive_format(settled, "the chat template in force"), tokenizer)
     except AutoparserError as error:
         LOG.warning("The model's format is not known, and all of its output is content: %s", error)
-        return Reader(ChatFormat(), tokenizer)
+        return Reader(_UNKNOWN, tokenizer)
 
 
-@lru_cache(maxsize=_MOST)
-def _make_brought(tokenizer: Any, template: str) -> Reader:
-    return Reader(formats.find(template, **list_named_tokens(tokenizer)) or ChatFormat(), tokenizer)
+_make_brought = lru_cache(maxsize=_MOST)(Reader)

@@ -84,7 +84,7 @@ def fold(lines: list[str]) -> dict[str, Any]:
 @pytest.fixture
 def proven(monkeypatch: pytest.MonkeyPatch) -> None:
     """Formats that were proven."""
-    monkeypatch.setattr(command, "analyze", lambda renderer: dataclasses.replace(analyze(renderer), verdict=PROVEN))
+    monkeypatch.setattr(command, "analyze", lambda renderer, **_: dataclasses.replace(analyze(renderer), verdict=PROVEN))
 
 
 def test_inspect_tells_format_verdict_and_example(capsys: Streams) -> None:
@@ -275,7 +275,7 @@ def test_closed_pipe_is_quiet_where_arguments_print() -> None:
 
 
 def test_a_fault_of_the_program_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: Streams) -> None:
-    def fail(renderer: Any) -> ChatFormat:
+    def fail(renderer: Any, **_: Any) -> ChatFormat:
         raise KeyError("lost\nline")
 
     monkeypatch.setattr(command, "analyze", fail)
@@ -303,7 +303,7 @@ def test_check_of_proven_templates(tmp_path: Path, capsys: Streams) -> None:
 
 def test_check_of_a_template_that_is_not_proven(capsys: Streams, monkeypatch: pytest.MonkeyPatch) -> None:
     verdict = dataclasses.replace(PROVEN, parts=(("reasoning", "proven"), ("content", "proven"), ("tools", "not established")))
-    monkeypatch.setattr(command, "analyze", lambda renderer: dataclasses.replace(analyze(renderer), verdict=verdict))
+    monkeypatch.setattr(command, "analyze", lambda renderer, **_: dataclasses.replace(analyze(renderer), verdict=verdict))
     assert run("check", DEMO) == 1
     out = capsys.readouterr().out
     assert "✗ own notation" in out

@@ -180,19 +180,8 @@ class Formats:
     def _run(
         self, future: Future[ChatFormat], key: Hashable, source: str, special_tokens: Mapping[str, str], deadline: float
     ) -> None:
-        """Analyse a template, and tell those who wait for it."""
-        format, keep = self._analyse(source, special_tokens, deadline)
-        with self._lock:
-            if keep:
-                self._kept[key] = format
-            while len(self._kept) > self._capacity:
-                self._kept.popitem(last=False)
-            self._running.pop(key, None)
-        future.set_result(format)
-
-    def _analyse(self, source: str, special_tokens: Mapping[str, str], deadline: float) -> tuple[ChatFormat, bool]:
-        """Return the format of a template, an empty one where it is not understood, and whether that is to be remembered."""
-        start = perf_counter()
+        """Analyse a template, and tell those who wait for it; where it is not understood, its format is an empty one."""
+        start, keep = perf_counter(), True
         try:
             if monotonic() > deadline:
                 raise BudgetError("it had to wait too long for other templates")
@@ -201,8 +190,14 @@ class Formats:
             self._log.info("%s", report_format(format, "a request's chat template", perf_counter() - start))
         except Exception as error:
             self._refuse(" ".join(str(error).split())[:300])
-            return ChatFormat(), not isinstance(error, BudgetError)  # the machine may only have been busy
-        return format, True
+            format, keep = ChatFormat(), not isinstance(error, BudgetError)  # the machine may only have been busy
+        with self._lock:
+            if keep:
+                self._kept[key] = format
+            while len(self._kept) > self._capacity:
+                self._kept.popitem(last=False)
+            self._running.pop(key, None)
+        future.set_result(format)
 
     def _refuse(self, reason: str) -> None:
         self._counters.add("refused_analyses")

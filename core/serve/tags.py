@@ -110,11 +110,7 @@ class TagMaker:
 def _check_bounds(format: ChatFormat, tools: list[dict[str, Any]], length: int) -> None:
     """Raise :class:`ConstraintError` where a tag would take too long to make."""
     as_json = any(node.kind == "arguments" for node in format.graph.turn.nodes)
-    if length > LONGEST or (not as_json and sum(map(_weigh, tools)) > HEAVIEST):
+    schemas = [tool["function"]["parameters"] for tool in tools]
+    listed = [schema.get("properties") or () for schema in schemas if isinstance(schema, Mapping)]
+    if length > LONGEST or (not as_json and sum(len(properties) ** 2 for properties in listed) > HEAVIEST):
         raise ConstraintError("the tools are too many, or have too many parameters")
-
-
-def _weigh(tool: dict[str, Any]) -> int:
-    schema = tool["function"]["parameters"]
-    properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    return len(properties or ()) ** 2

@@ -9,7 +9,6 @@ from typing import Any
 from ..ask.renderer import Renderer
 from ..describe.spans import Line, Span
 from ..describe.words import list_sections
-from ..errors import TemplateError
 from ..format import ChatFormat
 from ..message import read_arguments
 from .turns import KnownTurn, list_turns
@@ -53,17 +52,10 @@ def _list_rows(format: ChatFormat) -> dict[tuple[str, str], list[str]]:
 
 
 def cross(renderer: Renderer, own: ChatFormat, other: ChatFormat) -> Crossing:
-    """Read the turns of one template by the format of another."""
-    try:
-        turns = list_turns(renderer, own)
-    except TemplateError:
-        turns = []
-    return Crossing(len(turns), tuple(turn.name for turn in turns if find_fault(turn, read_turn(other, turn)) is not None))
-
-
-def read_turn(format: ChatFormat, turn: KnownTurn) -> dict[str, Any]:
-    """Read a turn as a server does: with the request's tools, behind its prompt."""
-    return format.parse(turn.text, turn.tools or None, turn.prompt)
+    """Read the turns of one template by the format of another: as a server does, with the request's tools, behind their prompts."""
+    turns = list_turns(renderer, own)
+    read = [(turn, other.parse(turn.text, turn.tools or None, turn.prompt)) for turn in turns]
+    return Crossing(len(turns), tuple(turn.name for turn, message in read if find_fault(turn, message) is not None))
 
 
 def find_fault(turn: KnownTurn, message: Mapping[str, Any], calls_only: bool = False) -> str | None:
