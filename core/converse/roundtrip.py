@@ -223,10 +223,9 @@ class _Checker:
         for after, form in product(afters, forms):
             following = self._render_next(generation, read, after, form)
             earlier = generation.prompt + generation.text
-            kept = following is not None and following.startswith(earlier)
-            result = RoundTrip(turn, after, question.switches, form, generation.text, kept, _is_read(question, read))
-            if kept and following is not None:
-                yield replace(result, tokens=self._keeps_tokens(generation, following))
+            result = RoundTrip(turn, after, question.switches, form, generation.text, False, _is_read(question, read))
+            if following is not None and following.startswith(earlier):
+                yield replace(result, kept=True, tokens=self._keeps_tokens(generation, following))
                 continue
             shown = _show_difference(earlier, following)
             yield replace(result, fault=self._find_fault(generation, after, form), earlier=shown[0], later=shown[1])

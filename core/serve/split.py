@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..delta import Delta
-from .counters import COUNTERS, Counters
+from .counters import COUNTERS
 
 if TYPE_CHECKING:
     import logging
@@ -40,9 +40,8 @@ class SafeSplitter:
     It is reasoning where that was being read, else what belongs to the second stage.
     """
 
-    def __init__(self, make: Callable[[], ReasoningSplitter], log: logging.Logger, counters: Counters = COUNTERS) -> None:
+    def __init__(self, make: Callable[[], ReasoningSplitter], log: logging.Logger) -> None:
         self._log = log
-        self._counters = counters
         self._thinking = False
         self._failed = False
         self._splitter: ReasoningSplitter | None = None
@@ -58,33 +57,30 @@ class SafeSplitter:
 
     def feed(self, text: str) -> tuple[str, str]:
         """Read a piece of the output; return what of it is reasoning, and what belongs to the second stage."""
-        if self._splitter is not None:
-            try:
-                return self._count(self._splitter, self._splitter.feed(text))
-            except Exception:
-                self._give_up()
-        return (text, "") if self._thinking else ("", text)
+        return self._read(lambda splitter: splitter.feed(text)) or ((text, "") if self._thinking else ("", text))
 
     def finish(self) -> tuple[str, str]:
         """Say that the output has ended; return what was held back."""
-        if self._splitter is not None:
-            try:
-                return self._count(self._splitter, self._splitter.finish())
-            except Exception:
-                self._give_up()
-        return "", ""
+        return self._read(lambda splitter: splitter.finish()) or ("", "")
 
-    def _count(self, splitter: ReasoningSplitter, found: tuple[str, str]) -> tuple[str, str]:
-        """Count an output that has met a fault which stayed within its splitter; return what that has found."""
-        if splitter.failed and not self._failed:
+    def _read(self, read: Callable[[ReasoningSplitter], tuple[str, str]]) -> tuple[str, str] | None:
+        """Return what a splitter reads, None where it fails or has failed; a fault that stays within it is counted once."""
+        if self._splitter is None:
+            return None
+        try:
+            found = read(self._splitter)
+        except Exception:
+            self._give_up()
+            return None
+        if self._splitter.failed and not self._failed:
             self._failed = True
-            self._counters.add("faults")
+            COUNTERS.add("faults")
         return found
 
     def _give_up(self) -> None:
         """Go on without the splitter."""
         self._log.exception("chat-autoparser: splitting an output failed, and its rest is handed on. Please report this")
-        self._counters.add("faults")
+        COUNTERS.add("faults")
         self._thinking = self._splitter is not None and self._splitter.in_reasoning
         self._splitter = None
 

@@ -101,9 +101,7 @@ def lay_out_summary(results: list[Result]) -> Line:
     summary = summarise_results(results)
     kinds = {**{word: kind for kind, word in WORDS.items()}, "failed": "bad"}
     counted = [Span(kinds[word], f"{summary[word]} {word}") for word in kinds if summary[word]]
-    for number, span in enumerate(counted):
-        spans += [Span("text", ", ")] if number else []
-        spans.append(span)
+    spans += [part for span in counted for part in (Span("text", ", "), span)][1:]
     spans.append(Span("note", f"; {sum(result.seconds for result in results):.1f} s"))
     if any(result.format and not result.proven for result in results):
         spans.append(Span("note", "; inspect says of each why, and what to do"))

@@ -110,12 +110,10 @@ def _list_talk(renderer: Renderer | None, turn: KnownTurn | None) -> dict[str, A
     """Return what the page shows of a turn and of a conversation with it."""
     pieces = [(piece.kind, make_visible(piece.text)) for piece in cut_pieces(turn) if piece.text] if turn else []
     talk = list(_make_talk(renderer, turn)) if renderer and turn else []
-    under = f" ({say_switches(turn.switches)})" if turn and turn.switches else ""
+    switches = say_switches(turn.switches) if turn else ""
     return {
-        "under": under,
-        "assumed": f"Examples are rendered with {say_switches(turn.switches)}."
-        if turn and under
-        else "No switch is set in examples.",
+        "under": f" ({switches})" if switches else "",
+        "assumed": f"Examples are rendered with {switches}." if switches else "No switch is set in examples.",
         "turn": pieces,
         "added": make_visible(turn.added) if turn else "",
         "turn_kinds": list(dict.fromkeys(kind for kind, _ in pieces)),
