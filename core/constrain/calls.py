@@ -355,12 +355,8 @@ def _find_mark(opening: str) -> str:
         head = text[:place]
         if len(head) > 2 and head[0] in "<[(" and head[-1] in ">])" and any(map(str.isalnum, head)):
             return head
-    return text if len(text) > 4 and _is_telling(text) else ""
-
-
-def _is_telling(text: str) -> bool:
-    """Whether a text would not stand in prose or data by chance."""
-    return any(char.isalnum() for char in text) and not text[0].isalnum() and not set(text) & set('{"')
+    by_chance = text[:1].isalnum() or not any(map(str.isalnum, text)) or set(text) & set('{"')  # it may stand in prose or data
+    return text if len(text) > 4 and not by_chance else ""
 
 
 def _split_head(opening: str, name: str, trees: list[Tree]) -> tuple[str, Tree]:

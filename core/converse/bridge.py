@@ -182,7 +182,8 @@ class Bridger:
         if results and not turn.calls:
             named = [(str(result.get("name") or ""), str(result.get("tool_call_id") or "")) for result in results]
             turn = replace(turn, content=None, calls=_make_calls(named))
-        unread = bool(results) and not all(_is_known(turn.calls, message) for message in results)
+        known = [call.id for call in turn.calls]  # by its call or from itself
+        unread = any(not message.get("name") and message.get("tool_call_id") not in known for message in results)
         told = turn
         if len(results) == len(turn.calls):  # the client's own ids, of calls that the model has given others or none
             ids = [str(result.get("tool_call_id") or call.id) for result, call in zip(results, turn.calls, strict=True)]
@@ -261,8 +262,3 @@ def _list_closers(format: ChatFormat) -> list[str]:
     header = format.header.strip()
     texts = [edge.text.partition(header)[0].strip() for edge in format.graph.turn.edges if header and header in edge.text]
     return list(dict.fromkeys(filter(None, texts)))
-
-
-def _is_known(calls: Sequence[Call], message: Mapping[str, Any]) -> bool:
-    """Whether the name of a result's tool is known: from the result itself, or from its call."""
-    return bool(message.get("name")) or message.get("tool_call_id") in [call.id for call in calls]

@@ -187,7 +187,7 @@ class Search:
 
     def _align(self, rendered: str, meaning: Mapping[str, tuple[Leaf, int]]) -> list[_Mark] | None:
         """Read marks out of a render, two for what is no text; None where the rest of it is not the plain render."""
-        rendered = _ESCAPED_MARK.sub(_join_surrogates, rendered)
+        rendered = _ESCAPED_MARK.sub(lambda found: bytes.fromhex(found[1] + found[2]).decode("utf-16-be"), rendered)
         marks: list[_Mark] = []
         position = 0
         for number, part in enumerate(re.split("(" + "|".join(map(re.escape, meaning)) + ")", rendered)):
@@ -308,10 +308,6 @@ class Search:
             if answer == self.text[:place] + run + self.text[place:]:
                 return [Span(place, place + len(run), leaf.field)]
         return None
-
-
-def _join_surrogates(found: re.Match[str]) -> str:
-    return bytes.fromhex(found[1] + found[2]).decode("utf-16-be")
 
 
 def _join_spans(spans: list[Span]) -> list[Span]:

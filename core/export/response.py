@@ -243,13 +243,6 @@ def _write_arguments(graph: TurnGraph, call: _Call, place: int) -> tuple[dict[st
     return _write_entries(graph)
 
 
-class _Slot(NamedTuple):
-    """What stands between a key and its value, and behind it."""
-
-    start: str
-    end: str
-
-
 def _write_entries(graph: TurnGraph) -> tuple[dict[str, Any], str]:
     """Return how keys and values are read: in tags, or as JSON with keys that have no quotes."""
     if graph.path:
@@ -262,31 +255,32 @@ def _write_entries(graph: TurnGraph) -> tuple[dict[str, Any], str]:
     values = [node for node in graph.turn.nodes if node.kind == "value"]
     slots = [slot for node in values for slot in _list_slots(graph, node, begin)]
     quoted = any(isinstance(node.codec, Text) and node.codec.quoted for node in values)
-    if begin.strip() and all(slot.end.strip() for slot in slots) and not quoted:
+    if begin.strip() and all(end.strip() for _, end in slots) and not quoted:
         if any(isinstance(node.codec, Insides) for node in values):
             raise _Inexpressible("values in tags hold tags of their own")
         return {"content": "xml-inline", "content_args": {"tag_pattern": _write_tag_pattern(begin, slots)}}, begin
     texts = [(node, node.codec) for node in values if isinstance(node.codec, Text)]
-    starts = sorted({slot.start.strip() for slot in slots}, key=len)
+    starts = sorted({start.strip() for start, _ in slots}, key=len)
     signs = {text.strip()[-1:] for text in first}, {text.strip()[-1:] for text in later}
     if starts[:1] == [":"] and signs == ({"{"}, {","}) and quoted and not any(codec.escapes for _, codec in texts):
-        quotes = {slot.start.strip()[1:] for node, _ in texts for slot in _list_slots(graph, node, begin)} - {"", '"'}
+        quotes = {start.strip()[1:] for node, _ in texts for start, _ in _list_slots(graph, node, begin)} - {"", '"'}
         delims = [[quote, quote] for quote in sorted(quotes)]
         return {"content": "json", "content_args": {"unquoted_keys": True, "string_delims": delims}}, "{"
     raise _Inexpressible("arguments are written in a language that is neither JSON nor tags")
 
 
-def _list_slots(graph: TurnGraph, node: Node, begin: str) -> Iterator[_Slot]:
+def _list_slots(graph: TurnGraph, node: Node, begin: str) -> Iterator[tuple[str, str]]:
+    """List what may stand between a key and a value, and behind it."""
     behind = [edge.text for edge in graph.turn.leaving(node.name)]
     end = cut_common_start(behind).removesuffix(begin) if behind else ""
     entering: list[Edge] = [edge for edge in graph.turn.edges if edge.target == node.name]
-    yield from (_Slot(edge.text, end) for edge in entering if kind_of(graph, edge.source) == "key")
+    yield from ((edge.text, end) for edge in entering if kind_of(graph, edge.source) == "key")
 
 
-def _write_tag_pattern(begin: str, slots: list[_Slot]) -> str:
+def _write_tag_pattern(begin: str, slots: list[tuple[str, str]]) -> str:
     """Return the pattern of an entry in tags, with the layout around its value."""
-    starts = "|".join(dict.fromkeys(_flex(slot.start) + _keep_space(slot.start, 1) for slot in slots))
-    ends = "|".join(dict.fromkeys(_keep_space(slot.end, 0) + _flex(slot.end) for slot in slots))
+    starts = "|".join(dict.fromkeys(_flex(start) + _keep_space(start, 1) for start, _ in slots))
+    ends = "|".join(dict.fromkeys(_keep_space(end, 0) + _flex(end) for _, end in slots))
     return rf"{_flex(begin)}(?P<key>[^<>\n]+?)(?:{starts})(?P<value>.*?)(?:{ends})"
 
 

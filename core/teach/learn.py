@@ -164,11 +164,12 @@ def _judge(format: ChatFormat, lessons: Sequence[Lesson], parts: frozenset[str],
         )
     taught = "partly proven" if failures else TAUGHT
     confirmed = frozenset() if failures else _list_shown(lessons) - parts
-    inferred = {part for part, old in known.parts if old == FROM_INSTRUCTIONS or _is_inferred(part, known)}
+    told = [note for note in known.notes if "inferred" in note]
+    inferred = {part for part, old in known.parts if old == FROM_INSTRUCTIONS or any(part in note for note in told)}
     raised = (confirmed & inferred) | {part for part, old in known.parts if part in parts and old == "proven"}
     status = [(part, taught if part in raised else old) for part, old in known.parts]
-    told = (TAUGHT_BY, parts), (CONFIRMED_BY, confirmed)
-    notes = [f"{how} {count} example{'s' if count > 1 else ''}: {', '.join(sorted(which))}" for how, which in told if which]
+    shown = (TAUGHT_BY, parts), (CONFIRMED_BY, confirmed)
+    notes = [f"{how} {count} example{'s' if count > 1 else ''}: {', '.join(sorted(which))}" for how, which in shown if which]
     notes += [f"not known: {text}" for text in dict.fromkeys(unknown)]
     notes += [f"{len(failures)} {MISREAD}"] if failures else []
     verdict = replace(
@@ -186,11 +187,6 @@ def _list_shown(lessons: Sequence[Lesson]) -> frozenset[str]:
     """Return the parts of a turn that lessons show."""
     fields = [{"reasoning": lesson.reasoning, "content": lesson.content, "tools": lesson.calls} for lesson in lessons]
     return frozenset(part for each in fields for part, shown in each.items() if shown)
-
-
-def _is_inferred(part: str, verdict: Verdict) -> bool:
-    """Whether a part was inferred, which the template does not print."""
-    return any(part in note and "inferred" in note for note in verdict.notes)
 
 
 def _read(format: ChatFormat, lesson: Lesson) -> Counterexample | None:
