@@ -17,7 +17,7 @@ from corpus import read_template
 from tiny_model import make_model
 
 import chat_autoparser as ca
-from chat_autoparser.serve import report_format
+from chat_autoparser.describe.words import report_format
 from chat_autoparser.show import command
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -24,7 +24,6 @@ from chat_autoparser.constrain import build_structural_tag
 from chat_autoparser.export.certificate import FILE_NAME, make_certificate
 from chat_autoparser.message import fold_deltas
 from chat_autoparser.serve import (
-    Counters,
     Formats,
     OutputReader,
     Served,
@@ -38,6 +37,7 @@ from chat_autoparser.serve import (
     publish_counters,
 )
 from chat_autoparser.serve.apart import LONGEST, Analyst
+from chat_autoparser.serve.counters import Counters
 
 DEMO = (ROOT / "scripts" / "demo.jinja").read_text()
 CHATML = """{%- for m in messages %}<|im_start|>{{ m.role }}

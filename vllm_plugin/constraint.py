@@ -43,17 +43,14 @@ def constrain(request: Any, reader: Reader, level: int, prompt: str | None, *, t
     if not forced and (not wished or has_form(request)):
         return  # an answer that has a form by itself has precedence, as vLLM has it
     state: State = reader.find_state(prompt) if tells else "ended"
-    tag = _find_tag(request, reader, tools, choice, level, state)
-    if tag is None and not forced:
-        return
+    tag, schema = _find_tag(request, reader, tools, choice, level, state), None
     if tag is None:
+        if not forced:
+            return
         schema = _make_schema(request, choice)
         tag = _make_json_tag(reader.format, schema, state) if enforces_tools() else None
-        if tag is None:
-            hold(request, schema=schema)
-            return
-    hold(request, tag=tag)
-    if tells:
+    hold(request, tag, schema)
+    if tag is not None and tells:
         _remember(tag)
 
 

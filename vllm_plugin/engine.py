@@ -115,8 +115,8 @@ def has_form(request: Any) -> bool:
     return getattr(wanted, "type", "text") not in ("text", None)
 
 
-def hold(request: Any, *, tag: str | None = None, schema: dict[str, Any] | None = None) -> None:
-    """Hold the output of a request to a structural tag, which holds from the first token on, or to a schema of JSON.
+def hold(request: Any, tag: str | None, schema: dict[str, Any] | None) -> None:
+    """Hold the output of a request to a structural tag, which holds from the first token on, or without one to a schema of JSON.
 
     What else the request asks for its output is taken away: vLLM accepts only one. That a grammar is a parser's, and has a
     place for reasoning, is what the private attribute says (0.32 chat, 0.33 also Responses; ``resolve_reasoning_ended``).

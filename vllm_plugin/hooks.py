@@ -75,11 +75,8 @@ def _get_parser(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     tools = manager.get_tool_parser(options["tool_parser_name"], options["enable_auto_tools"], options["model_name"])
     reasoning = manager.get_reasoning_parser(options["reasoning_parser_name"])
     if options["is_harmony"]:
-        for name, found, ours in (
-            ("tool_parser_name", tools, AutoToolParser),
-            ("reasoning_parser_name", reasoning, AutoReasoningParser),
-        ):
-            options[name] = _HARMONY[name] if found is ours else options[name]
+        flags = zip(_HARMONY.items(), (tools, reasoning), strict=True)
+        options.update(named for named, found in flags if found in (AutoToolParser, AutoReasoningParser))
         return original(**options)
     halves, named = {tools, reasoning} - {None}, options["tool_strict_level"]
     level = None if named is None else _read_level(named)

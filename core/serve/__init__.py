@@ -14,10 +14,8 @@
 * :func:`describe_tools` and :class:`ToolChoice` describe the tools of a request and the choice among them, from the objects
   of any engine.
 * :class:`TagMaker` makes the structural tags that hold requests to calls, within bounds, and keeps those made last.
-* :data:`COUNTERS` are the numbers for an operator, without any payload; :func:`publish_counters` puts them among the metrics
-  of a process that has ``prometheus_client``.
-* :func:`report_format` is the one line that a log gets for a format; :func:`warn_of_doubts` what it gets where it is not
-  proven.
+* :func:`publish_counters` puts the numbers for an operator, without any payload, among the metrics of a process that has
+  ``prometheus_client``.
 
 Typical use::
 
@@ -32,8 +30,7 @@ Typical use::
 
 from __future__ import annotations
 
-from ..describe.words import report_format, warn_of_doubts
-from .counters import COUNTERS, Counters, publish_counters
+from .counters import publish_counters
 from .formats import Formats
 from .reader import OutputReader, make_parser
 from .special import Served, State, cut_at_special, list_named_tokens, list_special_tokens
@@ -42,8 +39,6 @@ from .tags import TagMaker
 from .tools import ToolChoice, describe_tools
 
 __all__ = [
-    "COUNTERS",
-    "Counters",
     "Formats",
     "OutputReader",
     "SafeSplitter",
@@ -58,6 +53,4 @@ __all__ = [
     "list_special_tokens",
     "make_parser",
     "publish_counters",
-    "report_format",
-    "warn_of_doubts",
 ]

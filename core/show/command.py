@@ -318,9 +318,8 @@ def _load_encode(path: Path) -> Callable[[str], list[int]] | None:
 
 def _load_named(given: str, arguments: argparse.Namespace) -> Renderer:
     """Load a template with the options of a command."""
-    tokens = {"bos_token": arguments.bos_token, "eos_token": arguments.eos_token}
-    named = {name: token for name, token in tokens.items() if token is not None}
-    return load_template(given, arguments.name, dict(arguments.switches), **named)
+    tokens = {name: token for name in ("bos_token", "eos_token") if (token := getattr(arguments, name)) is not None}
+    return load_template(given, arguments.name, dict(arguments.switches), **tokens)
 
 
 def _load_needed(arguments: argparse.Namespace, need: str) -> Renderer:

@@ -28,7 +28,6 @@ from ..format import (
     Counterexample,
     Node,
     TurnGraph,
-    Verdict,
 )
 from ..format import Conversation as Layout
 from ..prove.message import compare, write_message

@@ -34,7 +34,8 @@ from tokenizers.decoders import DecodeStream
 from vllm_messages import make_message, take_delta
 
 from chat_autoparser import BudgetError, analyze
-from chat_autoparser.serve import COUNTERS, Formats, list_named_tokens
+from chat_autoparser.serve import Formats, list_named_tokens
+from chat_autoparser.serve.counters import COUNTERS
 from chat_autoparser.vllm_plugin import NAMES, check_version, hooks, reader, register
 from chat_autoparser.vllm_plugin.halves import AutoReasoningParser, AutoToolParser
 from chat_autoparser.vllm_plugin.messages import CutCall, Outbox, PendingCalls
