@@ -37,7 +37,7 @@ def write_turn(graph: TurnGraph, message: Mapping[str, Any], start: Start | None
     walker = _Walker(graph, message, tuple(map(_Call.read, message.get("tool_calls") or ())))
     others = [other for other in graph.starts if other != start and start.prompt.endswith(other.prompt)]
     for begun in (start, *others):
-        found = _search(begun.edges, walker.walk.graph, _State(), walker.step)
+        found = _search(begun.edges, walker.walk, _State(), walker.step)
         if found is not None:
             return found
     raise ConstraintError(f"writing a turn: this format has no turn with just these fields behind the prompt {start.prompt!r}")
@@ -173,7 +173,7 @@ class _Walker:
             found = self._step_row(walk, state, node, pairs)
             return None if found is None else (found[0], edge.text + found[1])
 
-        return _search(tuple(walk.graph.leaving("start")), walk.graph, (0, 0), step)
+        return _search(walk.graph.leaving("start"), walk, (0, 0), step)
 
 
 def _fits(node: Node, value: Any) -> bool:
@@ -230,16 +230,15 @@ def _list_members(value: Any, path: Path, outer: tuple[str | int, ...] = ()) -> 
 
 def _search(
     edges: Iterable[Edge],
-    graph: Graph,
+    walk: Walk,
     state: State,
     step: Callable[[State, Edge, Node], tuple[State | None, str] | None],
 ) -> str | None:
     """Return what is written on the first way to the end, None where there is none."""
-    nodes = {node.name: node for node in graph.nodes}
+    nodes, ranks = walk.nodes, walk.rank
     leaving: dict[str, list[Edge]] = {}
-    for edge in graph.edges:
+    for edge in walk.graph.edges:
         leaving.setdefault(edge.source, []).append(edge)
-    ranks = {node.name: number for number, node in enumerate(graph.nodes)}
 
     def rank(edge: Edge) -> int:  # the shape that the template takes best comes first
         return ranks[edge.target] if edge.opens_call or nodes[edge.target].kind == "arguments" else 0

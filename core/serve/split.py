@@ -110,8 +110,7 @@ class SplitReader:
     @property
     def incomplete_calls(self) -> frozenset[int]:
         """The numbers of the calls that have no end."""
-        found: frozenset[int] = self._behind.incomplete_calls
-        return found
+        return frozenset(self._behind.incomplete_calls)
 
     @property
     def calls_seen(self) -> int:
@@ -124,8 +123,7 @@ class SplitReader:
 
     def finish(self) -> list[Delta]:
         """Say that the output has ended."""
-        more: list[Delta] = [*self._sort(*self._splitter.finish()), *self._behind.finish()]
-        return more
+        return [*self._sort(*self._splitter.finish()), *self._behind.finish()]
 
     def _sort(self, reasoning: str, rest: str) -> list[Delta]:
         deltas = [Delta("reasoning", reasoning)] if reasoning else []

@@ -83,9 +83,9 @@ def name_model(given: str) -> str:
 
 
 def _load(path: Path, name: str | None, variables: Mapping[str, Any]) -> Renderer:
-    source = read_source(path) if name is not None else None
-    if name is None or source is None:
+    if name is None:
         return load_renderer(path, **variables)
+    source = read_source(path)
     if name not in source.templates:
         raise InputError(f"{path} has no template called {name!r}; it has {', '.join(map(repr, sorted(source.templates)))}")
     renderer = JinjaRenderer(source.templates[name], **{**source.special_tokens, **variables})
