@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from ..errors import ConstraintError
-from ..format import Choice, Codec, Edge, Graph, Insides, Json, Node, Number, Path, Start, Text, TurnGraph
+from ..format import Choice, Codec, Edge, Insides, Json, Node, Number, Path, Start, Text, TurnGraph
 from ..message import read_arguments
 from ..schema import find_type
 from .texts import encode_text, find_ends, spell_text
