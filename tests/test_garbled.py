@@ -304,3 +304,66 @@ CHANNEL = """\
 
 def test_reasoning_may_begin_with_the_first_mark_alone() -> None:
     assert read(CHANNEL, "<|room>Two legs.<room|>Go.")[:3] == ("Two legs.", "Go.", [])
+
+
+DRESSED = """\
+{%- for m in messages -%}
+<<{{ m.role }}>>
+{%- set text = m.content or "" -%}
+{%- if m.role == "assistant" and "<reply>" in text and not loop.last %}{% set text = text.split("<reply>")[-1].split("</reply>")[0].strip() %}
+{%- endif -%}
+{%- if m.reasoning_content %}<muse>{{ m.reasoning_content }}</muse>{% endif -%}
+{{ text }}{% for c in m.tool_calls or [] %}<deed>{{ c.function | tojson }}</deed>{% endfor %}<<over>>
+{%- endfor -%}
+{%- if add_generation_prompt %}<<assistant>>{% endif -%}
+"""
+
+
+@pytest.mark.parametrize("written", ["<reply>\nIt is far.\n</reply><<over>>", "<reply>It is far.</reply>", "It is far.<<over>>"])
+def test_what_a_template_takes_off_earlier_answers_is_none_of_them(written: str) -> None:
+    form = analyze(DRESSED)
+    found = read_all_ways(form, written, [ROUTE_TOOL], "<<assistant>>")
+    assert found[:3] == (None, "It is far.", [])
+    assert any("takes them off" in note for note in form.verdict.notes)
+    call = '<deed>{"name": "find_route", "arguments": {"start": "Oslo"}}</deed>'
+    assert get_calls(read_all_ways(form, f"<reply>\n{call}\n</reply><<over>>", [ROUTE_TOOL], "<<assistant>>")) == MADE
+    assert read_all_ways(form, "<b>It is far.</b>", [], "<<assistant>>").content == "<b>It is far.</b>"
+
+
+NO_CALLS = """\
+{%- for m in messages -%}<<{{ m.role }}>>{{ m.content }}<<over>>{%- endfor -%}
+{%- if tools %}Tools: {{ tools | tojson }}{% endif -%}
+{%- if add_generation_prompt %}<<assistant>>{% endif -%}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("<|call_start|>[find_route(start='Oslo')]<|call_end|>", None),
+        ("So: <|call_start|>[find_route(start='Oslo')]<|call_end|> That is it.", "So:  That is it."),
+        ("[CALLS_BEGIN]find_route{'start': 'Oslo'}[CALLS_END]", None),
+    ],
+)
+def test_marks_of_another_format_are_closed_as_people_name_such_pairs(text: str, content: str | None) -> None:
+    found = read_all_ways(analyze(NO_CALLS), text, [ROUTE_TOOL], "<<assistant>>")
+    assert (" ".join((found.content or "").split()) or None) == (content and " ".join(content.split()))
+    assert get_calls(found) == MADE
+
+
+def test_a_name_alone_behind_a_mark_of_calls_is_a_call() -> None:
+    tools = [make_tool("now"), ROUTE_TOOL]
+    assert get_calls(read_all_ways(analyze(NO_CALLS), '<|tool_call|>[{"name": "now"}]', tools, "<<assistant>>")) == [("now", {})]
+    assert read_all_ways(analyze(NO_CALLS), '[{"name": "now"}]', tools, "<<assistant>>").calls == []
+
+
+def test_a_backslash_before_a_line_break_is_kept() -> None:
+    calls = TAGGED.replace("{{ v if v is string else v | tojson }}", "{{ v | tojson }}")
+    text = '<deed_of>\n<act=write_file>\n<part=content>\n"make \\\n  -j8"\n</part>\n</act>\n</deed_of><|over|>\n'
+    assert get_calls(read(calls, text)) == [("write_file", {"content": "make \\\n  -j8"})]
+
+
+@pytest.mark.parametrize("begun", ["<|room>", "<|room>muse\n", "<|room> \n"])
+def test_a_thought_that_begins_at_the_end_is_none(begun: str) -> None:
+    assert read(CHANNEL, f"Go.{begun}")[:3] == (None, "Go.", [])
+    assert read(CHANNEL, f"Go.{begun}<of|>\n")[:3] == (None, "Go.", [])

@@ -11,6 +11,7 @@ from ..ask.switches import find_switches, list_settings
 from ..errors import TemplateError
 from ..format import TurnGraph
 from .draft import Draft, finish
+from .hidden import add_dress
 from .instructions import learn_instructions
 from .starts import learn_starts
 from .stops import find_stops
@@ -68,6 +69,7 @@ def derive(oracle: Oracle) -> Derivation:
         for switches in settings:
             learn_resumed_turns(draft, oracle, callers[0], switches)
     learn_starts(draft, oracle, settings)
+    add_dress(draft, oracle)
     instructed = not callers and learn_instructions(draft, oracle)
     offers_tools = _offers_tools(oracle)
     if offers_tools and not callers and not instructed:

@@ -15,7 +15,7 @@ from itertools import pairwise, permutations
 from typing import NamedTuple
 
 from ..ask.oracle import Oracle
-from ..ask.pieces import Field, list_tokens
+from ..ask.pieces import END, Field, list_tokens
 from ..ask.question import REASONING_FIELDS, Question, Switches
 from ..ask.switches import list_settings
 from ..ask.words import make_word
@@ -143,6 +143,37 @@ def _find_mirror(marker: str, oracle: Oracle) -> str:
     if "/" in marker:
         return marker.replace("/", "", 1)
     return re.sub(r"\w", lambda match: "/" + match[0], marker, count=1)
+
+
+def add_dress(draft: Draft, oracle: Oracle) -> None:
+    """Add the marks that a template takes off the content of earlier turns: the model writes them around its answers."""
+    known = "".join(link.text for _, links in draft.list_links(TURN) for link in links)
+    constants = {text.strip() for text in filter(_may_be_marker, oracle.renderer.hints.constants)}
+    pairs = [(text, end) for text in sorted(constants) if (end := _find_mirror(text, oracle)) in constants and "/" in end]
+    new = (pair for pair in pairs if not any(mark in known for mark in pair))
+    for opening, closing in [pair for pair in new if _is_taken_off(oracle, *pair)][:1]:
+        found = list(draft.list_links(TURN))
+        ends = [link.text for source, links in found if source.kind == "content" for link in links if link.target == END]
+        for links, link in [(each, link) for _, each in found for link in each]:
+            over = [end for end in ends if link.target == END and link.text.endswith(end)]
+            if link.target.kind == "content":
+                links[link._replace(text=f"{link.text}{opening}\n")] = None
+            elif over:  # calls may stand between the marks, too
+                end = max(over, key=len)
+                links[link._replace(text=f"{link.text.removesuffix(end)}\n{closing}{end}")] = None
+        draft.notes.append(f"the model may write {opening} and {closing} around content: the template takes them off earlier turns")
+
+
+def _is_taken_off(oracle: Oracle, opening: str, end: str) -> bool:
+    """Whether a template leaves a pair of marks out of the content of the earlier of two turns, and no other pair."""
+    word, other = make_word("c"), make_word("o")
+    pairs = [(opening, end), tuple(mark.replace(take_letters(opening), other) for mark in (opening, end))]
+    texts = [oracle.render(Question(content=f"{one}\n{word}\n{two}", follow="again")) for one, two in pairs]
+    bare, counts = oracle.render(Question(content=word, follow="again")), [text.count if text else None for text in texts]
+    if bare is None or not all(counts):
+        return False
+    taken, kept = ([text.count(mark) - bare.count(mark) for mark in pair] for text, pair in zip(texts, pairs, strict=True) if text)
+    return word in (texts[0] or "") and max(taken) < 2 and min(kept) == 2
 
 
 def add_hidden(draft: Draft, hidden: Hidden) -> None:

@@ -23,11 +23,15 @@ _START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|</[
 
 _APART = r"(?:[^\w\s<>\"'=/]\w{1,16}[^\w\s<>\"'=/] )?"  # what marks of a family begin with, a blank behind it
 _WRAPPER = re.compile(rf"(?:<({_APART}{SPEAKS}[^\s<>\"'=/]{{2,40}})>|\[{SPEAKS}([A-Z_]{{2,40}})\]|<\|\w{{2,40}}\|>)\s*")
+_ENDS = {"start": "end", "begin": "end", "open": "close", "START": "END", "BEGIN": "END", "OPEN": "CLOSE"}
+"""What marks are called that close others, as people name such pairs."""
+_BEGINS = re.compile("|".join(_ENDS))
 _WORD = r"[\w:.-]{2,40}"
 # A tag that speaks of calls and names something, or any whose attribute is called as messages call the name of a tool.
 _NAMING = re.compile(rf"<(?:{SPEAKS}(?={_WORD}(?:=|\s{{1,4}}\w{{1,32}}=))|(?={_WORD}\s{{1,4}}name=))({_WORD})")
 _HALF_NAMING = re.compile(rf"<(?:{SPEAKS}{_WORD}\s{{1,4}}\w{{0,32}}|{_WORD}\s{{1,4}}(?:n|na|nam|name)?)")
 _WRAPPER_END = re.compile(rf"</{_APART}{SPEAKS}[^\s<>\"'=/]{{2,40}}>|\[/{SPEAKS}[A-Z_]{{2,40}}\]")
+_SPEAKING = re.compile("tool|call|function", re.IGNORECASE)
 _LAST_TOKEN = re.compile(r"<\|\w{2,40}\|>\s*")
 
 _LAST_MARK = re.compile(rf"(?:{_TAG}|</[^\s<>]{{0,40}})\Z")
@@ -59,7 +63,10 @@ def find_wrapper(buffer: str, at: int) -> tuple[int, str]:
         if names is None and _HALF_NAMING.fullmatch(buffer, at):
             return MORE, ""
         return (at, f"</{names[1]}>") if names else (NO, "")
-    return found.end(), f"</{found[1]}>" if found[1] else f"[/{found[2]}]" if found[2] else ""
+    word = found[1] or found[2] or ""
+    ended = _BEGINS.sub(lambda begun: _ENDS[begun[0]], word)
+    own = "/" if ended == word else ""  # what has no word for its end is closed by a slash
+    return found.end(), f"<{own}{ended}>" if found[1] else f"[{own}{ended}]" if found[2] else ""
 
 
 def find_wrapper_end(buffer: str, at: int, final: bool) -> int:
@@ -131,7 +138,8 @@ class Shape:
             if not calls or (cut and any(call.arguments not in buffer for call in calls)):
                 return NO  # of arguments, more may have been to come
             self.calls += calls
-            if self.whole and buffer.count("{", start, end) == 1 and all(call.arguments == "{}" for call in calls):
+            led = _SPEAKING.search(buffer, at, start)
+            if self.whole and not led and buffer.count("{", start, end) == 1 and all(call.arguments == "{}" for call in calls):
                 return NO  # a name in brackets is no call yet
 
     def _scan(self, buffer: str, at: int, final: bool) -> int:

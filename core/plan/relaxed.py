@@ -122,6 +122,10 @@ class Relaxations(Openings):
         texts = [*ends, *empty, *(f"{one}\n{two}" for one in empty for two in ends)]
         texts = [f"{text}\n{end}" for text in texts for end in ("", *self.stops)]
         rules = [Rule(read_parts(text), (END,), recovery="stray end of reasoning", guard="thought") for text in texts]
+        first = find_first(self.reasoning_start) or self.reasoning_start.strip()
+        told = is_word_in_signs(first) and not any(first in opener for opener, _ in self.openers)
+        begun = [f"{text}\n{end}" for text in {first, self.reasoning_start} for end in ("", *self.stops)] if told else []
+        rules += [Rule(read_parts(text), (END,), recovery="thought begun at the end", guard="alone") for text in sorted(begun)]
         calls = [text for text in self._list_closings() if _stands_alone(text)]
         whole = [(self.closes[node.name] or "") + self.section_close for node in self.list_nodes("value")]
         places = [(text, sorted({0, *find_boundaries(text), len(text)})) for text in dict.fromkeys(whole)]

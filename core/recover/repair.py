@@ -33,8 +33,8 @@ _BEHIND = re.compile(r"\s*(.?)")
 _NEXT = re.compile(r"""\s*,\s*(?:["'}\]{\[/\d-]|[^\W\d]\w*\s*:|(?:true|false|null|True|False|None)\b)|\s*"[\w.-]{1,64}"\s*:""")
 _NEXT_BEGUN = re.compile(r"""\s*(?:,\s*(?:[^\W\d]\w{0,64}\s*)?|"[\w.-]{0,64}(?:"\s*)?)\Z""")
 _HALVES = re.compile(r"[\ud800-\udfff]")
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\n|.)", re.DOTALL)
-_KNOWN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'", "\n": ""}
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_KNOWN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'"}
 _BARE = re.compile(r"[^\W\d][\w@./-]*(?: [\w@./-]+)*(?=\s*[,\]}])")
 CLOSERS = {"{": "}", "[": "]", "(": ")"}
 
