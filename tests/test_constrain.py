@@ -274,6 +274,24 @@ def test_a_text_grammar_is_read_by_others(name: str) -> None:
         gbnf.GBNF(grammar, PLAIN_TEXT)
 
 
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ({"type": "integer", "minimum": 1}, "0"),
+        ({"type": "array", "items": {"type": "integer", "minimum": 1}}, "[0]"),
+        ({"type": "object", "properties": {"n": {"type": "number", "maximum": 3}}}, '{"n": 4.5}'),
+    ],
+)
+def test_a_text_grammar_has_no_bounds_of_numbers(kind: dict[str, Any], value: str) -> None:
+    gbnf = pytest.importorskip("gbnf", reason="for Python 3.11 and newer only")
+    for name, before, behind in (
+        ("Qwen-Qwen3-0.6B", '<tool_call>\n{"name": "go", "arguments": {"m": ', "}}\n</tool_call>"),
+        ("GLM-4.7-Flash", "<tool_call>go<arg_key>m</arg_key><arg_value>", "</arg_value></tool_call>"),
+    ):
+        grammar = build_text_grammar(study(name)[0], [declare("go", m=kind)]).grammar
+        assert any(isinstance(rule, gbnf.RuleEnd) for rule in gbnf.GBNF(grammar, before + value + behind))
+
+
 def declare(name: str, required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
     parameters = {"type": "object", "properties": properties, "required": list(required)}
     return {"type": "function", "function": {"name": name, "parameters": parameters}}

@@ -74,13 +74,20 @@ class Values:
     """Makes trees for the values of one object schema, ``root``; rules that they need are added to ``rules``.
 
     ``insides`` are the graphs of lists and objects by name. ``spaces`` bounds the white space between tokens of JSON. With a
-    ``path`` keys may be paths.
+    ``path`` keys may be paths. Unless they are ``bounded``, numbers may be any.
     """
 
     def __init__(
-        self, insides: Mapping[str, Graph], rules: dict[str, Tree], root: Any, spaces: int = 1, path: Path | None = None
+        self,
+        insides: Mapping[str, Graph],
+        rules: dict[str, Tree],
+        root: Any,
+        spaces: int = 1,
+        path: Path | None = None,
+        bounded: bool = True,
     ) -> None:
         self._insides, self._rules, self._root, self._spaces, self._path = insides, rules, root, spaces, path
+        self._bounded = bounded
         self._walks: dict[str, Walk] = {}
 
     # Entries and items ---------------------------------------------------------------------------------------------------
@@ -211,7 +218,7 @@ class Values:
     def _write_number(self, schema: Schema) -> Tree:
         """Return the tree of a number; one with bounds is left to whoever enforces the schema of JSON."""
         bounds = {key: schema[key] for key in ("type", *_BOUNDS) if key in schema}
-        return Json(bounds, 0) if len(bounds) > 1 else write_number(schema["type"] == "integer")
+        return Json(bounds, 0) if self._bounded and len(bounds) > 1 else write_number(schema["type"] == "integer")
 
     def _write_json(self, schema: Schema, codec: formats.Json, ends: tuple[str, ...]) -> Tree:
         """Return the tree of a JSON value; of one inside a text, as that text writes it."""
@@ -219,7 +226,7 @@ class Values:
         if within is None:
             return Json({**schema, **self._find_definitions()}, self._spaces, ends)
         rules: dict[str, Tree] = {}
-        tree = Values({}, rules, self._root, self._spaces).expand([schema])
+        tree = Values({}, rules, self._root, self._spaces, bounded=False).expand([schema])
 
         def change(leaf: Tree) -> Tree:
             return Reference(f"{leaf.name}-text") if isinstance(leaf, Reference) else write_within(leaf, within)
@@ -230,8 +237,7 @@ class Values:
     def expand(self, schemas: list[Schema]) -> Tree:
         """Return the tree of a JSON value that obeys one of some schemas with one type, which are written out."""
         spell = self._find_walk(_LIST).spell
-        plain = [{key: value for key, value in found.items() if key not in _BOUNDS} for found in schemas]
-        forms = [(found, found["type"], *_JSON_FORMS[found["type"]]) for found in plain]
+        forms = [(found, found["type"], *_JSON_FORMS[found["type"]]) for found in schemas]
         return choose(
             *(
                 join(spell(before), self.write(Node("value", "value", codec, kind), found, ('"',)), spell(behind))
@@ -253,7 +259,7 @@ def _expand_json(tree: Tree, rules: dict[str, Tree]) -> Tree:
     def change(leaf: Tree) -> Tree:
         if not isinstance(leaf, Json):
             return leaf
-        return Values({}, rules, leaf.schema, leaf.spaces).expand(list_alternatives(leaf.schema, leaf.schema))
+        return Values({}, rules, leaf.schema, leaf.spaces, bounded=False).expand(list_alternatives(leaf.schema, leaf.schema))
 
     return replace_leaves(tree, change)
 
