@@ -150,7 +150,7 @@ def add_dress(draft: Draft, oracle: Oracle) -> None:
     known = "".join(link.text for _, links in draft.list_links(TURN) for link in links)
     constants = {text.strip() for text in filter(_may_be_marker, oracle.renderer.hints.constants)}
     pairs = [(text, end) for text in sorted(constants) if (end := _find_mirror(text, oracle)) in constants and "/" in end]
-    new = (pair for pair in pairs if not any(mark in known for mark in pair))
+    new = (pair for pair in pairs if not any(mark in known or _means_reasoning(mark) for mark in pair))
     for opening, closing in [pair for pair in new if _is_taken_off(oracle, *pair)][:1]:
         found = list(draft.list_links(TURN))
         ends = [link.text for source, links in found if source.kind == "content" for link in links if link.target == END]
