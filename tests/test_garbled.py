@@ -367,3 +367,23 @@ def test_a_backslash_before_a_line_break_is_kept() -> None:
 def test_a_thought_that_begins_at_the_end_is_none(begun: str) -> None:
     assert read(CHANNEL, f"Go.{begun}")[:3] == (None, "Go.", [])
     assert read(CHANNEL, f"Go.{begun}<of|>\n")[:3] == (None, "Go.", [])
+
+
+ECHOED = """\
+{%- for m in messages -%}
+<<{{ m.role }}>>{{ m.content or "" }}
+{%- if m.tool_calls %}<deeds>{% for c in m.tool_calls %}
+<|begin @{{ c.function.name }}|>
+{{ c.function.arguments | tojson }}
+<|end @{{ c.function.name }}|>
+{%- endfor %}
+</deeds>{% endif -%}
+<<over>>
+{%- endfor -%}
+{%- if add_generation_prompt %}<<assistant>>{% endif -%}
+"""
+
+
+def test_what_is_left_of_an_end_with_a_name_is_no_other_call() -> None:
+    found = read(ECHOED, '<deeds>\n<|begin @find_route|>\n{"start": "Oslo"}find_route|>\n</deeds><<over>>')
+    assert get_calls(found) == MADE

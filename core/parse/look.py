@@ -244,7 +244,10 @@ class Lookahead(Surroundings):
             begun = self._skip_doubled(rule, here, final) if rule.opens else here
             if begun is here:
                 begun = self._skip_broken_off(rule.constant.last, here, final)
-            return begun if isinstance(begun, Wait) else self._land_short(begun, rule.kind, final)
+            landing = begun if isinstance(begun, Wait) else self._land_short(begun, rule.kind, final)
+            bare = rule.guard == "first" and not rule.constant.core
+            alone = bare and isinstance(landing, Landing) and landing.steps[-1].kind == "close"
+            return None if alone else landing  # a name alone may be what is left of the end of the call before
         follows = self._follows_well(rule, end, final)
         if follows is not True:
             return follows or None
