@@ -387,3 +387,9 @@ ECHOED = """\
 def test_what_is_left_of_an_end_with_a_name_is_no_other_call() -> None:
     found = read(ECHOED, '<deeds>\n<|begin @find_route|>\n{"start": "Oslo"}find_route|>\n</deeds><<over>>')
     assert get_calls(found) == MADE
+
+
+@pytest.mark.parametrize("between", [",", ", ", ",\n  "])
+def test_other_white_space_may_stand_behind_the_comma_between_calls(between: str) -> None:
+    found = read(SYNTAX, f"<<deeds>>[find_route(start='Oslo'){between}find_route(start='Oslo')]<</deeds>>")
+    assert (found.content, get_calls(found)) == (None, MADE * 2)

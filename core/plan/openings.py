@@ -158,7 +158,7 @@ class Openings(Ends):
         firm = [(edge, rest.strip()) for edge, rest in parted if is_firm(rest)]
         pairs += [(f"{sign}\n{rest}", (self.nodes[TURN, edge.target],)) for edge, rest in firm for sign in self.strays]
         parted = [(edge, rest) for edge, rest in parted if rest.strip() in ("", ",", ";")]
-        signs = [(edge, sign) for edge, own in parted for sign in ",;" if own and sign != own.strip()]
+        signs = [(edge, sign) for edge, own in parted for sign in ",;" if own and sign != own]
         pairs += [(sign + " ", (self.nodes[TURN, edge.target],)) for edge, sign in signs]
         name = "layout between calls"
         lines = [edge for edge, own in parted if own.strip() or not own]
