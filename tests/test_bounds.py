@@ -8,6 +8,7 @@ import pytest
 from rendering import BOS, EOS
 from streams import ROUTE_TOOL, Reading, analyze, make_tool, read
 from templates import SAMPLES, TOOLS, get_format, open_calls, write_calls, write_prompt
+from test_garbled import SYNTAX
 from test_parser import count_work
 
 import chat_autoparser as ca
@@ -35,6 +36,13 @@ def test_white_space_that_was_held_is_there_when_something_follows() -> None:
         pieces: list[Reading] = [read(get_format(SHAPE), cut, TOOLS, write_prompt(SHAPE)) for cut in ([text], list(text))]
         assert pieces[0][:5] == pieces[1][:5]
         assert "twelve" + "\\n" * size + "or more" in pieces[0].calls[0][1]
+
+
+def test_quotes_behind_which_nothing_follows_cost_what_their_number_costs() -> None:
+    """A string seems to end at the first of them; each later one may be its end, and is looked at once."""
+    call = '<<deeds>>[find_okapi(habitat="pen" '
+    short, long = (count_work(analyze(SYNTAX), "<<assistant>>", call + 'and "more ' * size, 4)[-1] for size in (300, 900))
+    assert long <= 3.2 * short
 
 
 @pytest.mark.parametrize("odd", [1, None, True, ("a",)])

@@ -119,6 +119,13 @@ def test_what_a_template_renders_is_read_as_rendered_whatever_a_value_holds(
     assert json.loads(read) == arguments
 
 
+def test_what_ends_all_calls_twice_within_a_value_ends_none() -> None:
+    arguments = {"habitat": "x</habitat></tool_call></tool_call>x"}
+    text = open_calls("nested markup") + write_calls("nested markup", ("find_okapi", arguments))
+    ((_, found),) = list_calls(read_with("nested markup", text, "lenient"))
+    assert json.loads(found) == arguments
+
+
 def test_escapes_behind_what_could_end_a_call_stay_in_their_places() -> None:
     arguments = {"habitat": 'a</function_calls>\nb "c" d'}
     text = write_calls("call syntax", ("find_okapi", arguments))

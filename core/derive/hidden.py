@@ -4,7 +4,8 @@ What ends such reasoning is, in this order: what one prompt has beyond another t
 opened and closed, and only opened); a text of the template's that makes it drop the content before it; the mirror image of
 what the prompt opens; a pair of marks in the template's own texts that is called as the field of a message is that carries
 reasoning, or as the beginning of it; the one mark that the instructions name in a sentence, where the prompt speaks of
-reasoning. None of this is shown by a turn, and so none of it is proven.
+reasoning. None of this is shown by a turn, and so none of it is proven. Nor is what a model writes around its answers where the
+template takes a pair of marks off earlier ones.
 """
 
 from __future__ import annotations

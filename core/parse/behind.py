@@ -20,6 +20,7 @@ from .shaped import ShapedReader
 _STRAY = re.compile(r"[,;{}\[\]()\"'\s]{1,64}")
 _MEMBER = re.compile(r"\s*,\s*\"(\w{1,32})\"\s*:\s*(?:\"[^\"\\\n]{0,64}\"|[\w.-]{1,32})(?=\W)")
 _HALF_MEMBER = re.compile(r"\s*,\s*(?:\"\w{0,32}(?:\"\s*(?::\s*(?:\"[^\"\\\n]{0,64}\"?|[\w.-]{0,32}))?)?)?")
+_OF_STRING = re.compile(r"[^\"\\]+|\\.|\"", re.DOTALL)
 _TAGS = r"[\"'>]{0,4}(?:</[^\s<>]{1,40}>\s{0,8}){%d,3}"
 _CLOSING, _HALF_CLOSING = re.compile(_TAGS % 1), re.compile(_TAGS % 0 + r"(?:<(?:/[^\s<>]{0,40})?)?")
 
@@ -102,15 +103,17 @@ class BehindFields(ShapedReader):
     def _read_quote_within(self, final: bool) -> bool | None:
         """Read on behind a quote that seemed to end a string, up to the first one behind which something follows that the format
         knows; whether one is there, None where there is none and no more may come."""
-        for found in re.compile(r"\\.|\"", re.DOTALL).finditer(self.buffer, self.at, self.at + HELD):
+        begin = self.at + (0 if final else self.looked)
+        for found in _OF_STRING.finditer(self.buffer, begin, self.at + HELD):
             end = found.end()
             follows = self._find_best((end, skip_blank(self.buffer, end)), final) if found[0] == '"' else None
             if isinstance(follows, Wait):
                 return False
+            self.looked = end - self.at
             if follows and (final or not follows.rule.recovery):
                 self._note("arguments that are no JSON", self.at)
                 self.writer.quote = "\\" + encode_basestring(unquote(self.buffer[self.at : end - 1]))
-                self.at = self.scan = end
+                self.at, self.scan, self.looked = end, end, 0
                 return True
         return None if final or len(self.buffer) - self.at >= HELD else False
 

@@ -68,9 +68,7 @@ class Drafts(ShortFields):
         """Return the first mark from a place on that ends calls, behind what ends its last value where a mark does."""
         marks, ends = self.plan.call_ends, self.plan.value_ends if landing.find("key") is not None else ()
         for found in marks.pattern.finditer(self.buffer, at, limit) if marks else ():
-            if not ends or any(
-                self.buffer.endswith(end, at, self._find_blank(found.start())) or found[0].startswith(end) for end in ends
-            ):
+            if not ends or found[0].startswith(ends) or self.buffer.endswith(ends, at, self._find_blank(found.start())):
                 return found
         return None
 

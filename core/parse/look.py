@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from ..format.units import MORE, NO
 from ..plan.constants import end_word, is_firm, skip_blank, skip_spaces
-from ..plan.ends import DOUBLED, ENDED_TWICE
+from ..plan.ends import DOUBLED
 from ..plan.landmarks import AFTER, GAP, TURN
 from ..plan.rules import GUESSED, NO_EXAMPLE, OF_FIELDS, OF_TOOLS, WAIT, Rule, Spot, Wait
 from ..plan.scalars import BEGINNINGS, find_within
@@ -308,16 +308,15 @@ class Lookahead(Surroundings):
             return ending if final else WAIT
         if self._guards >= GUARDS:
             return False
-        key = at, final, ending, self._guards, len(self.frames), self.at, self.spelling
+        key = at, final, self._guards, len(self.frames), self.at, self.spelling
         if key not in self.followed:
             self._guards += 1
-            self.followed[key] = self._begins_structure(at, final, ending)
+            self.followed[key] = self._begins_structure(at, final)
             self._guards -= 1
         return self.followed[key]
 
-    def _begins_structure(self, start: int, final: bool, ending: bool) -> bool | Wait:
-        """Whether a call or the end of the turn begins behind the white space at a place, with ``ending`` what ends a call once
-        more; or more may be needed to tell."""
+    def _begins_structure(self, start: int, final: bool) -> bool | Wait:
+        """Whether a call or the end of the turn begins behind the white space at a place, or more may be needed to tell."""
         at = skip_blank(self.buffer, start)
         spot = self.plan.spot(TURN, (GAP,), self.may_call)
         landing = self._find_landing(spot, at, final)
@@ -326,7 +325,7 @@ class Lookahead(Surroundings):
             landing = self._find_best((start, at), final, spot)
             self.ended = before
             if isinstance(landing, Landing) and not (landing.calls and landing.find("name") in self.names):
-                return ending and landing.rule.recovery == ENDED_TWICE
+                return False
         if landing is None or isinstance(landing, Wait):
             return landing or False
         if landing.calls and not landing.rule.constant.text:

@@ -31,6 +31,7 @@ class JsonReader(TextReader):
         self.mending = False  # whether JSON waits for its end to be made valid
         self.passed: list[str] = []  # what was handed on of JSON that may have to be mended
         self.sent = ""  # what was written of it, where that is not what was handed on
+        self.looked = 0  # how far behind a quote that may stand within its string was looked for one that ends that
         self.closer = ""  # the bracket at its end that is also the beginning of what follows
 
     def _close_call(self, complete: bool = True) -> None:
@@ -214,6 +215,7 @@ class JsonReader(TextReader):
         self.behind = True
         if self.spot.kind == "value" and self.policy.recover and not self.frames:
             self.writer.hold_quote()
+            self.looked = 0
         if self.spot.kind == "arguments" and self.writer.call:
             self.writer.call.complete = True
 

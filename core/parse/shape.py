@@ -138,8 +138,8 @@ class Shape:
             if not calls or (cut and any(call.arguments not in buffer for call in calls)):
                 return NO  # of arguments, more may have been to come
             self.calls += calls
-            led = _SPEAKING.search(buffer, at, start)
-            if self.whole and not led and buffer.count("{", start, end) == 1 and all(call.arguments == "{}" for call in calls):
+            bare = self.whole and buffer.count("{", start, end) == 1 and all(call.arguments == "{}" for call in calls)
+            if bare and not _SPEAKING.search(buffer, at, start):
                 return NO  # a name in brackets is no call yet
 
     def _scan(self, buffer: str, at: int, final: bool) -> int:

@@ -80,8 +80,7 @@ class Standing:
 
     def _is_fresh(self, at: int) -> bool:
         """Whether nothing visible stands between the beginning of this text, which may be a mark of its own, and a place."""
-        behind = self.ended >= 0 and at in (self.ended, skip_blank(self.buffer, self.ended))
-        return behind or (self.fresh and not self.spot.lined and skip_blank(self.buffer, self.at) >= at)
+        return at == self.ended or (self.fresh and not self.spot.lined and skip_blank(self.buffer, self.at) >= at)
 
     def _ends_text(self, at: int) -> bool:
         """Whether a text may end with the sign before a place, or a line has begun there."""

@@ -119,6 +119,12 @@ def is_word_in_signs(text: str) -> bool:
     return any(map(str.isalnum, text)) and not (any(map(str.isalnum, ends)) or text[0] in ".,;:!?)]}>\"'")
 
 
+@lru_cache(maxsize=1024)
+def _cut_last(text: str) -> str:
+    last = text[max((place for place in find_boundaries(text) if place < len(text)), default=0) :]
+    return last if is_firm(last) else ""
+
+
 class Constant:
     """A text between two fields. ``parts`` as in :class:`~chat_autoparser.format.Edge`.
 
@@ -128,8 +134,8 @@ class Constant:
     """
 
     __slots__ = (
-        "_simple", "atoms", "core", "echoes", "firm", "first", "head", "label", "last", "lead", "line", "marked", "parts", "size",
-        "text", "trail",
+        "_simple", "atoms", "core", "echoes", "firm", "first", "head", "label", "lead", "line", "marked", "parts", "size", "text",
+        "trail",
     )  # fmt: skip
 
     def __init__(self, parts: tuple[str, ...], laid: bool = False) -> None:
@@ -153,8 +159,11 @@ class Constant:
         first = self.atoms[0].text if self.firm and self.atoms[0].kind == "solid" else "" if self.firm else parts[0]
         self.first = cut_echo(first) if self.echoes else first
         self.head = self.first[:12]  # the first characters of what is looked for
-        last = self.core[max((p for p in find_boundaries(self.core) if p < len(self.core)), default=0) :]
-        self.last = last if is_firm(last) else ""  # the mark right before what is behind it
+
+    @property
+    def last(self) -> str:
+        """The mark right before what is behind it; empty where there is none."""
+        return _cut_last(self.core)
 
     @property
     def is_run(self) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..format import Json, Node, Text, TurnGraph
 from ..format.cut import cut_common_end, cut_common_start, find_boundaries
 from ..format.units import get_units
-from .constants import DATA, has_rare_sign, is_firm, is_marked, is_plain
+from .constants import DATA, get_constant, has_rare_sign, is_firm, is_marked, is_plain
 from .echoes import begins, cut_to_echo, find_any, find_size
 from .landmarks import (
     AFTER,
@@ -33,7 +33,6 @@ SHORT_SECTION = "end of all calls missing"
 TRAILING = "separator at the end"
 UNENDED = "end of a value missing"
 DOUBLED = "end of a value doubled"
-ENDED_TWICE = "end of a call doubled"
 _OTHER_SEPARATOR = "other sign between arguments"
 _BEHIND_KEY = re.compile(r"[\"']\s*:\s*")
 _SEPARATORS = (",", ";", "|", "&", "")
@@ -89,7 +88,7 @@ class Ends(Thoughts):
 
     def _list_close_ends(self, guard: Guard) -> list[Rule]:
         """Return the ends of what closes a call, for calls that have closed their brackets themselves, or closed them twice."""
-        name = ENDED_TWICE if guard == "fresh" else SHORT_END
+        name = "end of a call doubled" if guard == "fresh" else SHORT_END
         firm = list(filter(is_firm, self._list_closings()))
         if guard == "owed":  # amid text only what the template itself writes
             firm = [text for text in firm if any(text in own for own in self.texts)]
@@ -186,9 +185,11 @@ class Ends(Thoughts):
         rules += [Rule(read_parts(f"{one}\n{two}"), (GAP,), closes=True, recovery=SHORT_END) for one in before for two in behind]
         rules += [Rule(read_parts(own + text), (GAP,), closes=True, recovery=SHORT_END, guard="last") for text in ends]
         if named := cut_to_echo(own):
-            rules += [Rule(read_parts(f"{lead}{named}\n{t}"), (GAP,), closes=True, recovery=UNENDED, guard="ending") for t in ends]
+            told = (text for text in ends if not self.section_close.endswith(text))  # what ends the call is not left out, too
+            rules += [Rule(read_parts(f"{lead}{named}\n{t}"), (GAP,), closes=True, recovery=UNENDED, guard="ending") for t in told]
         twice = f"{own}\n{own.lstrip()}\n" if _ends_text(node.codec, own) else ""  # else the first of two is the text's
-        doubled = [twice + text for text in ends if twice]
+        again = (f"{text}\n{get_constant(read_parts(text)).last}" for text in ends)  # as what ends the call may be, too
+        doubled = [twice + text for text in (*ends, *again) if twice]
         rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=DOUBLED, guard="ending") for text in doubled]
         opening = own.strip().replace("/", "", 1).rstrip(">]|") if twice and "/" in own else ""
         rules += [Rule((opening,), (node,), recovery=DOUBLED, guard="sample")] if is_firm(opening) else []

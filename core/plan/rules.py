@@ -242,9 +242,8 @@ class Spot:
 
     __slots__ = (
         "_firsts", "_knows_short_end", "_narrowed", "_short", "_short_end", "_sorted", "codec", "graph", "holds_signs",
-        "kind", "likely", "lined", "mark_behind", "mistypable", "nodes", "openings", "pattern",
-        "quick", "repeats_key", "rules", "shown",
-        "silent", "width",
+        "kind", "likely", "lined", "mark_behind", "mistypable", "nodes", "openings", "pattern", "quick", "repeats_key", "rules",
+        "shown", "silent", "width",
     )  # fmt: skip
 
     def __init__(self, graph: str, nodes: tuple[Node, ...], rules: tuple[Rule, ...]) -> None:
