@@ -22,6 +22,7 @@ from typing import Any, cast
 
 from conversations import JsonObject
 from corpus import Source, load_corpus, run_all
+from jinja2 import TemplateSyntaxError
 from judge import Format, find_fault, read_ways
 from rename import MODES, rename
 from rendering import BOS, EOS
@@ -41,7 +42,10 @@ def measure(source: Source, mode: str | None, quick: bool, seed: int) -> Report:
     """Everything about one template: its turns, and for each what is wrong with what was read."""
     report: Report = {"template": source.name, "turns": [], "error": None, "left_out": None, "silent": None}
     report |= {"seconds": 0.0, "words": {}, "kept": [], "proven": False, "doubted": False}
-    study, turns = _study(source.name, source.text, quick)
+    try:
+        study, turns = _study(source.name, source.text, quick)
+    except TemplateSyntaxError as error:
+        return report | {"silent": f"it is no Jinja template: {error}"}
     text = source.text
     if not turns:
         report["silent"] = NO_ANSWER if study else NO_QUESTION

@@ -94,6 +94,8 @@ CALL = "<deed_of>\n<act=find_route>\n<part=start>\nOslo\n</part>\n</act>\n</deed
         "<deed_of>\n<act=find_route>\n<part=start>\nOslo\n</part\n</act>\n</deed_of>",
         "<deed_of>\n<act=find_route>\n<part=start>\nOslo\n</part>\n</part>\n</act>\n</deed_of>\n</deed_of>",
         "<deed_of>\n<act=find_route>\n<part=st<part=start>\nOslo\n</part>\n</act>\n</deed_of>",
+        "<deed_of>\n<act=find_route>\n<act=find_route>\n<part=start>\nOslo\n</part>\n</act>\n</deed_of>",
+        "<deed_of>\n<act=find_route>\n<part=start>\n<part=start>\nOslo\n</part>\n</act>\n</deed_of>",
         "<deed_of>\n<act=find_ro<act=find_route>\n<part=start>\nOslo\n</part>\n</act>\n</deed_of>",
         f"{CALL}\n<muse>\n",
         f"{CALL}\n<muse>\n</muse>\n\n",
@@ -103,6 +105,21 @@ def test_a_call_is_made_whose_marks_are_garbled(text: str) -> None:
     found = read(TAGGED, text)
     assert (found.content or "").strip() == ""
     assert get_calls(found) == MADE
+
+
+@pytest.mark.parametrize("doubled", ["<~is~>", '" as="json"<~is~>'])
+def test_what_stands_before_a_value_that_is_no_text_may_stand_there_twice(doubled: str) -> None:
+    begun = '<~end~>muse<~is~><~begin~>word<~is~><~end~>word<~is~><~begin~>deed of="place"<~is~>'
+    value = f'<~begin~>part of="spec" as="json"<~is~>{doubled}{{"x": 1}}<~end~>part<~is~>'
+    found = read(CHANNELS, f"{begun}{value}<~end~>deed<~is~><~end~>turn<~is~>")
+    assert get_calls(found) == [("place", {"spec": {"x": 1}})]
+
+
+def test_a_text_may_begin_with_the_mark_before_it() -> None:
+    begun = '<~end~>muse<~is~><~begin~>word<~is~><~end~>word<~is~><~begin~>deed of="write_file"<~is~>'
+    value = '<~begin~>part of="content" as="text"<~is~><~is~>!<~end~>part<~is~>'
+    found = read(CHANNELS, f"{begun}{value}<~end~>deed<~is~><~end~>turn<~is~>")
+    assert get_calls(found) == [("write_file", {"content": "<~is~>!"})]
 
 
 def test_a_text_may_end_with_what_would_end_it_if_it_holds_what_that_closes() -> None:

@@ -47,7 +47,7 @@ class Question:
     ``follow`` is what stands behind it: nothing, the results of its calls, a later message of the user's, or that, the
     same turn ``again`` and one more of them. ``tools`` tells
     whether tools are offered though it calls none, ``resumed`` whether it answers the result of a tool and not the user.
-    ``told`` is what the tools say of a parameter: its type, that and another one, or nothing, as it is not declared; of
+    ``told`` is what the tools say of a parameter: its type, that or null (or a text), or nothing, as it is not declared; of
     ``"most"`` their types, but the last one is not declared.
     """
 
@@ -161,7 +161,7 @@ def _build_tool(name: str, arguments: Mapping[str, Any], shape: Shape, told: Tol
     types = {key: find_type(value) for key, value in arguments.items()} if told != "nothing" else {}
     if told == "most" and types:
         types.popitem()
-    declared = {key: [kind, "null"] if told == "types" else kind for key, kind in types.items()}
+    declared = {key: [kind.replace("null", "string"), "null"] if told == "types" else kind for key, kind in types.items()}
     properties = {key: {"type": kind, "description": "A parameter."} for key, kind in declared.items()}
     function = {
         "name": name,

@@ -98,7 +98,8 @@ def _read_words(yes: Gap | None, no: Gap | None, null: Gap | None, others: list[
     if yes and no and yes.around == no.around and yes.before != no.before:  # what stands before the key tells which it is
         found["boolean", 0], found["boolean", 1] = _read_word(yes, "true", others), _read_word(no, "false", others)
     else:
-        others += [gap for gap in (yes, no) if gap]
+        word = found.get(("boolean", 0))  # with which that for null may begin (`no`, `no value`)
+        others += [gap._replace(around=f"{word.mid}\0{word.behind}") if word else gap for gap in (yes, no) if gap]
     if null and others:
         found["null", 0] = _read_word(null, "null", others)
     kept = {kind: _keep_digits(writing, gap) for kind, writing in found.items() if kind[1] == 0 and (gap := gaps[kind[0]])}

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ..format import Insides
 from ..format.units import MORE, NO
-from ..plan.constants import end_word, is_firm, skip_blank, skip_spaces
+from ..plan.constants import end_word, is_firm, is_marked, match_texts, skip_blank, skip_spaces
 from ..plan.ends import DOUBLED
 from ..plan.landmarks import AFTER, GAP, TURN
 from ..plan.rules import GUESSED, NO_EXAMPLE, OF_FIELDS, OF_TOOLS, WAIT, Rule, Spot, Wait
@@ -28,7 +29,7 @@ UNBRACKETED = Rule(("",), (GAP,), closes=True, recovery="brackets missing")
 _OBJECT = re.compile(rf"\{{\s*(?:([{''.join(QUOTES)}}}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
 _HALF_KEY = re.compile(r"\{\s*[\"']?\w*[\"']?\s*")
 _FIRST_KEY = re.compile(r"\{\s*[\"']?(\w+)[\"']?\s*:")
-_HALF_WORD = re.compile(r"(\w{1,64})\s{0,4}")
+_HALF_WORD = re.compile(r"\w[\w.-]{0,63}")
 _WHOLE_CALL = re.compile(r"\{\s{0,16}\"(\w{1,64})\"\s?:\s?\"([^\"\\]+)\"\s?,\s{0,16}\"(\w{1,64})\"\s?:\s?(?=\{)")
 _HALF_CALL = re.compile(
     r"\{\s{0,16}(?:\"(\w{0,64})(?:(\")\s?(?::\s?(?:\"([^\"\\]*)(?:\"\s?(?:,\s{0,16}(?:\"\w{0,64}(?:\"\s?(?::\s?)?)?)?)?)?)?)?)?)?"
@@ -243,7 +244,7 @@ class Lookahead(Surroundings):
         if rule.kind in ("name", "id", "key"):
             begun = self._skip_doubled(rule, here, final) if rule.opens else here
             if begun is here:
-                begun = self._skip_broken_off(rule.constant.last, here, final)
+                begun = self._skip_repeated(rule.constant.last, here, final)
             landing = begun if isinstance(begun, Wait) else self._land_short(begun, rule.kind, final)
             bare = rule.guard == "first" and not rule.constant.core
             alone = bare and isinstance(landing, Landing) and landing.steps[-1].kind == "close"
@@ -255,40 +256,57 @@ class Lookahead(Surroundings):
             name = self._find_name(here)
             if name is None or (here.rule.guard == "known" if self.tools is None else name not in self.tools):
                 return None
-        if rule.kind != "arguments":
+        if rule.kind not in ("arguments", "value"):
             return here
         behind = self._skip_doubled(rule, here, final)
-        return behind if isinstance(behind, Wait) else self._check_arguments(behind, final, bool(rule.recovery))
+        if rule.kind == "value" or isinstance(behind, Wait):
+            return behind
+        return self._check_arguments(behind, final, bool(rule.recovery))
 
     def _skip_doubled(self, rule: Rule, here: Landing, final: bool) -> Landing | Wait:
-        """Return a landing before a field of a call behind what stands before it, or the mark right before JSON, if that stands
+        """Return a landing before a field of a call behind what stands before it, or the mark right before it, if that stands
         there twice; or that more is needed to tell."""
-        constant, at = rule.constant, skip_blank(self.buffer, here.end)
-        if not (self.policy.recover and constant.core):
-            return here
-        if at == len(self.buffer):
-            return here if final or at == here.end else WAIT
-        mark = constant.atoms[-1].text if rule.kind == "arguments" else ""
-        for text in (constant.core, mark):
-            if not is_firm(text):
-                continue
+        at = skip_blank(self.buffer, here.end)
+        for text in self._list_doubled(rule, here):
             if self.buffer.startswith(text, at):
                 return here.replace(end=at + len(text), rule=here.rule.name_recovery("mark doubled"))
             if not final and text.startswith(self.buffer[at:]):
                 return Wait(text[len(self.buffer) - at :])
         return here
 
-    def _skip_broken_off(self, mark: str, here: Landing, final: bool) -> Landing | Wait:
-        """Return a landing behind half of a word, where the mark before that comes again, and then the whole word."""
+    def _list_doubled(self, rule: Rule, here: Landing) -> list[str]:
+        """Return what, doubled, is none of the field behind it: no JSON, name or value of another type begins so, and no text with
+        several marks."""
+        core = rule.constant.core
+        own = any(isinstance(node.codec, Insides) for node in here.spot.nodes)  # lists may begin as any mark does
+        if not (core and self.policy.recover) or self.frames or own:
+            return []
+        last = rule.constant.last or rule.constant.atoms[-1].text
+        if rule.kind == "value":
+            types = self._find_wanted(here)
+            if types and "string" not in types:
+                begun = set().union(*(BEGINNINGS[kind] for kind in types))
+                return [text for text in (core, last) if is_firm(text) or text[0] not in begun]
+            return [core] if is_marked(last) and core != last and is_firm(core.removesuffix(last)) else []
+        return [text for text in (core, last if rule.kind == "arguments" else "") if is_firm(text)]
+
+    def _skip_repeated(self, mark: str, here: Landing, final: bool) -> Landing | Wait:
+        """Return a landing behind a word, or half of one, where the mark before it comes again and then the whole word.
+
+        Behind a whole one may stand what stands there whatever follows, or a beginning of that.
+        """
         half = _HALF_WORD.match(self.buffer, here.end) if mark and self.policy.recover and not self.frames else None
-        if half is None or not self.buffer.startswith(mark, half.end()):
+        if half is None:
             return here
-        end, word = half.end() + len(mark), half[1]
-        whole = self.buffer[end : end + len(word) + 1]
-        if len(whole) <= len(word):
-            return WAIT if not final and word.startswith(whole) else here
-        again = whole.startswith(word) and (whole[-1].isalnum() or whole[-1] == "_")
-        return here.replace(end=end, rule=here.rule.name_recovery("mark doubled")) if again else here
+        word, wait = half[0], False
+        for between in here.spot.starts_behind:
+            end = match_texts((between, mark), self.buffer, half.end())
+            whole = self.buffer[end : end + len(word) + 1] if end >= 0 else ""
+            if end == MORE or (end >= 0 and len(whole) <= len(word) and word.startswith(whole)):
+                wait = not final
+            elif end >= 0 and whole.startswith(word) and (between != "") != (whole[-1].isalnum() or whole[-1] == "_"):
+                return here.replace(end=end, rule=here.rule.name_recovery("mark doubled"))
+        return WAIT if wait else here
 
     def _follows_well(self, rule: Rule, end: int, final: bool) -> bool | Wait:
         """Whether what the guard of a rule asks of what is behind it holds; or more is needed to tell."""

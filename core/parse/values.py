@@ -203,9 +203,11 @@ class ValueReader(JsonReader):
             return begins is True and self._start_json()
         if end < 0 and end != MORE and (literal := read_empty(self.spot.nodes)):
             return self._write_scalar(self.at, literal)
+        is_text = False
         if end > at and self.policy.recover:
             end, literal = self._check_scalar(at, end, literal, final)
-        if end == NO and self.policy.recover:
+            is_text = end == NO
+        if end == NO and self.policy.recover and not is_text:
             sign = self.buffer[at : at + 1]
             if sign in QUOTES or sign in ("(", "[", "{"):
                 self._note("value in other notation", at)
@@ -270,7 +272,8 @@ class ValueReader(JsonReader):
                 follows = self._structure_follows(end, final, True)
             if isinstance(follows, Wait):
                 return MORE, ""
-            if not follows and not (final and end >= len(self.buffer)):
+            rest = self.buffer[end:].strip() if final else None
+            if not follows and (rest is None or not any(text.startswith(rest) for text in ("", *self.plan.last_ends))):
                 return NO, ""
         if self.buffer[end : end + 1].isdigit() or self._goes_on(end, final):
             self._note("value in other notation", at)

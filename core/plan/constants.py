@@ -8,6 +8,7 @@ add. Any other text is matched to the letter, because there the white space may 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -41,6 +42,16 @@ def skip_blank(text: str, at: int) -> int:
         return at
     found = _BLANK.match(text, at)
     return found.end() if found else at
+
+
+def match_texts(texts: Iterable[str], text: str, at: int) -> int:
+    """Match some texts behind each other, with any white space before each; returns the place behind them, or NO, or MORE."""
+    for each in texts:
+        at = skip_blank(text, at) if each else at
+        if not text.startswith(each, at):
+            return MORE if each.startswith(text[at:]) else NO
+        at += len(each)
+    return at
 
 
 def skip_spaces(text: str, at: int) -> int:

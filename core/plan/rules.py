@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
 from ..format import Choice, Json, Kind, Node, Text
-from ..format.cut import cut_common_start, find_common_start
+from ..format.cut import cut_common_start, find_boundaries, find_common_start
 from ..format.units import NO, get_units
 from .constants import DATA, SIGNS, Constant, begins_in_sign, get_constant, is_marked
 from .echoes import cut_echo, fill_echoes
@@ -241,7 +241,7 @@ class Spot:
     """A field that is being read: the nodes that it may be, and the rules that may end it, the one to try first before others."""
 
     __slots__ = (
-        "_firsts", "_knows_short_end", "_narrowed", "_short", "_short_end", "_sorted", "codec", "graph", "holds_signs",
+        "_firsts", "_knows_short_end", "_narrowed", "_short", "_short_end", "_sorted", "_starts", "codec", "graph", "holds_signs",
         "kind", "likely", "lined", "mark_behind", "mistypable", "nodes", "openings", "pattern", "quick", "repeats_key", "rules",
         "shown", "silent", "width",
     )  # fmt: skip
@@ -269,6 +269,7 @@ class Spot:
         self.width = max((len(text) for _, text in self._firsts), default=0)
         self._narrowed: dict[str, tuple[tuple[Rule, ...], Wait | None]] = {}
         self._short_end: re.Pattern[str] | None = None
+        self._starts: tuple[str, ...] = ()
         self._knows_short_end = False
         self._short: dict[str, tuple[Rule, ...]] = {}
         self._sorted: dict[tuple[str, tuple[str, ...]], tuple[Rule, ...]] = {}
@@ -322,6 +323,14 @@ class Spot:
     def find_shared(self) -> str:
         """Return what stands behind the field, whatever follows."""
         return cut_common_start([rule.constant.text for rule in self.rules if not rule.recovery and rule.constant.text] or [""])
+
+    @property
+    def starts_behind(self) -> tuple[str, ...]:
+        """The beginnings of what stands behind the field, whatever follows, the whole of it last."""
+        if not self._starts:
+            shared = self.find_shared()
+            self._starts = ("", *dict.fromkeys(shared[:place].strip() for place in (*sorted(find_boundaries(shared)), len(shared))))
+        return self._starts
 
     def goes_beyond(self, escape: str) -> bool:
         """Whether a text that a template writes here begins with an escape and goes on."""

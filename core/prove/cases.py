@@ -176,6 +176,7 @@ def _draw_calls(drawer: Drawer, shape: Shape, thorough: bool) -> Iterator[Case]:
         for told in LESS_TOLD:
             few = [drawer.word(), drawer.choose.randrange(2, 900), drawer.text(PLAIN_TEXTS)]
             yield call([drawer.strings(few)], told=told)
+        yield call([drawer.strings([drawer.word(), None])], told="types")
         yield call([drawer.odd_keys()])
         yield call([drawer.strings([drawer.text(PLAIN_TEXTS), drawer.word()])], known=False)
         most = [drawer.choose.randrange(2, 900), drawer.text(PLAIN_TEXTS), drawer.word()]
