@@ -10,8 +10,10 @@ from __future__ import annotations
 import ast
 import html
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from conversations import Call, Fields, JsonObject
@@ -22,6 +24,7 @@ ROLES_ALIKE = "reasoning and content are printed alike"
 UNSEPARATED = "nothing but white space stands between reasoning and content"
 TYPES_ALIKE = "a value and the text that looks like it are printed alike, and the schema allows both"
 ABSENT_ALIKE = "an argument and its absence are printed alike"
+UNDECLARED_ALIKE = "an argument that no tool declares and the end of the text before it are printed alike"
 ESCAPES_ALIKE = "text and its escaped form are printed alike"
 
 
@@ -78,7 +81,8 @@ def find_rival(render: Render, fields: Fields, tools: list[JsonObject] | None) -
     if full is None:
         return None
     for index, call in enumerate(fields.calls):
-        for reason, arguments in _change_object(call.arguments, _find_schema(tools, call.name)):
+        schema = _find_schema(tools, call.name)
+        for reason, arguments in (*_change_object(call.arguments, schema), *_join_undeclared(full, call.arguments, schema)):
             calls = (*fields.calls[:index], Call(call.name, arguments), *fields.calls[index + 1 :])
             if render(replace(fields, calls=calls)) == full:
                 return reason
@@ -124,6 +128,17 @@ def _change_object(value: JsonObject, schema: JsonObject) -> Iterator[tuple[str,
             yield reason, {**value, key: changed}
         if inner in ("", None) or inner in ([], {}):
             yield ABSENT_ALIKE, {k: v for k, v in value.items() if k != key}
+
+
+def _join_undeclared(full: str, value: JsonObject, schema: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+    """The object with one text that goes on over the next argument, which the schema does not have."""
+    for (key, text), (other, inner) in pairwise(value.items()):
+        if isinstance(text, str) and text and other not in schema.get("properties", {other: {}}):
+            written = inner if isinstance(inner, str) else json.dumps(inner)
+            begin = full.rfind(text)
+            end = full.find(written, begin + len(text)) + len(written)
+            if re.fullmatch(r"[\w\s,;:=&|.]*", full[begin + len(text) : end]):  # no mark tells that the text has ended
+                yield UNDECLARED_ALIKE, {**{k: v for k, v in value.items() if k != other}, key: full[begin:end]}
 
 
 def _change(value: Any, schema: JsonObject) -> Iterator[tuple[str, Any]]:

@@ -335,3 +335,36 @@ def test_what_also_stands_before_further_fields_does_not_end_the_turn() -> None:
     assert set(format.graph.stops) == {"◁done▷", "◁wait▷"}
     assert format.parse("◁say▷Ok◁/x▷")["content"] == "Ok"
     assert format.parse("◁do▷look◁in▷{}◁/x▷◁/x▷")["tool_calls"][0]["function"] == {"name": "look", "arguments": "{}"}
+
+
+def test_a_switch_is_known_by_what_is_made_of_it() -> None:
+    """The template prints the switch, and compares what it has set to it."""
+    source = (
+        "{%- set effort = effort_level | default('some') -%}"
+        "{%- for m in messages %}<|{{ m.role }}|>{%- if m.role == 'assistant' %}<|effort {{ effort }}|>{% endif -%}"
+        "{%- if m.reasoning_content %}<|muse|>{{ m.reasoning_content }}{% endif -%}"
+        "{%- if m.content %}<|say|>{{ m.content }}{% endif %}<|over|>{% endfor -%}"
+        "{%- if add_generation_prompt %}<|assistant|><|effort {{ effort }}|>{{ '<|muse|>' if effort == 'most' }}{% endif -%}"
+    )
+    format = analyze(source)
+    read = format.parse("It is far.<|say|>Three days.<|over|>", prompt="<|user|>Go.<|over|><|assistant|><|effort most|><|muse|>")
+    assert (read["reasoning_content"], read["content"]) == ("It is far.", "Three days.")
+    assert {start.switches for start in format.graph.starts} >= {(), (("effort_level", "'most'"),)}
+
+
+@pytest.mark.parametrize(("no", "nothing"), [("no", "no value"), ("lo", "lo at all"), (".false.", "null()")])
+def test_a_word_for_null_may_begin_with_another(no: str, nothing: str) -> None:
+    source = (
+        "{%- macro write(v) -%}"
+        "{%- if v is none %}" + nothing + "{% elif v is boolean %}{{ 'yes' if v else '" + no + "' }}"
+        "{%- elif v is string %}`{{ v }}`{% else %}{{ v | tojson }}{% endif -%}{%- endmacro -%}"
+        "{%- for m in messages %}<{{ m.role }}>{{ m.content or '' }}"
+        "{%- for c in m.tool_calls or [] %}<<{{ c.function.name }}{% for k, v in c.function.arguments.items() %}; {{ k }} = {{ write(v) }}"
+        "{%- endfor %}>>{% endfor %}<over>{% endfor -%}{%- if add_generation_prompt %}<assistant>{% endif -%}"
+    )
+    types = {"plain": ["boolean", "null"], "near": ["string", "null"], "legs": ["integer", "null"]}
+    tool = {"type": "function", "function": {"name": "go", "parameters": {"properties": {k: {"type": v} for k, v in types.items()}}}}
+    text = f"<<go; plain = {no}; near = {nothing}; legs = {nothing}>><<go; plain = {nothing}; legs = 3; near = {nothing}>><over>"
+    found = read_all_ways(analyze(source), text, [tool], "<assistant>")
+    calls = [json.loads(arguments) for _, arguments in found.calls]
+    assert calls == [{"plain": False, "near": None, "legs": None}, {"plain": None, "legs": 3, "near": None}]

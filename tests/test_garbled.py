@@ -8,6 +8,8 @@ from __future__ import annotations
 import pytest
 from streams import ROUTE_TOOL, Reading, analyze, get_calls, make_tool, read_all_ways
 
+from chat_autoparser.recover import Policy
+
 TAGGED = """\
 {%- for m in messages -%}
 <|turn|>{{ m.role }}
@@ -97,6 +99,9 @@ CALL = "<deed_of>\n<act=find_route>\n<part=start>\nOslo\n</part>\n</act>\n</deed
         "<deed_of>\n<act=find_route>\n<act=find_route>\n<part=start>\nOslo\n</part>\n</act>\n</deed_of>",
         "<deed_of>\n<act=find_route>\n<part=start>\n<part=start>\nOslo\n</part>\n</act>\n</deed_of>",
         "<deed_of>\n<act=find_ro<act=find_route>\n<part=start>\nOslo\n</part>\n</act>\n</deed_of>",
+        "<find_route>\n<part=start>\nOslo\n</part>\n</act>\n</deed_of>",
+        "<act find_route>\n<part=start>\nOslo\n</part>\n</act>",
+        "<part=find_route>\n<part=start>\nOslo\n</part>\n</act>",
         f"{CALL}\n<muse>\n",
         f"{CALL}\n<muse>\n</muse>\n\n",
     ],
@@ -410,3 +415,62 @@ def test_what_is_left_of_an_end_with_a_name_is_no_other_call() -> None:
 def test_other_white_space_may_stand_behind_the_comma_between_calls(between: str) -> None:
     found = read(SYNTAX, f"<<deeds>>[find_route(start='Oslo'){between}find_route(start='Oslo')]<</deeds>>")
     assert (found.content, get_calls(found)) == (None, MADE * 2)
+
+
+BRACED = """\
+{%- for m in messages -%}
+{{ m.role }} turn {
+{%- if m.reasoning_content %} muse {{ m.reasoning_content | tojson }},{% endif -%}
+{%- if m.content %} say {{ m.content | tojson }},{% endif -%}
+{%- if m.tool_calls %} deeds {{ "{" }}{% for c in m.tool_calls %} { act {{ c.function.name }}, parts {
+{%- for k, v in c.function.arguments.items() %} {{ k }} {{ v | tojson }}{{ "," if not loop.last }}{% endfor %} } }
+{%- if not loop.last %},{% endif %}{% endfor %} }{% endif %} }<over>
+{% endfor -%}
+{%- if add_generation_prompt %}assistant turn {{ "{" }}{% endif -%}
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ' muse "It is far.", deeds { { act find_route, parts { start "Oslo", legs 3 } } } }',
+        '\n  muse "It is far.",\n  deeds {\n    {\n      act find_route,\n      parts {\n        start "Oslo",\n        legs 3\n      }\n    }\n  }\n}',
+        ' muse "It is far.", deeds {\n { act find_route,\n   parts { start "Oslo"\n , legs 3\n } } } }',
+    ],
+)
+def test_words_and_brackets_may_have_another_layout(text: str) -> None:
+    found = read(BRACED, f"{text}<over>")
+    assert found.reasoning == "It is far."
+    assert (found.content or "").strip() == ""
+    assert get_calls(found) == [("find_route", {"start": "Oslo", "legs": 3})]
+
+
+LISTED = """\
+{%- for m in messages -%}
+= {{ m.role }}
+{% if m.content %}{{ m.content }}
+{% endif %}
+{%- for c in m.tool_calls or [] -%}
+== deed {{ c.function.name }}
+{% for k, v in c.function.arguments.items() %}    {{ k }}  of  {{ v | tojson }}
+{% endfor %}{% endfor -%}
+== over
+{% endfor -%}
+{%- if add_generation_prompt %}= assistant
+{% endif -%}
+"""
+
+
+@pytest.mark.parametrize("begun", ["\n  ", "\n\t", "\n      ", "\n"])
+def test_the_lines_of_arguments_may_begin_otherwise(begun: str) -> None:
+    found = read(LISTED, f'== deed find_route{begun}start  of  "Oslo"{begun}legs of 3\n== over\n')
+    assert (found.content or "").strip() == ""
+    assert get_calls(found) == [("find_route", {"start": "Oslo", "legs": 3})]
+
+
+def test_a_mark_that_ends_no_call_is_text_behind_what_it_would_end() -> None:
+    """The tool is none of the request."""
+    text = "So:\n<act=fly>\n<part=to>\nOslo\n</part>\n</act>"
+    found = read_all_ways(analyze(TAGGED, eos_token="</s>"), text, [ROUTE_TOOL], policy=Policy(unknown="text"))
+    assert found.calls == []
+    assert found.content == text

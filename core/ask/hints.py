@@ -64,8 +64,22 @@ def _list_fields(tree: nodes.Template) -> frozenset[str]:
 
 
 def _list_compared(tree: nodes.Template, switches: Set[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the texts with which switches are compared, or what is set to them or to what is made of them."""
+    meant = {name: frozenset((name,)) for name in switches}
+    for assign in tree.find_all(nodes.Assign):
+        target = assign.target
+        own = f"{target.name}.{target.attr}" if isinstance(target, nodes.NSRef) else getattr(target, "name", "")
+        meant[own] = meant.get(own, frozenset()).union(*(meant.get(name, ()) for name in _list_names(assign.node)))
     found: dict[str, dict[str, None]] = {}
     for compare in tree.find_all(nodes.Compare):
-        for name in {node.name for node in compare.find_all(nodes.Name)} & switches:
+        for name in sorted(frozenset().union(*(meant.get(name, ()) for name in _list_names(compare)))):
             found.setdefault(name, {}).update(dict.fromkeys(_list_texts([compare])))
     return tuple((name, tuple(texts)) for name, texts in found.items())
+
+
+def _list_names(root: nodes.Node) -> set[str]:
+    """Return the names in an expression, those of a namespace with its own before a dot."""
+    plain = [root, *root.find_all(nodes.Name)]
+    dotted = (node for node in [root, *root.find_all(nodes.Getattr)] if isinstance(node, nodes.Getattr))
+    names = {node.name for node in plain if isinstance(node, nodes.Name)}
+    return names | {f"{node.node.name}.{node.attr}" for node in dotted if isinstance(node.node, nodes.Name)}

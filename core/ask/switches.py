@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from .oracle import Oracle
@@ -48,9 +49,10 @@ def find_switches(oracle: Oracle) -> list[Switches]:
 
 
 def _is_echo(setting: Switches, look: Any, usual: Any) -> bool:
-    """Whether a value is printed as it is: that is text, and no switch."""
-    counts = [_join_texts(each).count(str(value)) for each in (usual, look) for _, value in setting]
-    return counts[len(setting) :] > counts[: len(setting)]
+    """Whether a value is printed as it is, and nothing else changes: that is text, and no switch."""
+    texts, known = _join_texts(look), _join_texts(usual)
+    printed = [str(value) for _, value in setting if texts.count(str(value)) > known.count(str(value))]
+    return any(re.fullmatch(".*?".join(map(re.escape, texts.split(value))), known, re.DOTALL) for value in printed)
 
 
 def _join_texts(look: Any) -> str:

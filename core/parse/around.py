@@ -11,7 +11,7 @@ from ..plan.headers import LONGEST
 from ..plan.landmarks import TURN
 from ..plan.plan import OPEN_REASONING
 from ..plan.relaxed import WRAPPED
-from ..plan.rules import WAIT, Rule, Spot, Wait
+from ..plan.rules import OF_FIELDS, WAIT, Rule, Spot, Wait
 from ..recover import find_name
 from .fence import read_run, skip_fence, skip_fence_end
 from .landing import Landing, Step, list_id
@@ -85,7 +85,7 @@ class Surroundings(Standing):
         self._guards += 1
         landing = self._find_landing(self.spot, end, final) if end > at else None
         self._guards -= 1
-        if landing is None:
+        if landing is None or (isinstance(landing, Landing) and landing.rule.guard in OF_FIELDS):
             named = replace(rule, recovery="call by its parameters", guard="named")
             begins = self.buffer[end : end + 1].isalpha() or self.buffer.startswith(("[", "<"), end)
             found = self._look_for_name(named, end, final) if begins else None
@@ -170,7 +170,7 @@ class Surroundings(Standing):
 
     def _look_for_name(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Whether a tool of the request is named behind a mark, and nothing before it but signs and words of the format."""
-        if not self.tools or not self.tries or end == self.refused:
+        if not self.tools or not self.tries or end == self.refused or self.buffer.startswith("/", end):
             return None
         begun = skip_blank(self.buffer, end)
         if begun == self.formless and not self.buffer[begun + 1 : begun + 2].isalpha():

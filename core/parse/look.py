@@ -12,13 +12,14 @@ from collections.abc import Iterable
 
 from ..format import Insides
 from ..format.units import MORE, NO
-from ..plan.constants import end_word, is_firm, is_marked, match_texts, skip_blank, skip_spaces
+from ..plan.constants import end_word, skip_blank, skip_spaces
 from ..plan.ends import DOUBLED
 from ..plan.landmarks import AFTER, GAP, TURN
 from ..plan.rules import GUESSED, NO_EXAMPLE, OF_FIELDS, OF_TOOLS, WAIT, Rule, Spot, Wait
 from ..plan.scalars import BEGINNINGS, find_within
 from ..recover import QUOTES
-from .around import GUARDS, Surroundings
+from .around import GUARDS
+from .doubled import Doubled
 from .landing import Landing, Step
 from .names import SHORT
 
@@ -29,14 +30,13 @@ UNBRACKETED = Rule(("",), (GAP,), closes=True, recovery="brackets missing")
 _OBJECT = re.compile(rf"\{{\s*(?:([{''.join(QUOTES)}}}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
 _HALF_KEY = re.compile(r"\{\s*[\"']?\w*[\"']?\s*")
 _FIRST_KEY = re.compile(r"\{\s*[\"']?(\w+)[\"']?\s*:")
-_HALF_WORD = re.compile(r"\w[\w.-]{0,63}")
 _WHOLE_CALL = re.compile(r"\{\s{0,16}\"(\w{1,64})\"\s?:\s?\"([^\"\\]+)\"\s?,\s{0,16}\"(\w{1,64})\"\s?:\s?(?=\{)")
 _HALF_CALL = re.compile(
     r"\{\s{0,16}(?:\"(\w{0,64})(?:(\")\s?(?::\s?(?:\"([^\"\\]*)(?:\"\s?(?:,\s{0,16}(?:\"\w{0,64}(?:\"\s?(?::\s?)?)?)?)?)?)?)?)?)?"
 )
 
 
-class Lookahead(Surroundings):
+class Lookahead(Doubled):
     """Looks at the buffer of a generation from where its reader stands."""
 
     def _find_landing(self, spot: Spot, at: int, final: bool) -> Landing | Wait | None:
@@ -101,6 +101,8 @@ class Lookahead(Surroundings):
             return self._try_rule(filled, at, final, spot) if filled else None
         if (rule.guard and not self._stands_well(rule, at, spot)) or (rule.spelling and not self._spells(rule, at, spot)):
             return None
+        if spot.holds and spot is self.spot and self._is_held(rule, at):
+            return None
         if rule.recovery == DOUBLED and self.nested:
             return None  # then the first of two ends is the text's
         if not rule.constant.text and spot is self.spot and at < len(self.buffer) and self._is_raw():
@@ -152,7 +154,8 @@ class Lookahead(Surroundings):
         at = skip_blank(self.buffer, here.end)
         if at >= len(self.buffer):
             return here if final else WAIT
-        told = types and "string" not in types
+        own = any(isinstance(node.codec, Insides) and node.type in types for node in here.spot.nodes)  # those begin as they like
+        told = types and "string" not in types and not own
         return here if not told or any(self.buffer[at] in BEGINNINGS[kind] for kind in types) else None
 
     def _land_respelled(self, rule: Rule, end: int, trail: str, final: bool, graph: str) -> Landing | Wait | None:
@@ -262,51 +265,6 @@ class Lookahead(Surroundings):
         if rule.kind == "value" or isinstance(behind, Wait):
             return behind
         return self._check_arguments(behind, final, bool(rule.recovery))
-
-    def _skip_doubled(self, rule: Rule, here: Landing, final: bool) -> Landing | Wait:
-        """Return a landing before a field of a call behind what stands before it, or the mark right before it, if that stands
-        there twice; or that more is needed to tell."""
-        at = skip_blank(self.buffer, here.end)
-        for text in self._list_doubled(rule, here):
-            if self.buffer.startswith(text, at):
-                return here.replace(end=at + len(text), rule=here.rule.name_recovery("mark doubled"))
-            if not final and text.startswith(self.buffer[at:]):
-                return Wait(text[len(self.buffer) - at :])
-        return here
-
-    def _list_doubled(self, rule: Rule, here: Landing) -> list[str]:
-        """Return what, doubled, is none of the field behind it: no JSON, name or value of another type begins so, and no text with
-        several marks."""
-        core = rule.constant.core
-        own = any(isinstance(node.codec, Insides) for node in here.spot.nodes)  # lists may begin as any mark does
-        if not (core and self.policy.recover) or self.frames or own:
-            return []
-        last = rule.constant.last or rule.constant.atoms[-1].text
-        if rule.kind == "value":
-            types = self._find_wanted(here)
-            if types and "string" not in types:
-                begun = set().union(*(BEGINNINGS[kind] for kind in types))
-                return [text for text in (core, last) if is_firm(text) or text[0] not in begun]
-            return [core] if is_marked(last) and core != last and is_firm(core.removesuffix(last)) else []
-        return [text for text in (core, last if rule.kind == "arguments" else "") if is_firm(text)]
-
-    def _skip_repeated(self, mark: str, here: Landing, final: bool) -> Landing | Wait:
-        """Return a landing behind a word, or half of one, where the mark before it comes again and then the whole word.
-
-        Behind a whole one may stand what stands there whatever follows, or a beginning of that.
-        """
-        half = _HALF_WORD.match(self.buffer, here.end) if mark and self.policy.recover and not self.frames else None
-        if half is None:
-            return here
-        word, wait = half[0], False
-        for between in here.spot.starts_behind:
-            end = match_texts((between, mark), self.buffer, half.end())
-            whole = self.buffer[end : end + len(word) + 1] if end >= 0 else ""
-            if end == MORE or (end >= 0 and len(whole) <= len(word) and word.startswith(whole)):
-                wait = not final
-            elif end >= 0 and whole.startswith(word) and (between != "") != (whole[-1].isalnum() or whole[-1] == "_"):
-                return here.replace(end=end, rule=here.rule.name_recovery("mark doubled"))
-        return WAIT if wait else here
 
     def _follows_well(self, rule: Rule, end: int, final: bool) -> bool | Wait:
         """Whether what the guard of a rule asks of what is behind it holds; or more is needed to tell."""

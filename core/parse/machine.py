@@ -280,6 +280,7 @@ class Machine(BehindFields):
         rule = self.spot.fallback
         targets = rule.targets if rule else self.plan.list_nodes("content") or (GAP,)
         self.spot = self.plan.spot(TURN, targets, self.may_call)
+        self.odd = rule is None or rule.constant.core != ""
         self.trail = rule.constant.text if rule and not rule.constant.core else self.trail
         self.scan = self.at
 
@@ -308,6 +309,7 @@ class Machine(BehindFields):
             self._take_step(step, start)
         writer.settle()
         self.fence = Fence() if landing.rule.guard == "unfenced" else self.fence
+        self.odd = bool(landing.rule.recovery) and not landing.rule.is_shown
         self.owed = landing.rule.closes and landing.rule.recovery == SHORT_END
         self.spot = landing.spot
         if self.unclosed and landing.spot.kind == "content":

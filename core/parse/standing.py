@@ -10,7 +10,7 @@ from ..format.units import MORE, NO, get_units
 from ..plan.constants import Constant, is_word_in_signs, skip_blank
 from ..plan.landmarks import AFTER, GAP, TURN
 from ..plan.plan import Plan
-from ..plan.rules import WAIT, Rule, Spot, Wait
+from ..plan.rules import LATE, WAIT, Rule, Spot, Wait
 from ..plan.scalars import find_within, fits, match_scalar
 from ..recover import Begun, Policy, compile_names, read_literal
 from ..schema import UNKNOWN, Schema, ToolSet
@@ -53,6 +53,7 @@ class Standing:
         self.nested = False  # whether the value that is read holds what its end closes
         self.begun = False  # whether a mark that begins calls stands in the content
         self.ended = -1  # where a call would have ended that is looked at
+        self.odd = False  # whether a field began as no render shows it, so that a text may not be written as the format has it
         self.owed = False  # whether a part of what ends a call was left out, and may still come
         self.tries = TRIES
         self.spelling = 0  # that in which the call was opened, or is being read ahead
@@ -183,6 +184,19 @@ class Standing:
         if rule.guard == "orphan":
             return self._ends_text(at) and self.may_call and not self.begun
         return rule.guard != "told" or self._ends_text(at)
+
+    def _is_held(self, rule: Rule, at: int) -> bool:
+        """Whether the notation of the text that is being read tells that a place is within it, so that only what ends it does.
+
+        It does not where a line ends as none in the text does, where something begins that would be written otherwise in
+        it, and within what began in other marks.
+        """
+        free = rule.kind == "end" or rule.guard in LATE or not (rule.recovery or rule.opens)
+        if free or self.behind or self.odd or self.spelling:
+            return False
+        if self.spot.parts_lines and "\n" in self.buffer[max(0, at - 1) : at + 1]:
+            return False
+        return not get_units(self.spot.codec).bars("".join(rule.constant.core.split()))
 
     def _is_typed(self, value: str) -> bool:
         """Whether what stands for a value is one that is no text, and none is wanted."""

@@ -203,7 +203,7 @@ class TextReader(Drafts):
         """Whether a mark that begins calls ends reasoning here, though no call follows."""
         if self.spot.kind != "reasoning" or self.policy.interrupts == "call":
             return False
-        return self._is_mark(at)
+        return any(self.buffer.startswith(mark, at) for mark in self.plan.opening_marks)
 
     def _look_at_text(self, at: int) -> None:
         """Remember of a place at which no rule matches what later ones ask of the text before them."""
@@ -212,12 +212,9 @@ class TextReader(Drafts):
             return
         if self.buffer[at] in "`~":
             self._emit_text(self._find_blank(at))  # no later place looks again at the code that is open before this one
-        self.begun = self.begun or (self.spot.kind == "content" and self._is_mark(at))
+        begins = self.spot.kind == "content" and any(self.buffer.startswith(mark, at) for mark in self.plan.beginnings)
+        self.begun = self.begun or begins
         self.sampled = self.sampled or any(self.buffer.startswith(other, at) for other in self.plan.others)
-
-    def _is_mark(self, at: int) -> bool:
-        """Whether a mark that begins calls stands at a place."""
-        return any(self.buffer.startswith(mark, at) for mark in self.plan.opening_marks)
 
     def _leave_text(self, landing: Landing, at: int) -> None:
         """End the text at a place, and go where a rule leads from there."""

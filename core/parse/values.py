@@ -219,7 +219,7 @@ class ValueReader(JsonReader):
                 self._note("value in other notation", at)
                 self.at = bracket
                 return self._start_json(foreign=True)
-            end, literal = read_bare(self.buffer, at, final)
+            end, literal = read_bare(self.spot.nodes, self.buffer, at, final)
             if end > at:
                 self._note("value in other notation", at)
         if end == MORE:
@@ -268,7 +268,8 @@ class ValueReader(JsonReader):
         types = self.wanted.get_types()
         if "string" in types and not {"integer", "number", "boolean"} & {*types}:
             follows: Landing | Wait | bool | None = self._find_best((end, skip_blank(self.buffer, end)), final)
-            if isinstance(follows, Landing) and not follows.rule.constant.core:  # nothing ends it, so what follows its call has to
+            bare = isinstance(follows, Landing) and not (follows.rule.constant.core or follows.find("key"))
+            if bare:  # nothing ends it, so what follows its call has to
                 follows = self._structure_follows(end, final, True)
             if isinstance(follows, Wait):
                 return MORE, ""

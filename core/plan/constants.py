@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from ..format.cut import CLOSE, OPEN, TOKEN, find_boundaries
@@ -26,11 +27,12 @@ DATA = frozenset("{}[]\",: \n\t'()")
 _BEGINNING = frozenset("\"'([{")
 SIGNS = re.compile(rf"[\"{{}}()\[\]<>/{OPEN}{CLOSE}]")
 """What no key has that is written without quotes."""
-_OPENS, _CLOSES = frozenset("<[({"), frozenset(">])}")
+_OPENS, _CLOSES = frozenset("<[({" + OPEN), frozenset(">])}" + CLOSE)
 
 
 class Atom(NamedTuple):
-    """A piece of a text: to the letter (``solid``), white space that may be missing (``blank``), or a ``counter``."""
+    """A piece of a text: to the letter (``solid``), any white space (``space``), such that may be missing (``blank``), or a
+    ``counter``."""
 
     kind: str
     text: str
@@ -167,7 +169,8 @@ class Constant:
         self.atoms = _list_atoms(tuple(core))
         # What must stand at a place where it is to match: of layout alone nothing does.
         self.echoes = has_echo(text)
-        first = self.atoms[0].text if self.firm and self.atoms[0].kind == "solid" else "" if self.firm else parts[0]
+        begun = takewhile(lambda atom: atom.kind in ("solid", "space"), self.atoms)  # words that only a blank parts are one there
+        first = "".join(atom.text for atom in begun) if self.firm else parts[0]
         self.first = cut_echo(first) if self.echoes else first
         self.head = self.first[:12]  # the first characters of what is looked for
 
@@ -220,7 +223,7 @@ class Constant:
         for kind, solid in self.atoms if self.firm else (Atom("solid", self.text),):
             if kind == "counter":
                 return ""
-            if kind == "blank":
+            if kind in ("blank", "space"):
                 at = skip_blank(text, at)
             elif text.startswith(solid, at):
                 at += len(solid)
@@ -258,9 +261,9 @@ def _split_atoms(text: str) -> list[Atom]:
     for found in TOKEN.finditer(text):
         token = found[0]
         before, behind, sign = text[max(found.start() - 1, 0) : found.start()], text[found.end() : found.end() + 1], token[0]
-        if token.isspace() and depth <= 0 and _is_layout(token, before, behind):
+        if token.isspace() and depth <= 0:
             atoms += [Atom("solid", solid)] if solid else []
-            atoms.append(Atom("blank", token))
+            atoms.append(Atom("blank" if _is_layout(token, before, behind) else "space", token))
             solid = ""
             continue
         ends = before in _CLOSES and sign != before and (before == ">" or sign not in _CLOSES)
@@ -290,8 +293,10 @@ def match_atoms(atoms: tuple[Atom, ...], text: str, at: int, final: bool) -> int
             if not text.startswith(solid, at):
                 return MORE if not final and size - at < len(solid) and solid.startswith(text[at:]) else NO
             at += len(solid)
-        elif kind == "blank":
-            at = skip_blank(text, at)
+        elif kind in ("blank", "space"):
+            start, at = at, skip_blank(text, at)
+            if kind == "space" and at == start:
+                return MORE if at == size and not final else NO
         else:
             found = _DIGITS.match(text, at)
             end = found.end() if found else at

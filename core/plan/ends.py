@@ -33,6 +33,7 @@ SHORT_SECTION = "end of all calls missing"
 TRAILING = "separator at the end"
 UNENDED = "end of a value missing"
 DOUBLED = "end of a value doubled"
+RELAID_ARGUMENT = "layout between arguments"
 _OTHER_SEPARATOR = "other sign between arguments"
 _BEHIND_KEY = re.compile(r"[\"']\s*:\s*")
 _SEPARATORS = (",", ";", "|", "&", "")
@@ -200,8 +201,8 @@ class Ends(Thoughts):
         own, rules = self.ends[node.name], []
         for edge in self._edges[TURN].get(node.name, ()):
             text, to = write_parts(edge)[len(own) :].lstrip(), (self.nodes[TURN, edge.target],)
-            if is_quoted(node) and own.strip() and not (text or self.is_leaving(edge)):  # other layout behind what ends the text
-                rules.append(Rule(edge.parts, to, recovery="layout between arguments", guard="entry", loose=True))
+            if is_quoted(node) and own.strip() and not self.is_leaving(edge):  # other layout behind what ends the text
+                rules.append(Rule(edge.parts, to, recovery=RELAID_ARGUMENT, guard="entry", loose=True))
             if not self.is_leaving(edge) and to[0].kind == "key":
                 halves = [own[place:].lstrip() for place in sorted(find_boundaries(own)) if 0 < place < len(own)]
                 halves = [half + text for half in dict.fromkeys((*halves, cut_to_echo(own))) if half]
@@ -210,6 +211,17 @@ class Ends(Thoughts):
                 rules.append(Rule(read_parts(lead + text), to, recovery=UNENDED, guard="entry", laid=own[:1].isspace()))
                 rules += [Rule(read_parts(twice + text), to, recovery=DOUBLED)] if twice else []
         return rules
+
+    def _list_other_layouts(self, node: Node) -> list[Rule]:
+        """Return what leads to an argument where nothing but layout stands before it, and what ends the call behind a text that its
+        quote has ended, with other layout."""
+        told = is_delimited(node) or node.kind in ("name", "id")
+        edges = [edge for edge in self._edges[TURN].get(node.name, ()) if told and edge.text.isspace()]
+        targets = {self.nodes[TURN, edge.target]: None for edge in edges}
+        rules = [Rule(("\n",), (to,), recovery=RELAID_ARGUMENT, guard="entry") for to in targets if to.kind == "key"]
+        close = read_parts((is_quoted(node) and self.closes[node.name]) or "")
+        relaid = Rule(close, (GAP,), closes=True, recovery="layout behind arguments", guard="ending", loose=True)
+        return [*rules, relaid] if len("".join(close).split()) > 1 else rules
 
     def _encloses(self, before: str, key: str) -> bool:
         """Whether a key is no chance where it stands behind a sign that is none of data: with what is behind it that is a mark."""

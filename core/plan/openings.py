@@ -9,7 +9,7 @@ import re
 
 from ..format import Edge, Node, TurnGraph
 from ..format.cut import COUNTER, find_boundaries
-from .constants import is_firm, is_marked, is_word_in_signs
+from .constants import get_constant, is_firm, is_marked, is_word_in_signs
 from .echoes import ECHOES, cut_echo
 from .ends import SHORT_END, Ends
 from .landmarks import FIELDS, SHAPE, TURN, UNSHOWN, is_quoted, list_doubled, list_tails, read_parts, write_parts
@@ -181,7 +181,10 @@ class Openings(Ends):
         bare = [text for text in sorted(texts) if is_firm(text) and not is_marked(text) and text.lstrip(" \n,;")[:1] in ("[", "{")]
         rules += [Rule(read_parts(text.strip()), (SHAPE,), recovery="call by its shape", guard="shape") for text in bare]
         rules += self._list_named_rules("call by its parameters")
-        return rules + [Rule((sign,), (SHAPE,), recovery="call by its shape", guard="whole") for sign in "<[{`~"]
+        rules += [Rule((sign,), (SHAPE,), recovery="call by its shape", guard="whole") for sign in "<[{`~"]
+        keys = (edge for edge in self.list_edges("name") if self.nodes[TURN, edge.target].kind == "key")
+        tags = {get_constant(edge.parts).last[:1] for edge in keys} & {"<", "["}  # a tag of another kind may name the tool
+        return rules + [Rule((sign,), (SHAPE,), recovery="call by its parameters", guard="named") for sign in sorted(tags)]
 
     def _list_shape_marks(self, recovery: str) -> list[Rule]:
         """Return the marks that begin calls, for JSON with the shape of calls behind them."""

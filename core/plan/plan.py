@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
+from operator import attrgetter
 
 from ..format import Edge, Graph, Node, Start, Text, TurnGraph
 from ..format.cut import COUNTER, find_boundaries
@@ -47,9 +48,12 @@ OPEN_REASONING = "call in open reasoning"
 LATE_END = "late end of reasoning"
 OTHER_PROMPT = "content as behind another prompt"
 RESPELLED = "marks in another spelling"
+RELAID = "other layout"
 STRAY = "signs before the end of a call"
 
 HEADER = Node("header", "content")
+_WORD = re.compile(r"[^\W\d_]{4}.*[^\w\s]|[^\w\s].*[^\W\d_]{4}", re.DOTALL)
+"""A word with a sign before it or behind it."""
 _ENDS = 4  # marks that end a turn, of which any two may stand behind each other
 
 
@@ -154,7 +158,7 @@ class Plan(Relaxations):
         opened = any(is_marked(text) and start.prompt.endswith(text) for text, _ in self.openers)
         rules = [replace(self._make_rule(TURN, edge), marked=opened and not edge.text) for edge in start.edges]
         opened = any(rule.kind == "reasoning" and not rule.constant.core for rule in rules)
-        rules += self._list_respelled_starts(number)
+        rules += self._list_respelled_starts(number) + _list_relaid(rules)
         rules += self._list_halved_starts(rules)
         rules += self._list_end_rules() + self._list_opened_reasoning(opened) + self._list_other_starts()
         rules += self._list_loose_headers(first=True) + self._list_repeated_headers(start.prompt, rules)
@@ -224,8 +228,10 @@ class Plan(Relaxations):
         ends = [edge for edge in edges if self.nodes[TURN, edge.target].kind == "end"]
         units = get_units(node.codec if isinstance(node.codec, Text) else Text())
         rules = [rule for edge in ends for rule in self._list_cut_ends(write_parts(edge), units.bars_start(edge.text))]
-        rules += [self._make_rule(graph, edge) for edge in edges if edge not in ends]
+        inner = [self._make_rule(graph, edge) for edge in edges if edge not in ends]
+        rules += inner
         if node.kind in ("content", "reasoning"):
+            rules += _list_relaid(inner)
             rules += self._list_end_rules() + self._list_message_ends()
             rules += self._list_overruns(node) if self._overruns else []
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING) + self._list_fences(node)
@@ -259,7 +265,7 @@ class Plan(Relaxations):
         rules += self._list_skips(node) + self._list_signs(node) + self._list_other_types(node) + self._list_dressings(edges)
         rules += self._list_rewritten(node, (edge for edge in edges if not self.is_leaving(edge)))
         rules += self._list_bodies(node, close or "") + self._list_line_openers(node) + self._list_without_end(node)
-        rules += self._list_next_keys(node)
+        rules += self._list_next_keys(node) + self._list_other_layouts(node)
         if node.kind == "value":
             rules += self._list_trailing_inside([edge for edge in edges if not self.is_leaving(edge)])
         if close is None:
@@ -346,6 +352,7 @@ class Plan(Relaxations):
                 trailing = [f"{sign}\n{text.lstrip()}" for sign in self.strays for text in sorted(set(ends))]
                 rules += [Rule(read_parts(text), (AFTER,), recovery=TRAILING, guard="fresh", loose=True) for text in trailing]
                 rules += self._list_short_sections()
+        rules += _list_relaid(filter(attrgetter("opens"), rules))
         rules += [replace(rule, recovery=SHORT_SECTION, guard="fresh") for rule in self._list_content_starts()]
         rules += self._list_loose_openers("") + self._list_separated() + self._list_late_ends() + self._list_opened_reasoning(False)
         rules += self._list_shape_rules(behind=node is GAP) + self._list_empty_sections(AFTER)
@@ -390,6 +397,12 @@ class Plan(Relaxations):
         return [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
 
 
+def _list_relaid(rules: Iterable[Rule]) -> list[Rule]:
+    """Return rules that have a word in them, but no mark, whatever layout they have; before a call a tool has to be named."""
+    worded = [rule for rule in rules if not (rule.constant.firm or rule.recovery or rule.laid) and _WORD.search(rule.constant.core)]
+    return [replace(rule, recovery=RELAID, guard="known" if rule.opens else "", loose=True) for rule in worded]
+
+
 def _opens_in_thought(rule: Rule) -> bool:
     """Whether a rule is that of a call in open reasoning that begins as calls do behind its end."""
     return rule.opens and rule.recovery == OPEN_REASONING and rule.guard in ("", "tool") and rule.constant.marked
@@ -406,7 +419,7 @@ def _is_cut_at(text: str, place: int) -> bool:
     mark."""
     before = text[:place].rstrip()
     told = not text[place:].lstrip()[:1].isalnum() or (not before[-1:].isalnum() and any(map(str.isalnum, before)))
-    return text[place - 1 : place] == "\n" or told
+    return text[place - 1 : place] == "\n" or (told and before[-1:] not in tuple("<[({"))  # within a mark none is cut off
 
 
 @lru_cache(maxsize=64)

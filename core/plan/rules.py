@@ -15,6 +15,7 @@ from .echoes import cut_echo, fill_echoes
 from .landmarks import SILENT, UNSHOWN
 from .mistyped import find_mark, rewrite_marks
 from .scalars import fits
+from .search import list_choices
 
 Guard = Literal[
     "",  # nothing more
@@ -67,7 +68,6 @@ LATE: frozenset[Guard] = frozenset(("late", "last"))
 _WIDTH = 16  # characters by which rules are told apart before they are tried
 _WINDOWS = 512  # so many beginnings are remembered in a spot
 _BLANKS = 256  # so much white space may be layout before what follows
-_END = r"\Z"
 WORD = 6  # so many letters tell that a text may begin which begins with letters
 _LONG = 8  # so long is a line that is known though it is mistyped
 MISTYPED = "mark mistyped"
@@ -241,8 +241,9 @@ class Spot:
     """A field that is being read: the nodes that it may be, and the rules that may end it, the one to try first before others."""
 
     __slots__ = (
-        "_firsts", "_knows_short_end", "_narrowed", "_short", "_short_end", "_sorted", "_starts", "codec", "graph", "holds_signs",
-        "kind", "likely", "lined", "mark_behind", "mistypable", "nodes", "openings", "pattern", "quick", "repeats_key", "rules",
+        "_firsts", "_knows_short_end", "_narrowed", "_short", "_short_end", "_sorted", "_starts", "codec", "graph", "holds",
+        "holds_signs", "kind", "likely", "lined", "mark_behind", "mistypable", "nodes", "openings", "parts_lines", "pattern",
+        "quick", "repeats_key", "rules",
         "shown", "silent", "width",
     )  # fmt: skip
 
@@ -257,6 +258,11 @@ class Spot:
         self.repeats_key = self.codec.repeats_key
         self.lined = any(char == "\n" == written[0] != written for written, char in self.codec.escapes)
         """Whether each line of a text has a mark before it, so that a line without it is none of the text."""
+        shown = [rule.constant.core for rule in rules if not rule.recovery]
+        self.holds = self.lined or any(map(get_units(self.codec).bars_start, shown))
+        """Whether the notation of a text tells what is within it, whatever that looks like."""
+        self.parts_lines = any(char == "\n" for _, char in self.codec.escapes)
+        """Whether no line ends within a text as it does elsewhere."""
         self.rules = rules
         self.mistypable = [rule for rule in rules if rule.mark]
         self.likely = [rule for rule in rules if rule.is_likely]
@@ -352,9 +358,11 @@ class Spot:
         found = self._narrowed.get(window)
         if found is None:
             bare = window.lstrip()[:1]
-            bare = bare if bare in DATA else ""  # data may have other layout
             begun = {rule for rule, text in self._firsts if window.startswith(text) or text.startswith(window)}
-            kept = [(rule, text) for rule, text in self._firsts if rule in begun or (bare and rule.constant.core.startswith(bare))]
+            data = bare in DATA  # may have other layout, and so may what ends a turn behind a call
+            laid = {rule for rule, _ in self._firsts if data or (rule.kind == "end" and not self.shown)} if bare else set()
+            loose = {rule for rule in laid if rule.constant.core.startswith(bare)}
+            kept = [(rule, text) for rule, text in self._firsts if rule in begun or rule in loose]
             kept = [(rule, text) for rule, text in kept if rule.may_match(window)]
             told = [(rule, text) for rule, text in kept if rule.guard != "like"]  # whatever is like them, they come first
             short = bool(told) and all(rule in begun and len(text) > len(window) for rule, text in told)
@@ -381,32 +389,12 @@ def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[r
     leads = {(sign, bool(rule.recovery)) for rule in rules if rule.constant.firm for sign in rule.constant.lead}
     blank = sorted({sign for sign, guessed in leads if not (guessed and sign == " ")})
     counters = [r"\d"] if any(not rule.parts[0] and len(rule.parts) > 1 for rule in rules) else []
-    choices = _list_choices(heads, words) + [f"[{''.join(map(re.escape, blank))}]{{1,{_BLANKS}}}\\Z"] * bool(blank) + counters
+    choices = list_choices(heads, words) + [f"[{''.join(map(re.escape, blank))}]{{1,{_BLANKS}}}\\Z"] * bool(blank) + counters
     # A sign alone is rare in a text, a letter is not. What begins with letters only is found quickest.
     starts, begun = ({head[: WORD if head[0].isalnum() else 1] for head in each} for each in (heads, words))
-    quick = _list_choices(starts, begun) + [rf"{re.escape(sign)}\Z" for sign in blank] + counters
+    quick = list_choices(starts, begun) + [rf"{re.escape(sign)}\Z" for sign in blank] + counters
     quick += [r'["\\\x00-\x1f]'] if kind == "value" else []
     return re.compile("|".join(choices) or r"(?!)"), re.compile("|".join(quick) or r"(?!)")
-
-
-def _list_choices(heads: Iterable[str], words: Iterable[str]) -> list[str]:
-    """Return patterns that find texts, and their beginnings where a text ends; words only where one begins.
-
-    That no letter stands before a word is asked behind it: a pattern whose choices all begin with a letter of their own is
-    searched for twice as fast.
-    """
-    begun = [rf"{word}(?<!\w{word.removesuffix(_END)})" for word in _list_begun(words)]
-    return _list_begun(heads) + begun
-
-
-def _list_begun(heads: Iterable[str]) -> list[str]:
-    begun = {head[:size] for head in heads for size in range(1, len(head))}
-    patterns = [re.escape(head) for head in sorted(heads, key=_longest_first)]
-    return patterns + [re.escape(half) + _END for half in sorted(begun, key=_longest_first)]
-
-
-def _longest_first(text: str) -> tuple[int, str]:
-    return -len(text), text
 
 
 def sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:

@@ -100,8 +100,9 @@ _SIGNED = re.compile(r"[+.][\w.]*")
 _QUOTED = re.compile(r"[\"']([^\"']+)[\"']")
 
 
-def read_bare(text: str, at: int, final: bool) -> tuple[int, str]:
-    """Match what no format need have: a word of JSON or Python, or a number with a plus or a dot before it.
+def read_bare(nodes: tuple[Node, ...], text: str, at: int, final: bool) -> tuple[int, str]:
+    """Match what no format need have: a word of its own in other letters, one of JSON or Python, or a number with a plus or a dot
+    before it.
 
     Returns as :func:`match_scalar` does.
     """
@@ -111,9 +112,17 @@ def read_bare(text: str, at: int, final: bool) -> tuple[int, str]:
     whole = found.end() < len(text) or final
     if found[0][0] in "+.":
         return (read_literal(text, at) or (NO, "")) if whole else (MORE, "")
-    if not whole and any(word.startswith(found[0]) for word in LITERALS):
+    words = {**LITERALS, **_fold_words(nodes)}
+    if not whole and any(word.startswith((found[0], found[0].casefold())) for word in words):
         return MORE, ""
-    return (found.end(), LITERALS[found[0]]) if found[0] in LITERALS else (NO, "")
+    literal = words.get(found[0]) or words.get(found[0].casefold())
+    return (found.end(), literal) if literal else (NO, "")
+
+
+def _fold_words(nodes: tuple[Node, ...]) -> dict[str, str]:
+    """Return the words of some fields in small letters, and their JSON."""
+    choices = (node.codec for node in nodes if isinstance(node.codec, Choice))
+    return {word.casefold(): literal for choice in choices for word, literal in choice.words if word}
 
 
 def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = True) -> str:
@@ -139,7 +148,7 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = T
         if found is None and lenient and (kind in ("integer", "number", "boolean") or (kind == "null" and "string" not in types)):
             quoted = _QUOTED.fullmatch(raw.strip())
             bare = quoted[1] if quoted else raw.strip()
-            mended = None if _ZEROS.match(bare) else repair(bare)
+            mended = _fold_words(nodes).get(bare.casefold()) or (None if _ZEROS.match(bare) else repair(bare))
             found = _convert_typed(mended, nodes, kind) if mended else None
         if found is None and lenient and kind in ("array", "object") and raw.lstrip()[:1] in ("[", "{", "("):
             mended = repair(raw.strip()) or _unescape(raw.strip())

@@ -154,7 +154,7 @@ def _find_last_mark(text: str, at: int) -> int:
         marked = len(token) > 2 and not token.replace("_", "").isalnum() and before not in tuple("([{<")
         if marked or (token == "\n" and text[start:].strip()):
             return start
-        if worded and not (token.isspace() or token[0].isalnum()) and _SIGNED.search(text, at, place):
+        if worded and not (token.isspace() or token[0].isalnum() or token in "([{<") and _SIGNED.search(text, at, place):
             return place
         worded = worded or token[0].isalnum()
         place = start

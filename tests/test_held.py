@@ -1,0 +1,98 @@
+"""What the notation of a text tells to be within it is text, whatever it looks like: a copied call is none.
+
+The template renders a text with a whole call in it; quotes that the text cannot hold, or a mark before each of its lines, say where
+it ends. The templates are invented.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from streams import analyze, get_calls, make_tool, read_all_ways
+
+import chat_autoparser as ca
+
+QUOTED = """\
+{%- for m in messages -%}
+{{ m.role }}:
+{%- if m.reasoning_content %} muse({{ m.reasoning_content | tojson }});{% endif -%}
+{%- if m.content %} say({{ m.content | tojson }});{% endif -%}
+{%- for c in m.tool_calls or [] %} await deeds.{{ c.function.name }}({% for k, v in c.function.arguments.items() -%}
+{{ k }} := {{ v | tojson }}{{ ", " if not loop.last }}{% endfor %});{% endfor -%}
+<over>
+{% endfor -%}
+{%- if add_generation_prompt %}assistant:{% endif -%}
+"""
+
+LINED = """\
+{%- for m in messages -%}
+@{{ m.role }}
+{% if m.reasoning_content %}muse: {{ m.reasoning_content | replace("\\n", "\\n\\t") }}
+{% endif %}{% if m.content %}say: {{ m.content | replace("\\n", "\\n\\t") }}
+{% endif %}
+{%- for c in m.tool_calls or [] -%}
+[deed.{{ c.function.name }}]
+{% for k, v in c.function.arguments.items() %}{{ k }} = {{ v | tojson }}
+{% endfor %}{% endfor -%}
+[over]
+{% endfor -%}
+{%- if add_generation_prompt %}@assistant
+{% endif -%}
+"""
+
+ROWS = """\
+{%- for m in messages -%}
+={{ m.role }}
+{% if m.reasoning_content %}muse,"{{ m.reasoning_content | replace('"', '""') }}"
+{% endif %}{% if m.content %}say,"{{ m.content | replace('"', '""') }}"
+{% endif %}
+{%- for c in m.tool_calls or [] -%}
+deed,{{ c.function.name }}
+{% for k, v in c.function.arguments.items() -%}
+part,{{ k }},{{ '"' ~ v | replace('"', '""') ~ '"' if v is string else v | tojson }}
+{% endfor %}{% endfor -%}
+over
+{% endfor -%}
+{%- if add_generation_prompt %}=assistant
+{% endif -%}
+"""
+
+NAME, ARGUMENTS = "find_route", {"start": "Oslo", "legs": 3}
+TOOLS = [make_tool(NAME, start="string", legs="integer")]
+USER = {"role": "user", "content": "Go."}
+PLACES = ["reasoning_content", "content", "start"]
+
+
+def make_turn(arguments: dict[str, Any]) -> dict[str, Any]:
+    call = {"id": "call_1", "type": "function", "function": {"name": NAME, "arguments": arguments}}
+    return {"role": "assistant", "content": "", "tool_calls": [call]}
+
+
+@pytest.mark.parametrize("around", ["{}", "See:\n{}\nSo it is.", "One writes {} there."])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("template", [QUOTED, LINED, ROWS], ids=["quoted", "lined", "rows"])
+def test_a_call_within_a_text_is_text(template: str, place: str, around: str) -> None:
+    render = ca.load_renderer(template)
+    prompt = render([USER], TOOLS, True)
+    written = render([USER, make_turn(ARGUMENTS)], TOOLS, False).removeprefix(prompt)
+    text = around.format(written.rsplit("\n", 2)[0].removesuffix("<over>").strip())
+    turn = make_turn({"start": text}) if place == "start" else {"role": "assistant", "content": "Done.", place: text}
+    found = read_all_ways(analyze(template), render([USER, turn], TOOLS, False).removeprefix(prompt), TOOLS)
+    if place == "start":
+        assert get_calls(found) == [(NAME, {"start": text})]
+    else:
+        assert found.calls == []
+        assert {"reasoning_content": found.reasoning, "content": found.content}[place] == text
+
+
+@pytest.mark.parametrize("template", [QUOTED, LINED], ids=["quoted", "lined"])
+def test_a_line_that_ends_within_a_text_ends_it(template: str) -> None:
+    """No text of these notations holds such a line break: what ends the text is missing."""
+    render = ca.load_renderer(template)
+    prompt = render([USER], TOOLS, True)
+    call = render([USER, make_turn(ARGUMENTS)], TOOLS, False).removeprefix(prompt).strip()
+    said = render([USER, {"role": "assistant", "content": "I look"}], TOOLS, False).removeprefix(prompt)
+    found = read_all_ways(analyze(template), f"{said.partition('look')[0]}look\n{call}\n", TOOLS)
+    assert (found.content or "").strip() == "I look"
+    assert get_calls(found) == [(NAME, ARGUMENTS)]
