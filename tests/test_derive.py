@@ -344,7 +344,7 @@ def test_a_switch_is_known_by_what_is_made_of_it() -> None:
         "{%- for m in messages %}<|{{ m.role }}|>{%- if m.role == 'assistant' %}<|effort {{ effort }}|>{% endif -%}"
         "{%- if m.reasoning_content %}<|muse|>{{ m.reasoning_content }}{% endif -%}"
         "{%- if m.content %}<|say|>{{ m.content }}{% endif %}<|over|>{% endfor -%}"
-        "{%- if add_generation_prompt %}<|assistant|><|effort {{ effort }}|>{{ '<|muse|>' if effort == 'most' }}{% endif -%}"
+        "{%- if add_generation_prompt %}<|assistant|><|effort {{ effort }}|>{{ '<|muse|>' if effort == 'most' }}{{ '' if effort == '' }}{% endif -%}"
     )
     format = analyze(source)
     read = format.parse("It is far.<|say|>Three days.<|over|>", prompt="<|user|>Go.<|over|><|assistant|><|effort most|><|muse|>")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from .oracle import Oracle
@@ -51,8 +50,18 @@ def find_switches(oracle: Oracle) -> list[Switches]:
 def _is_echo(setting: Switches, look: Any, usual: Any) -> bool:
     """Whether a value is printed as it is, and nothing else changes: that is text, and no switch."""
     texts, known = _join_texts(look), _join_texts(usual)
-    printed = [str(value) for _, value in setting if texts.count(str(value)) > known.count(str(value))]
-    return any(re.fullmatch(".*?".join(map(re.escape, texts.split(value))), known, re.DOTALL) for value in printed)
+    values = filter(None, (str(value) for _, value in setting))
+    return any(_is_same_around(value, texts, known) for value in values if texts.count(value) > known.count(value))
+
+
+def _is_same_around(value: str, text: str, other: str) -> bool:
+    """Whether what stands around a value in a text stands in another one, too, around whatever is there."""
+    first, *inner, last = text.split(value)
+    at = len(first) if other.startswith(first) else -1
+    for piece in inner:
+        found = other.find(piece, at) if at >= 0 else -1
+        at = found + len(piece) if found >= 0 else -1
+    return 0 <= at <= len(other) - len(last) and other.endswith(last)
 
 
 def _join_texts(look: Any) -> str:

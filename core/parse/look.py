@@ -101,7 +101,7 @@ class Lookahead(Doubled):
             return self._try_rule(filled, at, final, spot) if filled else None
         if (rule.guard and not self._stands_well(rule, at, spot)) or (rule.spelling and not self._spells(rule, at, spot)):
             return None
-        if spot.holds and spot is self.spot and self._is_held(rule, at):
+        if (spot.holds or self.holding) and spot is self.spot and self._is_held(rule, at):
             return None
         if rule.recovery == DOUBLED and self.nested:
             return None  # then the first of two ends is the text's

@@ -17,6 +17,7 @@ from ..schema import UNKNOWN, Schema, ToolSet
 from .fence import Fence
 from .landing import Frame, Landing, Step, list_id
 from .names import SHORT, find_count, find_counted_id
+from .quoted import Strings
 from .writer import Call, Writer
 
 TRIES = 8  # so often may a JSON value be looked at that is no call
@@ -50,6 +51,8 @@ class Standing:
         self.before = ""  # what was handed on last, with something visible in it
         self.fence = Fence()
         self.sampled = False  # whether the text shows how messages of other roles begin
+        self.holding = False  # whether a value waits for its end to tell its type, or its quotes
+        self.strings = Strings()  # those of such a value, if it is JSON
         self.nested = False  # whether the value that is read holds what its end closes
         self.begun = False  # whether a mark that begins calls stands in the content
         self.ended = -1  # where a call would have ended that is looked at
@@ -186,13 +189,18 @@ class Standing:
         return rule.guard != "told" or self._ends_text(at)
 
     def _is_held(self, rule: Rule, at: int) -> bool:
-        """Whether the notation of the text that is being read tells that a place is within it, so that only what ends it does.
+        """Whether the notation of the text that is being read tells that a place is within it, so that only what ends it does: also
+        that of a string in JSON.
 
         It does not where a line ends as none in the text does, where something begins that would be written otherwise in
         it, and within what began in other marks.
         """
         free = rule.kind == "end" or rule.guard in LATE or not (rule.recovery or rule.opens)
         if free or self.behind or self.odd or self.spelling:
+            return False
+        if self.holding and self.strings.holds(self.buffer, self.at, self.gone, at):
+            return True
+        if not self.spot.holds:
             return False
         if self.spot.parts_lines and "\n" in self.buffer[max(0, at - 1) : at + 1]:
             return False

@@ -38,7 +38,6 @@ class TextReader(Drafts):
         self.patience = SHORT  # for how many characters that is waited for
         self.scan = 0  # where to look on for the end of a text
         self.mute = 0  # where in the buffer the prompt ends, as long as what it has written is held back
-        self.holding = False  # whether a value waits for its end to tell its type, or its quotes
         self.streaming = False  # whether a value is emitted as a string as it comes
         self.doubt = -1  # the first place at which a value may have ended if what ends it never comes
         self.raw = False  # whether escapes stand in what waits for that end

@@ -203,11 +203,10 @@ class ValueReader(JsonReader):
             return begins is True and self._start_json()
         if end < 0 and end != MORE and (literal := read_empty(self.spot.nodes)):
             return self._write_scalar(self.at, literal)
-        is_text = False
-        if end > at and self.policy.recover:
+        looks = end > at  # like a word or a number of the format, which may turn out to be the beginning of a text
+        if looks and self.policy.recover:
             end, literal = self._check_scalar(at, end, literal, final)
-            is_text = end == NO
-        if end == NO and self.policy.recover and not is_text:
+        if end == NO and self.policy.recover and not looks:
             sign = self.buffer[at : at + 1]
             if sign in QUOTES or sign in ("(", "[", "{"):
                 self._note("value in other notation", at)

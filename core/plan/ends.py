@@ -219,9 +219,11 @@ class Ends(Thoughts):
         edges = [edge for edge in self._edges[TURN].get(node.name, ()) if told and edge.text.isspace()]
         targets = {self.nodes[TURN, edge.target]: None for edge in edges}
         rules = [Rule(("\n",), (to,), recovery=RELAID_ARGUMENT, guard="entry") for to in targets if to.kind == "key"]
-        close = read_parts((is_quoted(node) and self.closes[node.name]) or "")
-        relaid = Rule(close, (GAP,), closes=True, recovery="layout behind arguments", guard="ending", loose=True)
-        return [*rules, relaid] if len("".join(close).split()) > 1 else rules
+        close = self.closes[node.name] or ""
+        if is_quoted(node) and len(close.split()) > 1:
+            name = "layout behind arguments"
+            rules.append(Rule(read_parts(close), (GAP,), closes=True, recovery=name, guard="ending", loose=True))
+        return rules
 
     def _encloses(self, before: str, key: str) -> bool:
         """Whether a key is no chance where it stands behind a sign that is none of data: with what is behind it that is a mark."""

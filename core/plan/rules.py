@@ -243,8 +243,7 @@ class Spot:
     __slots__ = (
         "_firsts", "_knows_short_end", "_narrowed", "_short", "_short_end", "_sorted", "_starts", "codec", "graph", "holds",
         "holds_signs", "kind", "likely", "lined", "mark_behind", "mistypable", "nodes", "openings", "parts_lines", "pattern",
-        "quick", "repeats_key", "rules",
-        "shown", "silent", "width",
+        "quick", "repeats_key", "rules", "shown", "silent", "width",
     )  # fmt: skip
 
     def __init__(self, graph: str, nodes: tuple[Node, ...], rules: tuple[Rule, ...]) -> None:
