@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from streams import analyze, get_calls, make_tool, read_all_ways
+from test_garbled import TAGGED
 
 import chat_autoparser as ca
 
@@ -99,21 +100,6 @@ def test_a_line_that_ends_within_a_text_ends_it(template: str) -> None:
     assert get_calls(found) == [(NAME, ARGUMENTS)]
 
 
-TAGS = """\
-{%- for m in messages -%}
-<|{{ m.role }}|>{{ m.content or "" }}
-{%- for c in m.tool_calls or [] -%}
-<deed>
-<act={{ c.function.name }}>
-{% for k, v in c.function.arguments.items() %}<part={{ k }}>
-{{ v if v is string else v | tojson }}
-</part>
-{% endfor %}</act>
-</deed>
-{%- endfor %}<|over|>
-{% endfor -%}
-{%- if add_generation_prompt %}<|assistant|>{% endif -%}
-"""
 LISTS = [make_tool(NAME, start="string", legs="integer", spec="object", tags="array")]
 
 
@@ -121,17 +107,17 @@ LISTS = [make_tool(NAME, start="string", legs="integer", spec="object", tags="ar
 @pytest.mark.parametrize("value", [{"spec": {"text": "", "n": 1}}, {"tags": ["a", ""]}, {"tags": [{"x": [""]}]}])
 def test_a_call_within_a_string_of_a_list_or_an_object_is_text(value: dict[str, Any], around: str) -> None:
     """It stands as JSON where a text would stand as it is; the tool says that it is no text."""
-    render = ca.load_renderer(TAGS)
+    render = ca.load_renderer(TAGGED)
     prompt = render([USER], LISTS, True)
     call = render([USER, make_turn(ARGUMENTS)], LISTS, False).removeprefix(prompt).removesuffix("<|over|>\n")
     text = json.dumps(around.replace("{}", call))
     arguments = {**json.loads(json.dumps(value).replace('""', text)), "legs": 3}
     written = render([USER, make_turn(arguments)], LISTS, False).removeprefix(prompt)
-    found = read_all_ways(analyze(TAGS), written, LISTS)
+    found = read_all_ways(analyze(TAGGED), written, LISTS)
     assert (found.content, get_calls(found)) == (None, [(NAME, arguments)])
 
 
 def test_a_quote_that_is_missing_does_not_take_the_arguments_behind_it() -> None:
-    written = '<deed>\n<act=find_route>\n<part=tags>\n["a, "b"]\n</part>\n<part=legs>\n3\n</part>\n</act>\n</deed><|over|>'
-    (call,) = read_all_ways(analyze(TAGS), written, LISTS).calls
+    written = '<deed_of>\n<act=find_route>\n<part=tags>\n["a, "b"]\n</part>\n<part=legs>\n3\n</part>\n</act>\n</deed_of><|over|>'
+    (call,) = read_all_ways(analyze(TAGGED), written, LISTS).calls
     assert json.loads(call[1])["legs"] == 3

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from jinja2 import nodes
 
+_Node = TypeVar("_Node", bound=nodes.Node)
 _SHORT = 4  # characters of a text that may be exchanged where the source does not say which are
 
 
@@ -37,8 +38,14 @@ def join_hints(each: Iterable[Hints]) -> Hints:
 def _list_texts(roots: Iterable[nodes.Node]) -> Iterator[str]:
     """Yield the texts among the constants of expressions, or below them."""
     for root in roots:
-        found = [root] if isinstance(root, nodes.Const) else root.find_all(nodes.Const)
-        yield from (node.value for node in found if isinstance(node.value, str))
+        yield from (node.value for node in _find_all(root, nodes.Const) if isinstance(node.value, str))
+
+
+def _find_all(root: nodes.Node, kind: type[_Node]) -> Iterator[_Node]:
+    """Yield the nodes of a kind, a root itself, too, which what jinja2 has for that leaves out."""
+    if isinstance(root, kind):
+        yield root
+    yield from root.find_all(kind)
 
 
 def _list_exchanged(tree: nodes.Template, constants: frozenset[str]) -> frozenset[str]:
@@ -79,7 +86,6 @@ def _list_compared(tree: nodes.Template, switches: Set[str]) -> tuple[tuple[str,
 
 def _list_names(root: nodes.Node) -> set[str]:
     """Return the names in an expression, those of a namespace with its own before a dot."""
-    plain = [root, *root.find_all(nodes.Name)]
-    dotted = (node for node in [root, *root.find_all(nodes.Getattr)] if isinstance(node, nodes.Getattr))
-    names = {node.name for node in plain if isinstance(node, nodes.Name)}
-    return names | {f"{node.node.name}.{node.attr}" for node in dotted if isinstance(node.node, nodes.Name)}
+    dotted = ((node.node, node.attr) for node in _find_all(root, nodes.Getattr))
+    names = {node.name for node in _find_all(root, nodes.Name)}
+    return names | {f"{node.name}.{attr}" for node, attr in dotted if isinstance(node, nodes.Name)}

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
-from operator import attrgetter
 
 from ..format import Edge, Graph, Node, Start, Text, TurnGraph
 from ..format.cut import COUNTER, find_boundaries
@@ -352,7 +351,7 @@ class Plan(Relaxations):
                 trailing = [f"{sign}\n{text.lstrip()}" for sign in self.strays for text in sorted(set(ends))]
                 rules += [Rule(read_parts(text), (AFTER,), recovery=TRAILING, guard="fresh", loose=True) for text in trailing]
                 rules += self._list_short_sections()
-        rules += _list_relaid(filter(attrgetter("opens"), rules))
+        rules += _list_relaid(rule for rule in rules if rule.opens)
         rules += [replace(rule, recovery=SHORT_SECTION, guard="fresh") for rule in self._list_content_starts()]
         rules += self._list_loose_openers("") + self._list_separated() + self._list_late_ends() + self._list_opened_reasoning(False)
         rules += self._list_shape_rules(behind=node is GAP) + self._list_empty_sections(AFTER)

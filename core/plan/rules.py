@@ -357,17 +357,18 @@ class Spot:
         found = self._narrowed.get(window)
         if found is None:
             bare = window.lstrip()[:1]
-            begun = {rule for rule, text in self._firsts if window.startswith(text) or text.startswith(window)}
             data = bare in DATA  # may have other layout, and so may what ends a turn behind a call
-            laid = {rule for rule, _ in self._firsts if data or (rule.kind == "end" and not self.shown)} if bare else set()
-            loose = {rule for rule in laid if rule.constant.core.startswith(bare)}
-            kept = [(rule, text) for rule, text in self._firsts if rule in begun or rule in loose]
-            kept = [(rule, text) for rule, text in kept if rule.may_match(window)]
-            told = [(rule, text) for rule, text in kept if rule.guard != "like"]  # whatever is like them, they come first
-            short = bool(told) and all(rule in begun and len(text) > len(window) for rule, text in told)
-            rests = [rule.constant.first[len(window) :] if rule.constant.firm else "" for rule, _ in told]
+            kept: list[tuple[Rule, str, bool]] = []
+            for rule, text in self._firsts:
+                begins = window.startswith(text) or text.startswith(window)
+                laid = bare != "" and (data or (rule.kind == "end" and not self.shown)) and rule.constant.core.startswith(bare)
+                if (begins or laid) and rule.may_match(window):
+                    kept.append((rule, text, begins))
+            told = [each for each in kept if each[0].guard != "like"]  # whatever is like them, they come first
+            short = bool(told) and all(begins and len(text) > len(window) for _, text, begins in told)
+            rests = [rule.constant.first[len(window) :] if rule.constant.firm else "" for rule, _, _ in told]
             wait = Wait(rests[0][: find_common_start(*rests)]) if short else None
-            found = _remember(self._narrowed, window, (tuple(rule for rule, _ in kept), wait))
+            found = _remember(self._narrowed, window, (tuple(rule for rule, _, _ in kept), wait))
         return found
 
 
