@@ -77,9 +77,9 @@ def test_a_blank_before_what_a_recovery_finds_is_the_texts_however_it_comes() ->
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.sampled_from(FREE), st.text(min_size=1, max_size=200).filter(str.strip))
+@given(st.sampled_from(FREE), st.text(min_size=1, max_size=200).filter(lambda text: not text[0].isspace()))
 def test_text_is_content(shape: str, text: str) -> None:
-    """Text without structure comes out as it went in."""
+    """Text without structure comes out as it went in; of white space before it see the test behind this one."""
     form, prompt = get_format(shape), open_content(shape)
     assert read(form, [text], [], prompt).content == text
     assert read(form, list(text), None, prompt).content == text

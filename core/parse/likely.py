@@ -43,7 +43,7 @@ class Likely(Lookahead):
             return WAIT if half and any(may_be_near(half[0], meant.mark) for meant in self._fill(spot.mistypable)) else None
         near = [meant for meant in self._fill(spot.mistypable) if found[0] == meant.mark or is_near(found[0], meant.mark)]
         if spot.nodes[0].kind == "content" and not self._is_fresh(at):
-            near = [meant for meant in near if meant.opens and self._begins_line(at)]
+            near = [meant for meant in near if meant.ends_answers or (meant.opens and self._begins_line(at))]
         if not near:
             return None
         marks = find_marks(self.buffer, at, final)
@@ -69,10 +69,11 @@ class Likely(Lookahead):
             return landing
         return self._find_like(rules, landing.end, final, ends=(core,), laid=True) or landing
 
-    def _leave_like(self, here: Landing, kind: str, at: int, final: bool) -> Landing | Wait | None:
-        """Leave the name of a tool of the request, a parameter of it, or an id with what is like the text behind it."""
+    def _leave_like(self, here: Landing, kind: str, at: int, final: bool, marked: bool) -> Landing | Wait | None:
+        """Leave the name of a tool of the request, a parameter of it, or an id with what is like the text behind it; an id may end
+        where a mark begins (``marked``), though it might have its signs."""
         if kind == "id":
-            known = not WITHIN_ID.match(self.buffer, at)
+            known = marked or not WITHIN_ID.match(self.buffer, at)
         elif kind == "name":
             known = here.steps[-1].text in self.names
         else:
@@ -134,4 +135,4 @@ class Likely(Lookahead):
         steps = (*(here.steps if here else ()), Step("close"))
         if not (last and final):
             return WAIT if last else None
-        return Landing(end, self.plan.behind(rule, TURN, self.may_call), rule, steps=steps)
+        return Landing(len(self.buffer), self.plan.behind(rule, TURN, self.may_call), rule, steps=steps)

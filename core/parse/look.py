@@ -244,8 +244,10 @@ class Lookahead(Doubled):
         first = found.rule if found else rule
         first = first.name_recovery(rule.recovery) if rule.recovery else first
         here = Landing(end, self.plan.behind(rule, graph, self.may_call), first, trail, steps)
+        if not (rule.opens or rule.kind == "name") and not self._names_tool(rule, here):
+            return None
         if rule.kind in ("name", "id", "key"):
-            begun = self._skip_doubled(rule, here, final) if rule.opens else here
+            begun = self._skip_doubled(rule, here, final)
             if begun is here:
                 begun = self._skip_repeated(rule.constant.last, here, final)
             landing = begun if isinstance(begun, Wait) else self._land_short(begun, rule.kind, final)
@@ -255,16 +257,21 @@ class Lookahead(Doubled):
         follows = self._follows_well(rule, end, final)
         if follows is not True:
             return follows or None
-        if not OF_TOOLS.isdisjoint((rule.guard, here.rule.guard)):
-            name = self._find_name(here)
-            if name is None or (here.rule.guard == "known" if self.tools is None else name not in self.tools):
-                return None
+        if rule.opens and not self._names_tool(rule, here):
+            return None
         if rule.kind not in ("arguments", "value"):
             return here
         behind = self._skip_doubled(rule, here, final)
         if rule.kind == "value" or isinstance(behind, Wait):
             return behind
         return self._check_arguments(behind, final, bool(rule.recovery))
+
+    def _names_tool(self, rule: Rule, here: Landing) -> bool:
+        """Whether a tool of the request is named before a place, if a rule or what led there wants one; any, if none is known."""
+        if OF_TOOLS.isdisjoint((rule.guard, here.rule.guard)):
+            return True
+        name = self._find_name(here)
+        return name is not None and (here.rule.guard != "known" if self.tools is None else name in self.tools)
 
     def _follows_well(self, rule: Rule, end: int, final: bool) -> bool | Wait:
         """Whether what the guard of a rule asks of what is behind it holds; or more is needed to tell."""

@@ -203,7 +203,11 @@ class ShortFields(Likely):
         ends: Wait | None = None
         second: Landing | None = None
         told: Landing | None = None  # where one of a few words would have to follow, and does not
+        like = False  # whether what stands there begins as a mark behind the field does
         for rule in self._fill(self._list_ends(taken, kind, at), taken):
+            if rule.guard == "like":
+                like = like or rule.constant.match_exactly(self.buffer, at, final) >= 0
+                continue
             if rule.spelling and rule.spelling != self.spelling:
                 continue
             if rule.kind == "end" and here.spot.graph == TURN:
@@ -223,7 +227,7 @@ class ShortFields(Likely):
                 told = told or landing
             else:
                 second = second or landing
-        return ends or second or told or self._leave_like(taken, kind, at, final)
+        return ends or second or told or self._leave_like(taken, kind, at, final, like)
 
     def _take_short(self, here: Landing, kind: str, text: str, at: int) -> Landing | None:
         """Return where one stands with a text as the field that was read; None where it can be none."""

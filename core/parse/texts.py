@@ -10,7 +10,7 @@ from ..format import Text
 from ..format.units import MORE, NO, get_units
 from ..plan.constants import is_firm, skip_blank
 from ..plan.landmarks import AFTER, GAP, SHAPE, TURN
-from ..plan.plan import Plan
+from ..plan.plan import CUT_MARK, Plan
 from ..plan.rules import LATE, UNTYPED, WAIT, Rule, Spot, Wait
 from ..plan.scalars import convert, escape_json, fits, read_json
 from ..recover import Policy, read_literal
@@ -23,7 +23,6 @@ from .names import SHORT
 BARE_CALL = Rule(("",), (SHAPE,), recovery="call by its parameters", guard="named")
 INTERRUPTED = Rule(("",), (AFTER,))
 _BEHIND_NAME = re.compile(r"\s*([(<{\[]?)")
-CUT_MARK = "half of a mark"
 JOINT = "\n\n"  # between two blocks of reasoning
 _LONGEST_MARK = 256  # characters
 

@@ -14,13 +14,16 @@ _LONGEST = 48
 _MARKS = 3  # so many behind each other may be mistyped
 _PAIRS = (
     ("<<", "<>", r">(?:>|(?=\s))"),
-    ("<", "<>", r"(?:>|(?=\n))"),
+    ("<", "<>", ">"),
     (r"\[\[", r"\[\]", r"\](?:\]|(?=\s))"),
     (r"\[", r"\[\]", r"\]"),
     (f"[{OPEN}]", OPEN + CLOSE, f"[{CLOSE}]"),
     (r"\{[{%#|@]", "{}", r"[}%#|@]\}"),
+    (r"(?:[$@#%]|\\\w{1,16})\{", "{}", r"\}"),
+    (r"\((?P<in>[|:*%#@+~^=-]{1,2}) ?", r"()\"'|:*%#@+~^=", r" ?(?P=in)\)"),
     (r"(?P<far>[-=*#~+_]{2,8}) ?", r"-=*#~+\"'(){}<>\[\]", r" ?(?P=far)"),
     (r"(?P<side>[@#%|~$^*=+!]{1,3})", r"@#%|~$^*+!\"'(){}<>\[\]", r"(?P=side)"),
+    (r"(?P<twice>:{2,3})", r":\"'(){}<>\[\]", r"(?P=twice)"),
 )
 """What marks begin with, what is not in them, and what they end with."""
 _BRACKETS = r"(?:[\"'\])}](?:\s{0,16}[\"'\])}]){0,7}\s{0,2})?"  # those of JSON before a mark
@@ -29,16 +32,18 @@ _SIGNS = r"[]>}@#%|~$^*=+! _-]{0,8}"  # some of what ends one
 _WHOLE = (rf"{begins}[^{no}\s]{{2,{_LONGEST}}}(?: [^{no}\n]{{0,{_LONGEST}}})?{ends}" for begins, no, ends in _PAIRS)
 _INNER = r"[^{no}\s]{{0,{size}}}(?:(?<=[^{no}\s]{{2}}) [^{no}\n]{{0,{size}}})?"
 _HALF = (begins + _INNER.format(no=no, size=_LONGEST) + _SIGNS for begins, no, _ in _PAIRS)
-MARK = re.compile(rf"{_BRACKETS}(?:{'|'.join(_WHOLE)})")
+_OPEN = rf"<[^<>\s]{{2,{_LONGEST}}}(?=\n)"  # one without its last bracket, where a line ends
+MARK = re.compile(rf"{_BRACKETS}(?:{'|'.join(_WHOLE)}|{_OPEN})")
 HALF_MARK = re.compile(rf"{_BRACKETS}(?:{'|'.join(_HALF)}|[-=*#~+_{{])?")
 LIKE = 2  # so many characters are the same at the beginning of both
-_LETTERS = 3  # and so many letters, so that little has to be waited for
+LETTERS = 3  # and so many letters, so that little has to be waited for
 BEGUN = 4  # as many signs are where no line begins, for prose not to be held back
 SPARE = 2  # so many characters may be too many, or too few
 _QUOTES = {"'": '"', "`": '"'}
 _SHARE = 4  # and so many stand there for each
 _ALIKE = 0.75
 _ATTRIBUTE = re.compile(r"[= ][^>\]]*")
+_COMMAND = re.compile(r"^\\\w+(?=\{)")
 _REST = re.compile(r"(?<=\w)[^\w<>/\[\]|-][^>\]]*")
 
 
@@ -85,7 +90,7 @@ def rewrite_marks(meant: str, written: str) -> tuple[str, list[str]]:
 
 def _find_letters(text: str) -> str:
     """Return the first letters of a mark's first word."""
-    return "".join(filter(str.isalnum, _REST.sub("", text.lstrip(_BEFORE))[: 2 * LIKE + _LETTERS]))[:_LETTERS]
+    return "".join(filter(str.isalnum, _REST.sub("", text.lstrip(_BEFORE))[: 2 * LIKE + LETTERS]))[:LETTERS]
 
 
 def _strip_signs(text: str) -> str:
@@ -102,6 +107,8 @@ def _begin_alike(one: str, mark: str) -> bool:
 @lru_cache(maxsize=1024)
 def may_be_near(half: str, mark: str) -> bool:
     """Whether what has come of a mark may be the beginning of one that is another one mistyped."""
+    if half[-1:].isspace() and not (_find_letters(half) or mark.startswith(half)):
+        return False  # no white space stands before its word but its own
     return _begin_alike(half, mark) or _strip_signs(mark).startswith(_strip_signs(half))
 
 
@@ -116,7 +123,7 @@ def find_like(text: str, meant: str, joined: bool = False) -> Like | None:
         return Like(ends[len(meant) - 1], 0)
     written = written[: len(meant) + SPARE + 1]
     begins = written[:1] == meant[:1] or written.startswith(meant[1 : 1 + LIKE])
-    if not begins or len(meant) > 2 * _LONGEST or sum(map(str.isalnum, meant)) < _LETTERS:
+    if not begins or len(meant) > 2 * _LONGEST or sum(map(str.isalnum, meant)) < LETTERS:
         return None
     sizes = range(len(meant) - SPARE, min(len(meant) + SPARE, len(written)) + 1)
     told = (size for size in sizes if joined or end_word(text, ends[size - 1], True) >= 0)
@@ -158,4 +165,5 @@ def is_near(written: str, mark: str) -> bool:
         return not written.endswith(mark)  # then the mark itself stands there
     if not _begin_alike(written, mark):
         return False
+    written, mark = (_COMMAND.sub("", each) for each in (written, mark))  # the word in the brackets tells them apart
     return _REST.sub("", written) == mark or SequenceMatcher(None, _ATTRIBUTE.sub("", written), mark, False).ratio() >= _ALIKE

@@ -34,7 +34,7 @@ from .landmarks import (
     read_parts,
     write_parts,
 )
-from .openings import BEGINNING
+from .openings import BEGINNING, find_first
 from .relaxed import WRAPPED, Relaxations
 from .rules import MISTYPED, Guard, Rule, Spot, sort_rules
 from .spellings import list_spellings
@@ -49,6 +49,7 @@ OTHER_PROMPT = "content as behind another prompt"
 RESPELLED = "marks in another spelling"
 RELAID = "other layout"
 STRAY = "signs before the end of a call"
+CUT_MARK = "half of a mark"
 
 HEADER = Node("header", "content")
 _WORD = re.compile(r"[^\W\d_]{4}.*[^\w\s]|[^\w\s].*[^\W\d_]{4}", re.DOTALL)
@@ -236,7 +237,7 @@ class Plan(Relaxations):
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING) + self._list_fences(node)
             rules += self._list_loose_headers()
         if node.kind == "reasoning":
-            rules += self._list_headers_between(rules)
+            rules += self._list_headers_between(rules) + _list_headless(inner)
             rules += self._list_reasoning_ends() + self._list_opened_reasoning(True)
             rules += self._list_named_rules(OPEN_REASONING) + self._list_shape_marks(OPEN_REASONING)
             rules += self._list_other_ends(node) + self._list_other_starts() + self._list_loose_headers(bare=True)
@@ -245,7 +246,7 @@ class Plan(Relaxations):
             rules += self._list_shape_rules() + self._list_orphan_ends() + self._list_empty_sections(node) + self._list_stray_ends()
             rules += self._list_opened_reasoning(False) + self._list_other_starts() + self._list_calls_behind_content()
             rules += self._list_dropped(node) if self._drops else []
-            rules += self._list_like([rule for rule in rules if rule.opens], node)
+            rules += self._list_like([rule for rule in rules if rule.opens or rule.ends_answers], node)
         return rules
 
     def _close_call(self, node: Node, edges: list[Edge] | tuple[Edge, ...], certain: bool) -> list[Rule]:
@@ -261,7 +262,8 @@ class Plan(Relaxations):
                     rules += self._list_cut_ends(write_parts(edge), True)
                 elif close != "" or not edge.opens_call:  # behind an end without a text, the next call is looked for anyway
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
-        rules += self._list_skips(node) + self._list_signs(node) + self._list_other_types(node) + self._list_dressings(edges)
+        rules += self._list_skips(node) + self._list_dressings(edges)
+        rules += self._list_signs(node) + self._list_half_signs(node) + self._list_other_types(node)
         rules += self._list_rewritten(node, (edge for edge in edges if not self.is_leaving(edge)))
         rules += self._list_bodies(node, close or "") + self._list_line_openers(node) + self._list_without_end(node)
         rules += self._list_next_keys(node) + self._list_other_layouts(node)
@@ -393,13 +395,24 @@ class Plan(Relaxations):
         places = [place for place in find_boundaries(text) if place < len(text) and _is_cut_at(text, place)]
         cut = [text[:place].rstrip() for place in places if anywhere or _ends_turn(text[:place])]
         cut += [text.rstrip() for text in self._list_cuts(text)]
-        return [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
+        last = text.rstrip()
+        mark = last[max(find_boundaries(last) - {len(last)}, default=0) :]
+        half = [last[:-1]] if is_marked(mark) and not (mark[0].isalnum() or mark[-1].isalnum()) else []
+        rules = [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
+        return rules + [Rule(read_parts(beginning), (END,), recovery=CUT_MARK) for beginning in half]
 
 
 def _list_relaid(rules: Iterable[Rule]) -> list[Rule]:
     """Return rules that have a word in them, but no mark, whatever layout they have; before a call a tool has to be named."""
     worded = [rule for rule in rules if not (rule.constant.firm or rule.recovery or rule.laid) and _WORD.search(rule.constant.core)]
     return [replace(rule, recovery=RELAID, guard="known" if rule.opens else "", loose=True) for rule in worded]
+
+
+def _list_headless(rules: Iterable[Rule]) -> list[Rule]:
+    """Return rules that lead to an answer without the first sign of the mark that they begin with."""
+    texts = [(rule, rule.parts[0].lstrip()) for rule in rules if rule.kind == "content" and not (rule.laid or rule.recovery)]
+    told = [(rule, text) for rule, text in texts if is_word_in_signs(find_first(text) or text.strip())]
+    return [replace(rule, parts=(text[1:], *rule.parts[1:]), recovery=MISTYPED, guard="told") for rule, text in told]
 
 
 def _opens_in_thought(rule: Rule) -> bool:

@@ -36,7 +36,7 @@ from .landmarks import (
     read_parts,
     write_parts,
 )
-from .mistyped import BEGUN, LIKE
+from .mistyped import BEGUN, LETTERS, LIKE
 from .openings import Openings, find_first
 from .rules import MISTYPED, UNTYPED, Guard, Rule
 
@@ -164,6 +164,18 @@ class Relaxations(Openings):
         texts = [(f" {other}{text[len(own) :]}", target) for text, target, own in pairs for other in _ASSIGNING if other != own]
         return [Rule((text,), (target,), recovery="value in other notation") for text, target in texts]
 
+    def _list_half_signs(self, node: Node) -> list[Rule]:
+        """Return what stands behind a short field without its first sign, and before an id without its last, where it has no word
+        by which it were told if it is mistyped, but several signs."""
+        edges = self._edges[TURN].get(node.name, ()) if node.kind in NAMED_FIELDS else ()
+        pairs = [(write_parts(edge), self.nodes[TURN, edge.target]) for edge in edges if not self.is_leaving(edge)]
+        signs = [(text, text.strip(), target) for text, target in pairs if sum(map(str.isalnum, text)) < LETTERS]
+        halves = [(text, bare, bare[1:].lstrip(), target) for text, bare, target in signs]
+        halves += [(text, bare, bare[:-1].rstrip(), target) for text, bare, target in signs if target.kind == "id"]
+        texts = [(text.replace(bare, half), target) for text, bare, half, target in halves if len(half) > 1]
+        guard: Guard = "tool" if node.kind == "name" else ""
+        return [Rule(read_parts(text), (target,), recovery=MISTYPED, guard=guard) for text, target in texts]
+
     def _list_other_types(self, node: Node) -> list[Rule]:
         """Return what stands between a key and its value without the word there that tells its type, or with another word for it,
         or as before a text, but for the quote; the schema may tell it."""
@@ -201,8 +213,9 @@ class Relaxations(Openings):
             target, text = self.nodes[TURN, edge.target], write_parts(edge)
             if len(edge.parts) > 1 and is_marked(edge.parts[-1]) and not (is_marked(edge.parts[0]) or self.is_leaving(edge)):
                 rules.append(Rule(edge.parts[-1:], (target,), recovery=missing, guard="tool"))  # what counts the call
-            if target.kind == "arguments" and is_marked(text) and not self.envelope.arguments:
-                rules.append(Rule(("",), (target,), recovery=missing))
+            if target.kind == "arguments" and text.strip() and not self.is_leaving(edge):
+                told = is_marked(text) and not self.envelope.arguments  # else a tool with an object behind it tells
+                rules.append(Rule(("",), (target,), recovery=missing, guard="" if told else "known"))
             if target.kind == "arguments" and (close := self.closes[target.name] or "").strip():
                 guard: Guard = "" if text.strip() else "structure"
                 if not guard and is_marked(text) and is_marked(close):

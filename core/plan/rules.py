@@ -70,6 +70,7 @@ _WINDOWS = 512  # so many beginnings are remembered in a spot
 _BLANKS = 256  # so much white space may be layout before what follows
 WORD = 6  # so many letters tell that a text may begin which begins with letters
 _LONG = 8  # so long is a line that is known though it is mistyped
+_LETTERS = 4  # so many has a mark at the end of an answer
 MISTYPED = "mark mistyped"
 UNTYPED = "type missing"
 
@@ -218,6 +219,11 @@ class Rule:
         constant = self.constant
         told = not (self.recovery or self.guard or constant.echoes or constant.line)
         return told and len(constant.core) >= _LONG and ("\n" in constant.lead or begins_in_sign(constant.core))
+
+    @property
+    def ends_answers(self) -> bool:
+        """Whether its mark ends turns, and has so many letters that nothing like it ends an answer by chance."""
+        return self.kind == "end" and sum(map(str.isalnum, self.mark)) >= _LETTERS
 
     def may_match(self, window: str) -> bool:
         """Whether it may match where some characters stand, whatever follows them."""

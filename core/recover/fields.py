@@ -49,7 +49,7 @@ _BEGUN = re.compile(
 _COUNTER = re.compile(r"[^\w\s]? ?[^\w\s]? ?[^\w\s]?([\w:.-]+)")
 _PREFIX, _SUFFIX = re.compile(r"\w{1,32}(?:[.:/]|\s?=\s?)"), re.compile(r"[:#@/]\d{1,4}(?![\w.])")
 _ID = re.compile(r"\w[\w-]{0,63}(?=[^\w\s.,;!?])")
-_FIELD = re.compile(r"(?<=[^\w\s])\w{1,32}(?=[^\w\s])[^\w,]*")
+_FIELD = re.compile(r"(?<=[^\w\s])\w{1,32}(?=[^\w\s])[^\w,/]*")
 _COMMENT = re.compile(r"(?<=\s)(?:#|//)[ \t][^\n]{0,160}\n")
 _HALF_COMMENT = re.compile(r"(?<=\s)(?:#|//|/)(?:[ \t][^\n]{0,160})?\Z")
 _FENCE = "```"
@@ -211,6 +211,7 @@ class _Reader:
         counter = _COUNTER.match(self._text, end) if word in self._notation.counted else None
         if counter is None or self.find_tool(counter.start(1)) or self._keys.match(self._text, counter.start(1)):
             return end
+        self._id = self._id if counter[1].isdigit() else counter[1]
         return counter.end()
 
     def find_tool(self, at: int) -> str:
