@@ -1,7 +1,7 @@
 """What the notation of a text tells to be within it is text, whatever it looks like: a copied call is none.
 
-The template renders a text with a whole call in it; quotes that the text cannot hold, or a mark before each of its lines, say where
-it ends. The templates are invented.
+The template renders a text with a whole call in it; quotes that the text cannot hold, a mark before each of its lines, or the end of
+its line, if line breaks in it are written otherwise, say where it ends. The templates are invented.
 """
 
 from __future__ import annotations
@@ -60,6 +60,24 @@ over
 {% endif -%}
 """
 
+ESCAPED = """\
+{%- macro esc(t) %}{{ t | replace("%", "%25") | replace("\\n", "%0A") }}{% endmacro -%}
+{%- for m in messages -%}
+={{ m.role }}
+{% if m.reasoning_content %}muse:{{ esc(m.reasoning_content) }}
+{% endif %}{% if m.content %}say:{{ esc(m.content) }}
+{% endif %}
+{%- for c in m.tool_calls or [] -%}
+deed:{{ c.function.name }}
+{% for k, v in c.function.arguments.items() -%}
+part={{ k }}:{{ esc(v) if v is string else v | tojson }}
+{% endfor %}{% endfor -%}
+over
+{% endfor -%}
+{%- if add_generation_prompt %}=assistant
+{% endif -%}
+"""
+
 NAME, ARGUMENTS = "find_route", {"start": "Oslo", "legs": 3}
 TOOLS = [make_tool(NAME, start="string", legs="integer")]
 USER = {"role": "user", "content": "Go."}
@@ -73,7 +91,7 @@ def make_turn(arguments: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("around", ["{}", "See:\n{}\nSo it is.", "One writes {} there."])
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("template", [QUOTED, LINED, ROWS], ids=["quoted", "lined", "rows"])
+@pytest.mark.parametrize("template", [QUOTED, LINED, ROWS, ESCAPED], ids=["quoted", "lined", "rows", "escaped"])
 def test_a_call_within_a_text_is_text(template: str, place: str, around: str) -> None:
     render = ca.load_renderer(template)
     prompt = render([USER], TOOLS, True)

@@ -261,13 +261,15 @@ class Spot:
         self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
         self.holds_signs = bool(self.codec.escapes) or self.codec.quoted  # else those of data are none of a key
         self.repeats_key = self.codec.repeats_key
-        self.lined = any(char == "\n" == written[0] != written for written, char in self.codec.escapes)
-        """Whether each line of a text has a mark before it, so that a line without it is none of the text."""
-        shown = [rule.constant.core for rule in rules if not rule.recovery]
-        self.holds = self.lined or any(map(get_units(self.codec).bars_start, shown))
-        """Whether the notation of a text tells what is within it, whatever that looks like."""
         self.parts_lines = any(char == "\n" for _, char in self.codec.escapes)
         """Whether no line ends within a text as it does elsewhere."""
+        shown = [rule.constant for rule in rules if rule.constant.core and not (rule.recovery or rule.guard)]
+        ends = {each.core for each in shown} - {each.core for each in shown if each.text[0] == "\n"}
+        marked = any(char == "\n" == written[0] != written for written, char in self.codec.escapes)
+        self.lined = marked or (self.parts_lines and bool(shown) and not ends)
+        """Whether a line ends where a text does, and nowhere in it, but for those that have a mark before them."""
+        self.holds = self.lined or any(map(get_units(self.codec).bars_start, (each.core for each in shown)))
+        """Whether the notation of a text tells what is within it, whatever that looks like."""
         self.rules = rules
         self.mistypable = [rule for rule in rules if rule.mark]
         self.likely = [rule for rule in rules if rule.is_likely]
