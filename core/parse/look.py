@@ -198,7 +198,8 @@ class Lookahead(Doubled):
         try:
             landing = self._find_landing(frame.spot, end, final)
             bare = skip_blank(self.buffer, end)
-            if bare > end and (landing is None or (isinstance(landing, Landing) and not landing.rule.constant.core)):
+            shown = isinstance(landing, Landing) and landing.rule.constant.core and not landing.rule.recovery
+            if bare > end and not (shown or isinstance(landing, Wait)):
                 behind = self._find_landing(frame.spot, bare, final)  # layout may stand before what follows
                 better = isinstance(behind, Wait) or (behind and (landing is None or _is_better(behind, landing)))
                 landing = behind if better else landing

@@ -117,6 +117,9 @@ _SIGNED = re.compile(r"\w[^\w\s]+\Z")
 """A word with signs behind it."""
 
 
+_EDGES = re.compile(r"\A\W+|\W+\Z")
+
+
 def list_cuts(text: str, graph: TurnGraph, question: Question) -> tuple[str, ...]:
     """Return a turn without what ends it, and then as it may come otherwise: with that and nothing behind it, up to its
     last mark or line, and without what all turns of the format end with."""
@@ -164,7 +167,8 @@ def _find_last_mark(text: str, at: int) -> int:
 def _find_last_field(text: str, question: Question) -> int:
     """Return where the last known piece of a field ends."""
     pieces = [question.content, question.reasoning, *(word for call in question.calls for word in (call.name, call.id))]
-    return _find_end(text, [*pieces, *(text for call in question.calls for text in _list_strings(call.object))])
+    texts = [*_list_strings([question.content, question.reasoning]), *_list_strings([call.object for call in question.calls])]
+    return _find_end(text, [*pieces, *texts])
 
 
 def _find_end(text: str, pieces: Iterable[str | None]) -> int:
@@ -180,5 +184,8 @@ def _list_strings(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from _list_strings(inner)
+    elif isinstance(value, str):
+        yield json.dumps(value)[1:-1]
+        yield from (_EDGES.sub("", each) for each in (value, value[value.rfind("\n") + 1 :]))  # signs may be written otherwise
     elif value is not None:
-        yield json.dumps(value)[1:-1] if isinstance(value, str) else json.dumps(value)
+        yield json.dumps(value)
