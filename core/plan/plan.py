@@ -34,8 +34,8 @@ from .landmarks import (
     read_parts,
     write_parts,
 )
-from .openings import BEGINNING, find_first
-from .relaxed import WRAPPED, Relaxations
+from .openings import BEGINNING
+from .relaxed import WRAPPED, Relaxations, list_near_answers
 from .rules import MISTYPED, Guard, Rule, Spot, sort_rules
 from .spellings import list_spellings
 from .thoughts import OTHER_ENDS, list_images
@@ -237,7 +237,7 @@ class Plan(Relaxations):
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING) + self._list_fences(node)
             rules += self._list_loose_headers()
         if node.kind == "reasoning":
-            rules += self._list_headers_between(rules) + _list_headless(inner)
+            rules += self._list_headers_between(rules) + list_near_answers(inner)
             rules += self._list_reasoning_ends() + self._list_opened_reasoning(True)
             rules += self._list_named_rules(OPEN_REASONING) + self._list_shape_marks(OPEN_REASONING)
             rules += self._list_other_ends(node) + self._list_other_starts() + self._list_loose_headers(bare=True)
@@ -406,13 +406,6 @@ def _list_relaid(rules: Iterable[Rule]) -> list[Rule]:
     """Return rules that have a word in them, but no mark, whatever layout they have; before a call a tool has to be named."""
     worded = [rule for rule in rules if not (rule.constant.firm or rule.recovery or rule.laid) and _WORD.search(rule.constant.core)]
     return [replace(rule, recovery=RELAID, guard="known" if rule.opens else "", loose=True) for rule in worded]
-
-
-def _list_headless(rules: Iterable[Rule]) -> list[Rule]:
-    """Return rules that lead to an answer without the first sign of the mark that they begin with."""
-    texts = [(rule, rule.parts[0].lstrip()) for rule in rules if rule.kind == "content" and not (rule.laid or rule.recovery)]
-    told = [(rule, text) for rule, text in texts if is_word_in_signs(find_first(text) or text.strip())]
-    return [replace(rule, parts=(text[1:], *rule.parts[1:]), recovery=MISTYPED, guard="told") for rule, text in told]
 
 
 def _opens_in_thought(rule: Rule) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import combinations
 from string import ascii_letters
 
@@ -88,6 +89,24 @@ def _split_type(texts: set[str]) -> tuple[str, set[str], str]:
     return one[:start], {text[start : len(text) - len(behind)] for text in texts}, behind
 
 
+def list_near_answers(rules: Iterable[Rule]) -> list[Rule]:
+    """Return rules that lead to an answer with what stands before it twice, without the first sign of its mark, or, where that is a
+    word in its own line, in other letters."""
+    found: list[Rule] = []
+    for rule in rules:
+        lead, core = rule.constant.lead, rule.parts[0].lstrip()
+        if rule.kind != "content" or rule.laid or rule.recovery or len(rule.parts) > 1 or not core.strip():
+            continue
+        if rule.constant.firm:
+            found.append(replace(rule, parts=(f"{lead}{core.rstrip()}\n{core}",), recovery="end of reasoning doubled"))
+        if rule.constant.label:
+            others = {core.upper(), core.lower()} - {core}
+            found += [replace(rule, parts=(lead + text,), recovery=MISTYPED) for text in sorted(others)]
+        elif not core[0].isalnum() and any(map(str.isalnum, find_first(core) or core)):
+            found.append(replace(rule, parts=(lead + core[1:],), recovery=MISTYPED, guard="" if lead else "told"))
+    return found
+
+
 class Relaxations(Openings):
     """Makes such rules for calls, and for what stands behind them."""
 
@@ -166,15 +185,17 @@ class Relaxations(Openings):
 
     def _list_half_signs(self, node: Node) -> list[Rule]:
         """Return what stands behind a short field without its first sign, and before an id without its last, where it has no word
-        by which it were told if it is mistyped, but several signs."""
-        edges = self._edges[TURN].get(node.name, ()) if node.kind in NAMED_FIELDS else ()
+        by which it were told if it is mistyped, but several signs; before arguments behind a name also signs that stand twice."""
+        edges = self._edges[TURN].get(node.name, ()) if node.kind in (*NAMED_FIELDS, "arguments") else ()
         pairs = [(write_parts(edge), self.nodes[TURN, edge.target]) for edge in edges if not self.is_leaving(edge)]
         signs = [(text, text.strip(), target) for text, target in pairs if sum(map(str.isalnum, text)) < LETTERS]
-        halves = [(text, bare, bare[1:].lstrip(), target) for text, bare, target in signs]
+        halves = [(text, bare, bare[1:].lstrip(), target) for text, bare, target in signs if node.kind != "arguments"]
         halves += [(text, bare, bare[:-1].rstrip(), target) for text, bare, target in signs if target.kind == "id"]
         texts = [(text.replace(bare, half), target) for text, bare, half, target in halves if len(half) > 1]
-        guard: Guard = "tool" if node.kind == "name" else ""
-        return [Rule(read_parts(text), (target,), recovery=MISTYPED, guard=guard) for text, target in texts]
+        named = [(bare, target) for _, bare, target in signs if node.kind == "name" and target.kind == "arguments" and bare]
+        texts += [(each, target) for bare, target in named for each in (bare[1:].lstrip(), bare[:-1].rstrip(), f"{bare}\n{bare}")]
+        guard: Guard = "known" if node.kind == "name" else ""
+        return [Rule(read_parts(text), (target,), recovery=MISTYPED, guard=guard) for text, target in texts if text]
 
     def _list_other_types(self, node: Node) -> list[Rule]:
         """Return what stands between a key and its value without the word there that tells its type, or with another word for it,
