@@ -57,11 +57,12 @@ def dress(text: str, signs: tuple[str, str]) -> str:
         ("OPEN /answer CLOSE\n", "OPEN /answr CLOSE\n"),
         ("OPEN /answer CLOSE\n", "OPEN /ANSWER CLOSE\n"),
         ("OPEN over CLOSE", "OPEN overr CLOSE"),
+        ("OPEN /muse CLOSE\nOPEN answer CLOSE\n", 2 * "OPEN /muse CLOSE\nOPEN answer CLOSE\n"),
     ],
 )
 def test_a_mark_that_is_mistyped_or_doubled_is_that_mark(signs: tuple[str, str], written: str, meant: str) -> None:
     format = analyze(dress(TEMPLATE, signs))
-    text = TURN if "answer" not in written else TURN[: TURN.index("OPEN deed")] + "OPEN over CLOSE\n"
+    text = TURN if "/answer" not in written else TURN[: TURN.index("OPEN deed")] + "OPEN over CLOSE\n"
     assert format.verdict.proven
     assert written in text
     found = read_all_ways(format, dress(text.replace(written, meant), signs), TOOLS)
@@ -99,6 +100,7 @@ ENVELOPE = """\
     [
         '{"id": "call_7", "call": {"name": "", "call": {"name": "find_route", "arguments": {"start": "Oslo", "legs": 2}}}',
         '{"id": "call_7", "call": {"name": "find_route{"start": "Oslo", "legs": 2}}}',
+        '{"id": call_7", "call": {"name": "find_route", "arguments": {"start": "Oslo", "legs": 2}}}',
     ],
 )
 def test_what_leads_to_a_name_may_stand_twice_and_what_leads_to_arguments_be_missing(written: str) -> None:
@@ -151,3 +153,36 @@ def test_what_stands_behind_a_mark_without_its_last_sign_is_none_of_it() -> None
     written = dress(TURN, ("<|", "|>")).replace("<|deed|>call_7", "<|deed| call_7")
     found = read_all_ways(analyze(dress(TEMPLATE, ("<|", "|>"))), written, TOOLS)
     assert found.ids == ["call_7"] or "call_7" in (found.content or "")
+
+
+LABELS = """\
+{%- for m in messages -%}
+{%- if m.role == 'assistant' -%}
+{%- if m.reasoning_content %}Thought: {{ m.reasoning_content }}
+{% endif %}{% if m.content %}Answer: {{ m.content }}
+{% endif %}
+{%- for c in m.tool_calls or [] %}{"{{ c.function.name }}": {{ c.function.arguments | tojson }}}
+{% endfor %}<over>
+{% else %}{{ m.role }}: {{ m.content }}
+{% endif -%}
+{%- endfor -%}
+"""
+
+
+@pytest.mark.parametrize("label", ["ANSWER: ", "answer: ", "Answer: \nAnswer: "])
+def test_a_label_may_have_other_letters_or_come_twice(label: str) -> None:
+    found = read_all_ways(analyze(LABELS), f"Thought: Hm.\n{label}It is far.\n<over>\n", TOOLS)
+    assert found[:3] == ("Hm.", "It is far.", [])
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        '{"find_route": {"start": "Oslo", "legs": 2}}\n{"}\n{"find_route": {"start": "Oslo", "legs": 2}}\n',
+        '{"find_route": {"start": "Oslo", "legs": 2}}\n{"find_route: {"start": "Oslo", "legs": 2}}\n',
+        '{"find_route": {"start": "Oslo", "legs": 2}}\n{"find_route": ": {"start": "Oslo", "legs": 2}}\n',
+    ],
+)
+def test_signs_around_a_name_may_stand_twice_or_be_missing(calls: str) -> None:
+    found = read_all_ways(analyze(LABELS), f"{calls}<over>\n", TOOLS)
+    assert (found.content, get_calls(found)) == (None, [ROUTE, ROUTE])

@@ -43,8 +43,8 @@ class Doubled(Surroundings):
                 begun = set().union(*(BEGINNINGS[kind] for kind in types))
                 return [text for text in (core, last) if is_firm(text) or text[0] not in begun]
             return [core] if is_marked(last) and core != last and is_firm(core.removesuffix(last)) else []
-        behind = self.plan.whole_openings.get(core, "") if rule.opens else ""  # with the end of the call before
-        return [text for text in (core, behind, last if rule.kind == "arguments" else "") if is_firm(text)]
+        behind = [whole for rest, whole in self.plan.whole_openings if rest == core] if rule.opens else []
+        return [text for text in (core, last if rule.kind == "arguments" else "") if is_firm(text)] + behind
 
     def _skip_repeated(self, mark: str, here: Landing, final: bool) -> Landing | Wait:
         """Return a landing behind a word, or half of one, where the mark before it comes again and then the whole word.

@@ -245,9 +245,10 @@ class Lookahead(Doubled):
         first = found.rule if found else rule
         first = first.name_recovery(rule.recovery) if rule.recovery else first
         here = Landing(end, self.plan.behind(rule, graph, self.may_call), first, trail, steps)
-        if not (rule.opens or rule.kind == "name") and not self._names_tool(rule, here):
+        short = rule.kind in ("name", "id", "key")
+        if not ((short and (rule.opens or rule.kind == "name")) or self._names_tool(rule, here)):
             return None
-        if rule.kind in ("name", "id", "key"):
+        if short:
             begun = self._skip_doubled(rule, here, final)
             if begun is here:
                 begun = self._skip_repeated(rule.constant.last, here, final)
@@ -258,8 +259,6 @@ class Lookahead(Doubled):
         follows = self._follows_well(rule, end, final)
         if follows is not True:
             return follows or None
-        if rule.opens and not self._names_tool(rule, here):
-            return None
         if rule.kind not in ("arguments", "value"):
             return here
         behind = self._skip_doubled(rule, here, final)

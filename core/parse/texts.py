@@ -9,8 +9,9 @@ from json.encoder import encode_basestring
 from ..format import Text
 from ..format.units import MORE, NO, get_units
 from ..plan.constants import is_firm, skip_blank
+from ..plan.ends import CUT_MARK
 from ..plan.landmarks import AFTER, GAP, SHAPE, TURN
-from ..plan.plan import CUT_MARK, Plan
+from ..plan.plan import Plan
 from ..plan.rules import LATE, UNTYPED, WAIT, Rule, Spot, Wait
 from ..plan.scalars import convert, escape_json, fits, read_json
 from ..recover import Policy, read_literal

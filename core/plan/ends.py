@@ -9,8 +9,8 @@ from typing import NamedTuple
 from ..format import Json, Node, Text, TurnGraph
 from ..format.cut import cut_common_end, cut_common_start, find_boundaries
 from ..format.units import get_units
-from .constants import DATA, get_constant, has_rare_sign, is_firm, is_marked, is_plain
-from .echoes import begins, cut_to_echo, find_any, find_size
+from .constants import DATA, get_constant, has_rare_sign, is_firm, is_marked, is_plain, is_word_in_signs
+from .echoes import begins, cut_to_echo, find_any, find_size, skip_echoes
 from .landmarks import (
     AFTER,
     END,
@@ -33,9 +33,11 @@ SHORT_SECTION = "end of all calls missing"
 TRAILING = "separator at the end"
 UNENDED = "end of a value missing"
 DOUBLED = "end of a value doubled"
+CUT_MARK = "half of a mark"
 RELAID_ARGUMENT = "layout between arguments"
 _OTHER_SEPARATOR = "other sign between arguments"
 _BEHIND_KEY = re.compile(r"[\"']\s*:\s*")
+_ENDS = 4  # marks that end a turn, of which any two may stand behind each other
 _SEPARATORS = (",", ";", "|", "&", "")
 
 
@@ -65,6 +67,20 @@ def _opens_more(text: str) -> bool:
     return text.count('"') % 2 != 0 or text.rstrip().endswith((":", "=", "(", "[", "{", ","))
 
 
+def _ends_turn(text: str) -> bool:
+    """Whether a turn has ended where an output ends so."""
+    line = text[:1] == "\n" == text[-1:] and not DATA.issuperset(text)
+    return line or is_firm(text) or has_rare_sign(text) or ("\n" in text.rstrip() and len(text.strip()) > 1)
+
+
+def _is_cut_at(text: str, place: int) -> bool:
+    """Whether what stands at a place may be what a server stops at and cuts off: a line, or a mark, of words only behind another
+    mark."""
+    before = text[:place].rstrip()
+    told = not text[place:].lstrip()[:1].isalnum() or (not before[-1:].isalnum() and any(map(str.isalnum, before)))
+    return text[place - 1 : place] == "\n" or (told and before[-1:] not in tuple("<[({"))  # within a mark none is cut off
+
+
 class Ends(Thoughts):
     """Makes the rules for them."""
 
@@ -78,6 +94,44 @@ class Ends(Thoughts):
         """The marks that end values, where each has one."""
         self.last_ends = tuple(text for end in self.list_end_texts() if (text := end.strip()))
         """What may end an output behind a call."""
+
+    def list_bare_ends(self, node: Node) -> list[str]:
+        """Return what is behind a field at the end of a turn that a server has cut off."""
+        ends = [edge for edge in self._edges[TURN].get(node.name, ()) if self.nodes[TURN, edge.target].kind == "end"]
+        texts = [write_parts(edge) for edge in ends]
+        done = node.kind in SHORT_FIELDS and all(map(self.is_leaving, self._edges[TURN].get(node.name, ())))  # the call is whole
+        layout = {text[: len(text) - len(text.lstrip())] for text in texts if done and text[:1].isspace()}
+        return sorted(layout.union(*map(self._list_cuts, texts)))
+
+    def _list_cuts(self, text: str) -> set[str]:
+        """Return what a server leaves of a text at the end of a turn."""
+        begin = skip_echoes(text)  # a word that comes again belongs to the call
+        stops = [stop for stop in self.stops if stop in text[begin:]]
+        cuts = {text[:place] for stop in stops for place in (text.index(stop, begin), text.rindex(stop))}
+        return cuts | ({text.removesuffix(self.turn_end)} if self.turn_end.strip() else set())
+
+    def _list_end_rules(self) -> list[Rule]:
+        """Return what ends a turn, wherever text may stand, and two marks that do, as models write that go on behind the first."""
+        marks = [stop for stop in self.stops if is_word_in_signs(stop.strip())][:_ENDS]
+        ends = self.list_end_texts()
+        first = dict.fromkeys([*marks, *(text.rstrip() for text in ends if text.rstrip().endswith(tuple(marks)))])
+        twice = [Rule(read_parts(f"{one}\n{two}"), (END,), recovery="end of the turn doubled") for one in first for two in marks]
+        return [rule for text in ends for rule in self._list_cut_ends(text)] + twice
+
+    def _list_cut_ends(self, text: str, anywhere: bool = False) -> list[Rule]:
+        """Return a text that ends a turn, and each beginning of it that a server may leave of it when it cuts the end off.
+
+        A beginning is a mark, a line of its own, or has a line and several signs; with ``anywhere`` it need not: behind a call
+        nothing else is expected.
+        """
+        places = [place for place in find_boundaries(text) if place < len(text) and _is_cut_at(text, place)]
+        cut = [text[:place].rstrip() for place in places if anywhere or _ends_turn(text[:place])]
+        cut += [text.rstrip() for text in self._list_cuts(text)]
+        last = text.rstrip()
+        mark = last[max(find_boundaries(last) - {len(last)}, default=0) :]
+        half = [last[:-1]] if is_marked(mark) and not (mark[0].isalnum() or mark[-1].isalnum()) else []
+        rules = [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
+        return rules + [Rule(read_parts(beginning), (END,), recovery=CUT_MARK) for beginning in half]
 
     def _list_late_ends(self) -> list[Rule]:
         """Return the last marks of what ends a turn behind a call, where what is before them was left out."""

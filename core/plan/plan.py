@@ -12,10 +12,10 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ..format import Edge, Graph, Node, Start, Text, TurnGraph
-from ..format.cut import COUNTER, find_boundaries
+from ..format.cut import COUNTER
 from ..format.units import get_units
-from .constants import DATA, has_rare_sign, is_firm, is_marked, is_word_in_signs
-from .echoes import drop_words, find_any, skip_echoes
+from .constants import is_firm, is_marked
+from .echoes import drop_words, find_any
 from .ends import SHORT_END, SHORT_SECTION, TRAILING, Marks
 from .headers import find_headers
 from .landmarks import (
@@ -49,12 +49,10 @@ OTHER_PROMPT = "content as behind another prompt"
 RESPELLED = "marks in another spelling"
 RELAID = "other layout"
 STRAY = "signs before the end of a call"
-CUT_MARK = "half of a mark"
 
 HEADER = Node("header", "content")
 _WORD = re.compile(r"[^\W\d_]{4}.*[^\w\s]|[^\w\s].*[^\W\d_]{4}", re.DOTALL)
 """A word with a sign before it or behind it."""
-_ENDS = 4  # marks that end a turn, of which any two may stand behind each other
 
 
 class Plan(Relaxations):
@@ -300,21 +298,6 @@ class Plan(Relaxations):
             rules += [Rule(read_parts(text), (target,), recovery=TRAILING) for text in texts]
         return rules
 
-    def list_bare_ends(self, node: Node) -> list[str]:
-        """Return what is behind a field at the end of a turn that a server has cut off."""
-        ends = [edge for edge in self._edges[TURN].get(node.name, ()) if self.nodes[TURN, edge.target].kind == "end"]
-        texts = [write_parts(edge) for edge in ends]
-        done = node.kind in SHORT_FIELDS and all(map(self.is_leaving, self._edges[TURN].get(node.name, ())))  # the call is whole
-        layout = {text[: len(text) - len(text.lstrip())] for text in texts if done and text[:1].isspace()}
-        return sorted(layout.union(*map(self._list_cuts, texts)))
-
-    def _list_cuts(self, text: str) -> set[str]:
-        """Return what a server leaves of a text at the end of a turn."""
-        begin = skip_echoes(text)  # a word that comes again belongs to the call
-        stops = [stop for stop in self.stops if stop in text[begin:]]
-        cuts = {text[:place] for stop in stops for place in (text.index(stop, begin), text.rindex(stop))}
-        return cuts | ({text.removesuffix(self.turn_end)} if self.turn_end.strip() else set())
-
     def _may_hold(self, node: Node, close: str) -> bool:
         """Whether what ends a value and its call, which is no mark, may stand in a text: then what follows it has to tell."""
         leaving = [write_parts(edge) for edge in self._edges[TURN].get(node.name, ()) if self.is_leaving(edge)]
@@ -373,34 +356,10 @@ class Plan(Relaxations):
         name = OPEN_REASONING if bare else "header in another order"
         return [Rule(read_parts(lead + part), (HEADER,), recovery=name, guard="header") for lead in leads for part in firsts]
 
-    def _list_end_rules(self) -> list[Rule]:
-        """Return what ends a turn, wherever text may stand, and two marks that do, as models write that go on behind the first."""
-        marks = [stop for stop in self.stops if is_word_in_signs(stop.strip())][:_ENDS]
-        ends = self.list_end_texts()
-        first = dict.fromkeys([*marks, *(text.rstrip() for text in ends if text.rstrip().endswith(tuple(marks)))])
-        twice = [Rule(read_parts(f"{one}\n{two}"), (END,), recovery="end of the turn doubled") for one in first for two in marks]
-        return [rule for text in ends for rule in self._list_cut_ends(text)] + twice
-
     def _list_message_ends(self) -> list[Rule]:
         """Return what ends a message and begins the next one, and what that begins with, for outputs that end there."""
         leads = self.headers.leads if self.headers else ()
         return [rule.name_recovery("next message missing") for lead in leads for rule in self._list_cut_ends(lead)]
-
-    def _list_cut_ends(self, text: str, anywhere: bool = False) -> list[Rule]:
-        """Return a text that ends a turn, and each beginning of it that a server may leave of it when it cuts the end off.
-
-        A beginning is a mark, a line of its own, or has a line and several signs; with ``anywhere`` it need not: behind a call
-        nothing else is expected.
-        """
-        places = [place for place in find_boundaries(text) if place < len(text) and _is_cut_at(text, place)]
-        cut = [text[:place].rstrip() for place in places if anywhere or _ends_turn(text[:place])]
-        cut += [text.rstrip() for text in self._list_cuts(text)]
-        last = text.rstrip()
-        mark = last[max(find_boundaries(last) - {len(last)}, default=0) :]
-        half = [last[:-1]] if is_marked(mark) and not (mark[0].isalnum() or mark[-1].isalnum()) else []
-        rules = [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
-        return rules + [Rule(read_parts(beginning), (END,), recovery=CUT_MARK) for beginning in half]
-
 
 def _list_relaid(rules: Iterable[Rule]) -> list[Rule]:
     """Return rules that have a word in them, but no mark, whatever layout they have; before a call a tool has to be named."""
@@ -411,20 +370,6 @@ def _list_relaid(rules: Iterable[Rule]) -> list[Rule]:
 def _opens_in_thought(rule: Rule) -> bool:
     """Whether a rule is that of a call in open reasoning that begins as calls do behind its end."""
     return rule.opens and rule.recovery == OPEN_REASONING and rule.guard in ("", "tool") and rule.constant.marked
-
-
-def _ends_turn(text: str) -> bool:
-    """Whether a turn has ended where an output ends so."""
-    line = text[:1] == "\n" == text[-1:] and not DATA.issuperset(text)
-    return line or is_firm(text) or has_rare_sign(text) or ("\n" in text.rstrip() and len(text.strip()) > 1)
-
-
-def _is_cut_at(text: str, place: int) -> bool:
-    """Whether what stands at a place may be what a server stops at and cuts off: a line, or a mark, of words only behind another
-    mark."""
-    before = text[:place].rstrip()
-    told = not text[place:].lstrip()[:1].isalnum() or (not before[-1:].isalnum() and any(map(str.isalnum, before)))
-    return text[place - 1 : place] == "\n" or (told and before[-1:] not in tuple("<[({"))  # within a mark none is cut off
 
 
 @lru_cache(maxsize=64)

@@ -90,15 +90,13 @@ def _split_type(texts: set[str]) -> tuple[str, set[str], str]:
 
 
 def list_near_answers(rules: Iterable[Rule]) -> list[Rule]:
-    """Return rules that lead to an answer with what stands before it twice, without the first sign of its mark, or, where that is a
-    word in its own line, in other letters."""
+    """Return rules that lead to an answer without the first sign of the mark before it, or in other letters, where that is a word
+    in its own line."""
     found: list[Rule] = []
     for rule in rules:
         lead, core = rule.constant.lead, rule.parts[0].lstrip()
         if rule.kind != "content" or rule.laid or rule.recovery or len(rule.parts) > 1 or not core.strip():
             continue
-        if rule.constant.firm:
-            found.append(replace(rule, parts=(f"{lead}{core.rstrip()}\n{core}",), recovery="end of reasoning doubled"))
         if rule.constant.label:
             others = {core.upper(), core.lower()} - {core}
             found += [replace(rule, parts=(lead + text,), recovery=MISTYPED) for text in sorted(others)]
@@ -188,14 +186,19 @@ class Relaxations(Openings):
         by which it were told if it is mistyped, but several signs; before arguments behind a name also signs that stand twice."""
         edges = self._edges[TURN].get(node.name, ()) if node.kind in (*NAMED_FIELDS, "arguments") else ()
         pairs = [(write_parts(edge), self.nodes[TURN, edge.target]) for edge in edges if not self.is_leaving(edge)]
-        signs = [(text, text.strip(), target) for text, target in pairs if sum(map(str.isalnum, text)) < LETTERS]
-        halves = [(text, bare, bare[1:].lstrip(), target) for text, bare, target in signs if node.kind != "arguments"]
-        halves += [(text, bare, bare[:-1].rstrip(), target) for text, bare, target in signs if target.kind == "id"]
-        texts = [(text.replace(bare, half), target) for text, bare, half, target in halves if len(half) > 1]
-        named = [(bare, target) for _, bare, target in signs if node.kind == "name" and target.kind == "arguments" and bare]
-        texts += [(each, target) for bare, target in named for each in (bare[1:].lstrip(), bare[:-1].rstrip(), f"{bare}\n{bare}")]
         guard: Guard = "known" if node.kind == "name" else ""
-        return [Rule(read_parts(text), (target,), recovery=MISTYPED, guard=guard) for text, target in texts if text]
+        rules: list[Rule] = []
+        for text, target in pairs:
+            bare = text.strip()
+            if not bare or sum(map(str.isalnum, bare)) >= LETTERS:
+                continue
+            headless, endless = bare[1:].lstrip(), bare[:-1].rstrip()
+            halves = ([headless] if node.kind != "arguments" else []) + ([endless] if target.kind == "id" else [])
+            texts = [text.replace(bare, half) for half in halves if len(half) > 1]
+            if node.kind == "name" and target.kind == "arguments":  # a tool with an object behind it tells
+                texts += filter(None, (headless, endless, f"{bare}\n{bare}"))
+            rules += [Rule(read_parts(each), (target,), recovery=MISTYPED, guard=guard) for each in texts]
+        return rules
 
     def _list_other_types(self, node: Node) -> list[Rule]:
         """Return what stands between a key and its value without the word there that tells its type, or with another word for it,

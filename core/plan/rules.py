@@ -264,9 +264,9 @@ class Spot:
         self.parts_lines = any(char == "\n" for _, char in self.codec.escapes)
         """Whether no line ends within a text as it does elsewhere."""
         shown = [rule.constant for rule in rules if rule.constant.core and not (rule.recovery or rule.guard)]
-        ends = {each.core for each in shown} - {each.core for each in shown if each.text[0] == "\n"}
+        amid = {each.core for each in shown} - {each.core for each in shown if each.text[0] == "\n"}  # what ends no line
         marked = any(char == "\n" == written[0] != written for written, char in self.codec.escapes)
-        self.lined = marked or (self.parts_lines and bool(shown) and not ends)
+        self.lined = marked or (self.parts_lines and bool(shown) and not amid)
         """Whether a line ends where a text does, and nowhere in it, but for those that have a mark before them."""
         self.holds = self.lined or any(map(get_units(self.codec).bars_start, (each.core for each in shown)))
         """Whether the notation of a text tells what is within it, whatever that looks like."""

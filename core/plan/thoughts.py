@@ -113,8 +113,10 @@ class Thoughts(Landmarks):
     def _list_orphan_ends(self) -> list[Rule]:
         """Return what ends reasoning, where there was none; most signs without a word stand in any text."""
         nodes = self.list_nodes("content") or (GAP,)
-        ends = filter(begins_no_text, self.reasoning_ends)
-        return [Rule(read_parts(text), nodes, recovery="end of reasoning doubled", guard="fresh") for text in ends]
+        ends = tuple(filter(begins_no_text, self.reasoning_ends))
+        behind = (edge for edge in self.list_edges("reasoning") if self.nodes[TURN, edge.target].kind == "content")
+        whole = sorted(text for edge in behind if (text := write_parts(edge).lstrip()).startswith(ends))  # with what follows it
+        return [Rule(read_parts(text), nodes, recovery="end of reasoning doubled", guard="fresh") for text in (*ends, *whole)]
 
     def _list_reasoning_ends(self) -> list[Rule]:
         """Return what ends reasoning, alone and with what begins a turn without any."""

@@ -115,8 +115,6 @@ def write_message(message: Mapping[str, Any]) -> Message:
 
 _SIGNED = re.compile(r"\w[^\w\s]+\Z")
 """A word with signs behind it."""
-
-
 _EDGES = re.compile(r"\A\W+|\W+\Z")
 
 
