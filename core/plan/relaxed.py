@@ -184,7 +184,7 @@ class Relaxations(Openings):
     def _list_half_signs(self, node: Node) -> list[Rule]:
         """Return what stands behind a short field without its first sign, and before an id without its last, where it has no word
         by which it were told if it is mistyped, but several signs; before arguments behind a name also signs that stand twice."""
-        edges = self._edges[TURN].get(node.name, ()) if node.kind in (*NAMED_FIELDS, "arguments") else ()
+        edges = self._edges[TURN].get(node.name, ()) if node.kind in NAMED_FIELDS or node.kind == "arguments" else ()
         pairs = [(write_parts(edge), self.nodes[TURN, edge.target]) for edge in edges if not self.is_leaving(edge)]
         guard: Guard = "known" if node.kind == "name" else ""
         rules: list[Rule] = []
