@@ -249,7 +249,7 @@ class Lookahead(Doubled):
         if not ((short and (rule.opens or rule.kind == "name")) or self._names_tool(rule, here)):
             return None
         if short:
-            begun = self._skip_doubled(rule, here, final)
+            begun = self._skip_doubled(rule, here, final) if rule.opens or rule.constant.firm else here
             if begun is here:
                 begun = self._skip_repeated(rule.constant.last, here, final)
             landing = begun if isinstance(begun, Wait) else self._land_short(begun, rule.kind, final)
