@@ -95,19 +95,6 @@ ENVELOPE = """\
 """
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        '{"id": "call_7", "call": {"name": "", "call": {"name": "find_route", "arguments": {"start": "Oslo", "legs": 2}}}',
-        '{"id": "call_7", "call": {"name": "find_route{"start": "Oslo", "legs": 2}}}',
-        '{"id": call_7", "call": {"name": "find_route", "arguments": {"start": "Oslo", "legs": 2}}}',
-    ],
-)
-def test_what_leads_to_a_name_may_stand_twice_and_what_leads_to_arguments_be_missing(written: str) -> None:
-    found = read_all_ways(analyze(ENVELOPE), f"Yes.<deed>{written}</deed><<over>>", TOOLS)
-    assert (found.content, get_calls(found), found.ids[0]) == ("Yes.", [ROUTE], "call_7")
-
-
 ATTRIBUTES = """\
 {%- for m in messages -%}
 <<{{ m.role }}>>
@@ -121,16 +108,19 @@ ATTRIBUTES = """\
 
 
 @pytest.mark.parametrize(
-    "written",
+    ("template", "written"),
     [
-        '#do#find_route k=call_7"#[start]="Oslo"[legs]="2"#od#',
-        '#do#find_route k="call_7#[start]="Oslo"[legs]="2"#od#',
-        '#do#find_route k="call_7"#[start="Oslo"[legs="2"#od#',
+        (ENVELOPE, '<deed>{"id": "call_7", "call": {"name": "", "call": {"name": "find_route", "arguments": {"start": "Oslo", "legs": 2}}}</deed>'),
+        (ENVELOPE, '<deed>{"id": "call_7", "call": {"name": "find_route{"start": "Oslo", "legs": 2}}}</deed>'),
+        (ENVELOPE, '<deed>{"id": call_7", "call": {"name": "find_route", "arguments": {"start": "Oslo", "legs": 2}}}</deed>'),
+        (ATTRIBUTES, '#do#find_route k=call_7"#[start]="Oslo"[legs]="2"#od#'),
+        (ATTRIBUTES, '#do#find_route k="call_7#[start]="Oslo"[legs]="2"#od#'),
+        (ATTRIBUTES, '#do#find_route k="call_7"#[start="Oslo"[legs="2"#od#'),
     ],
 )
-def test_a_text_between_short_fields_may_lack_a_sign(written: str) -> None:
-    found = read_all_ways(analyze(ATTRIBUTES), f"{written}<<over>>", TOOLS)
-    assert (found.content, get_calls(found), found.ids[0]) == (None, [ROUTE], "call_7")
+def test_a_text_between_fields_may_stand_twice_be_missing_or_lack_a_sign(template: str, written: str) -> None:
+    found = read_all_ways(analyze(template), f"Yes.{written}<<over>>", TOOLS)
+    assert (found.content, get_calls(found), found.ids) == ("Yes.", [ROUTE], ["call_7"])
 
 
 UNCERTAIN = ["#do#call_7::/x::find_it#[start]=", "#do#find_routek=\"call_7\"#[start]=\"Oslo\"#od#"]

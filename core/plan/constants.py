@@ -133,9 +133,9 @@ def is_word_in_signs(text: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _cut_last(text: str) -> str:
-    last = text[max((place for place in find_boundaries(text) if place < len(text)), default=0) :]
-    return last if is_firm(last) else ""
+def cut_last(text: str) -> str:
+    """Return the last mark, word or sign of a text."""
+    return text[max(find_boundaries(text) - {len(text)}, default=0) :]
 
 
 class Constant:
@@ -177,7 +177,8 @@ class Constant:
     @property
     def last(self) -> str:
         """The mark right before what is behind it; empty where there is none."""
-        return _cut_last(self.core)
+        last = cut_last(self.core)
+        return last if is_firm(last) else ""
 
     @property
     def is_run(self) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..format import Json, Node, Text, TurnGraph
 from ..format.cut import cut_common_end, cut_common_start, find_boundaries
 from ..format.units import get_units
-from .constants import DATA, get_constant, has_rare_sign, is_firm, is_marked, is_plain, is_word_in_signs
+from .constants import DATA, cut_last, get_constant, has_rare_sign, is_firm, is_marked, is_plain, is_word_in_signs
 from .echoes import begins, cut_to_echo, find_any, find_size, skip_echoes
 from .landmarks import (
     AFTER,
@@ -23,6 +23,7 @@ from .landmarks import (
     is_quoted,
     list_tails,
     read_parts,
+    tells_end,
     write_parts,
 )
 from .rules import Guard, Rule
@@ -128,7 +129,7 @@ class Ends(Thoughts):
         cut = [text[:place].rstrip() for place in places if anywhere or _ends_turn(text[:place])]
         cut += [text.rstrip() for text in self._list_cuts(text)]
         last = text.rstrip()
-        mark = last[max(find_boundaries(last) - {len(last)}, default=0) :]
+        mark = cut_last(last)
         half = [last[:-1]] if is_marked(mark) and not (mark[0].isalnum() or mark[-1].isalnum()) else []
         rules = [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
         return rules + [Rule(read_parts(beginning), (END,), recovery=CUT_MARK) for beginning in half]
@@ -187,7 +188,7 @@ class Ends(Thoughts):
         if certain:
             ends = (close, self.section_close)
             texts += [end[place:].strip() for end in ends for place in sorted({*find_boundaries(end), 0}) if end[place:] != close]
-        free = is_delimited(node) or is_quoted(node) or node.kind in SHORT_FIELDS
+        free = tells_end(node)
         own = self.shared.get(node.name, self.ends[node.name]).rstrip()
         guards: tuple[Guard, Guard] = ("", "") if certain else ("ending", "structure")
         lead = close[: len(close) - len(close.lstrip())]

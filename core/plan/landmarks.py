@@ -15,7 +15,7 @@ from ..format import Edge, Graph, Json, Kind, Node, Numeral, Start, Text, TurnGr
 from ..format.cut import COUNTER, cut_common_start, find_boundaries
 from ..format.view import find_reasoning, find_turn_end
 from ..recover import CLOSERS, Envelope
-from .constants import is_firm, is_marked, is_word_in_signs
+from .constants import cut_last, is_firm, is_marked, is_word_in_signs
 from .echoes import cut_behind_key, fold_echoes
 
 TURN = ""
@@ -84,6 +84,11 @@ def is_delimited(node: Node) -> bool:
 def is_quoted(node: Node) -> bool:
     """Whether a text cannot hold what ends it."""
     return isinstance(node.codec, Text) and node.codec.quoted
+
+
+def tells_end(node: Node) -> bool:
+    """Whether a field tells where it ends, so that what stands behind it need be no mark."""
+    return is_quoted(node) or is_delimited(node) or node.kind in SHORT_FIELDS
 
 
 def _begins_mark(text: str) -> bool:
@@ -266,7 +271,7 @@ class Landmarks:
         for edge in self.graph.turn.edges:
             node, text = self.nodes[TURN, edge.target], write_parts(edge)
             if node.kind == "value" and node.type == "string" and text:
-                opening, end = text[max(find_boundaries(text) - {len(text)}) :], self.ends[node.name]
+                opening, end = cut_last(text), self.ends[node.name]
                 closer = _PAIRS.get(opening[0], "")
                 if closer and closer in end and opening[-1] != closer and is_firm(opening):
                     quotes[opening] = end[: end.index(closer) + 1]

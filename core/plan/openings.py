@@ -51,8 +51,9 @@ class Openings(Ends):
         inner = sorted({tail for text, _ in self.openers for tail in list_tails(text) if is_word_in_signs(find_first(tail))})
         self.beginnings = (*self.opening_marks, *(text.lstrip() for text, _ in self.openers), *inner)
         self.strays = self._find_strays()
-        texts = {*(text for _, text in self._list_next_openings()), *(text for text, _ in self.openers)}
-        closed = [(edge, rest.strip()) for edge, rest in self._list_next_openings() if self.closes.get(edge.source)]
+        behind = self._list_next_openings()
+        texts = {*(text for _, text in behind), *(text for text, _ in self.openers)}
+        closed = [(edge, rest.strip()) for edge, rest in behind if self.closes.get(edge.source)]
         self.whole_openings = sorted({(rest, write_parts(edge).strip()) for edge, rest in closed if rest and len(edge.parts) == 1})
         """What begins a call behind another one, each without and with what ends that before it."""
         self.opening_lines = {line for text in texts if "\n" in text and len(line := text[text.rindex("\n") :]) > 1}

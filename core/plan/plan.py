@@ -29,9 +29,8 @@ from .landmarks import (
     SHORT_FIELDS,
     TURN,
     UNSHOWN,
-    is_delimited,
-    is_quoted,
     read_parts,
+    tells_end,
     write_parts,
 )
 from .openings import BEGINNING
@@ -251,7 +250,7 @@ class Plan(Relaxations):
         """Return the rules behind a field of a call: edges within it, and what ends it."""
         close = self.closes[node.name]
         rules = [self._make_rule(TURN, edge) for edge in edges if not self.is_leaving(edge)]
-        rules += [Rule(read_parts(text), (END,)) for text in (self.list_bare_ends(node) if self._tells_end(node) else ())]
+        rules += [Rule(read_parts(text), (END,)) for text in (self.list_bare_ends(node) if tells_end(node) else ())]
         shared = close is not None and any(write_parts(edge).startswith(close) for edge in edges if not self.is_leaving(edge))
         if not close or shared:
             # Where what goes on in the call begins as its end does, or no mark is common to all ends, the whole end tells.
@@ -303,11 +302,6 @@ class Plan(Relaxations):
         leaving = [write_parts(edge) for edge in self._edges[TURN].get(node.name, ()) if self.is_leaving(edge)]
         behind = all(text[len(close) :].strip() for text in leaving)
         return self._recover and node.kind == "value" and bool(close.strip()) and behind and not is_firm(close)
-
-    @staticmethod
-    def _tells_end(node: Node) -> bool:
-        """Whether a field tells where it ends."""
-        return is_quoted(node) or is_delimited(node) or node.kind in SHORT_FIELDS
 
     def _list_rules_behind(self, node: Node) -> list[Rule]:
         rules: list[Rule] = []

@@ -165,8 +165,8 @@ def _find_last_mark(text: str, at: int) -> int:
 def _find_last_field(text: str, question: Question) -> int:
     """Return where the last known piece of a field ends."""
     pieces = [question.content, question.reasoning, *(word for call in question.calls for word in (call.name, call.id))]
-    texts = [*_list_strings([question.content, question.reasoning]), *_list_strings([call.object for call in question.calls])]
-    return _find_end(text, [*pieces, *texts])
+    values = [question.content, question.reasoning, *(call.object for call in question.calls)]
+    return _find_end(text, [*pieces, *_list_strings(values)])
 
 
 def _find_end(text: str, pieces: Iterable[str | None]) -> int:
