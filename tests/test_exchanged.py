@@ -82,6 +82,31 @@ def test_blanks_may_be_exchanged_at_the_ends_of_a_text_alone(text: str) -> None:
     assert not found.recoveries
 
 
+STARTS = (
+    "{%- macro plain(s) -%}{{ ('~' if s[:1] in ['#', '~', 'λ'] and s else '') ~ (s | replace('|', '~|')) }}{%- endmacro -%}"
+    "{%- macro prose(s) -%}{% for l in s.split('\n') %}{{ ('~' if l[:1] in ['#', '~'] and l else '') ~ l ~ ('' if loop.last else '\n') }}{% endfor %}"
+    "{%- endmacro -%}{%- for m in messages -%}<{{ m.role }}>{{ prose(m.content or '') }}{%- for c in m.tool_calls or [] -%}"
+    "{{ '\n#use ' ~ c.function.name }}{%- for k, v in c.function.arguments.items() -%}"
+    "{{ '|' ~ k ~ '=' ~ (plain(v) if v is string else '#' ~ v | tojson) }}{%- endfor -%}|.{%- endfor -%}</{{ m.role }}>{%- endfor -%}"
+    "{%- if add_generation_prompt %}<assistant>{% endif -%}"
+)
+
+
+@pytest.mark.parametrize("policy", ["lenient", "strict"])
+@pytest.mark.parametrize("text", ["# a", "#", "~", "~#", "~~ a", "λ", "a # ~ b", "|#", "#|a", "a\n# b\n~ c", "# a\n# b", "##", ""])
+def test_a_sign_may_be_escaped_only_where_a_text_or_a_line_begins(text: str, policy: str) -> None:
+    format = analyze(STARTS)
+    assert format.verdict.proven, format.verdict.counterexample
+    render, user = ca.load_renderer(STARTS), {"role": "user", "content": "Go."}
+    call = {"id": "c", "type": "function", "function": {"name": "find_route", "arguments": {"start": text, "goal": text, "legs": 2}}}
+    for message in ({"role": "assistant", "content": text, "tool_calls": [call]}, {"role": "assistant", "content": text}):
+        written = render([user, message], [ROUTE_TOOL], False)
+        found = read_all_ways(format, written.partition("<assistant>")[2], [ROUTE_TOOL], "<assistant>", policy=policy)
+        assert (found.content or "") == text
+        assert [json.loads(arguments) for _, arguments in found.calls] == [{"start": text, "goal": text, "legs": 2}] * ("tool_calls" in message)
+        assert not found.recoveries
+
+
 def test_a_sequence_that_is_read_as_written_is_no_proof() -> None:
     """Where what is exchanged cannot be told from the end of a text, the proof finds it."""
     template = write(""" | replace('\\"\\"\\"', '\\\\\\"\\"\\"')""", "\\n", ' = \\"\\"\\"', '\\"\\"\\"')

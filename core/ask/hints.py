@@ -14,25 +14,27 @@ _SHORT = 4  # characters of a text that may be exchanged where the source does n
 class Hints(NamedTuple):
     """``constants`` are the texts in a template's expressions, such as those it compares, cuts out or adds; ``exchanged`` those
     that it may write in another way within a text; ``fields`` what it reads of what has a role, ``compared`` the texts it
-    compares its switches with, by switch."""
+    compares its switches with, by switch; ``begun`` the signs that it may ask for where a text or a line of it begins."""
 
     constants: frozenset[str] = frozenset()
     exchanged: frozenset[str] = frozenset()
     fields: frozenset[str] = frozenset()
     compared: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    begun: frozenset[str] = frozenset()
 
 
 def read_hints(tree: nodes.Template, switches: Set[str]) -> Hints:
     """Return what a parsed source tells. Costs one walk over it for each kind of hint."""
     constants = frozenset(_list_texts([tree]))
-    return Hints(constants, _list_exchanged(tree, constants), _list_fields(tree), _list_compared(tree, switches))
+    exchanged = _list_exchanged(tree, constants)
+    return Hints(constants, exchanged, _list_fields(tree), _list_compared(tree, switches), _list_begun(tree, exchanged))
 
 
 def join_hints(each: Iterable[Hints]) -> Hints:
     """Return what several templates tell together."""
-    kinds = list(zip(*each, strict=True)) or [()] * 4
-    constants, exchanged, fields = (frozenset().union(*kind) for kind in kinds[:3])
-    return Hints(constants, exchanged, fields, tuple(pair for compared in kinds[3] for pair in compared))
+    kinds = list(zip(*each, strict=True)) or [()] * 5
+    constants, exchanged, fields, begun = (frozenset().union(*kinds[number]) for number in (0, 1, 2, 4))
+    return Hints(constants, exchanged, fields, tuple(pair for compared in kinds[3] for pair in compared), begun)
 
 
 def _list_texts(roots: Iterable[nodes.Node]) -> Iterator[str]:
@@ -55,6 +57,14 @@ def _list_exchanged(tree: nodes.Template, constants: frozenset[str]) -> frozense
     meant = [args[0] for args in (*filters, *methods) if args]
     told = all(isinstance(node, nodes.Const) for node in meant)
     return frozenset(_list_texts(meant)).union(() if told else (text for text in constants if len(text) <= _SHORT))
+
+
+def _list_begun(tree: nodes.Template, exchanged: frozenset[str]) -> frozenset[str]:
+    """Return the signs of what is compared, of what texts are asked to begin with, and of what is exchanged behind a line break."""
+    asked = (call.args for call in tree.find_all(nodes.Call) if getattr(call.node, "attr", "") == "startswith")
+    texts = {*_list_texts(tree.find_all(nodes.Compare)), *_list_texts(node for args in asked for node in args)}
+    texts |= {text[1:] for text in exchanged if text[:1] == "\n"}
+    return frozenset(text for text in texts if len(text) == 1 and not (text.isascii() and text.isalnum()) and not text.isspace())
 
 
 def _list_fields(tree: nodes.Template) -> frozenset[str]:

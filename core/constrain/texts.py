@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ..errors import ConstraintError
 from ..format import Node, Numeral
@@ -38,6 +39,8 @@ def find_ends(walk: Walk, node: Node) -> tuple[str, ...]:
 def write_text(codec: Codec, ends: tuple[str, ...]) -> Tree:
     """Return the tree of any text in a notation that holds none of the ends."""
     ends, table = _list_open(ends, codec), codec.images
+    if codec.starts:
+        return join(maybe(choose(*(Text(written) for written, _ in codec.starts))), write_text(replace(codec, starts=()), ends))
     if not table:
         return Until(ends) if ends else Chars((), negated=True, least=0, most=None)
     escapes = [*(Text(written) for written, char in codec.escapes if written != char), *map(_write_numeral, codec.numerals)]
@@ -63,6 +66,9 @@ def _write_numeral(numeral: Numeral) -> Tree:
 
 def encode_text(text: str, codec: Codec) -> str:
     """Return a text as a template writes it in a notation."""
+    for written, char in codec.starts:
+        if text.startswith(char):
+            return written + encode_text(text[len(char) :], replace(codec, starts=()))
     table, numerals = codec.images, codec.numerals
     if not (table or numerals):
         return text

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from ..ask.pieces import END, START, Field, Row
 from ..ask.question import Switches
 from ..ask.words import drop_words, holds_word
 from ..format import Codec, Edge, Graph, Insides, Node, Path, Start, Text, TurnGraph
-from .strings import strip_digits
+from .strings import Special, strip_digits
 
 TURN = "turn"
 """The name of the graph of the turn itself, beside those of lists and objects."""
@@ -36,9 +36,9 @@ Links = dict[Link, None]
 
 class Draft:
     """Edges by graph and source, starts by prompt, codecs by graph and field, and notes on what was found; ``special`` are the
-    characters that the template may write in another way."""
+    texts that the template may write in another way."""
 
-    def __init__(self, special: Sequence[str]) -> None:
+    def __init__(self, special: Special) -> None:
         self.special = special
         self.edges: dict[str, dict[Field, Links]] = defaultdict(lambda: defaultdict(dict))
         self.codecs: dict[tuple[str, Field], Codec] = {}

@@ -121,7 +121,7 @@ def _render(oracle: Oracle, shape: Shape, arguments: dict[str, Any]) -> str | No
 
 def _find_encoding(oracle: Oracle, shape: Shape) -> Text | None:
     """Return how arguments are written inside a string; None where they are as in any JSON text."""
-    specimen = make_specimen("m", list_special(oracle.renderer.hints))
+    specimen = make_specimen("m", list_special(oracle.renderer.hints).anywhere)
     return find_encoding(specimen.read(_render(oracle, shape, {_HARD_KEY: specimen.text})))
 
 

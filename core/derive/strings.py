@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, get_args
 
 from ..ask.hints import Hints
@@ -41,11 +42,21 @@ class Gap(NamedTuple):
     rest: str = ""
 
 
-def list_special(hints: Hints) -> tuple[str, ...]:
+class Special(NamedTuple):
+    """Texts that a template may write in another way: ``anywhere``, or at the ``start`` of a text alone."""
+
+    anywhere: tuple[str, ...] = ()
+    start: tuple[str, ...] = ()
+
+
+def list_special(hints: Hints) -> Special:
     """Return the texts that a template may write in another way: the characters above, the signs in its own short texts, as what it
-    exchanges in a text is one of these, and what its source says that it exchanges."""
+    exchanges in a text is one of these, what its source says that it exchanges, and the signs for which it looks where a text or a
+    line begins."""
     signs = [sign for sign in list_signs(hints, 2) if sign not in _SPECIAL]
-    return (*_SPECIAL, *signs[:_SIGNS], *list_sequences(hints)[:_SIGNS])
+    begun = tuple(sorted(hints.begun))[:_SIGNS]
+    sequences = dict.fromkeys([*(f"\n{sign}" for sign in begun), *list_sequences(hints)[:_SIGNS]])
+    return Special((*_SPECIAL, *signs[:_SIGNS], *sequences), begun)
 
 
 def list_signs(hints: Hints, longest: int) -> list[str]:
@@ -82,7 +93,7 @@ def take_digits(text: str, size: int) -> str:
     return text[: units[size].start()] if size < len(units) else text
 
 
-def ask_strings(ask: AskGaps, signs: Sequence[str]) -> dict[Surroundings, Text]:
+def ask_strings(ask: AskGaps, signs: Special) -> dict[Surroundings, Text]:
     """Return the ways in which strings are written, the plain one first, by what stands around them."""
     tables: dict[Surroundings, dict[str, str]] = {}
     triggers: dict[Surroundings, str] = {}
@@ -91,7 +102,7 @@ def ask_strings(ask: AskGaps, signs: Sequence[str]) -> dict[Surroundings, Text]:
         return {}
     tables[base[0]] = {}
     # What stands around a string may be written in another way inside of one, whatever sign it is.
-    special = list(dict.fromkeys([*signs, *(char for char in "".join(base[0]) if not char.isalnum())]))
+    special = list(dict.fromkeys([*signs.anywhere, *(char for char in "".join(base[0]) if not char.isalnum())]))
     gaps = ask([_FIRST + char + _LAST for char in special])
     for char, gap in zip(special, gaps, strict=True):
         found = _match(gap, _FIRST, _LAST, "(.*)")
@@ -101,7 +112,9 @@ def ask_strings(ask: AskGaps, signs: Sequence[str]) -> dict[Surroundings, Text]:
     for trigger in [triggers[form] for form in list(tables)[1:_MOST_FORMS] if form in triggers]:
         _ask_beside(ask, trigger, special, tables)
     outer = _ask_at_ends(ask, tables)
-    return {form: make_text(table, outer.get(form)) for form, table in list(tables.items())[:_MOST_FORMS]}
+    starts = _ask_at_start(ask, tables, signs.start)
+    forms = list(tables.items())[:_MOST_FORMS]
+    return {form: replace(make_text(table, outer.get(form)), starts=tuple(starts.get(form, ()))) for form, table in forms}
 
 
 def _ask_beside(ask: AskGaps, trigger: str, special: Sequence[str], tables: dict[Surroundings, dict[str, str]]) -> None:
@@ -132,6 +145,26 @@ def _ask_at_ends(ask: AskGaps, tables: dict[Surroundings, dict[str, str]]) -> di
                 elif image != table.get(char):
                     outer.setdefault(form, {})[char] = image
     return outer
+
+
+def _ask_at_start(
+    ask: AskGaps, tables: dict[Surroundings, dict[str, str]], signs: Sequence[str]
+) -> dict[Surroundings, list[tuple[str, str]]]:
+    """Ask for signs at the beginning of a string, and return how they are written there if not as within one."""
+    starts: dict[Surroundings, list[tuple[str, str]]] = {}
+    for sign, gap in zip(signs, ask([sign + _LAST for sign in signs]) if signs else (), strict=True):
+        before, _, behind = gap.around.partition(_LAST) if gap else ("", "", "")
+        for form, table in tables.items():
+            if behind == form.behind:
+                starts.setdefault(form, []).extend(read_start(before, form.mid, sign, table))
+    return starts
+
+
+def read_start(text: str, before: str, sign: str, images: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the escape of a sign with which a text begins, if what stands there, behind what stands ``before`` any text, is not
+    what the sign becomes within one."""
+    image = text.removeprefix(before) if text.startswith(before) else ""
+    return [(image, sign)] if image.strip() and image != images.get(sign, sign) else []
 
 
 def _match(gap: Gap | None, first: str, last: str, inside: str) -> tuple[Surroundings, re.Match[str]] | None:

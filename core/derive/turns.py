@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -15,7 +15,7 @@ from ..ask.words import make_word
 from ..format import Text
 from .draft import TURN, Draft
 from .encoded import Written, find_json_arguments, find_spans
-from .strings import make_specimen, make_text
+from .strings import make_specimen, make_text, read_start
 from .values import learn_insides, learn_object, make_inner_build
 
 REASONING, CONTENT = make_word("r"), make_word("c")
@@ -186,7 +186,7 @@ def _add_sign(call: Call, sign: str) -> Call:
 
 def learn_prose(draft: Draft, oracle: Oracle, calling: Shape | None) -> None:
     """Learn what special characters become in reasoning and in content."""
-    thought, said = make_specimen("pa", draft.special), make_specimen("pb", draft.special)
+    thought, said = make_specimen("pa", draft.special.anywhere), make_specimen("pb", draft.special.anywhere)
     for shape, beside in ((oracle.shape, False), (calling, True)):
         if shape is None:
             continue
@@ -197,4 +197,22 @@ def learn_prose(draft: Draft, oracle: Oracle, calling: Shape | None) -> None:
             images = specimen.read(answer and answer.text)
             # A template that folds or trims white space does not write it in another way.
             kept = {char: image for char, image in images.items() if not (char.isspace() and image.isspace() and len(image) < 2)}
-            draft.codecs[TURN, field._replace(beside_calls=beside)] = make_text(kept) if kept else Text()
+            codec = make_text(kept) if kept else Text()
+            starts = _ask_starts(oracle, shape, calls, field, draft.special.start, images)
+            draft.codecs[TURN, field._replace(beside_calls=beside)] = replace(codec, starts=starts)
+
+
+def _ask_starts(
+    oracle: Oracle, shape: Shape, calls: tuple[Call, ...], field: Field, signs: Sequence[str], images: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """Return the escapes of signs with which reasoning or content begins."""
+    word, said, found = make_word("pa"), make_word("pb"), []
+
+    def ask(text: str) -> str:
+        thinks = field == _REASONING
+        turn = oracle.ask_turn(Question(text if thinks else None, said if thinks else text, calls), shape)
+        return turn.text.partition(word)[0] if turn and word in turn.text else ""
+
+    for sign in signs:
+        found += read_start(ask(sign + word), ask(word), sign, images)
+    return tuple(found)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -55,7 +56,7 @@ def learn_object(draft: Draft, graph: str, family: str, build: BuildObject, oute
     repeats = not within and _repeats_keys(build, plain)
     draft.repeated_keys |= repeats
     draft.path = draft.path or path
-    key_codec = _ask_keys(build, draft.special)
+    key_codec = _ask_keys(build, draft.special.anywhere)
     if key_codec is not None:
         draft.codecs[graph, Field("key")] = key_codec
     if _are_values_apart(draft, graph):
@@ -102,7 +103,7 @@ def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True, o
         draft.codecs.setdefault((place.graph, place.field("value")), Text())
         return {}
     forms = ask_strings(ask, draft.special)
-    types = ask_types(ask, place.family, draft.special, lists, objects)
+    types = ask_types(ask, place.family, draft.special.anywhere, lists, objects)
     rest = strip_digits(plain.rest)
     bases = base, base._replace(behind=rest)
     variants = [_Variant(name, form, writing, bases[writing.early], rest) for (name, form), writing in types.items()]
@@ -130,7 +131,7 @@ def _learn_strings(
 
 
 def _quote(codec: Text, quoted: bool) -> Text:
-    return Text(codec.escapes, codec.numerals, quoted)
+    return replace(codec, quoted=quoted)
 
 
 def _add_variant(draft: Draft, place: Place, variant: _Variant) -> None:

@@ -62,12 +62,14 @@ class Text:
     """Text, character by character; ``escapes`` are (what is written, what it stands for). A character that has an escape never
     stands for itself, unless that is one of them. ``quoted`` tells that the texts around it change with the type, so that the
     value is known to be a string, ``told`` that it stands so only where the tool's schema says that it is a string: elsewhere it
-    is JSON. Where each line of a text begins with its key, the escape of a line break has :data:`KEY_AGAIN` in it."""
+    is JSON. ``starts`` are the escapes that stand at the beginning of a text alone. Where each line of a text begins with
+    its key, the escape of a line break has :data:`KEY_AGAIN` in it."""
 
     escapes: tuple[tuple[str, str], ...] = ()
     numerals: tuple[Numeral, ...] = ()
     quoted: bool = False
     told: bool = False
+    starts: tuple[tuple[str, str], ...] = ()
 
     @property
     def images(self) -> dict[str, str]:

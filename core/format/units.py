@@ -36,6 +36,7 @@ class Units:
         lines = ((written, written.rstrip(" ")) for written, char in self.table.items() if char == "\n" == written[0])
         self._trimmed = [f"{bare}\n" for written, bare in lines if written != bare != "\n"]
         self.first = frozenset(written[:1] for written in self.written)
+        self.starts = codec.starts
         self._numerals = [(numeral, _compile_numeral(numeral)) for numeral in codec.numerals]
         self.first |= {numeral.before[:1] for numeral in codec.numerals}
         self.signs = re.compile("[" + "".join(map(re.escape, sorted(self.first))) + "]" if self.first else "(?!)")
@@ -61,6 +62,14 @@ class Units:
                 return at + len(written) - 1, "\n"
         found = [_read_numeral(numeral, pattern, text, at, final) for numeral, pattern in self._numerals]
         return max(found, key=lambda each: (each[0] == MORE, each[0]), default=(NO, ""))
+
+    def read_start(self, text: str, at: int, final: bool) -> tuple[int, str]:
+        """Read the escape that stands at a place only because a text begins there; as :meth:`read`."""
+        for written, char in self.starts:
+            if text.startswith(written, at):
+                return at + len(written), char
+        begun = text[at:]
+        return (MORE if not final and any(written.startswith(begun) for written, _ in self.starts) else NO), ""
 
     def decode(self, text: str, final: bool = True) -> str:
         """Decode a text; what may be the beginning of an escape at its end is left out if it is not ``final``."""

@@ -137,7 +137,7 @@ class Machine(BehindFields):
         """
         self._passing = None
         held = len(self.buffer) - self.at
-        if self.fresh or self.begins or self.behind or self.trail or held > _HALF:
+        if self.fresh or self.begins or self.starts or self.behind or self.trail or held > _HALF:
             return None
         if held and (self.shape is not None or self.lexer is not None or self.until is not None or self.mute or self.doubt >= 0):
             return None

@@ -61,6 +61,8 @@ class TextReader(Drafts):
 
     def _step_text(self, final: bool) -> bool:
         """Read on to the next rule, and take it; returns whether it came."""
+        if self.fresh and self.spot.codec.starts and not self._take_start(final):
+            return False
         begins = self._find_bare_call(final)
         if begins is not None:
             if isinstance(begins, Landing):
@@ -281,6 +283,21 @@ class TextReader(Drafts):
             self._emit(get_units(self.spot.codec).read(self.buffer, at, True)[1])
             self.at = self.scan = end
 
+    def _take_start(self, final: bool) -> bool:
+        """Read the escape that stands only where a text begins; returns whether it has come whole, or is not there."""
+        end, char = get_units(self.spot.codec).read_start(self.buffer, self.at, final)
+        if end >= 0:
+            self._hold_no_more()
+            self.at, self.scan, self.fresh = end, max(self.scan, end), False
+            self._emit(char)
+        return end != MORE
+
+    def _hold_no_more(self) -> None:
+        """Take a value that is held for a text."""
+        if self.holding:
+            self.holding = False
+            self.writer.arguments('"')
+
     def _emit_text(self, end: int) -> None:
         """Emit the text up to a place, if it need not wait.
 
@@ -293,9 +310,7 @@ class TextReader(Drafts):
         bare = self.holding and self.streaming and end > self.at and self.buffer[self.at] not in self.plan.inner_quotes
         if self.holding and end - self.at <= HELD and not bare:
             return
-        if self.holding:
-            self.holding = False  # without quotes it is text, and so long a value is, whatever its type was to be
-            self.writer.arguments('"')
+        self._hold_no_more()  # without quotes it is text, and so long a value is, whatever its type was to be
         text = self.buffer[max(self.at, self.mute) : end]
         if self.fresh and self.spot.kind in ("content", "reasoning"):
             if not text or text.isspace():

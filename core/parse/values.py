@@ -31,7 +31,7 @@ class ValueReader(JsonReader):
         self.began = -1  # where the outermost list or object began that is being read
         self.schema = UNKNOWN  # that of the innermost list or object
         self.insides: list[Node] = []  # the lists and objects of which a value is one that has just begun
-        self.begins = False  # whether nothing of a value was read yet
+        self.begins = self.starts = False  # whether nothing of a value was read yet, and some sign is escaped there
 
     # Choosing ------------------------------------------------------------------------------------------------------------
 
@@ -54,7 +54,7 @@ class ValueReader(JsonReader):
         if self.spot.repeats_key and call.key:
             self.spot = self.spot.fill(call.key)
         nodes = self.spot.nodes
-        self.wanted, self.begins = schema, self.policy.recover and not self.frames
+        self.wanted, self.begins, self.starts = schema, self.policy.recover and not self.frames, self.spot.codec.starts != ()
         inner = self._list_insides(nodes)
         wanted = [node for node in inner if node.type in schema.get_types()]  # what its schema, or that nothing else may be, tells
         self.insides = wanted or (inner if len(inner) == len(nodes) else [])
@@ -141,6 +141,10 @@ class ValueReader(JsonReader):
     # Numbers and words ---------------------------------------------------------------------------------------------------
 
     def _step_value(self, final: bool) -> bool:
+        if self.starts:
+            if not self._take_start(final):
+                return False
+            self.starts = False
         if self.begins:
             begin, end = self._find_block(final)
             if end == MORE:
