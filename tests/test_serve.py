@@ -301,6 +301,12 @@ def test_a_tag_that_costs_too_much_is_not_made_and_no_request_fails(chatml: Chat
     deep: dict[str, Any] = {}
     for _ in range(5000):
         deep = {"properties": {"a": deep}}
+    levels: dict[str, Any] = {}
+    for _ in range(60):  # of which xgrammar would make something, in seconds
+        levels = {"type": "array", "items": levels}
+    layers = {f"a{layer}": {"anyOf": [{"$ref": f"#/$defs/a{layer + 1}"}] * 16} for layer in range(8)}
+    wide = {"type": "object", "properties": {f"p{number}": {} for number in range(80)}}
+    many = {"$defs": {**layers, "a8": {"type": "object"}}, "$ref": "#/$defs/a0"}  # four milliards
     for format, tools in (
         (chatml, make_tools(1, 8000)),
         (demo, make_tools(1, 80)),
@@ -308,6 +314,9 @@ def test_a_tag_that_costs_too_much_is_not_made_and_no_request_fails(chatml: Chat
         (demo, [{"type": "function", "function": {"name": "f", "parameters": {"properties": 7}}}]),
         (chatml, [{"type": "function", "function": {"name": "f", "parameters": deep}}]),
         (chatml, [{"type": "function", "function": {"name": "f", "parameters": {"default": b""}}}]),
+        (chatml, [{"type": "function", "function": {"name": "f", "parameters": {"properties": {"a": levels}}}}]),
+        (chatml, [{"type": "function", "function": {"name": "f", "parameters": many}}]),
+        (demo, [{"type": "function", "function": {"name": "f", "parameters": {"allOf": [wide]}}}]),
         (ChatFormat(), make_tools(1, 1)),
     ):
         before = len(said)

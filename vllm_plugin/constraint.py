@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
+from dataclasses import replace
 from typing import Any
 
 from vllm.tool_parsers.utils import get_json_schema_from_tools
@@ -15,10 +16,10 @@ from vllm.tool_parsers.utils import get_json_schema_from_tools
 from chat_autoparser import ChatFormat
 from chat_autoparser.constrain import prepend_reasoning
 from chat_autoparser.serve import State, TagMaker, ToolChoice
-from chat_autoparser.serve.tags import LONGEST
+from chat_autoparser.serve.tags import check_size
 
 from . import LOG
-from .engine import enforces_tools, get_tag, has_form, hold, list_tools, read_choice, wants_one
+from .engine import enforces_tools, find_form, get_tag, has_form, hold, list_tools, read_choice, wants_one
 from .reader import Reader
 
 _MOST = 1024
@@ -35,15 +36,19 @@ def constrain(request: Any, reader: Reader, level: int, prompt: str | None, *, t
     """
     choice = read_choice(request)
     tools = choice.select(list_tools(request))
-    if not tools or get_tag(request) is not None:
+    if not tools or is_told(get_tag(request)):
         return
     forced = choice.mode == "required"
     strict = level > 0 or any(tool["function"].get("strict") for tool in tools)
     wished = enforces_tools() and (strict or choice.names is not None or request.parallel_tool_calls is False)
-    if not forced and (not wished or has_form(request)):
-        return  # an answer that has a form by itself has precedence, as vLLM has it
+    if not forced and not wished:
+        return
     state: State = reader.find_state(prompt) if tells else "ended"
-    tag, schema = _find_tag(request, reader, tools, choice, level, state), None
+    schema: dict[str, Any] | None = None
+    if not forced and has_form(request):
+        tag = _make_either(request, reader, tools, choice, level, state)
+    else:
+        tag = _find_tag(request, reader, tools, choice, level, state)
     if tag is None:
         if not forced:
             return
@@ -86,16 +91,33 @@ def _find_tag(
     return tag
 
 
+def _make_either(
+    request: Any, reader: Reader, tools: list[dict[str, Any]], choice: ToolChoice, level: int, state: State
+) -> str | None:
+    """Return the constraint to calls or to the form that the client wants of an answer, as vLLM has it for its own parsers (0.32,
+    ``parser/abstract_parser.py``); None where one of them cannot be expressed, and that form alone holds."""
+    calls = _find_tag(request, reader, tools, replace(choice, mode="required"), level, state)
+    form = find_form(request) if calls is not None else None
+    answer = _make_tag(reader.format, {"type": "structural_tag", "format": form}, state) if form else None
+    if calls is None or answer is None:
+        return None
+    ways = [json.loads(way)["format"] for way in (calls, answer)]
+    return _make_tag(reader.format, {"type": "structural_tag", "format": {"type": "or", "elements": ways}}, "ended")
+
+
 def _make_json_tag(format: ChatFormat, schema: dict[str, Any], state: State) -> str | None:
     """Return the constraint in vLLM's JSON form, with a place for reasoning; None where it is refused, or too long to be tried."""
     form = {"type": "json_schema", "json_schema": schema, "max_whitespace_cnt": _WHITE_SPACE}
-    inner = {"type": "structural_tag", "format": form}
+    return _make_tag(format, {"type": "structural_tag", "format": form}, state)
+
+
+def _make_tag(format: ChatFormat, inner: dict[str, Any], state: State) -> str | None:
+    """Return a structural tag with a place for reasoning before it; None where it is refused, or too long to be tried."""
     try:
-        if len(json.dumps(schema)) > LONGEST:
-            return None
+        check_size(json.dumps(inner))
         return _check(prepend_reasoning(format, inner, state))
     except Exception as error:  # of a library in C++, and of its front end in Python
-        LOG.debug("A call's JSON form is held to behind reasoning, for xgrammar refuses it with a place for that: %s", error)
+        LOG.debug("A form is held to behind reasoning alone, for xgrammar refuses it with a place for that: %s", error)
         return None
 
 

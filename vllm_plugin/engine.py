@@ -7,6 +7,7 @@ from typing import Any
 
 from vllm import envs
 from vllm.entrypoints.openai.responses.protocol import ResponsesRequest
+from vllm.parser.abstract_parser import structured_outputs_to_format
 from vllm.renderers.chat_utils import load_chat_template
 from vllm.renderers.hf import resolve_chat_template
 from vllm.sampling_params import StructuredOutputsParams
@@ -113,6 +114,17 @@ def has_form(request: Any) -> bool:
         return True
     wanted = getattr(request, "response_format", None) or getattr(getattr(request, "text", None), "format", None)
     return getattr(wanted, "type", "text") not in ("text", None)
+
+
+def find_form(request: Any) -> dict[str, Any] | None:
+    """Return the form that a client wants of an answer, as xgrammar takes it; None where there is none, or it is no such form."""
+    try:
+        wanted = request.extract_structured_outputs()
+        form = wanted and structured_outputs_to_format(wanted)
+        found: dict[str, Any] | None = form and form.model_dump()
+    except Exception:  # what a client wants may be anything: whatever is wrong with it, vLLM will say
+        return None
+    return found
 
 
 def hold(request: Any, tag: str | None, schema: dict[str, Any] | None) -> None:

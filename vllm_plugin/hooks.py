@@ -36,6 +36,7 @@ _HARMONY = {"tool_parser_name": "openai", "reasoning_parser_name": "openai_gptos
 _LAUNCHER = "vllm.entrypoints.launchers.launcher"
 _MARK = "_chat_autoparser"
 _LONGEST = 100_000  # characters that an environment variable may have
+_CALLS = ("function_call", "custom_tool_call")
 _TURNS = 8  # of the event loop, in which the tokens that have come reach their clients
 
 
@@ -142,11 +143,18 @@ def _prepare(args: Any, reads_calls: bool, reads_reasoning: bool) -> None:
     if config.skip_tokenizer_init:
         return
     os.environ.pop(TEMPLATE, None)
-    if args.chat_template and len(str(args.chat_template)) < _LONGEST:
-        os.environ[TEMPLATE] = str(args.chat_template)
+    given = args.chat_template or _find_default(args.default_chat_template_kwargs)
+    if given and len(str(given)) < _LONGEST:
+        os.environ[TEMPLATE] = str(given)
     tokenizer = cached_tokenizer_from_config(config)
-    note_server(Server(tokenizer, config, load_chat_template(args.chat_template), args.trust_request_chat_template))
+    trusts, by_default = args.trust_request_chat_template, not args.chat_template
+    note_server(Server(tokenizer, config, load_chat_template(given), trusts, by_default))
     get_reader(tokenizer, config)
+
+
+def _find_default(arguments: dict[str, Any] | None) -> Any:
+    """Return the template that ``--default-chat-template-kwargs`` names, with which vLLM renders where no other is given."""
+    return (arguments or {}).get("chat_template")
 
 
 def _start_renderer(original: Callable[..., None], *args: Any, **kwargs: Any) -> None:
@@ -155,7 +163,8 @@ def _start_renderer(original: Callable[..., None], *args: Any, **kwargs: Any) ->
     tokenizer = given["renderer"].tokenizer
     if tokenizer is not None:
         trusts = bool(given.get("trust_request_chat_template"))
-        note_server(Server(tokenizer, given["model_config"], given["chat_template"], trusts))
+        template = given["chat_template"] or _find_default(given.get("default_chat_template_kwargs"))
+        note_server(Server(tokenizer, given["model_config"], template, trusts, not given["chat_template"]))
     original(*args, **kwargs)
     if _is_ours(given["self"].parser):
         watch_answers()
@@ -252,7 +261,7 @@ async def _answer_chat(
         message = choice.message
         cut = _list_cut(message)
         reason = reasons.get(choice.index) or "stop"
-        if choice.finish_reason == "tool_calls" and (cut or reason != "stop"):
+        if choice.finish_reason == "tool_calls" and (cut or reason != "stop" or not message.tool_calls):
             choice.finish_reason = reason
         if message.content == "":
             message.content = None
@@ -271,11 +280,20 @@ def _convert_whole(original: Callable[..., Any], serving: Any, response: Any) ->
     choice = response.choices[0]
     cut = _list_cut(choice.message)
     for function in cut:
-        function.arguments = json.dumps(from_json(function.arguments or "{}", allow_partial=True))
+        function.arguments = json.dumps(_read_begun(function.arguments))
     result = original(serving, response)
     if cut and result.stop_reason == "tool_use":
         result.stop_reason, result.stop_sequence = _end_message(choice.stop_reason)
     return result
+
+
+def _read_begun(arguments: str | None) -> dict[str, Any]:
+    """Return what there is of an object whose JSON was cut off: nothing where that is not JSON."""
+    try:
+        found = from_json(arguments or "{}", allow_partial=True, allow_inf_nan=False)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _find_stop_reason(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -294,7 +312,7 @@ def _make_items(original: Callable[..., list[Any]], serving: Any, *args: Any, **
     items = original(serving, *args, **kwargs)
     parser = kwargs.get("parser", args[3] if len(args) > 3 else None)
     if isinstance(parser, AutoParser):
-        calls = [item for item in items if item.type == "function_call"]
+        calls = [item for item in items if item.type in _CALLS]
         for number, item in enumerate(calls):
             _mark_cut(item, number, parser)
     return items
@@ -305,7 +323,7 @@ async def _stream_items(original: Callable[..., Any], serving: Any, *args: Any, 
     given = inspect.signature(original).bind(serving, *args, **kwargs).arguments
     parser, number = getattr(given["context"], "response_parser", None), 0
     async for event in original(serving, *args, **kwargs):
-        if event.type == "response.output_item.done" and event.item.type == "function_call":
+        if event.type == "response.output_item.done" and event.item.type in _CALLS:
             if isinstance(parser, AutoParser):
                 _mark_cut(event.item, number, parser)
             number += 1
@@ -313,7 +331,7 @@ async def _stream_items(original: Callable[..., Any], serving: Any, *args: Any, 
 
 
 def _mark_cut(item: Any, number: int, parser: AutoParser) -> None:
-    if number in parser.incomplete:
+    if number in parser.incomplete and item.type == "function_call":  # an item of a custom tool has no status
         item.status = "incomplete"
 
 

@@ -14,8 +14,8 @@ from chat_autoparser.serve import OutputReader, SplitReader, make_parser
 from chat_autoparser.serve.tags import JSON_CALLS
 
 from . import LOG
-from .constraint import constrain, reads_json
-from .engine import has_form, is_chat, list_tools, read_choice, read_policy, wants_one
+from .constraint import constrain, is_told, reads_json
+from .engine import get_tag, has_form, is_chat, list_tools, read_choice, read_policy, wants_one
 from .messages import Outbox, PendingCalls, make_whole
 from .reader import Reader, find_reader, get_reader
 
@@ -31,7 +31,7 @@ class AutoParser(Parser):  # type: ignore[misc]
 
     def __init__(self, tokenizer: Any, tools: Any = None, *args: Any, model_config: Any = None, **kwargs: Any) -> None:
         super().__init__(tokenizer, tools, *args, model_config=model_config, **kwargs)
-        self._own = get_reader(tokenizer, model_config)
+        self._own = self._reader = get_reader(tokenizer, model_config)  # the server's, and that of the answer that is read
         self._ids: Sequence[int] | None = None
         self._stream: Stream | None = None
         self._counter: _ReasoningCounter | None = None
@@ -94,10 +94,10 @@ class AutoParser(Parser):  # type: ignore[misc]
 
     def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
         """Return how many of the tokens generated so far are reasoning; markers do not count."""
-        if self.reasoning_parser_cls is None or self._own.format.reasoning is None:
+        if self.reasoning_parser_cls is None or self._reader.format.reasoning is None:
             return 0
         if self._counter is None:
-            self._counter = _ReasoningCounter(self._own, self._find_prompt(self._own))
+            self._counter = _ReasoningCounter(self._reader, self._find_prompt(self._reader))
         return self._counter.count(token_ids)
 
     def _find_prompt(self, reader: Reader) -> str | None:
@@ -108,6 +108,7 @@ class AutoParser(Parser):  # type: ignore[misc]
         reader, choice = find_reader(request, self._own), read_choice(request)
         reads_calls = self.tool_parser_cls is not None and choice.mode != "none"
         tools = list_tools(request) if reads_calls else []
+        self._reader, self._counter = reader, None
         prompt, at_once = self._find_prompt(reader), _starts_at_once(request)
         format = reader.format if self.reasoning_parser_cls is not None else reader.plain
         parser: Any
@@ -128,14 +129,15 @@ def _starts_at_once(request: Any) -> bool:
     """
     if request.include_reasoning or not is_chat(request) or getattr(request, "_grammar_from_parser", False):
         return False
-    return has_form(request)
+    return has_form(request) and not is_told(get_tag(request))  # the private attribute is lost where a request was written out
 
 
 class Stream:
     """One output that is being read; ``outbox`` is what has been read and not been sent."""
 
     def __init__(self, reader: Reader, request: Any, format: ChatFormat, tools: list[dict[str, Any]], parser: Any) -> None:
-        special = {} if request.skip_special_tokens else reader.special
+        hidden = request.skip_special_tokens and not reader.needs_special  # what a reader needs was asked for, in another object
+        special = {} if hidden else reader.special
         self.outbox = Outbox()
         self._reader = OutputReader(format, tools, parser=parser, special=special, log=LOG)
         self._cutter = reader

@@ -38,12 +38,14 @@ _PROBE_TOOL = {"type": "function", "function": {"name": "probe", "parameters": {
 
 @dataclass(frozen=True)
 class Server:
-    """What a server was started with: its tokenizer and model, and the template for all requests (None: the model's)."""
+    """What a server was started with: its tokenizer and model, and the template for all requests (None: the model's), or
+    ``by_default`` for those whose arguments name no other."""
 
     tokenizer: Any
     model_config: Any
     chat_template: str | None
     trusts_requests: bool = False
+    by_default: bool = False
 
 
 _MOST = 64  # readers that are kept; those of servers stay in any case
@@ -139,7 +141,7 @@ def find_given(request: Any, tokenizer: Any) -> str | None:
     if server is None or not server.trusts_requests:
         return None
     given = getattr(request, "chat_template", None)
-    if given is None and server.chat_template is None:
+    if given is None and (server.by_default or server.chat_template is None):
         given = (getattr(request, "chat_template_kwargs", None) or {}).get("chat_template")
     return given if isinstance(given, str) and renders_jinja(tokenizer) else None
 
@@ -193,7 +195,8 @@ def _pin(server: Server) -> ChatFormat:
     """
     tokenizer, given = server.tokenizer, server.chat_template
     folder = None if given is not None else str(getattr(tokenizer, "name_or_path", "") or "") or None  # of the model's certificate
-    name = "the chat template of --chat-template" if given is not None else "the model's chat template"
+    flag = "--default-chat-template-kwargs" if server.by_default else "--chat-template"
+    name = f"the chat template of {flag}" if given is not None else "the model's chat template"
     if not renders_jinja(tokenizer):
         named = {"chat_template": given} if given else {}
         # What a tokenizer of transformers' gives as text is what is cut into tokens; others tell the tokens alone.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import count, islice
 from typing import Any
 
 from ..errors import ConstraintError
@@ -12,31 +13,42 @@ from ..schema import TYPES, find_type, follow_reference
 Schema = dict[str, Any]
 
 _DEPTH = 16
+_MOST = 256
 
 
-def list_alternatives(schema: Any, root: Any, depth: int = 0) -> list[Schema]:
+def list_alternatives(schema: Any, root: Any) -> list[Schema]:
     """Return the schemas of which a value must obey one, each with exactly one type.
 
     References are followed and ``allOf`` is merged, one level deep. Raises :class:`ConstraintError` for a reference that
-    leads nowhere or to itself.
+    leads nowhere or to itself, and where more than :data:`_MOST` schemas would have to be looked at.
     """
+    return list(_find_alternatives(schema, root, count(), 0))
+
+
+def _find_alternatives(schema: Any, root: Any, seen: Iterator[int], depth: int) -> Iterator[Schema]:
     if depth > _DEPTH:
         raise ConstraintError("constraining calls: the schema of a tool refers to itself without end")
+    if next(seen) > _MOST:
+        raise ConstraintError("constraining calls: the schema of a tool has too many alternatives within alternatives")
     node: Schema = dict(schema) if isinstance(schema, Mapping) else {}
     if isinstance(node.get("$ref"), str):
         found = follow_reference(reference := node.pop("$ref"), root)
         if not isinstance(found, Mapping):
             raise ConstraintError(f"constraining calls: the schema of a tool refers to {reference!r}, which is not in it")
-        return list_alternatives({**found, **node}, root, depth + 1)
+        yield from _find_alternatives({**found, **node}, root, seen, depth + 1)
+        return
     for part in node.pop("allOf", None) or ():
-        for inner in list_alternatives(part, root, depth + 1)[:1]:
+        for inner in islice(_find_alternatives(part, root, seen, depth + 1), 1):
             node = _merge(node, inner)
     for key in ("anyOf", "oneOf"):
         if isinstance(node.get(key), list) and node[key]:
             rest = {name: value for name, value in node.items() if name not in (key, "description", "title", "default")}
             parts = [_merge(rest, part) if isinstance(part, Mapping) else rest for part in node[key]]
-            return [inner for part in parts for inner in list_alternatives(part, root, depth + 1)]
-    return [narrowed for kind in _list_types(node) for narrowed in _narrow(node, kind)]
+            for part in parts:
+                yield from _find_alternatives(part, root, seen, depth + 1)
+            return
+    for kind in _list_types(node):
+        yield from _narrow(node, kind)
 
 
 def list_values(node: Mapping[str, Any]) -> list[Any]:

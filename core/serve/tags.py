@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from hashlib import sha256
+from itertools import accumulate
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ..constrain import build_structural_tag
+from ..constrain.schemas import list_alternatives
 from ..errors import ConstraintError
 from ..format import ChatFormat, Edge, Graph, Json, Node, Start, TurnGraph
 from .tools import ToolChoice
@@ -20,11 +23,18 @@ if TYPE_CHECKING:
 LONGEST = 100_000
 """How many characters the tools may have for which a tag is made."""
 
+DEEPEST = 40
+"""How many brackets of JSON may be open at once in the tools for which a tag is made: to compile what is nested takes the cube of
+its depth, and vLLM refuses it beyond 64 (0.32, ``sampling_params.py``)."""
+
 HEAVIEST = 5_000
 """What the squares of the numbers of their parameters may sum up to where arguments are not JSON: so does the tag."""
 
 ROOM = 8_000_000
 """How many characters the tags may have that are kept."""
+
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+"""A text of JSON, or a bracket."""
 
 _OVERHEAD = 1_000  # of an entry that holds little or nothing
 
@@ -85,7 +95,8 @@ class TagMaker:
                 return self._kept[key][1]
         made, size = None, 0
         try:
-            _check_bounds(format, chosen, len(wish))
+            check_size(wish)
+            _check_parameters(format, chosen)
             tag = build_structural_tag(format, chosen, choice.mode, parallel=parallel, strict=strict, reasoning=reasoning)
             size = len(json.dumps(tag))
             made = self._finish(tag)
@@ -107,10 +118,20 @@ class TagMaker:
                 self._size -= self._kept.popitem(last=False)[1][2]
 
 
-def _check_bounds(format: ChatFormat, tools: list[dict[str, Any]], length: int) -> None:
-    """Raise :class:`ConstraintError` where a tag would take too long to make."""
-    as_json = any(node.kind == "arguments" for node in format.graph.turn.nodes)
-    schemas = [tool["function"]["parameters"] for tool in tools]
-    listed = [schema.get("properties") or () for schema in schemas if isinstance(schema, Mapping)]
-    if length > LONGEST or (not as_json and sum(len(properties) ** 2 for properties in listed) > HEAVIEST):
+def check_size(wish: str) -> None:
+    """Raise :class:`ConstraintError` where what is asked for, as JSON, is too long or nested too deeply to make a tag of."""
+    if len(wish) > LONGEST:
         raise ConstraintError("the tools are too many, or have too many parameters")
+    depth = accumulate(1 if sign in "[{" else -1 for sign in _BRACKETS.findall(wish) if len(sign) == 1)
+    if max(depth, default=0) > DEEPEST:
+        raise ConstraintError("the schema of a tool is nested too deeply")
+
+
+def _check_parameters(format: ChatFormat, tools: list[dict[str, Any]]) -> None:
+    """Raise :class:`ConstraintError` where arguments are not JSON and there are too many of them."""
+    if any(node.kind == "arguments" for node in format.graph.turn.nodes):
+        return
+    schemas = [tool["function"]["parameters"] for tool in tools]
+    objects = [inner for schema in schemas if isinstance(schema, Mapping) for inner in list_alternatives(schema, schema)]
+    if sum(len(each.get("properties") or ()) ** 2 for each in objects) > HEAVIEST:
+        raise ConstraintError("the tools have too many parameters")

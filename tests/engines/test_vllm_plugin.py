@@ -10,6 +10,7 @@ import asyncio
 import copy
 import gc
 import itertools
+import json
 import logging
 import sys
 import warnings
@@ -887,13 +888,98 @@ def test_tools_whose_tag_would_keep_the_server_busy_get_the_json_form(models: An
     assert accepts(request, '[{"name": "f", "parameters": {}}]') == (count > 100)
 
 
-@pytest.mark.parametrize("schema", ["deep", "no schema"])
-def test_a_hostile_schema_raises_nothing(models: Any, schema: str) -> None:
+@pytest.mark.parametrize("schema", ["deep", "not so deep", "many ways", "no schema"])
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_a_hostile_schema_raises_nothing(models: Any, schema: str, choice: str) -> None:
+    """Nor does it keep the server busy: of 400 levels xgrammar would take many seconds, of 16 ways in 16 layers nobody an end."""
     parameters: Any = {"type": "object", "properties": {}}
-    for _ in range(3000 if schema == "deep" else 0):
+    for _ in range({"deep": 3000, "not so deep": 400}.get(schema, 0)):
         parameters = {"type": "object", "properties": {"a": parameters}}
+    if schema == "many ways":
+        layers = {f"a{layer}": {"anyOf": [{"$ref": f"#/$defs/a{layer + 1}"}] * 16} for layer in range(15)}
+        parameters = {"$defs": {**layers, "a15": parameters}, "$ref": "#/$defs/a0"}
     if schema == "no schema":
         parameters = {"type": ["object", 7], "properties": ["a"], "required": {"b": 1}}
     tools = [{"type": "function", "function": {"name": "f", "strict": True, "parameters": parameters}}]
-    model, request = models("JSON in tags"), make_request(make_case("", tools))
+    model, request = models("JSON in tags"), make_request(make_case("", tools), tool_choice=choice)
     adjust(model, request, make_prompt(model, "ended"))
+    assert getattr(request.structured_outputs, "structural_tag", None) is None or schema in ("many ways", "no schema")
+
+
+def test_a_required_call_goes_before_a_form_of_the_client_s(models: Any) -> None:
+    """As vLLM has it for every other form."""
+    model, free = models("JSON in tags"), {"type": "structural_tag", "format": {"type": "any_text"}}
+    given = {"structured_outputs": {"structural_tag": json.dumps(free)}}
+    request = make_request(make_case("", TOOLS), tool_choice="required", **given)
+    adjust(model, request, make_prompt(model, "ended"))
+    assert accepts(request, WEATHER)
+    assert not accepts(request, "Hello.")
+    request = make_request(make_case("", TOOLS), **given)
+    adjust(model, request, make_prompt(model, "ended"))
+    assert accepts(request, "Hello.")
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_strict_calls_may_come_in_the_place_of_an_answer_of_a_given_form(models: Any, state: str) -> None:
+    """As vLLM has it for its own parsers: an agent with strict tools and a form for its answer must be able to call them."""
+    strict = [{"type": "function", "function": {**tool["function"], "strict": True}} for tool in TOOLS]
+    schema = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"], "additionalProperties": False}
+    form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+    model, thought = models("JSON in tags"), {"ended": "", "open": REASONED, "possible": f"<think>\n{REASONED}"}[state]
+    request, prompt = make_request(make_case("", strict), response_format=form), make_prompt(model, state)
+    adjust(model, request, prompt)
+    for answer in (WEATHER, '{"sum": 4}'):
+        text = (thought if answer == WEATHER else thought.rstrip()) + answer
+        assert accepts(request, text)
+        read = model.parse(model.compose(), make_case(text, strict), request, prompt)
+        assert (read["content"], len(read["tool_calls"])) == ((None, 1) if answer == WEATHER else (answer, 0))
+    for refused in ("Hello.", '{"sum": "four"}', f"{WEATHER}Hello."):
+        assert not accepts(request, thought + refused), refused
+    adjust(model, request := make_request(make_case("", TOOLS), response_format=form), prompt)
+    assert request.response_format is not None, "of tools that are not strict, the form goes before calls"
+
+
+def test_an_adjusted_request_that_was_written_out_hides_reasoning_too(models: Any) -> None:
+    """As it is for vLLM's endpoints that render and read apart from each other."""
+    model, case = models("JSON in tags"), make_case(f"{REASONED}{WEATHER}", TOOLS)
+    request, prompt = make_request(case, tool_choice="required", include_reasoning=False), make_prompt(model, "open")
+    adjust(model, request, prompt)
+    again = type(request).model_validate_json(request.model_dump_json(exclude_none=True))
+    for each in (request, again):
+        read = model.parse(model.compose(), case, each, prompt)
+        assert (read["content"], read["reasoning_content"], len(read["tool_calls"])) == (None, None, 1)
+
+
+def test_special_tokens_are_dropped_whichever_object_asked_for_them(models: Any) -> None:
+    """A batch adjusts one request, and reads with others."""
+    model, case = models("JSON in tags"), make_case("The <s>end</s> is near.")
+    for adjusted in (True, False):
+        request, prompt = make_request(case), make_prompt(model, "ended")
+        if adjusted:
+            adjust(model, request, prompt)
+        assert model.parse(model.compose(), case, request, prompt)["content"] == "The end is near."
+
+
+def test_reasoning_is_counted_by_the_template_of_the_request_and_for_each_output(own: Model) -> None:
+    source = load_shape("own reasoning tags").source + "{# whose tokens are counted #}"
+    note(own, own.tokenizer.chat_template, trusts=True)
+    reader.FORMATS.submit(source, **list_named_tokens(own.tokenizer)).result()
+    thoughts = ["Hm.", "Hm, let me think of it."]
+    texts = [f"<seed:think>{thought}</seed:think>Hello." for thought in thoughts]
+    request = make_request(make_case(""), chat_template=source)
+    parser = own.compose()(own.tokenizer, None)
+    parser.set_prompt_token_ids(own.encode("<seed:bos>assistant\n"))
+    for thought, text in zip(thoughts, texts, strict=True):
+        parser.parse(text, request)
+        assert abs(parser.count_reasoning_tokens(own.encode(text)) - len(own.encode(thought))) <= 2
+
+
+def test_the_server_s_template_may_stand_among_its_default_arguments(own: Model) -> None:
+    """vLLM renders with that one where no other is given, and a trusted request's arguments go before it."""
+    source = load_shape("own reasoning tags").source
+    reader.note_server(reader.Server(own.tokenizer, None, source, True, by_default=True))
+    found = get_reader(own.tokenizer)
+    assert found.format.reasoning is not None
+    assert found.format.reasoning.end.text == "</seed:think>"
+    assert reader.find_given(make_request(make_case("Hello.")), own.tokenizer) is None
+    assert reader.find_given(make_request(make_case("Hello."), chat_template_kwargs={"chat_template": PLAIN}), own.tokenizer) == PLAIN

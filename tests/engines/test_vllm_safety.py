@@ -336,6 +336,44 @@ def test_a_cut_call_of_a_response_is_incomplete(possible: Served, stream: bool, 
     assert seen > 4
 
 
+BROKEN = ["{'city': 'Os", '{"city": Oslo', '{"city": "line one\nline two', '{"city": NaN, "b": "x', '{"city": ' + 300 * "["]
+
+
+@pytest.mark.parametrize("arguments", BROKEN)
+def test_a_cut_call_of_the_messages_api_is_no_error_where_it_is_no_json(possible: Served, arguments: str) -> None:
+    """Streamed, the client is told what there is, and the official one raises where that is no JSON."""
+    reply = ask(possible, make_case(WEATHER.partition('{"city"')[0] + arguments, TOOLS), "messages", False)
+    assert reply.finish == "stop"
+    assert [call["function"]["name"] for call in reply.message["tool_calls"]] == ["get_weather"]
+
+
+@both
+def test_a_required_call_that_was_never_begun_is_no_call(possible: Served, stream: bool) -> None:
+    case = replace(make_case(WEATHER, TOOLS, tool_choice="required", stop=["name"]), bound=False)
+    reply = ask(possible, case, "chat", stream)
+    assert not reply.message["tool_calls"]
+    assert reply.finish == "stop"
+
+
+@both
+def test_calls_of_a_response_are_numbered_through(possible: Served, stream: bool) -> None:
+    """A call of a custom tool stands before the one that was cut."""
+    import openai
+
+    client = openai.OpenAI(base_url=f"{possible.server.url}/v1", api_key="none", max_retries=0)
+    tools: Any = [{"type": "custom", "name": "shell"}, *({"type": "function", **tool["function"]} for tool in TOOLS)]
+    first = '<tool_call>\n{"name": "shell", "arguments": {"input": "ls"}}\n</tool_call>\n'
+    extra = possible.engine.script(first + WEATHER.partition("Norway")[0])
+    given: Any = {"model": MODEL, "input": "Hello", "tools": tools, "max_output_tokens": 500, "extra_body": extra}
+    if stream:
+        with client.responses.stream(**given) as events:
+            items = [event.item for event in events if event.type == "response.output_item.done"]
+    else:
+        items = list(client.responses.create(**given).output)
+    assert [item.type for item in items] == ["custom_tool_call", "function_call"]
+    assert items[1].status == "incomplete"
+
+
 # 3: special tokens, by their ids
 
 
