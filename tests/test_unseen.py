@@ -64,7 +64,7 @@ def measure(name: str) -> coverage.Report:
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 655
+    assert len(load_corpus(folder=FOLDER)) == 679
 
 
 @pytest.mark.parametrize("name", pick(SAMPLE, 2))
@@ -78,6 +78,10 @@ def test_what_an_unseen_template_renders_is_read_back(name: str) -> None:
 
 
 PROVEN = {
+    "cavansite": "signs are escaped only where a line begins",
+    "cuprite": "the same, and a letter that no keyboard has is one of them",
+    "camassia": "a sign is escaped where a text or a line begins",
+    "figureeight": "a sign is escaped only where a text begins",
     "hamerkop": "the JSON of lists is escaped as texts are",
     "ettringite": "a sign of the table is escaped in the JSON of lists, though JSON has no such escape",
     "dierama": "an assignment, objects as a list of pairs, keys that are no words in a form of their own",
