@@ -368,3 +368,21 @@ def test_a_word_for_null_may_begin_with_another(no: str, nothing: str) -> None:
     found = read_all_ways(analyze(source), text, [tool], "<assistant>")
     calls = [json.loads(arguments) for _, arguments in found.calls]
     assert calls == [{"plain": False, "near": None, "legs": None}, {"plain": None, "legs": 3, "near": None}]
+
+
+ECHOED = (
+    "{%- set level = level if level is defined else 'medium' -%}{%- for m in messages -%}[{{ m.role }}]"
+    "{%- if m.role == 'assistant' and level != 'off' -%}<muse depth=\"{{ level }}\">{{ m.reasoning_content or '' }}</muse>{%- endif -%}"
+    "{{ m.content or '' }}[/]{%- endfor -%}"
+    "{%- if add_generation_prompt -%}[assistant]{% if level != 'off' %}<muse depth=\"{{ level }}\">{% endif %}{%- endif -%}"
+)
+
+
+@pytest.mark.parametrize("level", ["medium", "low", "extra-high", "12"])
+def test_a_value_that_a_switch_prints_into_the_prompt_may_be_another_one(level: str) -> None:
+    """Also one that the template does not compare with anything."""
+    format, render = analyze(ECHOED), load_renderer(ECHOED)
+    prompt = render([{"role": "user", "content": "Hi"}], None, True, level=level)
+    read = format.parse("Hm.</muse>Yes.[/]", prompt=prompt)
+    assert (read["reasoning_content"], read["content"]) == ("Hm.", "Yes.")
+    assert format.parse("Yes.[/]", prompt=render([{"role": "user", "content": "Hi"}], None, True, level="off"))["content"] == "Yes."

@@ -9,6 +9,7 @@ import pytest
 from streams import ROUTE_TOOL, analyze, read_all_ways
 
 import chat_autoparser as ca
+from chat_autoparser.recover import PolicyName
 
 TEMPLATE = """{%- macro put(text) -%}{{ text@@ }}{%- endmacro -%}
 {%- for m in messages -%}{{ "[" ~ m.role ~ "]\\n" ~ put(m.content or "") }}
@@ -94,7 +95,7 @@ STARTS = (
 
 @pytest.mark.parametrize("policy", ["lenient", "strict"])
 @pytest.mark.parametrize("text", ["# a", "#", "~", "~#", "~~ a", "λ", "a # ~ b", "|#", "#|a", "a\n# b\n~ c", "# a\n# b", "##", ""])
-def test_a_sign_may_be_escaped_only_where_a_text_or_a_line_begins(text: str, policy: str) -> None:
+def test_a_sign_may_be_escaped_only_where_a_text_or_a_line_begins(text: str, policy: PolicyName) -> None:
     format = analyze(STARTS)
     assert format.verdict.proven, format.verdict.counterexample
     render, user = ca.load_renderer(STARTS), {"role": "user", "content": "Go."}

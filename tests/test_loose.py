@@ -172,7 +172,7 @@ def test_what_was_held_of_a_value_is_handed_on_where_the_output_is_cut() -> None
     parser = get_format(PYTHON).parser(tools=TOOLS)
     deltas = [*parser.feed('<do look><in a>[{"k": "v", "on": tr'), *parser.finish()]
     assert "".join(d.text for d in deltas if d.kind == "tool_call") == '{"a": [{"k": "v", "on": tr'
-    assert parser.incomplete
+    assert parser.incomplete_calls
 
 
 def test_a_header_that_is_written_again_is_no_text() -> None:

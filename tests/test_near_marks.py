@@ -145,7 +145,7 @@ def test_missing_brackets_before_the_end_of_a_call_are_added_where_json_is_wante
     written = '{"legs": [3, 4'
     message = ca.message.fold_deltas([*parser.feed(f"<deed>find_route<with>{written}</deed>"), *parser.finish()])
     assert message["tool_calls"][0]["function"]["arguments"] == written + brackets
-    assert parser.incomplete == (not brackets)
+    assert bool(parser.incomplete_calls) == (not brackets)
 
 
 def test_content_begins_as_behind_another_prompt() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from streams import Reading, pick, read, read_all_ways
 from templates import CONTENT, REASONING, SAMPLES, TOOLS, get_format, write_calls, write_lead, write_prompt
 
-from chat_autoparser import AutoparserError, ChatFormat, Delta
+from chat_autoparser import AutoparserError, ChatFormat, Delta, analyze
 
 SHAPES = sorted(SAMPLES)
 FREE = [shape for shape in SHAPES if not SAMPLES[shape].headed]
@@ -399,7 +399,7 @@ def test_what_a_plugin_asks() -> None:
     parser.feed('<tool_call>\n{"name": "find_okapi", "arguments": {"habitat": ')
     assert parser.calls_seen == 1
     parser.finish()
-    assert parser.incomplete
+    assert parser.incomplete_calls
     assert parser.incomplete_calls == {0}
 
 
@@ -506,3 +506,47 @@ def test_what_a_prompt_has_written_never_reaches_the_client(shape: str) -> None:
         for pieces in (["twelve."], list("twelve.")):
             reading = read(form, pieces, TOOLS, prompt)
             assert (reading.reasoning, reading.content) == (None, "twelve."), tail
+
+
+RESUMED = (
+    "{% for m in messages %}<{{ m.role }}>{{ m.content or '' }}"
+    "{% for c in m.tool_calls or [] %}[do {{ c.function.name }} {{ c.function.arguments | tojson }}]{% endfor %}"
+    "</{{ m.role }}>{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+
+
+@pytest.mark.parametrize("begun", ["[do look {", '[do look {"city": "', '[do look {"city": "Os', '[do see {"x": 1}][do look {"city": "'])
+def test_a_call_in_which_an_answer_is_continued_comes_from_its_beginning(begun: str) -> None:
+    """Its client has a text that was cut, and could do nothing with the rest of a call; what came before the call it has."""
+    format = analyze(RESUMED)
+    tools = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("look", "see")]
+    whole = '[do look {"city": "Oslo"}]'
+    rest = whole.removeprefix(begun[begun.rindex("[do") :])
+    for pieces in ([rest], list(rest)):
+        parser = format.parser(tools, f"<user>Hi</user><assistant>{begun}")
+        deltas = [delta for piece in pieces for delta in parser.feed(piece)] + parser.finish()
+        assert [(delta.index, delta.name) for delta in deltas if delta.name] == [(0, "look")]
+        assert "".join(delta.text for delta in deltas) == '{"city": "Oslo"}'
+        assert deltas[0].id
+        assert parser.calls_seen == 1
+
+
+def test_a_flood_in_one_piece_costs_as_if_it_came_in_many() -> None:
+    """What opens calls, again and again within strings that have no end: each was mended in the light of all that had come."""
+    opening, closing = '<do>{"name": "{{ c.function.name }}", "arguments": ', "}</do>{% endfor"
+    template = RESUMED.replace("[do {{ c.function.name }} ", opening).replace("]{% endfor", closing)
+    format = analyze(template)
+    assert format.verdict.proven
+    tools = [{"type": "function", "function": {"name": "look", "parameters": {}}}]
+    counts: list[int] = []
+
+    def note(*_: object) -> None:
+        counts[-1] += 1
+
+    for size in (200, 800):
+        parser = format.parser(tools, "<assistant>", policy="repair")
+        counts.append(0)
+        sys.setprofile(note)
+        parser.feed('<do>{"name": "look", "arguments": {"x": "' * size)
+        sys.setprofile(None)
+    assert counts[1] < 5 * counts[0] + 1000, "of compiled code few calls are seen"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from streams import analyze, make_tool, read_all_ways
 
 import chat_autoparser as ca
 from chat_autoparser.message import fold_deltas
-from chat_autoparser.recover import LENIENT
+from chat_autoparser.recover import Policy
 
 WRAPPER = """\
 {%%- for m in messages -%%}
@@ -213,7 +212,7 @@ def test_a_template_that_prints_no_calls_is_no_reason_to_lose_them(keys: tuple[s
     format = ca.analyze(SILENT % "{{ m.content or '' }}")
     call = {"name": "pin", "arguments": {"note": "a b"}}
     text = json.dumps([{key: call[key] for key in keys}])
-    for policy in (LENIENT, replace(LENIENT, unknown="text")):
+    for policy in (Policy(), Policy(unknown="text")):
         parser = format.parser(tools=TOOLS, prompt="<<assistant>>", policy=policy)
         message = fold_deltas(parser.feed(text) + parser.finish())
         ((name, arguments),) = [(c["function"]["name"], c["function"]["arguments"]) for c in message["tool_calls"]]
@@ -223,7 +222,7 @@ def test_a_template_that_prints_no_calls_is_no_reason_to_lose_them(keys: tuple[s
 def test_a_policy_that_takes_no_unknown_tools_takes_none_from_a_list() -> None:
     format = analyze(LISTED)
     text = '<act>[{"name": "pin", "arguments": {"note": "a b"}}, {"name": "other", "arguments": {"x": 1}}]</act>'
-    parser = format.parser(tools=TOOLS, prompt="<<assistant>>", policy=replace(LENIENT, unknown="text"))
+    parser = format.parser(tools=TOOLS, prompt="<<assistant>>", policy=Policy(unknown="text"))
     message = fold_deltas(parser.feed(text) + parser.finish())
     assert [call["function"]["name"] for call in message["tool_calls"]] == ["pin"]
     assert '"other"' in message["content"]

@@ -45,6 +45,7 @@ class Draft:
         self.starts: dict[str, Links] = defaultdict(dict)
         self.switches: dict[str, Switches] = {}
         self.guessed: set[str] = set()
+        self.values: dict[str, str] = {}  # by prompt, the word in it that a switch gives
         self.stops: list[str] = []
         self.named_ids = False
         self.hidden = False
@@ -243,5 +244,5 @@ def _make_starts(draft: Draft, slots: Slots) -> tuple[Start, ...]:
         prompt = drop_words(whole)
         settings = tuple((name, repr(value)) for name, value in draft.switches.get(whole, ()))
         edges = tuple(_make_edges(START, links, slots, lengths))
-        starts.append(Start(prompt, settings, edges, whole not in draft.guessed))
+        starts.append(Start(prompt, settings, edges, whole not in draft.guessed, draft.values.get(whole, "")))
     return tuple(dict.fromkeys(starts))

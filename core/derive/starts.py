@@ -14,6 +14,8 @@ from itertools import product
 from ..ask.oracle import Oracle
 from ..ask.pieces import Field, find_shared_header
 from ..ask.question import Question, Switches
+from ..ask.switches import list_settings
+from ..format.model import VALUE
 from .draft import TURN, Draft, Link, Links
 from .hidden import Hidden, add_hidden, find_hidden
 from .strings import strip_digits
@@ -47,6 +49,19 @@ def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches]) -> 
     if hidden is not None:
         _open_hidden(draft, hidden)
     _open_closed(draft)
+    _find_values(draft, oracle)
+
+
+def _find_values(draft: Draft, oracle: Oracle) -> None:
+    """Note of prompts which word in them a switch gives: where another value is printed there, and nothing else changes."""
+    for setting in list_settings(oracle.renderer):
+        asked = oracle.ask_prompt(Question(switches=setting))
+        if asked is not None and asked.added not in draft.starts:
+            before, _, behind = asked.added.partition(str(setting[0][1]))
+            for prompt in draft.starts:
+                value = prompt.removeprefix(before).removesuffix(behind)
+                if behind and prompt == before + value + behind and VALUE.fullmatch(value):
+                    draft.values[prompt] = value
 
 
 def _is_left_open(prompt: str, shown: dict[str, Links], hidden: Hidden | None) -> bool:

@@ -259,16 +259,22 @@ class Graph:
         return (edge for edge in self.edges if edge.source == name)
 
 
+VALUE = re.compile(r"[\w.-]{1,32}")
+"""What a template argument may be that is printed in a prompt."""
+
+
 @dataclass(frozen=True)
 class Start:
     """A state in which generation starts: ``prompt`` is what the generation prompt adds (with its header), ``switches`` under
     which template arguments it does, and ``edges`` lead from there to the first field. ``shown`` is False where no rendered turn
-    begins so, and the edges are a guess."""
+    begins so, and the edges are a guess. ``value`` is a word in the prompt that a template argument gives: another one may stand
+    there."""
 
     prompt: str
     switches: tuple[tuple[str, str], ...] = ()
     edges: tuple[Edge, ...] = ()
     shown: bool = True
+    value: str = ""
 
 
 @dataclass(frozen=True)

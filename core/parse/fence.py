@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from ..format.units import MORE, NO
+from ..plan.constants import find_end
 from .landing import HELD_CALL
 
 _WORD = r"[^\s`~]{0,32}"
@@ -90,10 +91,8 @@ def find_span_end(text: str, at: int, final: bool, run: str) -> int:
 
 def skip_fence(text: str, at: int, final: bool) -> int:
     """Return the place behind the line that opens a fence; the place itself where none stands there, or that more is needed."""
-    found = _OPENING.match(text, at)
-    if found is None and not final and _HALF.fullmatch(text, at):
-        return MORE
-    return found.end() if found else at
+    end = find_end(_OPENING, text, at)
+    return MORE if end == at and not final and _HALF.fullmatch(text, at) else end
 
 
 def read_run(text: str, at: int) -> str:

@@ -161,7 +161,7 @@ class JsonLexer:
             if not self._open or before in "[{(,:":
                 self.state, self._quote = STRING, QUOTES[sign]
         else:
-            self._turn(sign)
+            self._turn_all(sign)
         return self.place
 
     def fork(self, text: str, at: int) -> int:
@@ -200,26 +200,18 @@ class JsonLexer:
         if sign == '"':
             self.state = STRING
         else:
-            self._turn(sign)
+            self._turn_all(sign)
         return not self._open and sign != '"'
 
     def _turn_all(self, brackets: str) -> int:
         """Open or close several brackets of a kind, as many as the value has; returns how many those are."""
-        self._closed = brackets[0] in "}]"
+        self._closed = brackets[0] in "}])"
         if not self._closed:
             self._open += brackets
             return len(brackets)
         size = min(len(brackets), len(self._open)) or 1
         del self._open[-size:]
         return size
-
-    def _turn(self, bracket: str) -> None:
-        """Open or close a bracket."""
-        self._closed = bracket in "}])"
-        if not self._closed:
-            self._open.append(bracket)
-        elif self._open:
-            self._open.pop()
 
 
 class Beside:

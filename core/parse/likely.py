@@ -53,13 +53,13 @@ class Likely(Lookahead):
         landings = (self._try_rule(rule, at, final, spot) for rule in rules)
         return next((landing for landing in landings if landing is not None), None)
 
-    def _find_longer(self, landing: Landing, spot: Spot, at: int, final: bool) -> Landing | Wait:
+    def _find_longer(self, landing: Landing, at: int, final: bool) -> Landing | Wait:
         """Return where a longer text leads that begins as the one that was found at a place before a text does, and goes on like
         what stands there; else where that one leads. Where a text begins without a mark, a call that does comes first."""
         core, at = landing.rule.constant.core, skip_blank(self.buffer, at)
         if landing.rule.kind not in ("content", "reasoning") or landing.rule.guard or landing.steps or landing.pops:
             return landing
-        longer = (rule for rule in spot.rules if rule.constant.core.startswith(core) and rule.constant.core != core)
+        longer = (rule for rule in self.spot.rules if rule.constant.core.startswith(core) and rule.constant.core != core)
         rules = [rule for rule in longer if rule.constant.match_core(self.buffer, at, final) == NO]  # else it is found otherwise
         behind = skip_blank(self.buffer, landing.end)
         if not rules or behind == len(self.buffer):

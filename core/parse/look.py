@@ -138,8 +138,9 @@ class Lookahead(Doubled):
             return self._look_for_rest_behind(rule, end, final)
         if rule.guard == "entry":
             return self._check_entry(self._land(rule, end, trail, final, spot.graph), final)
-        land = self._land_respelled if rule.spelling else self._land
-        landing = land(rule, end, trail, final, spot.graph)
+        before, self.spelling = self.spelling, rule.spelling or self.spelling
+        landing = self._land(rule, end, trail, final, spot.graph)
+        self.spelling = before
         if isinstance(landing, Landing) and rule.guard == "apart" and not rule.constant.firm and landing.find("key") is None:
             follows = self._structure_follows(landing.end, final, True)  # a name in brackets stands in prose, too
             landing = landing if follows is True else follows or None
@@ -150,21 +151,13 @@ class Lookahead(Doubled):
         """Return where an argument begins, if what stands there may be its value by the schema."""
         if not isinstance(here, Landing):
             return here
-        types = self._find_types(self._find_name(here), here.find("key") or "")
+        types = self._find_wanted(here)
         at = skip_blank(self.buffer, here.end)
         if at >= len(self.buffer):
             return here if final else WAIT
         own = any(isinstance(node.codec, Insides) and node.type in types for node in here.spot.nodes)  # those begin as they like
         told = types and "string" not in types and not own
         return here if not told or any(self.buffer[at] in BEGINNINGS[kind] for kind in types) else None
-
-    def _land_respelled(self, rule: Rule, end: int, trail: str, final: bool, graph: str) -> Landing | Wait | None:
-        """Read what is behind a rule in its spelling."""
-        before, self.spelling = self.spelling, rule.spelling
-        try:
-            return self._land(rule, end, trail, final, graph)
-        finally:
-            self.spelling = before
 
     def _try_end(self, rule: Rule, at: int, final: bool, found: Landing | None = None) -> Landing | Wait | None:
         """Match the end of the turn, which is one only where nothing follows."""
@@ -195,19 +188,17 @@ class Lookahead(Doubled):
         frame, key = self.frames.pop(), self._key
         self._pops += 1
         self._key = frame.key
-        try:
-            landing = self._find_landing(frame.spot, end, final)
-            bare = skip_blank(self.buffer, end)
-            shown = isinstance(landing, Landing) and landing.rule.constant.core and not landing.rule.recovery
-            if bare > end and not (shown or isinstance(landing, Wait)):
-                behind = self._find_landing(frame.spot, bare, final)  # layout may stand before what follows
-                better = isinstance(behind, Wait) or (behind and (landing is None or _is_better(behind, landing)))
-                landing = behind if better else landing
-            landing = landing or self._end_in_brackets(bare, final)
-        finally:
-            self.frames.append(frame)
-            self._pops -= 1
-            self._key = key
+        landing = self._find_landing(frame.spot, end, final)
+        bare = skip_blank(self.buffer, end)
+        shown = isinstance(landing, Landing) and landing.rule.constant.core and not landing.rule.recovery
+        if bare > end and not (shown or isinstance(landing, Wait)):
+            behind = self._find_landing(frame.spot, bare, final)  # layout may stand before what follows
+            better = isinstance(behind, Wait) or (behind and (landing is None or _is_better(behind, landing)))
+            landing = behind if better else landing
+        landing = landing or self._end_in_brackets(bare, final)
+        self.frames.append(frame)
+        self._pops -= 1
+        self._key = key
         return landing.replace(pops=landing.pops + 1, closer=rule) if isinstance(landing, Landing) else landing
 
     def _end_in_brackets(self, at: int, final: bool) -> Landing | Wait | None:

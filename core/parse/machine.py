@@ -20,20 +20,20 @@ from typing import Literal
 
 from ..delta import Delta
 from ..errors import AutoparserError
+from ..format.cut import find_common_start
 from ..plan.constants import is_firm, skip_blank
 from ..plan.ends import SHORT_END
 from ..plan.landmarks import AFTER, GAP, TURN
-from ..plan.openings import FENCED_CALL
 from ..plan.plan import LATE_END, OPEN_REASONING, Plan
 from ..plan.rules import SHAPES, Spot, Wait
 from ..plan.thoughts import OPENED_AGAIN
-from ..recover import Policy, find_tool_in
+from ..recover import Policy
 from ..schema import ToolSet
 from .behind import BehindFields
 from .fence import Fence
-from .landing import Landing, Step
+from .landing import Landing
 from .lexer import JsonLexer
-from .names import OTHER_LETTERS, SHORT, WITH_PREFIX
+from .names import SHORT
 
 _HALF = 16  # so much of what may be half a mark is looked at again with the next piece before anything else
 TRIM = 8192  # so much of the buffer may be behind the parser
@@ -48,19 +48,12 @@ class Machine(BehindFields):
 
     def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
         super().__init__(plan, tools, start, policy)
-        self.recoveries: list[tuple[str, int]] = []  # what was relaxed, and at which character of the output
         self.closed = False
         self._quick: Callable[[str], re.Match[str] | None] | None = None
         self._skipped = ""  # the last piece that was handed on without a look, if that came last
         self._passing: JsonLexer | None = None  # reads JSON that is handed on as it comes
         self._quick_kind: Literal["reasoning", "content", "tool_call"] = "content"
         self._quick_index: int | None = None
-        self.trail = ""  # layout that may follow the last rule
-        self.anchor = -1  # where a call without a name so far began
-        self.unclosed = False  # whether a call stood in reasoning that was not closed
-
-    def _note(self, name: str, place: int) -> None:
-        self.recoveries.append((name, self.gone + place))
 
     # Feeding -------------------------------------------------------------------------------------------------------------
 
@@ -79,7 +72,7 @@ class Machine(BehindFields):
                 before = whole[: found.start()].rstrip()  # layout before a mark may belong to it
                 if len(whole) - len(before) <= _HALF:
                     return self._hold_half(text, before)
-        if ((self.awaited or self.until) and self._is_awaited(text)) or self._is_more_blank(text):
+        if self._is_awaited(text) or self._is_more_blank(text):
             self.buffer += text
             return []
         if self.closed:
@@ -242,15 +235,10 @@ class Machine(BehindFields):
 
     def _take_trail(self, final: bool) -> bool:
         """Take the layout behind a rule, as far as it is there."""
-        while self.trail and self.at < len(self.buffer):
-            if self.buffer[self.at] != self.trail[0]:
-                self.trail = ""
-                break
-            self.at += 1
-            self.trail = self.trail[1:]
+        size = find_common_start(self.trail, self.buffer[self.at : self.at + len(self.trail)])
+        self.at += size
         self.scan = max(self.scan, self.at)
-        if self.trail and final:
-            self.trail = ""
+        self.trail = self.trail[size:] if self.at == len(self.buffer) and not final else ""
         return not self.trail
 
     # Going on ------------------------------------------------------------------------------------------------------------
@@ -262,7 +250,7 @@ class Machine(BehindFields):
             return False
         best = self._find_best((self.at, at), final)
         if best is None or isinstance(best, Landing):
-            best = self._find_longer(best, self.spot, at, final) if best else self._find_like(self.spot.rules, at, final)
+            best = self._find_longer(best, at, final) if best else self._find_like(self.spot.rules, at, final)
         if isinstance(best, Wait):
             return self._go(best)
         if final and is_firm(self.buffer[at:]) and (best is None or best.rule.recovery or not best.rule.constant.core):
@@ -330,28 +318,6 @@ class Machine(BehindFields):
         begins = self.spot.kind == "start" and self.spot.graph == TURN
         return begins and landing.rule.constant.text in self.plan.blank_starts
 
-    def _take_step(self, step: Step, start: int) -> None:
-        writer = self.writer
-        if step.kind == "close":
-            self._close_call()
-        elif step.kind == "open":
-            writer.open_call(self.plan.id_behind, step.text)
-            self.anchor = start
-        elif step.kind == "fence":
-            self._note(FENCED_CALL, start)
-            self.fence = Fence(step.text, dressed=True)
-        elif writer.call is None:
-            return
-        elif step.kind == "key":
-            writer.call.keys.append(step.text)
-        elif step.kind == "id" and writer.call.id is None:
-            writer.call.id = step.text
-        elif step.kind == "name" and writer.call.name is None:
-            writer.call.name = find_tool_in(step.text, self.tools) if self.policy.recover else step.text
-            self.anchor = -1
-            if writer.call.name != step.text:
-                self._note(WITH_PREFIX if writer.call.name in step.text else OTHER_LETTERS, start)
-
     def _read_apart(self, text: str) -> str | None:
         reader = Machine(self.plan, self.tools, self.spot, self.policy)
         deltas = [*reader.feed(text), *reader.finish()]
@@ -359,25 +325,6 @@ class Machine(BehindFields):
         return "".join(delta.text for delta in deltas if delta.kind == "content") if calls else None
 
     # Ends ----------------------------------------------------------------------------------------------------------------
-
-    def _close_call(self, complete: bool = True) -> None:
-        call = self.writer.call
-        if call is None:
-            return
-        self.frames.clear()
-        if complete and not call.levels and not call.complete:
-            self.writer.arguments("{}")
-        if complete and call.levels:
-            while call.levels:
-                self.writer.close_container()
-        if not self.writer.close_call(complete or call.complete):
-            self._abandon()
-        self.anchor = -1
-
-    def _abandon(self) -> None:
-        """Give a call that has no name back as text."""
-        if self.anchor >= 0:
-            self.writer.text("content", self.buffer[self.anchor : self.at])
 
     def _end(self) -> None:
         """Emit what was held back."""
@@ -398,9 +345,6 @@ class Machine(BehindFields):
                     self.scan = len(self.buffer)
                     self._flush_json()
                 self._close_call(complete)
-        elif self.fresh and (not rest or rest.isspace()):
-            if not self.writer.wrote:
-                self._emit(rest)
-        else:
+        elif rest.strip() or not (self.fresh and self.writer.wrote):
             self._emit(rest)
         self.at = len(self.buffer)

@@ -29,11 +29,12 @@ LEAD, NUMBER = re.compile(rf"(?:{_WORD})?[.:/= ]{{1,2}}"), re.compile(r"(?:[:#@.
 FOREIGN = re.compile(r"(\[[A-Z_]{2,40}\]|<\|?[\w-]{2,40}\|?>)([\w-]{1,64})?(?!\w)|\[[A-Z_]{0,40}\Z|<\|?[\w-]{0,40}\|?\Z")
 """A field that another format writes behind a name: a mark and a word, or the beginning of one where the output ends."""
 
-_EDGE = re.compile(r"[\W_]*")
+EDGE = re.compile(r"\A[\W_]+")
+"""What stands before the first letter of a key."""
 _LEADING = re.compile(r"[^\w\s\"'<>()\[\]{}]{1,8}\Z")
 _ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
 _ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)
-_COMMENTS = re.compile(r"(?:\s+|(?:#|//)[^\n]*\n)*")
+COMMENTS = re.compile(r"(?:\s+|(?:#|//)[^\n]*\n)*")
 _JOINT, _NUMBERED = re.compile(r"[:#@.-]"), re.compile(r"((?:\w+\.)*[\w-]+)[:#@.-]\d+(?!\w)")
 
 
@@ -104,23 +105,11 @@ def find_quoted(buffer: str, start: int, quote: str, final: bool) -> tuple[int, 
     return begin, end if KEY.fullmatch(buffer, begin, end) else NO
 
 
-def find_edge(key: str) -> str:
-    """Return what stands before the first letter of a key."""
-    found = _EDGE.match(key)
-    return found[0] if found else ""
-
-
 def find_signs(buffer: str, end: int) -> str:
     """Return the signs that lead to a key, which begins at a place or behind white space there; empty where a word or a bracket
     does."""
     found = _LEADING.search(buffer[max(end - 16, 0) : end].rstrip())
     return found[0] if found else ""
-
-
-def skip_comments(buffer: str, at: int) -> int:
-    """Return where the white space and the lines end that are comments, from a place on."""
-    found = _COMMENTS.match(buffer, at)
-    return found.end() if found else at
 
 
 def is_comment(buffer: str, at: int) -> bool:

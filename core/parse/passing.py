@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from json.encoder import encode_basestring
 
-from ..format import Text
 from ..format.units import MORE, Units, get_units
 from ..plan.constants import skip_blank
 from ..plan.ends import TRAILING
 from ..plan.landmarks import GAP, TURN
-from ..plan.plan import Plan
-from ..plan.rules import Spot, Wait
+from ..plan.rules import Wait
 from ..plan.scalars import find_within, read_json
-from ..recover import Policy, complete, repair
-from ..schema import ToolSet
+from ..recover import complete, repair
 from .landing import Landing
 from .lexer import GOING, HOLD, ODD, Beside, JsonLexer
 from .texts import TextReader
@@ -24,19 +21,24 @@ _PIECES = 4096  # of what was handed on are kept apart
 class JsonReader(TextReader):
     """Hands on arguments that are JSON, and holds back only what is to be made valid."""
 
-    def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
-        super().__init__(plan, tools, start, policy)
-        self.lexer: JsonLexer | None = None
-        self.within: Text | None = None  # the notation in which JSON is written as a text
-        self.mending = False  # whether JSON waits for its end to be made valid
-        self.passed: list[str] = []  # what was handed on of JSON that may have to be mended
-        self.sent = ""  # what was written of it, where that is not what was handed on
-        self.looked = 0  # how far behind a quote that may stand within its string was looked for one that ends that
-        self.closer = ""  # the bracket at its end that is also the beginning of what follows
-
     def _close_call(self, complete: bool = True) -> None:
         """End the call that is open."""
-        raise NotImplementedError
+        call = self.writer.call
+        if call is None:
+            return
+        self.frames.clear()
+        if complete and not (call.levels or call.complete):
+            self.writer.arguments("{}")
+        while complete and call.levels:
+            self.writer.close_container()
+        if not self.writer.close_call(complete or call.complete):
+            self._abandon()
+        self.anchor = -1
+
+    def _abandon(self) -> None:
+        """Give a call that has no name back as text."""
+        if self.anchor >= 0:
+            self.writer.text("content", self.buffer[self.anchor : self.at])
 
     def _pass_piece(self, lexer: JsonLexer, text: str) -> bool:
         """Read a piece behind JSON that was handed on; returns whether it is nothing but more of that, for the caller to hand on.

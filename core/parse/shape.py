@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from ..format.units import MORE, NO
+from ..plan.constants import find_end
 from ..plan.ends import Marks
 from ..plan.landmarks import SHAPE
 from ..plan.rules import Spot
@@ -44,8 +45,7 @@ _HALF_MARK = re.compile(rf"</?{_APART}(?:[^\s<>\"'=/][^\s<>\"'=]{{0,39}})?|\[/?[
 
 def find_start(buffer: str, at: int, fresh: bool, final: bool) -> int:
     """Return where JSON begins that stands at a place: first in a ``fresh`` text, or behind a mark of any dialect."""
-    found = _START.match(buffer, at)
-    end = found.end() if found else at
+    end = find_end(_START, buffer, at)
     if end - at > SHORT:
         return NO
     if end >= len(buffer) or _HALF_MARK.fullmatch(buffer, end):
@@ -110,8 +110,7 @@ class Shape:
             if self.calls and not self.whole:
                 return at + self._seen if self.fence else _leave_fence(buffer, at, at + self.ahead, at + self._seen, final)
             if self._lexer.ended or self._short:
-                found = _BETWEEN.match(buffer, at + self._seen)
-                place = found.end() if found else at + self._seen
+                place = find_end(_BETWEEN, buffer, at + self._seen)
                 place = min((end for mark in self._ends if (end := buffer.find(mark, at + self._seen, place)) >= 0), default=place)
                 if place >= size or _HALF_MARK.fullmatch(buffer, place):
                     return MORE if not final else size if place >= size else NO

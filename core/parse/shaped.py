@@ -7,11 +7,12 @@ import re
 from ..format.units import MORE, NO
 from ..plan.ends import Marks
 from ..plan.landmarks import SHAPE, TURN
-from ..plan.plan import Plan
-from ..plan.rules import OF_FIELDS, Spot
-from ..recover import Begun, Policy, repair
-from ..schema import ToolSet
+from ..plan.openings import FENCED_CALL
+from ..plan.rules import OF_FIELDS
+from ..recover import Begun, find_tool_in, repair
+from .fence import Fence
 from .landing import Landing, Step
+from .names import OTHER_LETTERS, WITH_PREFIX
 from .shape import Fields, Shape
 from .values import ValueReader
 
@@ -21,13 +22,28 @@ _CLOSERS = re.compile(r"[)\]}\s]{1,16}")
 class ShapedReader(ValueReader):
     """Looks at what may be such calls until that is told."""
 
-    def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
-        super().__init__(plan, tools, start, policy)
-        self.shape: Shape | Fields | None = None
-
     def _take_step(self, step: Step, start: int) -> None:
         """Do one step of what a rule leads to; ``start`` is where that begins."""
-        raise NotImplementedError
+        writer = self.writer
+        if step.kind == "close":
+            self._close_call()
+        elif step.kind == "open":
+            writer.open_call(self.plan.id_behind, step.text)
+            self.anchor = start
+        elif step.kind == "fence":
+            self._note(FENCED_CALL, start)
+            self.fence = Fence(step.text, dressed=True)
+        elif writer.call is None:
+            return
+        elif step.kind == "key":
+            writer.call.keys.append(step.text)
+        elif step.kind == "id" and writer.call.id is None:
+            writer.call.id = step.text
+        elif step.kind == "name" and writer.call.name is None:
+            writer.call.name = find_tool_in(step.text, self.tools) if self.policy.recover else step.text
+            self.anchor = -1
+            if writer.call.name != step.text:
+                self._note(WITH_PREFIX if writer.call.name in step.text else OTHER_LETTERS, start)
 
     def _begin_shape(self, landing: Landing, start: int) -> None:
         """Look at what may be calls, from where the text before it ended; white space that waits for a text goes on waiting."""
@@ -37,7 +53,7 @@ class ShapedReader(ValueReader):
             self.shape = Shape(landing, start, self.spot, stops, self.plan.bare_calls)
         else:
             closing = next((step.text for step in landing.steps if step.kind == "wrap"), "")
-            ends = _mark_ends(closing, stops) if closing else self.plan.field_ends
+            ends = Marks.find((closing,), stops) if closing else self.plan.field_ends
             self.shape = Fields(landing.end - start, self.spot, self.plan.notation, ends, self.plan.last_ends, landing.fence)
         self.at, self.scan, self.spot = start, landing.end, landing.spot
 
@@ -116,8 +132,3 @@ class ShapedReader(ValueReader):
         self._note(shape.recovery, place)
         self.at = self.scan = end
         self.spot = self.plan.spot(TURN, (SHAPE,), self.may_call)
-
-
-def _mark_ends(closing: str, stops: tuple[str, ...]) -> Marks:
-    """Return what ends calls in marks of another format: the mark that closes, or the end of the turn."""
-    return Marks((closing, *stops), re.compile("|".join((re.escape(closing), *(f"({re.escape(stop)})" for stop in stops)))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..format.units import MORE, NO, Units, get_units
-from ..plan.constants import DATA, SIGNS, skip_blank
+from ..plan.constants import DATA, SIGNS, find_end, skip_blank
 from ..plan.echoes import cut_echo
 from ..plan.landmarks import GAP, QUOTES, TURN
 from ..plan.rules import OF_TOOLS, UNTYPED, WAIT, Rule, Wait
@@ -15,6 +15,8 @@ from .likely import Likely
 from .names import (
     AMID,
     AMID_WORD,
+    COMMENTS,
+    EDGE,
     FOREIGN,
     ID,
     KEY,
@@ -26,7 +28,6 @@ from .names import (
     SCALAR,
     SHORT,
     WITH_PREFIX,
-    find_edge,
     find_id,
     find_longer,
     find_name_in_id,
@@ -35,7 +36,6 @@ from .names import (
     find_signs,
     is_comment,
     is_within,
-    skip_comments,
 )
 
 
@@ -66,7 +66,7 @@ class ShortFields(Likely):
         found = self._land_name(here, final) if kind == "name" else self._read_short(here, kind, here.end, final)
         if found is not None or not (self.policy.recover and self.names):
             return found
-        start = skip_comments(self.buffer, here.end)
+        start = find_end(COMMENTS, self.buffer, here.end)
         if start - here.end > SHORT or start == len(self.buffer) or is_comment(self.buffer, start):
             return None if final or len(self.buffer) - here.end > SHORT else WAIT
         here = here.replace(end=start, rule=here.rule.name_recovery(AMID))
@@ -219,8 +219,10 @@ class ShortFields(Likely):
             landing, better = self._leave_by(rule, taken, kind, at, final)
             if isinstance(landing, Wait):
                 return landing
-            if landing and landing.spot.kind == "value" and final and self._breaks_off(self._list_fitting(taken), at):
-                continue
+            if landing and landing.spot.kind == "value" and final:
+                types = self._find_wanted(taken)
+                if self._breaks_off((each for each in here.spot.rules if any(fits(n.type, types) for n in each.targets)), at):
+                    continue
             if landing and better:
                 return ends if ends and not rule.closes else landing
             if rule.is_told:
@@ -261,9 +263,9 @@ class ShortFields(Likely):
         declared = self._list_declared(self._find_name(here))
         if self.frames or not self.policy.recover or key in declared:
             return key
-        signs = find_edge(key)
+        bare = EDGE.sub("", key)
+        signs = key.removesuffix(bare)
         own = self.plan.graph.path or not set(here.rule.constant.text).isdisjoint(signs.strip())  # then they are the format's
-        bare = key.removeprefix(signs)
         if bare in declared and not own:
             return bare
         if (ended := key.rstrip(":= ")) in declared:

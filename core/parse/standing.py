@@ -5,19 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..format import Insides, Json, Text
+from ..format import Insides, Json, Node, Text
 from ..format.units import MORE, NO, get_units
 from ..plan.constants import Constant, is_word_in_signs, skip_blank
 from ..plan.landmarks import AFTER, GAP, TURN
 from ..plan.plan import Plan
 from ..plan.rules import LATE, WAIT, Rule, Spot, Wait
-from ..plan.scalars import find_within, fits, match_scalar
+from ..plan.scalars import find_within, match_scalar
 from ..recover import Begun, Policy, compile_names, read_literal
 from ..schema import UNKNOWN, Schema, ToolSet
 from .fence import Fence
 from .landing import Frame, Landing, Step, list_id
+from .lexer import JsonLexer
 from .names import SHORT, find_count, find_counted_id
 from .quoted import Strings
+from .shape import Fields, Shape
 from .writer import Call, Writer
 
 TRIES = 8  # so often may a JSON value be looked at that is no call
@@ -67,6 +69,31 @@ class Standing:
         self._guards = 0  # recoveries that wait for what is being looked at now
         self._key: str | None = None  # that of the list or object behind whose end is looked
         self._properties: dict[str | None, frozenset[str]] = {}
+        self.awaited = ""  # what may come without anything being decided
+        self.until: re.Pattern[str] | None = None  # what must come before a short field can end
+        self.patience = SHORT  # for how many characters that is waited for
+        self.scan = 0  # where to look on for the end of a text
+        self.mute = 0  # where in the buffer the prompt ends, as long as what it has written is held back
+        self.streaming = False  # whether a value is emitted as a string as it comes
+        self.doubt = -1  # the first place at which a value may have ended if what ends it never comes
+        self.raw = False  # whether escapes stand in what waits for that end
+        self.rejoined = False  # whether reasoning that had ended was opened again, and nothing of it has come
+        self.lexer: JsonLexer | None = None
+        self.within: Text | None = None  # the notation in which JSON is written as a text
+        self.mending = False  # whether JSON waits for its end to be made valid
+        self.passed: list[str] = []  # what was handed on of JSON that may have to be mended
+        self.sent = ""  # what was written of it, where that is not what was handed on
+        self.looked = 0  # how far behind a quote that may stand within its string was looked for one that ends that
+        self.closer = ""  # the bracket at its end that is also the beginning of what follows
+        self.began = -1  # where the outermost list or object began that is being read
+        self.schema = UNKNOWN  # that of the innermost list or object
+        self.insides: list[Node] = []  # the lists and objects of which a value is one that has just begun
+        self.begins = self.starts = False  # whether nothing of a value was read yet, and some sign is escaped there
+        self.shape: Shape | Fields | None = None
+        self.recoveries: list[tuple[str, int]] = []  # what was relaxed, and at which character of the output
+        self.trail = ""  # layout that may follow the last rule
+        self.anchor = -1  # where a call without a name so far began
+        self.unclosed = False  # whether a call stood in reasoning that was not closed
 
     def _match_value(self, landing: Landing, final: bool) -> int:
         """Match the beginning of the value to which a rule leads.
@@ -107,9 +134,7 @@ class Standing:
 
     def _ends_sentence(self, at: int) -> bool:
         """Whether a line begins at a place, or a sentence has ended right before it."""
-        place = self._find_blank(at)
-        sign = self.buffer[place - 1] if place > self.at else self.before.rstrip()[-1:]
-        return self._begins_line(at) or sign in _STOPS
+        return self._begins_line(at) or self._find_last(at) in _STOPS
 
     def _ends_answer(self, at: int) -> bool:
         """Whether an answer may have ended at a place: with a sentence, a line, or a word right before it."""
@@ -134,9 +159,11 @@ class Standing:
 
     def _follows_data(self, at: int) -> bool:
         """Whether the last visible sign before a place ends data or a mark."""
-        at = self._find_blank(at)
-        sign = self.buffer[at - 1] if at > self.at else self.before.rstrip()[-1:]
-        return sign in ("}", ">", "]", ")")
+        return self._find_last(at) in ("}", ">", "]", ")")
+
+    def _find_last(self, at: int) -> str:
+        """Return the last visible sign before a place."""
+        return (self.buffer[self.at : at].rstrip() or self.before.rstrip())[-1:]
 
     def _find_blank(self, at: int) -> int:
         """Return where the white space before a place begins."""
@@ -311,18 +338,10 @@ class Standing:
             schema = schema.get_items() if isinstance(key, int) else schema.get_property(key)
         return schema
 
-    def _find_types(self, name: str | None, key: str) -> tuple[str, ...]:
-        """Return the types of an argument, by its key as it is written; none where nothing is known of them."""
-        return self._find_property(name, self._split_path(key, name)).get_types()
-
-    def _list_fitting(self, here: Landing) -> list[Rule]:
-        """Return what leads from a key to the values that its schema allows."""
-        types = self._find_wanted(here)
-        return [rule for rule in here.spot.rules if any(fits(node.type, types) for node in rule.targets)]
-
     def _find_wanted(self, here: Landing) -> tuple[str, ...]:
         """Return the types that the schema allows for the key that was read last; none where it is no parameter of the call."""
-        return () if self.frames else self._find_types(self._find_name(here), here.steps[-1].text)
+        name = self._find_name(here)
+        return () if self.frames else self._find_property(name, self._split_path(here.steps[-1].text, name)).get_types()
 
     def _split_path(self, key: str, name: str | None) -> list[str | int]:
         """Return the keys and places that lead to an argument, where the format writes members and items under their paths."""

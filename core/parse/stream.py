@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from ..delta import Delta
-from ..format import TurnGraph
+from ..format import Start, TurnGraph
+from ..format.model import VALUE
 from ..plan.constants import is_marked
 from ..plan.plan import BEHIND, get_plan
 from ..recover import Habits, Policy, PolicyName, get_policy
 from ..schema import ToolSet
 from .landing import Step
 from .machine import Machine
+
+_SLICE = 8192  # characters
+_LONGEST = 1 << 16  # characters of an answer begun by a prompt that are read, the last of them: all others wait meanwhile
 
 
 class StreamParser(Machine):
@@ -44,34 +49,37 @@ class StreamParser(Machine):
         self._sources: dict[int, str] = {}  # what was written of the calls that have no end
         self._opened = 0  # where the last call began
         self._ending = False
+        self._begun: list[Delta] = []  # of a call that the prompt has begun
+        unasked = wanted is not None and not wanted and chosen.unasked == "drop"
+        super().__init__(plan, None if unasked else wanted, plan.start(number), chosen)
         if chosen.filters:
-            unasked = wanted is not None and not wanted and chosen.unasked == "drop"
-            self.habits = Habits(chosen, wanted or None, unasked)
-            wanted = None if unasked else wanted
-        super().__init__(plan, wanted, plan.start(number), chosen)
+            self.habits = Habits(chosen, wanted or None, unasked, self.writer.incomplete, self._sources)
         self.unclosed = self.ended_reasoning = after_reasoning
         if rest:
             self._written = None if self._written is None else [rest]
-            super().feed(rest)  # what a prompt has written of the turn is read, and not emitted
+            begun = self._feed_slices(rest[-_LONGEST:])  # what a prompt has written of the turn is read, and not emitted
             self.settle()
-            self.writer.restart()
+            self._begun = self.writer.restart(begun)
             self.mute = len(self.buffer) if self.spot.kind in ("content", "reasoning") else 0
 
     def feed(self, text: str) -> list[Delta]:
         """Read a piece of the output."""
         if self._written is not None:
             self._written.append(text)
-        deltas = super().feed(text)
-        return deltas if self.habits is None else self.habits.feed(deltas, self.writer.incomplete, self._sources)
+        deltas = super().feed(text) if len(text) <= _SLICE else self._feed_slices(text)
+        if self._begun:
+            deltas, self._begun = self._begun + deltas, []
+        return deltas if self.habits is None else self.habits.feed(deltas)
+
+    def _feed_slices(self, text: str) -> list[Delta]:
+        """Read a long piece as if it came in several: what is looked through anew for each decision is never long."""
+        return [delta for at in range(0, len(text), _SLICE) for delta in super(StreamParser, self).feed(text[at : at + _SLICE])]
 
     def finish(self) -> list[Delta]:
         """Say that the output has ended."""
         open_before = not self.closed
-        deltas = super().finish()
-        if self.habits is not None and open_before:
-            cut = self.writer.incomplete.union(self._sources)
-            return self.habits.feed(deltas, cut, self._sources, final=True)
-        return deltas
+        deltas, self._begun = self._begun + super().finish(), []
+        return self.habits.feed(deltas, final=True) if self.habits is not None and open_before else deltas
 
     def _take_step(self, step: Step, start: int) -> None:
         if step.kind == "open":
@@ -127,14 +135,15 @@ class StreamParser(Machine):
         return frozenset(self.writer.incomplete)
 
     @property
-    def incomplete(self) -> bool:
-        """Whether any call was not finished."""
-        return bool(self.writer.incomplete)
-
-    @property
     def holds_back(self) -> bool:
         """Whether what was fed last may yet turn out to be structure."""
         return self.at < len(self.buffer)
+
+
+def _ends_so(prompt: str, start: Start) -> bool:
+    """Whether a prompt ends as that of a start does, but for the value of a template argument."""
+    before, _, behind = map(re.escape, start.prompt.partition(start.value))
+    return re.search(f"{before}{VALUE.pattern}{behind}\\Z", prompt[-2 * len(start.prompt) - 64 :]) is not None
 
 
 def find_start(graph: TurnGraph, prompt: str | None) -> tuple[int, str]:
@@ -144,6 +153,8 @@ def find_start(graph: TurnGraph, prompt: str | None) -> tuple[int, str]:
         return (0 if starts else -1), ""
     written = [(number, start.prompt) for number, start in enumerate(starts) if start.prompt]
     fitting = [(len(text), -number) for number, text in written if prompt.endswith(text)]
+    alike = [start for start in starts if start.value and not fitting and _ends_so(prompt, start)]
+    fitting = fitting or [(len(start.prompt), -starts.index(start)) for start in alike]
     if fitting:
         return -max(fitting)[1], ""
     found = [(place, len(text), -number) for number, text in written if (place := prompt.rfind(text)) >= 0]
@@ -153,6 +164,3 @@ def find_start(graph: TurnGraph, prompt: str | None) -> tuple[int, str]:
     if found and not answered:
         return -number, rest
     return next((number for number, start in enumerate(starts) if not start.prompt), -number), ""
-
-
-__all__ = ["StreamParser"]

@@ -11,11 +11,9 @@ from ..format.units import MORE, NO, get_units
 from ..plan.constants import is_firm, skip_blank
 from ..plan.ends import CUT_MARK
 from ..plan.landmarks import AFTER, GAP, SHAPE, TURN
-from ..plan.plan import Plan
-from ..plan.rules import LATE, UNTYPED, WAIT, Rule, Spot, Wait
+from ..plan.rules import LATE, UNTYPED, WAIT, Rule, Wait
 from ..plan.scalars import convert, escape_json, fits, read_json
-from ..recover import Policy, read_literal
-from ..schema import ToolSet
+from ..recover import read_literal
 from .drafts import Drafts
 from .fence import CODE_SIGNS
 from .landing import HELD, HELD_CALL, Landing
@@ -31,18 +29,6 @@ _LONGEST_MARK = 256  # characters
 class TextReader(Drafts):
     """Emits text as early as it cannot be structure any more."""
 
-    def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
-        super().__init__(plan, tools, start, policy)
-        self.awaited = ""  # what may come without anything being decided
-        self.until: re.Pattern[str] | None = None  # what must come before a short field can end
-        self.patience = SHORT  # for how many characters that is waited for
-        self.scan = 0  # where to look on for the end of a text
-        self.mute = 0  # where in the buffer the prompt ends, as long as what it has written is held back
-        self.streaming = False  # whether a value is emitted as a string as it comes
-        self.doubt = -1  # the first place at which a value may have ended if what ends it never comes
-        self.raw = False  # whether escapes stand in what waits for that end
-        self.rejoined = False  # whether reasoning that had ended was opened again, and nothing of it has come
-
     def _apply(self, landing: Landing, start: int) -> None:
         """Go where a rule leads; ``start`` is where the text before it ended."""
         raise NotImplementedError
@@ -57,7 +43,7 @@ class TextReader(Drafts):
 
     def _note(self, name: str, place: int) -> None:
         """Take note of a recovery at a place of the buffer."""
-        raise NotImplementedError
+        self.recoveries.append((name, self.gone + place))
 
     def _step_text(self, final: bool) -> bool:
         """Read on to the next rule, and take it; returns whether it came."""
@@ -79,7 +65,7 @@ class TextReader(Drafts):
                 self.scan = at
                 return False
             landing = self._find_beyond(at, escape, final) if escape > at else self._find_shown(at, final)
-            landing = self._find_longer(landing, self.spot, at, final) if isinstance(landing, Landing) else landing
+            landing = self._find_longer(landing, at, final) if isinstance(landing, Landing) else landing
             quoted = self._find_quote_end(landing, at, final) if isinstance(landing, Landing) else at
             if quoted > at:
                 self._emit_text(self._find_blank(quoted))
@@ -324,15 +310,11 @@ class TextReader(Drafts):
         self.mute = self.mute if end < self.mute else 0
 
     def _emit(self, text: str) -> None:
-        kind = self.spot.kind
-        if kind == "reasoning":
-            self.fence, self.before = self.fence.read(text), self._join_before(text)
-            self.writer.text("reasoning", text)
-        elif kind == "value":
+        if self.spot.kind == "value":
             self.writer.arguments(escape_json(text))
         elif not self.spot.silent:
             self.fence, self.before = self.fence.read(text), self._join_before(text)
-            self.writer.text("content", text)
+            self.writer.text("reasoning" if self.spot.kind == "reasoning" else "content", text)
 
     def _may_quote(self) -> bool:
         """Whether a text may stand in the quotes that texts in lists have, though the template writes none around it."""

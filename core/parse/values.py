@@ -9,11 +9,10 @@ from ..format import Choice, Insides, Json, Node, Text
 from ..format.cut import cut_common_start
 from ..format.units import MORE, NO, get_units
 from ..plan.constants import SIGNS, skip_blank
-from ..plan.plan import Plan
 from ..plan.rules import WAIT, Rule, Spot, Wait
 from ..plan.scalars import match_scalar, read_bare, read_empty
-from ..recover import LITERALS, QUOTES, Policy, read_literal, unquote
-from ..schema import UNKNOWN, Schema, ToolSet
+from ..recover import LITERALS, QUOTES, read_literal, unquote
+from ..schema import Schema
 from .landing import HELD, Frame, Landing
 from .lexer import JsonLexer
 from .names import SHORT
@@ -25,13 +24,6 @@ _CONSTRUCTED = re.compile(r"[^\W\d]\w{0,31}")
 
 class ValueReader(JsonReader):
     """Writes the arguments of the call that is open as JSON."""
-
-    def __init__(self, plan: Plan, tools: ToolSet | None, start: Spot, policy: Policy) -> None:
-        super().__init__(plan, tools, start, policy)
-        self.began = -1  # where the outermost list or object began that is being read
-        self.schema = UNKNOWN  # that of the innermost list or object
-        self.insides: list[Node] = []  # the lists and objects of which a value is one that has just begun
-        self.begins = self.starts = False  # whether nothing of a value was read yet, and some sign is escaped there
 
     # Choosing ------------------------------------------------------------------------------------------------------------
 

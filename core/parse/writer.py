@@ -58,13 +58,19 @@ class Writer:
         deltas, self.deltas = self.deltas, []
         return deltas
 
-    def restart(self) -> None:
-        """Forget what was emitted and the calls that have ended: a prompt has written them, and its client knows them."""
-        self.take()
-        self.wrote, self.calls = False, 0
+    def restart(self, deltas: list[Delta]) -> list[Delta]:
+        """Forget the deltas that were emitted and the calls that have ended: a prompt has written them, and its client knows them.
+
+        A call that is open is the first one now. Returns what was emitted of it: its client has but a text that is cut.
+        """
+        deltas, call = [*deltas, *self.take()], self.call
+        self.wrote, self.calls = False, int(call is not None and call.sent)
         self.incomplete.clear()
-        if self.call is not None:
-            self.call.index = 0
+        if call is None:
+            return []
+        begun = [delta for delta in deltas if delta.kind == "tool_call" and delta.index == call.index]
+        call.index = 0
+        return [Delta(delta.kind, delta.text, 0, delta.id, delta.name) for delta in begun]
 
     def _flush(self) -> None:
         text = "".join(self._pieces)
@@ -84,10 +90,9 @@ class Writer:
 
     # Calls ---------------------------------------------------------------------------------------------------------------
 
-    def open_call(self, waits: bool, count: str = "") -> Call:
+    def open_call(self, waits: bool, count: str = "") -> None:
         """Begin a call; nothing of it is emitted before its name is known."""
         self.call = Call(self.calls, waits, count)
-        return self.call
 
     def _send_head(self, call: Call) -> None:
         self._flush()
@@ -190,17 +195,13 @@ class Writer:
 
     def close_call(self, complete: bool = True) -> bool:
         """End the call; returns whether it was one, which takes a name."""
-        call, self.call = self.call, None
-        self.last = call or self.last
-        if call is None:
-            return True
-        if call.name is None:
-            return False
-        self.call = call
-        self.arguments("")
-        self.settle(patience=False)
-        self._flush()
-        if not complete:
-            self.incomplete.add(call.index)
+        call = self.last = self.call
+        assert call
+        if call.name is not None:
+            self.arguments("")
+            self.settle(patience=False)
+            self._flush()
+            if not complete:
+                self.incomplete.add(call.index)
         self.call = None
-        return True
+        return call.name is not None

@@ -8,7 +8,7 @@ add. Any other text is matched to the letter, because there the white space may 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
@@ -40,9 +40,12 @@ class Atom(NamedTuple):
 
 def skip_blank(text: str, at: int) -> int:
     """Return the place behind the white space at a place."""
-    if not text[at : at + 1].isspace():
-        return at
-    found = _BLANK.match(text, at)
+    return find_end(_BLANK, text, at) if text[at : at + 1].isspace() else at
+
+
+def find_end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Return the place behind what a pattern matches at a place; the place itself where nothing is."""
+    found = pattern.match(text, at)
     return found.end() if found else at
 
 
@@ -197,11 +200,8 @@ class Constant:
             if text.startswith(whole, at):
                 return at + self.size
             return MORE if not final and len(text) - at < self.size and whole.startswith(text[at:]) else NO
-        pieces: list[Atom] = []
-        for number, part in enumerate(self.parts):
-            pieces += [Atom("counter", "")] if number else []
-            pieces += [Atom("solid", part)] if part else []
-        return match_atoms(tuple(pieces), text, at, final)
+        pieces = (atom for part in self.parts for atom in (Atom("counter", ""), Atom("solid", part)))
+        return match_atoms(list(pieces)[1:], text, at, final)
 
     def match_core(self, text: str, at: int, final: bool) -> int:
         """Match the core at a place, whatever white space stands between its marks."""
@@ -286,7 +286,7 @@ def _is_data(before: str, behind: str) -> bool:
     return (before in "{[,:" and behind in '"{[') or (before in '"}]' and behind in "}]:,")
 
 
-def match_atoms(atoms: tuple[Atom, ...], text: str, at: int, final: bool) -> int:
+def match_atoms(atoms: Sequence[Atom], text: str, at: int, final: bool) -> int:
     """Match pieces one behind the other."""
     size = len(text)
     for kind, solid in atoms:
@@ -299,8 +299,7 @@ def match_atoms(atoms: tuple[Atom, ...], text: str, at: int, final: bool) -> int
             if kind == "space" and at == start:
                 return MORE if at == size and not final else NO
         else:
-            found = _DIGITS.match(text, at)
-            end = found.end() if found else at
+            end = find_end(_DIGITS, text, at)
             if end == size and not final:
                 return MORE
             if end == at:

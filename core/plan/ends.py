@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..format import Json, Node, Text, TurnGraph
-from ..format.cut import cut_common_end, cut_common_start, find_boundaries
+from ..format.cut import cut_common_end, cut_common_start, find_boundaries, take_letters
 from ..format.units import get_units
 from .constants import DATA, cut_last, get_constant, has_rare_sign, is_firm, is_marked, is_plain, is_word_in_signs
 from .echoes import begins, cut_to_echo, find_any, find_size, skip_echoes
@@ -29,6 +29,13 @@ from .landmarks import (
 from .rules import Guard, Rule
 from .thoughts import Thoughts
 
+MISSING = "field of a call missing"
+_PAIRS = ("()", "[]", "<>", "{}", '""', "''", "``")
+_CLOSERS = frozenset((*(pair[1] for pair in _PAIRS), ""))
+_PARTING = " \t\n,;"
+"""What parts a field from the one before it."""
+_ASSIGNED = re.compile(r"\s*(?::=|=>|->|[:=])\Z")
+_WORD = re.compile(r"([\"'`])[\w-]+\1\Z|[\w.:@$-]+\Z")
 SHORT_END = "end of a call missing"
 SHORT_SECTION = "end of all calls missing"
 TRAILING = "separator at the end"
@@ -47,6 +54,13 @@ class Marks(NamedTuple):
 
     texts: tuple[str, ...]
     pattern: re.Pattern[str]
+
+    @classmethod
+    def find(cls, ends: Iterable[str], turns: Iterable[str]) -> Marks | None:
+        """Return the marks that end something, or (group 1) turns; None where there are none."""
+        one, other = find_any(ends), find_any(turns)
+        pattern = "|".join(filter(None, (one, other and f"({other})")))
+        return cls((*ends, *turns), re.compile(pattern)) if pattern else None
 
     @property
     def longest(self) -> int:
@@ -82,6 +96,22 @@ def _is_cut_at(text: str, place: int) -> bool:
     return text[place - 1 : place] == "\n" or (told and before[-1:] not in tuple("<[({"))  # within a mark none is cut off
 
 
+def leave_out(before: str, behind: str) -> list[str]:
+    """Return what stands where a field was left out between two texts: these with nothing between them, and what is left without
+    the quotes or brackets around the field and the word or mark that tells what it is."""
+    head, tail = before.rstrip(), behind
+    while head[-1:] + tail.lstrip()[:1] in _PAIRS:
+        head, tail = head[:-1].rstrip(), tail.lstrip()[1:]
+    bare = _ASSIGNED.sub("", head)
+    word = _WORD.search(bare)
+    label = word[0] if word else cut_last(bare)
+    if label not in _CLOSERS:
+        end = tail.lstrip()[: min(find_boundaries(tail.lstrip()) - {0}, default=0)]
+        tail = tail.lstrip()[len(end) :] if is_marked(end) and take_letters(label) == take_letters(end) != "" else tail
+        bare = bare.removesuffix(label)
+    return list(dict.fromkeys((bare.rstrip(_PARTING) + tail, before + behind)))
+
+
 class Ends(Thoughts):
     """Makes the rules for them."""
 
@@ -98,9 +128,9 @@ class Ends(Thoughts):
 
     def list_bare_ends(self, node: Node) -> list[str]:
         """Return what is behind a field at the end of a turn that a server has cut off."""
-        ends = [edge for edge in self._edges[TURN].get(node.name, ()) if self.nodes[TURN, edge.target].kind == "end"]
+        ends = [edge for edge in self.leave(node.name) if self.to(edge).kind == "end"]
         texts = [write_parts(edge) for edge in ends]
-        done = node.kind in SHORT_FIELDS and all(map(self.is_leaving, self._edges[TURN].get(node.name, ())))  # the call is whole
+        done = node.kind in SHORT_FIELDS and all(map(self.is_leaving, self.leave(node.name)))  # the call is whole
         layout = {text[: len(text) - len(text.lstrip())] for text in texts if done and text[:1].isspace()}
         return sorted(layout.union(*map(self._list_cuts, texts)))
 
@@ -136,7 +166,7 @@ class Ends(Thoughts):
 
     def _list_late_ends(self) -> list[Rule]:
         """Return the last marks of what ends a turn behind a call, where what is before them was left out."""
-        ends = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.target].kind == "end"]
+        ends = [edge for edge in self.graph.turn.edges if self.to(edge).kind == "end"]
         texts = [write_parts(edge).removeprefix(close) for edge in ends if (close := self.closes.get(edge.source))]
         rests = {text[place:].strip() for text in texts for place in find_boundaries(text)}
         told = (text for text in sorted(rests) if is_marked(text) or has_rare_sign(text))
@@ -159,24 +189,30 @@ class Ends(Thoughts):
 
     def _list_skipping_closes(self, node: Node) -> list[Rule]:
         """Return the ends of what ends the call behind a field that follows this one, for models that leave that field out."""
-        following = {edge.target for edge in self._edges[TURN].get(node.name, ()) if not self.is_leaving(edge)}
-        closes = {self.closes.get(name) or "" for name in following}
+        closes = {self.closes.get(edge.target) or "" for edge in self.leave(node.name) if not self.is_leaving(edge)}
         quote = self.ends[node.name][:1] if isinstance(node.codec, Json) and node.codec.within else ""
         rests = {close[place:].strip() for close in closes for place in find_boundaries(close) if 0 < place < len(close)}
         texts = {quote + rest for rest in rests if rest}
-        missing = "field of a call missing"
         guards: dict[str, Guard] = {text: "structure" if text.strip("]})\"'") else "" for text in sorted(texts)}
-        return [Rule(read_parts(text), (GAP,), closes=True, recovery=missing, guard=guard) for text, guard in guards.items()]
+        return [Rule(read_parts(text), (GAP,), closes=True, recovery=MISSING, guard=guard) for text, guard in guards.items()]
+
+    def _list_closes_without_id(self, node: Node) -> list[Rule]:
+        """Return what ends a call behind a field that is followed by an id, for models that leave that out."""
+        ids = [edge for edge in self.leave(node.name) if self.to(edge).kind == "id" and (tells_end(node) or is_delimited(node))]
+        pairs = [(write_parts(edge), self.closes.get(edge.target) or "") for edge in ids]
+        texts = {text for before, behind in pairs if behind for text in leave_out(before, behind) if text.strip()}
+        guards: dict[str, Guard] = {text: "" if is_firm(text) else "ending" for text in sorted(texts)}
+        return [Rule(read_parts(text), (GAP,), closes=True, recovery=MISSING, guard=guard) for text, guard in guards.items()]
 
     def _list_without_end(self, node: Node) -> list[Rule]:
         """Return what leads from a key or JSON arguments to a further field of the call, for models that leave their end out."""
         if node.kind not in ("arguments", "key"):
             return []
-        inner = [edge for edge in self._edges[TURN].get(node.name, ()) if not self.is_leaving(edge)]
-        pairs = [(text, self.nodes[TURN, edge.target]) for edge in inner for text in list_tails(write_parts(edge))]
+        inner = [edge for edge in self.leave(node.name) if not self.is_leaving(edge)]
+        pairs = [(text, self.to(edge)) for edge in inner for text in list_tails(write_parts(edge))]
         return [Rule(read_parts(text), (target,), recovery=UNENDED) for text, target in pairs]
 
-    def _list_short_closes(self, node: Node, close: str, certain: bool) -> list[Rule]:
+    def _list_short_closes(self, node: Node, close: str) -> list[Rule]:
         """Return pieces of what ends a call, for models that leave the rest of it out.
 
         A field that tells where it ends may be followed by any of them; text only by a beginning, and only where structure follows.
@@ -185,9 +221,10 @@ class Ends(Thoughts):
         places = sorted(place for place in find_boundaries(close) if 0 < place < len(close))
         places = [place for place in places if not _opens_more(close[begin:place])]  # what opens something ends no call
         texts = [close[:place].rstrip() for place in places]
+        certain = node.kind == "arguments"
         if certain:
             ends = (close, self.section_close)
-            texts += [end[place:].strip() for end in ends for place in sorted({*find_boundaries(end), 0}) if end[place:] != close]
+            texts += [end[place:].strip() for end in ends for place in sorted(find_boundaries(end)) if end[place:] != close]
         free = tells_end(node)
         own = self.shared.get(node.name, self.ends[node.name]).rstrip()
         guards: tuple[Guard, Guard] = ("", "") if certain else ("ending", "structure")
@@ -221,7 +258,7 @@ class Ends(Thoughts):
             return []
         own, rest = self.ends[node.name], self._find_rest(node)
         lead = own[: len(own) - len(own.lstrip())] or "\n"  # without an end of its own a text ends with its line
-        stops = {text[:end].strip() for text in (self.turn_end, *self.stops) for end in (*find_boundaries(text), len(text))}
+        stops = {text[:end].strip() for text in (self.turn_end, *self.stops) for end in find_boundaries(text)}
         rules = [Rule(read_parts(lead + text), (END,), recovery=SHORT_END, guard="last") for text in sorted(stops) if is_firm(text)]
         marks = [(text, nodes) for text, nodes in self.openers if is_firm(text)]
         rules += [Rule(read_parts(text), nodes, True, recovery=UNENDED, guard="typed") for text, nodes in marks]
@@ -230,7 +267,7 @@ class Ends(Thoughts):
             rules.append(Rule(read_parts(bare), (node,), recovery=_OTHER_SEPARATOR, guard="rest"))
         if rest is None:
             return rules
-        tails = [end[place:].strip() for end in (rest, rest + self.section_close) for place in sorted({*find_boundaries(end), 0})]
+        tails = [end[place:].strip() for end in (rest, rest + self.section_close) for place in sorted(find_boundaries(end))]
         common = len(self.shared[node.name]) - len(own)  # as much of the rest stands before further arguments, too
         starts = [rest[:place].rstrip() for place in sorted(find_boundaries(rest)) if not 0 < place <= common]
         ends = [text for text in dict.fromkeys((*starts, *tails)) if is_firm(text) and text not in own]
@@ -254,8 +291,8 @@ class Ends(Thoughts):
     def _list_entry_ends(self, node: Node, lead: str, twice: str) -> list[Rule]:
         """Return the same where another field of the call follows a text; ``twice`` is what ends the text, doubled, if any."""
         own, rules = self.ends[node.name], []
-        for edge in self._edges[TURN].get(node.name, ()):
-            text, to = write_parts(edge)[len(own) :].lstrip(), (self.nodes[TURN, edge.target],)
+        for edge in self.leave(node.name):
+            text, to = write_parts(edge)[len(own) :].lstrip(), (self.to(edge),)
             if is_quoted(node) and own.strip() and not self.is_leaving(edge):  # other layout behind what ends the text
                 rules.append(Rule(edge.parts, to, recovery=RELAID_ARGUMENT, guard="entry", loose=True))
             if not self.is_leaving(edge) and to[0].kind == "key":
@@ -270,9 +307,9 @@ class Ends(Thoughts):
     def _list_other_layouts(self, node: Node) -> list[Rule]:
         """Return what leads to an argument where nothing but layout stands before it, and what ends the call behind a text that its
         quote has ended, with other layout."""
-        told = is_delimited(node) or node.kind in ("name", "id")
-        edges = [edge for edge in self._edges[TURN].get(node.name, ()) if told and edge.text.isspace()]
-        targets = {self.nodes[TURN, edge.target]: None for edge in edges}
+        told = is_delimited(node) or node.kind in SHORT_FIELDS
+        edges = [edge for edge in self.leave(node.name) if told and edge.text.isspace()]
+        targets = {self.to(edge): None for edge in edges}
         rules = [Rule(("\n",), (to,), recovery=RELAID_ARGUMENT, guard="entry") for to in targets if to.kind == "key"]
         close = self.closes[node.name] or ""
         if is_quoted(node) and len(close.split()) > 1:
@@ -282,22 +319,21 @@ class Ends(Thoughts):
 
     def _encloses(self, before: str, key: str) -> bool:
         """Whether a key is no chance where it stands behind a sign that is none of data: with what is behind it that is a mark."""
-        behind = map(write_parts, self._edges[TURN].get(key, ()))
+        behind = map(write_parts, self.leave(key))
         return not DATA.issuperset(before) and all(is_firm(f"{before}key{text}") for text in behind)
 
     def _bars_end(self, node: Node) -> bool:
         """Whether a field is a value that cannot hold what ends it: no text, or one in which that would be written otherwise."""
-        own = self.ends[node.name].rstrip() if node.kind == "value" else ""
-        marked = isinstance(node.codec, Text) and _ends_text(node.codec, own)
-        return node.kind == "value" and (is_delimited(node) or marked)
+        free = node.kind == "value" and isinstance(node.codec, Text) and not _ends_text(node.codec, self.ends[node.name].rstrip())
+        return node.kind == "value" and not free
 
     def _list_other_separators(self, nodes: tuple[Node, ...]) -> list[Rule]:
         """Return what leads from one of some values to another argument with other signs between them than the template writes,
         none, or what stands before the first one."""
-        entries = [edge for node in nodes for edge in self._edges[TURN].get(node.name, ()) if all(map(self._bars_end, nodes))]
+        entries = [edge for node in nodes for edge in self.leave(node.name) if all(map(self._bars_end, nodes))]
         rules: list[Rule] = []
         for edge in entries:
-            to = self.nodes[TURN, edge.target]
+            to = self.to(edge)
             if to.kind != "key":
                 continue
             own = self.ends[edge.source].rstrip()
@@ -339,7 +375,7 @@ class Ends(Thoughts):
 
     def _find_call_ends(self) -> Marks | None:
         """Return the marks that end a call, and what finds several; None where nothing does that nobody writes by chance."""
-        fields = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS]
+        fields = self.list_edges(*FIELDS)
         inner = [write_parts(edge) for edge in fields if not self.is_leaving(edge)]
         signs = (text for text in self._closings if is_firm(text) or (len(text) > 1 and not any(map(is_plain, text))))
         told = (text for text in signs if not any(text in other for other in inner))
@@ -349,14 +385,12 @@ class Ends(Thoughts):
 
     def _find_field_ends(self) -> Marks | None:
         """Return the marks behind which the last value of a call has ended: of calls, or (group 1) of turns."""
-        edges = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS]
-        inner = [write_parts(edge) for edge in edges if self.nodes[TURN, edge.target].kind != "end"]
-        ends = [write_parts(edge) for edge in edges if self.nodes[TURN, edge.target].kind == "end"]
+        edges = self.list_edges(*FIELDS)
+        inner = [write_parts(edge) for edge in edges if self.to(edge).kind != "end"]
+        ends = [write_parts(edge) for edge in edges if self.to(edge).kind == "end"]
         found = {text[place:].strip() for text in ends for place in find_boundaries(text)}.union(self.stops)
         others = [*inner, *(text for text, _ in self.openers), *(self.call_ends.texts if self.call_ends else ())]
         firm = {text for text in found if is_firm(text) and not any(text in other for other in others)}
         turns = sorted(text for text in firm if not any(other != text and other in text for other in firm))
         calls = self.call_ends.texts[::-1] if self.call_ends else ()
-        one, other = find_any(calls), find_any(turns)
-        pattern = "|".join(filter(None, (one, other and f"({other})")))
-        return Marks((*calls, *turns), re.compile(pattern)) if pattern else None
+        return Marks.find(calls, turns)

@@ -57,7 +57,7 @@ def find_headers(marks: Landmarks) -> Headers | None:
         words |= dict.fromkeys(re.findall(r"\w+", text.partition(mark)[0]), kind)
     words = {word: kind for word, kind in words.items() if not all(re.search(rf"\b{word}\b", text) for _, text in texts)}
     last = [found[0] for text in openings if (found := _LAST.search(text))]  # where a word stands before it, that tells the kind
-    names = {text[:place] for text in last for place in {*find_boundaries(text), len(text)} if is_firm(text[:place])}
+    names = {text[:place] for text in last for place in find_boundaries(text) if is_firm(text[:place])}
     firsts = {tokens[0] for _, text in texts if (tokens := _list_marks(text))} | {min(names, key=len)}
     firsts |= set(filter(is_firm, (cut_common_start([text for _, text in pairs]), *(edge.text for edge in ids))))
     rules = tuple(Rule((write_parts(edge).partition(mark)[2],), (marks.nodes[TURN, edge.target],)) for edge in inner)

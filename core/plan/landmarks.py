@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 
 from ..format import Edge, Graph, Json, Kind, Node, Numeral, Start, Text, TurnGraph
@@ -50,7 +51,7 @@ QUOTES = ("'", '"')
 _PAIRS = {**CLOSERS, "<": ">"}
 SHORT_FIELDS = ("name", "id")
 NAMED_FIELDS = (*SHORT_FIELDS, "key")
-FIELDS = ("name", "id", "key", "value", "arguments")
+FIELDS: tuple[Kind, ...] = ("name", "id", "key", "value", "arguments")
 
 
 def write_parts(edge: Edge) -> str:
@@ -71,7 +72,7 @@ def list_tails(text: str) -> list[str]:
 
 def list_doubled(text: str) -> list[str]:
     """Return a text with one of the marks in it twice, for each of them."""
-    places = sorted({0, *find_boundaries(text), len(text)})
+    places = sorted(find_boundaries(text))
     pieces = ((text[:end], text[start:end].strip(), text[end:]) for start, end in pairwise(places))
     return [f"{before}\n{mark}\n{behind}" for before, mark, behind in pieces if is_word_in_signs(mark) and is_marked(mark)]
 
@@ -126,10 +127,10 @@ class Landmarks:
         self.shared = {node.name: self._find_shared(node) for node in graph.turn.nodes if node.kind in FIELDS}
         """What stands behind a field, whatever follows, and in ``ends`` what of that ends it."""
         self.ends = {name: cut_behind_key(text) for name, text in self.shared.items()}
-        names = [node.name for node in self.list_nodes("name")]
-        for name in [name for name in names if (self.closes[name] or "").startswith(self.ends[name].rstrip())]:
-            self.closes[BODY.name] = (self.closes[name] or "")[len(self.ends[name].rstrip()) :]
-            self.ends[BODY.name] = ""
+        for node in self.list_nodes("name"):
+            own, whole = self.ends[node.name].rstrip(), self.closes[node.name] or ""
+            if whole.startswith(own):
+                self.closes[BODY.name], self.ends[BODY.name] = whole[len(own) :], ""
         for node in self.list_nodes("arguments"):
             close, text = self.closes[node.name], isinstance(node.codec, Json) and node.codec.within is not None
             if close is not None and (not text or close.startswith(QUOTES)):
@@ -158,13 +159,21 @@ class Landmarks:
         """Return the fields of a turn that are of a kind."""
         return tuple(node for node in self.graph.turn.nodes if node.kind == kind)
 
-    def list_edges(self, kind: Kind) -> list[Edge]:
-        """Return the edges of a turn that lead from fields of a kind."""
-        return [edge for node in self.list_nodes(kind) for edge in self._edges[TURN].get(node.name, ())]
+    def list_edges(self, *kinds: Kind) -> list[Edge]:
+        """Return the edges of a turn that lead from fields of some kinds."""
+        return [edge for kind in kinds for node in self.list_nodes(kind) for edge in self.leave(node.name)]
+
+    def leave(self, name: str) -> Sequence[Edge]:
+        """Return the edges of a turn that leave a field."""
+        return self._edges[TURN].get(name, ())
+
+    def to(self, edge: Edge) -> Node:
+        """Return the field to which an edge of a turn leads."""
+        return self.nodes[TURN, edge.target]
 
     def is_leaving(self, edge: Edge) -> bool:
         """Whether an edge leaves a call."""
-        return edge.opens_call or self.nodes[TURN, edge.target].kind in ("content", "reasoning", "end")
+        return edge.opens_call or self.to(edge).kind in ("content", "reasoning", "end")
 
     def strip_stop(self, text: str) -> str:
         """Return what of a text at the end of a turn the model writes before the end of turn."""
@@ -188,18 +197,15 @@ class Landmarks:
 
     def list_end_texts(self) -> list[str]:
         """Return what ends turns behind text."""
-        return sorted({write_parts(edge) for edge in self.graph.turn.edges if self._ends_text(edge)} | set(self.stops))
-
-    def _ends_text(self, edge: Edge) -> bool:
-        return self.nodes[TURN, edge.target].kind == "end" and self.nodes[TURN, edge.source].kind == "content"
+        return sorted({write_parts(edge) for edge in self.list_edges("content") if self.to(edge).kind == "end"} | set(self.stops))
 
     def _list_leaving(self, source: str) -> list[str]:
         """Return the texts behind the last field of a call, without the end of turn."""
         found = []
-        for edge in self._edges[TURN].get(source, ()):
+        for edge in self.leave(source):
             if self.is_leaving(edge):
                 text = write_parts(edge)
-                ends = self.nodes[TURN, edge.target].kind == "end"
+                ends = self.to(edge).kind == "end"
                 found.append(self.strip_stop(text) if ends else text)
         return found
 
@@ -216,7 +222,7 @@ class Landmarks:
 
     def _find_shared(self, node: Node) -> str:
         """Return what stands behind a field, whatever follows."""
-        edges = self._edges[TURN].get(node.name, ())
+        edges = self.leave(node.name)
         inner = [write_parts(edge) for edge in edges if not self.is_leaving(edge)]
         return cut_common_start([*inner, *self._list_leaving(node.name)]) if edges else ""
 
@@ -229,8 +235,8 @@ class Landmarks:
         """Return what stands behind the last call, where it differs from what stands behind each."""
         found: list[tuple[bool, int, str]] = []
         for source, close in self.closes.items():
-            for edge in self._edges[TURN].get(source, ()):
-                if close is not None and self.nodes[TURN, edge.target].kind == "end":
+            for edge in self.leave(source):
+                if close is not None and self.to(edge).kind == "end":
                     text = self.strip_stop(write_parts(edge))[len(close) :]
                     # A call without arguments may end with what stands for those, a turn with another message.
                     places = [place for stop in self.stops if (place := text.find(stop)) > 0]
@@ -246,14 +252,14 @@ class Landmarks:
         for source, edge in sources:
             if edge.opens_call and (not source or self.nodes[TURN, source].kind == "content"):
                 nodes = found.setdefault(write_parts(edge), [])
-                if self.nodes[TURN, edge.target] not in nodes:
-                    nodes.append(self.nodes[TURN, edge.target])
+                if self.to(edge) not in nodes:
+                    nodes.append(self.to(edge))
         return tuple((text, tuple(nodes)) for text, nodes in sorted(found.items(), key=lambda item: -len(item[0])))
 
     def _find_key(self, kind: Kind) -> str:
         """Return the key under which a field of a call is written as JSON; empty where it is not."""
         for edge in self.graph.turn.edges:
-            found = _KEY.search(edge.text) if self.nodes[TURN, edge.target].kind == kind else None
+            found = _KEY.search(edge.text) if self.to(edge).kind == kind else None
             if found:
                 return found[1]
         return ""
@@ -269,7 +275,7 @@ class Landmarks:
         """Return the marks that open strings, each with what ends them: one that does both, or begins and ends with a bracket."""
         quotes = {self.quote: self.quote} if self.quote else {}
         for edge in self.graph.turn.edges:
-            node, text = self.nodes[TURN, edge.target], write_parts(edge)
+            node, text = self.to(edge), write_parts(edge)
             if node.kind == "value" and node.type == "string" and text:
                 opening, end = cut_last(text), self.ends[node.name]
                 closer = _PAIRS.get(opening[0], "")
@@ -280,8 +286,8 @@ class Landmarks:
     def _find_inner_quotes(self) -> frozenset[str]:
         """Return the quotes around texts in lists and objects; none where a text of the call has marks or quotes of its own."""
         strings = [node for node in self.list_nodes("value") if node.type == "string"]
-        behind = [edge for node in strings for edge in self._edges[TURN].get(node.name, ())]
-        marked = any(is_firm(write_parts(edge)) for edge in behind if self.nodes[TURN, edge.target].kind != "end")
+        behind = [edge for node in strings for edge in self.leave(node.name)]
+        marked = any(is_firm(write_parts(edge)) for edge in behind if self.to(edge).kind != "end")
         if marked or not strings or any(map(is_quoted, strings)):
             return frozenset()
         edges = [(edge, self.nodes[name, edge.target]) for name, inner in self.graph.insides for edge in inner.edges]
@@ -289,11 +295,7 @@ class Landmarks:
 
     def _finds_id_behind(self) -> bool:
         """Whether within a call an id follows the arguments."""
-        for edge in self.graph.turn.edges:
-            source, target = self.nodes[TURN, edge.source], self.nodes[TURN, edge.target]
-            if target.kind == "id" and source.kind in ("arguments", "value") and not edge.opens_call:
-                return True
-        return False
+        return any(self.to(edge).kind == "id" and not edge.opens_call for edge in self.list_edges("arguments", "value"))
 
     def get_end(self, node: Node) -> str:
         """Return what ends a field, whatever follows, without the layout around it; empty where nothing does."""
@@ -301,8 +303,7 @@ class Landmarks:
 
     def _find_laid_texts(self) -> frozenset[str]:
         """Return what stands between keys and texts, of which another differs in nothing but the white space around it."""
-        pairs = ((edge, self.nodes[TURN, edge.source], self.nodes[TURN, edge.target]) for edge in self.graph.turn.edges)
-        texts = {edge.text for edge, source, target in pairs if source.kind == "key" and target.type == "string"}
+        texts = {edge.text for edge in self.list_edges("key") if self.to(edge).type == "string"}
         counts = Counter(map(str.strip, texts))
         return frozenset(text for text in texts if text.strip() and counts[text.strip()] > 1)
 
@@ -310,7 +311,7 @@ class Landmarks:
         """Return what ends reasoning, without what the template prints between it and what follows."""
         found = []
         nodes = [node.name for node in self.list_nodes("reasoning")]
-        leaving = [edge for edge in self.list_edges("reasoning") if self.nodes[TURN, edge.target].kind != "end"]
+        leaving = [edge for edge in self.list_edges("reasoning") if self.to(edge).kind != "end"]
         for node in nodes:
             edges = [edge for edge in leaving if edge.source == node]
             # Where all that follows are calls, what opens those may be part of a text that is shared.

@@ -11,8 +11,8 @@ from ..format import Edge, Node, TurnGraph
 from ..format.cut import COUNTER, find_boundaries
 from .constants import get_constant, is_firm, is_marked, is_word_in_signs
 from .echoes import ECHOES, cut_echo
-from .ends import SHORT_END, Ends
-from .landmarks import FIELDS, SHAPE, TURN, UNSHOWN, is_quoted, list_doubled, list_tails, read_parts, write_parts
+from .ends import MISSING, SHORT_END, Ends, leave_out
+from .landmarks import FIELDS, SHAPE, UNSHOWN, is_quoted, list_doubled, list_tails, read_parts, write_parts
 from .rules import MISTYPED, Guard, Rule
 
 FENCED_CALL = "fence around a call"
@@ -39,7 +39,7 @@ def _leave_out_lines(text: str) -> list[str]:
 
 def _begins_with_mark(text: str) -> bool:
     """Whether a text begins with a mark that stands in no sentence, or as JSON or a tag does."""
-    return text.lstrip()[:1] in tuple("{[<") or is_word_in_signs(find_first(text) or text.strip())
+    return text.lstrip()[:1] in tuple("{[<") or is_word_in_signs(find_first(text))
 
 
 class Openings(Ends):
@@ -67,21 +67,25 @@ class Openings(Ends):
             rules += self._list_openers_in_thoughts(recovery)
         shown = len(self.openers)
         for number, (text, nodes) in enumerate([*self.openers, *(pair for pair in bare if is_marked(pair[0]))]):
-            missing, marked = recovery or BEGINNING, is_marked(text)
+            missing, marked, whole = recovery or BEGINNING, is_marked(text), number < shown
             first = find_first(text)
             twice = list_doubled(text)
-            if number < shown and is_word_in_signs(first or text.strip()):
+            for edge in self.leave(nodes[0].name) if whole and nodes[0].kind == "id" else ():
+                named = (self.to(edge),)
+                texts = [text, *leave_out(text, write_parts(edge))] if named[0].kind == "name" else []
+                texts = [each for each in texts if each.lstrip()[:1] == text.lstrip()[:1]]
+                rules += [Rule(read_parts(each), named, True, recovery=recovery or MISSING, guard="known") for each in texts]
+            if whole and is_word_in_signs(first):
                 signs = _LEADING.match(text.lstrip())
                 halves = [text.lstrip()[size:] for size in range(1, signs.end() + 1)] if signs else []
                 stands: Guard = "known" if is_marked(text.lstrip()[len(first) :]) else "headless"  # one mark alone may be a text's
                 rules += [Rule(read_parts(half), nodes, True, recovery=recovery or MISTYPED, guard=stands) for half in halves]
             twice += [text.replace("{", "{{", 1)] if "{" in text[len(first) :] else []  # as a format string has it
-            for other in twice if number < shown else ():
+            for other in twice if whole else ():
                 rules.append(Rule(read_parts(other), nodes, True, recovery=recovery or "mark doubled", guard="tool"))
-            for short in _leave_out_lines(text) if marked and number < shown else ():
-                rules.append(Rule(read_parts(short), nodes, True, recovery=recovery or BEGINNING, guard="known"))
+            for short in _leave_out_lines(text) if marked and whole else ():
+                rules.append(Rule(read_parts(short), nodes, True, recovery=missing, guard="known"))
             if is_firm(text):  # data alone amid prose has to be looked at to its end
-                whole = number < shown
                 told = (marked and _begins_with_mark(text)) or self._follows_text(text)
                 doubted: Guard = "apart" if marked else "fresh"  # words stand in any sentence
                 label = text.strip()[:1].isalnum() and not told
@@ -112,7 +116,7 @@ class Openings(Ends):
     def _list_openers_behind_reasoning(self) -> list[tuple[str, tuple[Node, ...]]]:
         """Return what ends reasoning and begins a call, each with where it leads."""
         edges = [edge for edge in self.list_edges("reasoning") if edge.opens_call]
-        return [(write_parts(edge), (self.nodes[TURN, edge.target],)) for edge in edges]
+        return [(write_parts(edge), (self.to(edge),)) for edge in edges]
 
     def _list_calls_behind_content(self) -> list[Rule]:
         """Return what begins calls behind the end of content, in formats whose content stands behind its calls or alone."""
@@ -135,14 +139,13 @@ class Openings(Ends):
 
     def _follows_text(self, opener: str) -> bool:
         """Whether the template writes an opener behind content."""
-        edges = [edge for edge in self.graph.turn.edges if edge.opens_call and write_parts(edge) == opener]
-        return any(self.nodes[TURN, edge.source].kind == "content" for edge in edges)
+        return any(edge.opens_call and write_parts(edge) == opener for edge in self.list_edges("content"))
 
     def _list_opening_marks(self) -> list[str]:
         """Return the marks that begin calls, and nothing else."""
         thoughts = tuple(filter(None, (self.reasoning_start.strip(), *self.reasoning_ends)))
         others = [*self.closes.values(), self.section_close, *thoughts]
-        inner = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS]
+        inner = self.list_edges(*FIELDS)
         others += [edge.text for edge in inner if not edge.opens_call]
         found = {text.strip() for text in self._list_openings() if is_marked(text) and not text.strip().startswith(thoughts)}
         marks = sorted(mark for mark in found if not any(mark in (text or "") for text in others))
@@ -160,14 +163,14 @@ class Openings(Ends):
         pairs += [(text.strip(), nodes) for text, nodes in self.openers if text.strip() and not is_firm(text)]
         parted = [(edge, rest) for edge, rest in self._list_next_openings() if self.closes.get(edge.source) is not None]
         firm = [(edge, rest.strip()) for edge, rest in parted if is_firm(rest)]
-        pairs += [(f"{sign}\n{rest}", (self.nodes[TURN, edge.target],)) for edge, rest in firm for sign in self.strays]
+        pairs += [(f"{sign}\n{rest}", (self.to(edge),)) for edge, rest in firm for sign in self.strays]
         parted = [(edge, rest) for edge, rest in parted if rest.strip() in ("", ",", ";")]
         signs = [(edge, sign) for edge, own in parted for sign in ",;" if own and sign != own]
-        pairs += [(sign + " ", (self.nodes[TURN, edge.target],)) for edge, sign in signs]
+        pairs += [(sign + " ", (self.to(edge),)) for edge, sign in signs]
         name = "layout between calls"
         lines = [edge for edge, own in parted if own.strip() or not own]
-        rules = [Rule(("\n",), (self.nodes[TURN, edge.target],), True, recovery=name, guard="fresh") for edge in lines]
-        named = (self.nodes[TURN, edge.target] for edge, rest in firm if is_word_in_signs(rest) and rest[-1] not in _LEADING_ON)
+        rules = [Rule(("\n",), (self.to(edge),), True, recovery=name, guard="fresh") for edge in lines]
+        named = (self.to(edge) for edge, rest in firm if is_word_in_signs(rest) and rest[-1] not in _LEADING_ON)
         names = dict.fromkeys(node for node in named if node.kind == "name")
         texts = ("", "\n", ", ", "; ")
         rules += [Rule((text,), (node,), True, recovery=BEGINNING, guard="first") for node in names for text in texts]
@@ -186,7 +189,7 @@ class Openings(Ends):
         rules += [Rule(read_parts(text.strip()), (SHAPE,), recovery="call by its shape", guard="shape") for text in bare]
         rules += self._list_named_rules("call by its parameters")
         rules += [Rule((sign,), (SHAPE,), recovery="call by its shape", guard="whole") for sign in "<[{`~"]
-        keys = (edge for edge in self.list_edges("name") if self.nodes[TURN, edge.target].kind == "key")
+        keys = (edge for edge in self.list_edges("name") if self.to(edge).kind == "key")
         tags = {get_constant(edge.parts).last[:1] for edge in keys} & {"<", "["}  # a tag of another kind may name the tool
         return rules + [Rule((sign,), (SHAPE,), recovery="call by its parameters", guard="named") for sign in sorted(tags)]
 
@@ -212,9 +215,9 @@ class Openings(Ends):
 
     def _list_named_marks(self) -> list[str]:
         """Return the marks with which a call begins, or a line or a word within what opens one, for each of several calls."""
-        fields = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS and not edge.opens_call]
+        fields = [edge for edge in self.list_edges(*FIELDS) if not edge.opens_call]
         others = [*map(write_parts, fields), *self.reasoning_ends]
-        named = (edge for edge in fields if self.nodes[TURN, edge.source].kind == "name" and not self.is_leaving(edge))
+        named = (edge for edge in self.list_edges("name") if not self.is_leaving(edge))
         # Where a header names the tool before the call does, the call itself begins with what stands before the second name.
         again = tuple({cut_echo(text) for text in map(write_parts, named) if ECHOES["name"] in text})
         others = [text for text in others if not again or not text.startswith(again)]

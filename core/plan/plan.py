@@ -76,12 +76,11 @@ class Plan(Relaxations):
         key = graph, nodes, calls, unclosed
         found = self._spots.get(key)
         if found is None:
-            certain = all(node.kind == "arguments" for node in nodes)
-            rules = [rule for node in nodes for rule in self._list_rules(graph, node, certain)]
+            rules = [rule for node in nodes for rule in self._list_rules(graph, node)]
             rules += self._list_other_separators(nodes) if graph == TURN else []
             if unclosed and nodes[0].kind == "content":
                 rules += [Rule(read_parts(text), nodes, recovery=LATE_END) for text in self._list_thought_ends()]
-            rules += self._list_respelled(graph, nodes, certain, rules)
+            rules += self._list_respelled(graph, nodes, rules)
             found = self._spots[key] = Spot(graph, nodes, self._sort(rules, calls))
         return found
 
@@ -100,7 +99,7 @@ class Plan(Relaxations):
         """Whether it is known what ends a field, of those that no template has, too."""
         return graph != TURN or node.kind not in FIELDS or node.name in self.closes
 
-    def _list_respelled(self, graph: str, nodes: tuple[Node, ...], certain: bool, known: list[Rule]) -> list[Rule]:
+    def _list_respelled(self, graph: str, nodes: tuple[Node, ...], known: list[Rule]) -> list[Rule]:
         """Return the rules of a field in other spellings; a call begins so only where a tool of the request is named.
 
         A call may also end so that did not begin so, where what ends its last field is as the template has it.
@@ -111,7 +110,7 @@ class Plan(Relaxations):
         for number, other in enumerate(self._spellings, 1):
             has_all = all(other.knows(graph, node) for node in nodes)
             for node in nodes if has_all else ():
-                rules = other._list_rules(graph, node, certain)
+                rules = other._list_rules(graph, node)
                 shown = (rule for rule in rules if not (rule.recovery or rule.guard))
                 new = [rule for rule in shown if rule.parts not in known_texts]
                 found += [replace(rule, recovery=RESPELLED, guard=guards[rule.opens], spelling=number) for rule in new]
@@ -169,7 +168,7 @@ class Plan(Relaxations):
         """Return what may follow the end of reasoning, and what a turn without reasoning may begin with."""
         rules = self._list_end_rules()
         for edge in [*self.graph.turn.edges, *(edge for start in self.graph.starts for edge in start.edges)]:
-            target = self.nodes[TURN, edge.target]
+            target = self.to(edge)
             text = write_parts(edge)
             behind = [text.partition(close)[2] for close in self.reasoning_ends if close in text]
             if behind and target.kind not in ("reasoning", "end"):
@@ -204,7 +203,7 @@ class Plan(Relaxations):
         laid = graph in self.laid or edge.text in self.laid_texts
         return Rule(edge.parts, (self.nodes[graph, edge.target],), edge.opens_call, laid=laid)
 
-    def _list_rules(self, graph: str, node: Node, certain: bool) -> list[Rule]:
+    def _list_rules(self, graph: str, node: Node) -> list[Rule]:
         if node is OVER:
             return []
         if node in UNSHOWN:
@@ -219,10 +218,10 @@ class Plan(Relaxations):
             rules = [self._make_rule(graph, edge) for edge in edges]
             return rules + [Rule(read_parts(text), targets, recovery=TRAILING) for text in trailing]
         if node.kind in FIELDS:
-            rules = self._close_call(node, edges, certain)
-            rules += self._list_unnamed(rules) if self.echoes else []
+            rules = self._close_call(node, edges)
+            rules += self._list_unnamed(rules)
             return rules + self._list_like(rules, node)
-        ends = [edge for edge in edges if self.nodes[TURN, edge.target].kind == "end"]
+        ends = [edge for edge in edges if self.to(edge).kind == "end"]
         units = get_units(node.codec if isinstance(node.codec, Text) else Text())
         rules = [rule for edge in ends for rule in self._list_cut_ends(write_parts(edge), units.bars_start(edge.text))]
         inner = [self._make_rule(graph, edge) for edge in edges if edge not in ends]
@@ -246,7 +245,7 @@ class Plan(Relaxations):
             rules += self._list_like([rule for rule in rules if rule.opens or rule.ends_answers], node)
         return rules
 
-    def _close_call(self, node: Node, edges: list[Edge] | tuple[Edge, ...], certain: bool) -> list[Rule]:
+    def _close_call(self, node: Node, edges: list[Edge] | tuple[Edge, ...]) -> list[Rule]:
         """Return the rules behind a field of a call: edges within it, and what ends it."""
         close = self.closes[node.name]
         rules = [self._make_rule(TURN, edge) for edge in edges if not self.is_leaving(edge)]
@@ -255,11 +254,11 @@ class Plan(Relaxations):
         if not close or shared:
             # Where what goes on in the call begins as its end does, or no mark is common to all ends, the whole end tells.
             for edge in filter(self.is_leaving, edges):
-                if self.nodes[TURN, edge.target].kind == "end":
+                if self.to(edge).kind == "end":
                     rules += self._list_cut_ends(write_parts(edge), True)
                 elif close != "" or not edge.opens_call:  # behind an end without a text, the next call is looked for anyway
                     rules.append(replace(self._make_rule(TURN, edge), closes=True))
-        rules += self._list_skips(node) + self._list_dressings(edges)
+        rules += self._list_skips(node) + self._list_closes_without_id(node) + self._list_dressings(edges)
         rules += self._list_signs(node) + self._list_half_signs(node) + self._list_other_types(node)
         rules += self._list_rewritten(node, (edge for edge in edges if not self.is_leaving(edge)))
         rules += self._list_bodies(node, close or "") + self._list_line_openers(node) + self._list_without_end(node)
@@ -267,7 +266,7 @@ class Plan(Relaxations):
         if node.kind == "value":
             rules += self._list_trailing_inside([edge for edge in edges if not self.is_leaving(edge)])
         if close is None:
-            return rules + (self._list_skipping_closes(node) if certain else self._list_value_ends(node))
+            return rules + (self._list_skipping_closes(node) if node.kind == "arguments" else self._list_value_ends(node))
         guard: Guard = "ending" if shared and node.kind in SHORT_FIELDS else ""  # arguments may follow that are written otherwise
         if self._may_hold(node, close):
             guard = "fitting"
@@ -277,7 +276,7 @@ class Plan(Relaxations):
         rules += [replace(self._make_rule(TURN, edge), closes=True) for edge in named]
         trailing = self._list_trailing([write_parts(edge) for edge in edges if not self.is_leaving(edge)], [close])
         rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=TRAILING) for text in trailing if node.kind == "value"]
-        rules += self._list_short_closes(node, close, certain)
+        rules += self._list_short_closes(node, close)
         return rules + self._list_value_ends(node)
 
     @staticmethod
@@ -289,31 +288,30 @@ class Plan(Relaxations):
 
     def _list_trailing_inside(self, edges: list[Edge]) -> list[Rule]:
         """Return what leads from the last argument to a field behind all arguments, behind a separator."""
-        keys = [write_parts(edge) for edge in edges if self.nodes[TURN, edge.target].kind == "key"]
+        keys = [write_parts(edge) for edge in edges if self.to(edge).kind == "key"]
         rules: list[Rule] = []
         for edge in edges:
-            target = self.nodes[TURN, edge.target]
+            target = self.to(edge)
             texts = self._list_trailing(keys, [write_parts(edge)]) if target.kind in SHORT_FIELDS and keys else []
             rules += [Rule(read_parts(text), (target,), recovery=TRAILING) for text in texts]
         return rules
 
     def _may_hold(self, node: Node, close: str) -> bool:
         """Whether what ends a value and its call, which is no mark, may stand in a text: then what follows it has to tell."""
-        leaving = [write_parts(edge) for edge in self._edges[TURN].get(node.name, ()) if self.is_leaving(edge)]
+        leaving = [write_parts(edge) for edge in self.leave(node.name) if self.is_leaving(edge)]
         behind = all(text[len(close) :].strip() for text in leaving)
         return self._recover and node.kind == "value" and bool(close.strip()) and behind and not is_firm(close)
 
     def _list_rules_behind(self, node: Node) -> list[Rule]:
-        rules: list[Rule] = []
-        rules += self._list_close_ends("" if node is SHAPE else "fresh") + self._list_close_ends("owed")
+        rules = self._list_close_ends("" if node is SHAPE else "fresh") + self._list_close_ends("owed")
         rules += [Rule((sign,), (AFTER,), recovery=WRAPPED, guard="wrapped") for sign in ("</", "[/", "<|")]
         opening = [mark for plan in (self, *self._spellings) for mark in plan.opening_marks]
         images = (text for text in list_images(dict.fromkeys(opening)) if not any(text in own for own in self.texts))
         rules += [Rule(read_parts(text), (GAP,), recovery="stray end of a call", guard="fresh") for text in images]
         if node is not AFTER:
             for source, close in self.closes.items():
-                for edge in self._edges[TURN].get(source, ()) if close is not None else ():
-                    target = self.nodes[TURN, edge.target]
+                for edge in self.leave(source) if close is not None else ():
+                    target = self.to(edge)
                     if not self.is_leaving(edge) or close is None:
                         continue
                     rest = write_parts(edge)[len(close) :]
@@ -354,6 +352,7 @@ class Plan(Relaxations):
         """Return what ends a message and begins the next one, and what that begins with, for outputs that end there."""
         leads = self.headers.leads if self.headers else ()
         return [rule.name_recovery("next message missing") for lead in leads for rule in self._list_cut_ends(lead)]
+
 
 def _list_relaid(rules: Iterable[Rule]) -> list[Rule]:
     """Return rules that have a word in them, but no mark, whatever layout they have; before a call a tool has to be named."""

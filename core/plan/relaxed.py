@@ -19,6 +19,7 @@ from ..recover import Notation, list_counted, list_words
 from ..schema import TYPES
 from .constants import DATA, begins_in_sign, is_marked, is_plain, is_word_in_signs
 from .echoes import has_echo
+from .ends import MISSING, leave_out
 from .landmarks import (
     AFTER,
     BODY,
@@ -100,7 +101,7 @@ def list_near_answers(rules: Iterable[Rule]) -> list[Rule]:
         if rule.constant.label:
             others = {core.upper(), core.lower()} - {core}
             found += [replace(rule, parts=(lead + text,), recovery=MISTYPED) for text in sorted(others)]
-        elif not core[0].isalnum() and any(map(str.isalnum, find_first(core) or core)):
+        elif not core[0].isalnum() and any(map(str.isalnum, find_first(core))):
             found.append(replace(rule, parts=(lead + core[1:],), recovery=MISTYPED, guard="" if lead else "told"))
     return found
 
@@ -139,13 +140,13 @@ class Relaxations(Openings):
         texts = [*ends, *empty, *(f"{one}\n{two}" for one in empty for two in ends)]
         texts = [f"{text}\n{end}" for text in texts for end in ("", *self.stops)]
         rules = [Rule(read_parts(text), (END,), recovery="stray end of reasoning", guard="thought") for text in texts]
-        first = find_first(self.reasoning_start) or self.reasoning_start.strip()
+        first = find_first(self.reasoning_start)
         told = is_word_in_signs(first) and not any(first in opener for opener, _ in self.openers)
         begun = [f"{text}\n{end}" for text in {first, self.reasoning_start} for end in ("", *self.stops)] if told else []
         rules += [Rule(read_parts(text), (END,), recovery="thought begun at the end", guard="alone") for text in sorted(begun)]
         calls = [text for text in self._list_closings() if _stands_alone(text)]
         whole = [(self.closes[node.name] or "") + self.section_close for node in self.list_nodes("value")]
-        places = [(text, sorted({0, *find_boundaries(text), len(text)})) for text in dict.fromkeys(whole)]
+        places = [(text, sorted(find_boundaries(text))) for text in dict.fromkeys(whole)]
         inner = {text[start:end].strip() for text, cuts in places for start, end in combinations(cuts, 2)}
         inner = {text for text in inner if not (has_echo(text) or any(text in opener for opener, _ in self.openers))}
         calls += sorted(text for text in inner if _stands_alone(text.split("\n")[0]))
@@ -172,11 +173,11 @@ class Relaxations(Openings):
         """Return the other sign that people put between a key and its value, where one of both is all that stands there."""
         if node.kind != "key":
             return []
-        written = {edge.text.strip() for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind == "key"}
+        written = {edge.text.strip() for edge in self.list_edges("key")}
         signs = {own[0] for own in map(_ASSIGNS.match, written) if own}
         if len(signs) > 1:  # which of them it is says of what type the value is
             return []
-        found = [(edge.text.lstrip(), self.nodes[TURN, edge.target]) for edge in self._edges[TURN].get(node.name, ())]
+        found = [(edge.text.lstrip(), self.to(edge)) for edge in self.leave(node.name)]
         pairs = [(text, target, begun[0]) for text, target in found if (begun := _ASSIGNS.match(text))]
         texts = [(f" {other}{text[len(own) :]}", target) for text, target, own in pairs for other in _ASSIGNING if other != own]
         return [Rule((text,), (target,), recovery="value in other notation") for text, target in texts]
@@ -184,8 +185,8 @@ class Relaxations(Openings):
     def _list_half_signs(self, node: Node) -> list[Rule]:
         """Return what stands behind a short field without its first sign, and before an id without its last, where it has no word
         by which it were told if it is mistyped, but several signs; before arguments behind a name also signs that stand twice."""
-        edges = self._edges[TURN].get(node.name, ()) if node.kind in NAMED_FIELDS or node.kind == "arguments" else ()
-        pairs = [(write_parts(edge), self.nodes[TURN, edge.target]) for edge in edges if not self.is_leaving(edge)]
+        edges = self.leave(node.name) if node.kind in NAMED_FIELDS or node.kind == "arguments" else ()
+        pairs = [(write_parts(edge), self.to(edge)) for edge in edges if not self.is_leaving(edge)]
         guard: Guard = "known" if node.kind == "name" else ""
         rules: list[Rule] = []
         for text, target in pairs:
@@ -205,14 +206,14 @@ class Relaxations(Openings):
         or as before a text, but for the quote; the schema may tell it."""
         if node.kind != "key":
             return []
-        keys = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind == "key"]
-        texts = {write_parts(edge) for edge in keys if self.nodes[TURN, edge.target].type in ("string", "integer")}
+        keys = self.list_edges("key")
+        texts = {write_parts(edge) for edge in keys if self.to(edge).type in ("string", "integer")}
         begins, words, ends = _split_type(texts)
-        own = [(edge.text, self.nodes[TURN, edge.target]) for edge in self._edges[TURN].get(node.name, ())]
+        own = [(edge.text, self.to(edge)) for edge in self.leave(node.name)]
         ended = [target for text, target in own if ends.strip() and text.endswith(ends)]
         rules = [Rule(read_parts(ends), (target,), recovery=UNTYPED) for target in ended]
         if not (begins.strip() and all(map(str.isalpha, words))):  # texts may have no word where others have one
-            other = {write_parts(edge) for edge in keys if self.nodes[TURN, edge.target].type in ("integer", "boolean")}
+            other = {write_parts(edge) for edge in keys if self.to(edge).type in ("integer", "boolean")}
             begins, words, ends = _split_type(other)
         if begins.strip() and all(map(str.isalpha, words)):
             others = [f"{begins}{word}{ends}" for word in _TYPES if word not in words]
@@ -228,33 +229,34 @@ class Relaxations(Openings):
     def _list_skips(self, node: Node) -> list[Rule]:
         """Return what leads on where a field was left out, or the mark before JSON: an id behind the name, or one before it."""
         rules: list[Rule] = []
-        missing = "field of a call missing"
-        for edge in self._edges[TURN].get(node.name, ()) if node.kind == "id" else ():
-            for behind in self._edges[TURN].get(edge.target, ()) if self.nodes[TURN, edge.target].kind == "name" else ():
+        for edge in self.leave(node.name) if node.kind == "id" else ():
+            for behind in self.leave(edge.target) if self.to(edge).kind == "name" else ():
                 if is_marked(write_parts(edge)) and is_marked(write_parts(behind)) and not self.is_leaving(behind):
-                    rules.append(Rule(behind.parts, (self.nodes[TURN, behind.target],), recovery=missing, guard="tool"))
-        for edge in self._edges[TURN].get(node.name, ()) if node.kind == "name" or node.carries_name else ():
-            target, text = self.nodes[TURN, edge.target], write_parts(edge)
+                    rules.append(Rule(behind.parts, (self.nodes[TURN, behind.target],), recovery=MISSING, guard="tool"))
+        for edge in self.leave(node.name) if node.kind == "name" or node.carries_name else ():
+            target, text = self.to(edge), write_parts(edge)
             if len(edge.parts) > 1 and is_marked(edge.parts[-1]) and not (is_marked(edge.parts[0]) or self.is_leaving(edge)):
-                rules.append(Rule(edge.parts[-1:], (target,), recovery=missing, guard="tool"))  # what counts the call
+                rules.append(Rule(edge.parts[-1:], (target,), recovery=MISSING, guard="tool"))  # what counts the call
             if target.kind == "arguments" and text.strip() and not self.is_leaving(edge):
                 told = is_marked(text) and not self.envelope.arguments  # else a tool with an object behind it tells
-                rules.append(Rule(("",), (target,), recovery=missing, guard="" if told else "known"))
+                rules.append(Rule(("",), (target,), recovery=MISSING, guard="" if told else "known"))
             if target.kind == "arguments" and (close := self.closes[target.name] or "").strip():
                 guard: Guard = "" if text.strip() else "structure"
                 if not guard and is_marked(text) and is_marked(close):
                     guard = "ending"
                 if guard:
                     rules.append(Rule(read_parts(close), (GAP,), closes=True, recovery="no arguments", guard=guard))
-            for behind in self._edges[TURN].get(target.name, ()) if target.kind == "id" else ():
+            for behind in self.leave(target.name) if target.kind == "id" else ():
                 field = self.nodes[TURN, behind.target]
                 if self.is_leaving(behind):
                     continue
+                for bare in leave_out(text, write_parts(behind)):
+                    told = is_marked(text) and is_marked(bare)
+                    if bare.strip() or (bare and field.kind == "arguments"):
+                        rules.append(Rule(read_parts(bare), (field,), recovery=MISSING, guard="" if told else "tool"))
                 bare = _drop_bracket(text, write_parts(behind))
-                if bare != write_parts(behind) or is_marked(bare):
-                    rules.append(Rule(read_parts(bare), (field,), recovery=missing, guard="" if is_marked(text) else "tool"))
                 if is_marked(bare) and field.kind == "arguments" and not self.envelope.arguments:
-                    rules.append(Rule(("",), (field,), recovery=missing, guard="tool"))
+                    rules.append(Rule(("",), (field,), recovery=MISSING, guard="tool"))
         return rules
 
     def _list_bodies(self, node: Node, close: str) -> list[Rule]:
@@ -283,7 +285,7 @@ class Relaxations(Openings):
         """Return the marks of calls that begin or end none, for those who want them dropped."""
         name = "mark without a call"
         begins = [Rule(read_parts(text), (MUTE,), recovery=name) for text in self.opening_marks]
-        kinds = [(self.nodes[TURN, edge.source].kind, self.nodes[TURN, edge.target].kind, edge) for edge in self.graph.turn.edges]
+        kinds = [(self.nodes[TURN, edge.source].kind, self.to(edge).kind, edge) for edge in self.graph.turn.edges]
         inner = {edge.text.strip() for source, target, edge in kinds if {source, target} <= {*SHORT_FIELDS, "arguments"}}
         ends = filter(is_marked, self._list_closings(inner))
         return begins + [Rule(read_parts(text), (node,), recovery=name) for text in ends]
@@ -293,18 +295,18 @@ class Relaxations(Openings):
         fields = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS or edge.opens_call]
         inner = [edge for graph in self.graphs.values() if graph is not self.graph.turn for edge in graph.edges]
         words = list_words([*(part for edge in (*fields, *inner) for part in edge.parts), *(text for text, _ in self.openers)])
-        counted = [part for edge in fields for part in edge.parts[: None if self.nodes[TURN, edge.target].kind == "id" else -1]]
+        counted = [part for edge in fields for part in edge.parts[: None if self.to(edge).kind == "id" else -1]]
         codecs = {node.codec for node in self.list_nodes("value") if node.type == "string" and isinstance(node.codec, Text)}
         decode = get_units(codecs.pop()).decode if len(codecs) == 1 else str
         choices = (node.codec for node in self.list_nodes("value") if isinstance(node.codec, Choice))
         literals = {written: json for codec in choices for written, json in codec.words}
-        behind = (edge.text.split() for edge in self.list_edges("key") if self.nodes[TURN, edge.target].kind == "value")
+        behind = (edge.text.split() for edge in self.list_edges("key") if self.to(edge).kind == "value")
         assigns = {texts[0] for texts in behind if texts and texts[0][0] not in ".;!?"}
         return Notation(words, list_counted(counted), self._find_quotes(), decode, literals, tuple(sorted(assigns)))
 
     def _list_dressings(self, edges: Iterable[Edge]) -> list[Rule]:
         """Return what leads to JSON that stands in a fence of code, or without the quotes that the template puts around it."""
-        found = [(write_parts(edge), edge) for edge in edges if self.nodes[TURN, edge.target].kind == "arguments"]
+        found = [(write_parts(edge), edge) for edge in edges if self.to(edge).kind == "arguments"]
         texts, rules = {text for text, _ in found}, []
         for text in sorted(texts):
             if text.endswith(QUOTES) and UNQUOTED.name in self.closes and text[:-1] not in texts:
@@ -321,12 +323,12 @@ class Relaxations(Openings):
         if source.kind not in NAMED_FIELDS:
             return []
         rules: list[Rule] = []
-        marks = {find_first(write_parts(edge)) for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS}
+        marks = {find_first(write_parts(edge)) for edge in self.list_edges(*FIELDS)}
         for edge in edges:
             text = write_parts(edge)
             first = find_first(text)
             rest = text.lstrip().removeprefix(first)
             if is_marked(first) and is_marked(rest):
                 others = (mark for mark in sorted(marks - {first}) if is_marked(mark))
-                rules += [Rule(read_parts(other + rest), (self.nodes[TURN, edge.target],), recovery=MISTYPED) for other in others]
+                rules += [Rule(read_parts(other + rest), (self.to(edge),), recovery=MISTYPED) for other in others]
         return rules

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ..format import Choice, Json, Kind, Node, Text
 from ..format.cut import cut_common_start, find_boundaries, find_common_start
@@ -15,7 +15,6 @@ from .echoes import cut_echo, fill_echoes
 from .landmarks import SILENT, UNSHOWN
 from .mistyped import find_mark, rewrite_marks
 from .scalars import fits
-from .search import list_choices
 
 Guard = Literal[
     "",  # nothing more
@@ -67,6 +66,7 @@ LATE: frozenset[Guard] = frozenset(("late", "last"))
 
 _WIDTH = 16  # characters by which rules are told apart before they are tried
 _WINDOWS = 512  # so many beginnings are remembered in a spot
+_END = r"\Z"
 _BLANKS = 256  # so much white space may be layout before what follows
 WORD = 6  # so many letters tell that a text may begin which begins with letters
 _LONG = 8  # so long is a line that is known though it is mistyped
@@ -137,9 +137,7 @@ class Rule:
     """The mark at its beginning that may be mistyped: of what ends a field, or begins or ends a call, and is no guess itself."""
     spots: dict[tuple[str, bool], Spot] = field(init=False, compare=False, repr=False, default_factory=dict)
     _near: dict[str, Rule | None] = field(init=False, compare=False, repr=False, default_factory=dict)
-    _filled: dict[tuple[str, ...], Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
-    _mistyped: list[Rule] = field(init=False, compare=False, repr=False, default_factory=list)
-    _named: dict[str, Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
+    _made: dict[tuple[str, ...], Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         constant = get_constant(self.parts, self.laid)
@@ -158,26 +156,21 @@ class Rule:
         return frozenset("{").union(*(get_units(codec).first for codec in codecs))
 
     def name_recovery(self, recovery: str) -> Rule:
-        """Return the same rule where it is a recovery of that name, if it is none yet; made once, as a place may ask often."""
-        if self.recovery:
-            return self
-        if recovery not in self._named:
-            self._named[recovery] = replace(self, recovery=recovery, is_shown=True)
-        return self._named[recovery]
+        """Return the same rule where it is a recovery of that name, if it is none yet."""
+        return self if self.recovery else self._make("named", recovery, recovery=recovery, is_shown=True)
+
+    def _make(self, *key: str, **changes: Any) -> Rule:
+        """Return the same rule with something else in it; made once for a key, as a place may ask often."""
+        return self._made.get(key) or _remember(self._made, key, replace(self, **changes))
 
     def fill(self, find: Callable[[str], str | None]) -> Rule | None:
         """Return the same rule with the words that it repeats, found by the kind of their field; None where one is not known."""
         parts = tuple(part for each in self.parts if (part := fill_echoes(each, find)) is not None)
-        if len(parts) < len(self.parts):
-            return None
-        found = self._filled.get(parts)
-        return found or _remember(self._filled, parts, replace(self, parts=parts))
+        return self._make("filled", *parts, parts=parts) if len(parts) == len(self.parts) else None
 
     def mistype(self) -> Rule:
-        """Return the same rule for what is like its text; made once, as a place may ask often."""
-        if not self._mistyped:  # its text is long enough to tell what it is, also amid a line
-            self._mistyped.append(replace(self, recovery=MISTYPED, guard=self._guard_mistyped("turn")))
-        return self._mistyped[0]
+        """Return the same rule for what is like its text, which is long enough to tell what it is, also amid a line."""
+        return self._make("mistyped", recovery=MISTYPED, guard=self._guard_mistyped("turn"))
 
     def rewrite(self, written: str, own: frozenset[str]) -> Rule | None:
         """Return the same rule with other marks at its beginning, if what follows tells that they are meant; made once for each.
@@ -247,7 +240,7 @@ class Spot:
     """A field that is being read: the nodes that it may be, and the rules that may end it, the one to try first before others."""
 
     __slots__ = (
-        "_firsts", "_knows_short_end", "_narrowed", "_short", "_short_end", "_sorted", "_starts", "codec", "graph", "holds",
+        "_firsts", "_narrowed", "_short", "_short_end", "_sorted", "_starts", "codec", "graph", "holds",
         "holds_signs", "kind", "likely", "lined", "mark_behind", "mistypable", "nodes", "openings", "parts_lines", "pattern",
         "quick", "repeats_key", "rules", "shown", "silent", "width",
     )  # fmt: skip
@@ -281,9 +274,8 @@ class Spot:
         self._firsts = [(rule, rule.head if rule.loose else rule.constant.first[:_WIDTH]) for rule in rules]
         self.width = max((len(text) for _, text in self._firsts), default=0)
         self._narrowed: dict[str, tuple[tuple[Rule, ...], Wait | None]] = {}
-        self._short_end: re.Pattern[str] | None = None
+        self._short_end: tuple[re.Pattern[str] | None, ...] = ()
         self._starts: tuple[str, ...] = ()
-        self._knows_short_end = False
         self._short: dict[str, tuple[Rule, ...]] = {}
         self._sorted: dict[tuple[str, tuple[str, ...]], tuple[Rule, ...]] = {}
 
@@ -325,13 +317,13 @@ class Spot:
     @property
     def short_end(self) -> re.Pattern[str] | None:
         """What a text must hold for a short field to end in it; None where that may be anything."""
-        if not self._knows_short_end:
-            self._knows_short_end = True
-            if all(rule.initials for rule in self.rules):
-                signs = get_units(self.codec).first.union(*(rule.initials for rule in self.rules))
-                counter = r"\d" if any(rule.constant.counts for rule in self.rules) else ""
-                self._short_end = re.compile(rf"[\s{counter}{''.join(sorted(map(re.escape, signs)))}]|{SIGNS.pattern}")
-        return self._short_end
+        if not self._short_end:
+            signs = get_units(self.codec).first.union(*(rule.initials for rule in self.rules))
+            counter = r"\d" if any(rule.constant.counts for rule in self.rules) else ""
+            told = all(rule.initials for rule in self.rules)
+            pattern = rf"[\s{counter}{''.join(sorted(map(re.escape, signs)))}]|{SIGNS.pattern}"
+            self._short_end = (re.compile(pattern) if told else None,)
+        return self._short_end[0]
 
     def find_shared(self) -> str:
         """Return what stands behind the field, whatever follows."""
@@ -342,7 +334,7 @@ class Spot:
         """The beginnings of what stands behind the field, whatever follows, the whole of it last."""
         if not self._starts:
             shared = self.find_shared()
-            self._starts = ("", *dict.fromkeys(shared[:place].strip() for place in (*sorted(find_boundaries(shared)), len(shared))))
+            self._starts = ("", *dict.fromkeys(shared[:place].strip() for place in sorted(find_boundaries(shared))))
         return self._starts
 
     def goes_beyond(self, escape: str) -> bool:
@@ -380,6 +372,26 @@ class Spot:
         return found
 
 
+def _list_choices(heads: Iterable[str], words: Iterable[str]) -> list[str]:
+    """Return patterns that find texts, and their beginnings where a text ends; words only where one begins.
+
+    That no letter stands before a word is asked behind it: a pattern whose choices all begin with a letter of their own is
+    searched for twice as fast.
+    """
+    begun = [rf"{word}(?<!\w{word.removesuffix(_END)})" for word in _list_begun(words)]
+    return _list_begun(heads) + begun
+
+
+def _list_begun(heads: Iterable[str]) -> list[str]:
+    begun = {head[:size] for head in heads for size in range(1, len(head))}
+    patterns = [re.escape(head) for head in sorted(heads, key=_longest_first)]
+    return patterns + [re.escape(half) + _END for half in sorted(begun, key=_longest_first)]
+
+
+def _longest_first(text: str) -> tuple[int, str]:
+    return -len(text), text
+
+
 def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return what finds the places at which a rule or an escape may begin, and what tells that a text has no such place.
 
@@ -397,10 +409,10 @@ def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[r
     leads = {(sign, bool(rule.recovery)) for rule in rules if rule.constant.firm for sign in rule.constant.lead}
     blank = sorted({sign for sign, guessed in leads if not (guessed and sign == " ")})
     counters = [r"\d"] if any(not rule.parts[0] and len(rule.parts) > 1 for rule in rules) else []
-    choices = list_choices(heads, words) + [f"[{''.join(map(re.escape, blank))}]{{1,{_BLANKS}}}\\Z"] * bool(blank) + counters
+    choices = _list_choices(heads, words) + [f"[{''.join(map(re.escape, blank))}]{{1,{_BLANKS}}}\\Z"] * bool(blank) + counters
     # A sign alone is rare in a text, a letter is not. What begins with letters only is found quickest.
     starts, begun = ({head[: WORD if head[0].isalnum() else 1] for head in each} for each in (heads, words))
-    quick = list_choices(starts, begun) + [rf"{re.escape(sign)}\Z" for sign in blank] + counters
+    quick = _list_choices(starts, begun) + [rf"{re.escape(sign)}\Z" for sign in blank] + counters
     quick += [r'["\\\x00-\x1f]'] if kind == "value" else []
     return re.compile("|".join(choices) or r"(?!)"), re.compile("|".join(quick) or r"(?!)")
 

@@ -48,7 +48,7 @@ Respell = Callable[[str], str]
 
 def list_spellings(graph: TurnGraph) -> list[TurnGraph]:
     """Return the graphs of other spellings in which calls begin otherwise than in this one, and no two marks become the same."""
-    texts = sorted({text for text in _list_texts(graph) if text.strip()})
+    texts = sorted({text for text in map(write_parts, _list_edges(graph)) if text.strip()})
     opening = {write_parts(edge) for edge in _list_edges(graph) if edge.opens_call}
     marks = {mark for text in texts for mark in _list_marks(text)}
     found: dict[str, TurnGraph] = {}
@@ -80,10 +80,6 @@ def _list_edges(graph: TurnGraph) -> Iterable[Edge]:
         yield from start.edges
     for _, inside in graph.insides:
         yield from inside.edges
-
-
-def _list_texts(graph: TurnGraph) -> Iterable[str]:
-    return map(write_parts, _list_edges(graph))
 
 
 def _list_marks(text: str) -> Iterable[str]:

@@ -114,7 +114,7 @@ class Thoughts(Landmarks):
         """Return what ends reasoning, where there was none; most signs without a word stand in any text."""
         nodes = self.list_nodes("content") or (GAP,)
         ends = tuple(filter(begins_no_text, self.reasoning_ends))
-        behind = (edge for edge in self.list_edges("reasoning") if self.nodes[TURN, edge.target].kind == "content")
+        behind = (edge for edge in self.list_edges("reasoning") if self.to(edge).kind == "content")
         whole = sorted(text for edge in behind if (text := write_parts(edge).lstrip()).startswith(ends))  # with what follows it
         return [Rule(read_parts(text), nodes, recovery="end of reasoning doubled", guard="fresh") for text in (*ends, *whole)]
 
@@ -123,9 +123,9 @@ class Thoughts(Landmarks):
         content = self.list_nodes("content") or (AFTER,)
         closes = [close if any(map(str.isalnum, close)) else f"\n{close}\n" for close in self.reasoning_ends]  # signs have a line
         rules = [Rule(read_parts(close), content, recovery="layout behind reasoning") for close in closes]
-        shown = {"reasoning", *(self.nodes[TURN, edge.target].kind for edge in self.list_edges("reasoning"))}
+        shown = {"reasoning", *(self.to(edge).kind for edge in self.list_edges("reasoning"))}
         for edge in dict.fromkeys(edge for start in self.graph.starts for edge in start.edges):
-            target = self.nodes[TURN, edge.target]
+            target = self.to(edge)
             if target.kind not in shown and is_marked(edge.text):
                 texts = [close + write_parts(edge) for close in self.reasoning_ends]
                 rules += [Rule(read_parts(t), (target,), edge.opens_call, recovery="layout behind reasoning") for t in texts]
@@ -140,7 +140,7 @@ class Thoughts(Landmarks):
             rest = _cut_close(text)
             first = text.removesuffix(rest).strip()
             layout = rest[: len(rest) - len(rest.lstrip())]
-            if self.nodes[TURN, edge.target].kind != "content" or not rest:
+            if self.to(edge).kind != "content" or not rest:
                 continue
             if is_word_in_signs(first):
                 texts |= {first + layout, *(f"{first}\n{tail}" for tail in list_tails(rest))}
@@ -153,7 +153,7 @@ class Thoughts(Landmarks):
 
     def _find_barred_end(self, node: Node) -> str:
         """Return what stands behind a text whatever follows, up to the end of the line, if it cannot hold that; else nothing."""
-        behind = [write_parts(edge) for edge in self._edges[TURN].get(node.name, [])]
+        behind = [write_parts(edge) for edge in self.leave(node.name)]
         if not (behind and isinstance(node.codec, Text)):
             return ""
         close, units = cut_common_start(behind), get_units(node.codec)
@@ -161,7 +161,7 @@ class Thoughts(Landmarks):
 
     def _find_own_tail(self, text: str) -> str:
         """Return the least that a text ends with and neither calls nor what opens reasoning have; empty where there is none."""
-        inner = [edge.text for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS]
+        inner = [edge.text for edge in self.list_edges(*FIELDS)]
         opened = (start for start in self.graph.starts if any(self.nodes[TURN, e.target].kind == "reasoning" for e in start.edges))
         others = [*inner, self.reasoning_start, *(start.prompt for start in opened)]
         places = (place for place in sorted(find_boundaries(text), reverse=True) if not _amid(text, place))

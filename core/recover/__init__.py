@@ -5,18 +5,16 @@ from __future__ import annotations
 from .fields import SPEAKS, find_name, read_fields
 from .habits import Habits
 from .notation import Begun, Notation, compile_names, list_counted, list_words
-from .policy import LENIENT, REPAIR, STRICT, Policy, PolicyName, get_policy
+from .policy import REPAIR, Policy, PolicyName, get_policy
 from .repair import CLOSERS, LITERALS, QUOTES, complete, read_literal, repair, unquote
 from .shape import Envelope, FoundCall, find_tool_in, read_calls
 
 __all__ = [
     "CLOSERS",
-    "LENIENT",
     "LITERALS",
     "QUOTES",
     "REPAIR",
     "SPEAKS",
-    "STRICT",
     "Begun",
     "Envelope",
     "FoundCall",

@@ -16,29 +16,25 @@ from .policy import Policy
 class Habits:
     """Drops, holds and completes deltas as a policy says; nothing is added but the end of JSON that was cut off.
 
-    ``tools`` are the request's; None where they are not known. If calls are ``unasked`` for, none is handed on.
+    ``tools`` are the request's; None where they are not known. If calls are ``unasked`` for, none is handed on. ``incomplete`` has
+    the numbers of the calls that have no end, as far as is known, and ``sources`` what was written of them.
     """
 
-    def __init__(self, policy: Policy, tools: ToolSet | None, unasked: bool = False) -> None:
+    def __init__(
+        self, policy: Policy, tools: ToolSet | None, unasked: bool, incomplete: Collection[int], sources: Mapping[int, str]
+    ) -> None:
         self._policy = policy
         self._tools = tools
         self._unasked = unasked
-        self._incomplete: Collection[int] = ()
-        self._sources: Mapping[int, str] = {}
+        self._incomplete = incomplete
+        self._sources = sources
         self._numbers: dict[int, int | None] = {}  # the numbers under which calls are handed on, None for those that are not
         self._held: list[Delta] = []  # a call whose end is waited for
         self._texts: list[Delta] = []  # text of which the end of the output decides
         self._called = False
 
-    def feed(
-        self, deltas: Iterable[Delta], incomplete: Collection[int], sources: Mapping[int, str], final: bool = False
-    ) -> list[Delta]:
-        """Return what of some deltas is handed on.
-
-        ``incomplete`` are the numbers of the calls that have no end, as far as is known, and ``sources`` what was written of
-        them; ``final`` tells that no more will come.
-        """
-        self._incomplete, self._sources = incomplete, sources
+    def feed(self, deltas: Iterable[Delta], final: bool = False) -> list[Delta]:
+        """Return what of some deltas is handed on; ``final`` tells that no more will come."""
         out: list[Delta] = []
         for delta in deltas:
             if delta.index is None:
@@ -55,10 +51,8 @@ class Habits:
 
     def _end(self) -> list[Delta]:
         out = self._settle()
-        texts, self._texts = self._texts, []
-        if texts and texts[0].kind == "reasoning":
-            return [delta._replace(kind="content") for delta in texts] + out
-        return ([] if self._called else texts) + out
+        thoughts = [delta._replace(kind="content") for delta in self._release()]
+        return (thoughts or ([] if self._called else self._texts)) + out
 
     def _hold_text(self, delta: Delta) -> list[Delta]:
         """Return a piece of text, and what it decides of the pieces before; nothing where it is dropped or held."""
@@ -87,7 +81,7 @@ class Habits:
             return []
         assert held[0].index is not None
         written = "".join(delta.text for delta in held)
-        cut = self._policy.cut if held[0].index in self._incomplete else "keep"
+        cut = self._policy.cut if held[0].index in {*self._incomplete, *self._sources} else "keep"
         if cut == "drop":
             return []
         if cut == "text":

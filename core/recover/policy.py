@@ -84,10 +84,8 @@ class Policy:
         return self.cut != "keep" or self.typed != "written" or self.wrapped != "keep"
 
 
-STRICT = Policy(recover=False)
-LENIENT = Policy()
 REPAIR = Policy(repair=True)
-_NAMED = {"strict": STRICT, "lenient": LENIENT, "repair": REPAIR}
+_NAMED = {"strict": Policy(recover=False), "lenient": Policy(), "repair": REPAIR}
 
 
 def get_policy(policy: Policy | PolicyName) -> Policy:
@@ -99,6 +97,3 @@ def get_policy(policy: Policy | PolicyName) -> Policy:
     if policy not in _NAMED:
         raise ValueError(f"no policy is called {policy!r}: strict, lenient or repair")
     return _NAMED[policy]
-
-
-__all__ = ["LENIENT", "REPAIR", "STRICT", "Policy", "PolicyName", "get_policy"]

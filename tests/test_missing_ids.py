@@ -1,0 +1,81 @@
+"""An id that a model leaves out, with the word or the marks that tell what it is or without it, is no reason to lose a call."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from streams import analyze, read_all_ways
+
+TOOLS: list[dict[str, Any]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+                "required": ["city"],
+            },
+        },
+    },
+    {"type": "function", "function": {"name": "list_rooms", "parameters": {"type": "object", "properties": {}}}},
+]
+FIELDS = "{% for k, v in c.function.arguments.items() %}@{% endfor %}"
+CALLS = {
+    "behind a hash": "[[do:NAME#ID]]JSON[[/do]]",
+    "behind a mark at the end": "[USE]NAME[WITH]JSON[AS]ID[GO]",
+    "in tags": "<do><name>NAME</name>\n<id>ID</id>\n<args>JSON</args></do>",
+    "an attribute": '<do name="NAME" id="ID">JSON</do>',
+    "in brackets": "### Use `NAME` (ID)\n" + FIELDS.replace("@", "- **{{ k }}**: {{ v | tojson }}\n") + "###\n",
+    "a word": "\n(do NAME ID" + FIELDS.replace("@", " ({{ k }} {{ v | tojson }})") + ")",
+    "a line": '[[do]]\nname = "NAME"\nid = "ID"\n' + FIELDS.replace("@", "args.{{ k }} = {{ v | tojson }}\n") + "[[od]]",
+    "in JSON": '<do>{"name": "NAME", "id": "ID", "arguments": JSON}</do>',
+    "at the end of JSON": '<do>{"name": "NAME", "arguments": JSON, "id": "ID"}</do>',
+    "behind arguments": '$ NAME JSON &ID\n',
+    "before the name": "⟦ID: NAME⟧ JSON ⟦/⟧",
+}
+LEFT_OUT = {
+    "behind a hash": ["#ID"],
+    "behind a mark at the end": ["[AS]ID", "ID"],
+    "in tags": ["<id>ID</id>\n", "ID"],
+    "an attribute": [' id="ID"', "ID"],
+    "in brackets": [" (ID)", "ID"],
+    "a word": [" ID", "ID"],
+    "a line": ['id = "ID"\n', "ID"],
+    "in JSON": ['"id": "ID", ', "ID"],
+    "at the end of JSON": [', "id": "ID"', "ID"],
+    "behind arguments": [" &ID"],
+    "before the name": ["ID: "],
+}
+ARGUMENTS = {"city": "Oslo", "days": 3}
+
+
+def write(call: str) -> str:
+    return (
+        "{%- for m in messages -%}<|{{ m.role }}|>{{ m.content or '' }}{% for c in m.tool_calls or [] %}"
+        + call.replace("NAME", "{{ c.function.name }}").replace("ID", "{{ c.id }}").replace("JSON", "{{ c.function.arguments | tojson }}")
+        + "{% endfor %}<|end|>{%- endfor -%}{%- if add_generation_prompt %}<|assistant|>{% endif -%}"
+    )
+
+
+def render(source: str, *messages: dict[str, Any]) -> str:
+    import chat_autoparser as ca
+
+    return str(ca.load_renderer(source)([{"role": "user", "content": "Hi"}, *messages], TOOLS, False))
+
+
+@pytest.mark.parametrize(("name", "left_out"), [(name, text) for name, texts in LEFT_OUT.items() for text in texts])
+def test_a_call_without_its_id_is_one(name: str, left_out: str) -> None:
+    source = write(CALLS[name])
+    format = analyze(source)
+    assert format.verdict.proven, format.verdict.counterexample
+    call = {"id": "ID", "type": "function", "function": {"name": "get_weather", "arguments": ARGUMENTS}}
+    for content in ("", "Let me see."):
+        message = {"role": "assistant", "content": content, "tool_calls": [call, call]}
+        written = render(source, message).partition("<|assistant|>")[2]
+        assert written.count(left_out) == 2
+        found = read_all_ways(format, written.replace(left_out, ""), TOOLS, "<|assistant|>")
+        assert (found.content or "").strip() == content
+        assert [(called, json.loads(arguments)) for called, arguments in found.calls] == [("get_weather", ARGUMENTS)] * 2
