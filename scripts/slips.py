@@ -1,11 +1,13 @@
-"""Outputs with one slip: a text of the format is mistyped, dropped, doubled or laid out otherwise, in formats drawn anew.
+"""Outputs with one slip, in formats drawn anew: a text of the format is mistyped, dropped, doubled or laid out otherwise, or ids
+are left out.
 
     python scripts/slips.py --seed NAME --count 30          # what becomes of the calls, by the kind of the slip
     python scripts/slips.py --seed NAME --count 30 --show   # with examples of what came as another call
 
-A message is written with the format's graph, in which one text between two fields is another one. What is read is the same message
-(*right*), or text that holds no call (*text*), or has the calls or some of them and other text (*part*), or a call that nobody
-wrote (*other*). Formats are drawn as in ``scripts/generality.py``; those that are not proven are passed over.
+A message is written with the format's graph, in which one text between two fields is another one, or from which the ids are taken.
+What is read is the same message (*right*), or text that holds no call (*text*), or has the calls or some of them and other text
+(*part*), or a call that nobody wrote (*other*). Formats are drawn as in ``scripts/generality.py``; those that are not proven are
+passed over.
 """
 
 from __future__ import annotations
@@ -94,6 +96,15 @@ def list_slips(text: str, draws: random.Random) -> Iterator[tuple[str, str]]:
     yield "other quotes", text.replace('"', "'")
 
 
+def list_without_ids(text: str, ids: list[str], edges: list[str]) -> list[tuple[str, str]]:
+    """List a text with no ids in it: with what stands around them, or without what stands before them."""
+    before = max((edge for edge in edges if edge and all(edge + each in text for each in ids)), key=len, default="")
+    bare, empty = text, text
+    for each in ids:
+        bare, empty = bare.replace(before + each, ""), empty.replace(each, "")
+    return [("id emptied", empty)] + [("id dropped", bare)] * bool(before)
+
+
 def find_result(message: tuple[str, str, list[tuple[str, JsonObject]]], read: JsonObject) -> str:
     """Tell what came of a message."""
     calls: list[tuple[str, Any]] = []
@@ -124,13 +135,14 @@ def measure(seed: str) -> list[Row]:
         whole = write({})
         if not whole or find_result((thought, content, calls), form.parse(whole, tools=TOOLS, prompt=prompt)) != "right":
             continue  # the format has no such message
+        others = list_without_ids(whole, [str(call["id"]) for call in given], [edge.text for edge in edges])
         for number in draws.sample(range(len(edges)), min(_EDGES, len(edges))):
             slips = list_slips(edges[number].text, draws) if len(edges[number].parts) == 1 else ()
-            for kind, text in slips:
-                written = write({number: replace(edges[number], parts=(text,))})
-                if written and written != whole:
-                    read = form.parse(written, tools=TOOLS, prompt=prompt)
-                    rows.append(Row(kind, find_result((thought, content, calls), read), seed, written, read))
+            others += [(kind, write({number: replace(edges[number], parts=(text,))})) for kind, text in slips]
+        for kind, written in others:
+            if written and written != whole:
+                read = form.parse(written, tools=TOOLS, prompt=prompt)
+                rows.append(Row(kind, find_result((thought, content, calls), read), seed, written, read))
     return rows
 
 
