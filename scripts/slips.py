@@ -31,6 +31,7 @@ from rendering import BOS, EOS
 import chat_autoparser as ca
 from chat_autoparser.constrain import write_turn
 from chat_autoparser.format import Edge
+from chat_autoparser.format.cut import find_boundaries, take_letters
 
 _SIGNS = {":": "=", "=": ":", ";": ",", ",": ";", "->": "=>", "|": ":"}
 _EDGES = 14  # texts of a format that are tried in a message
@@ -97,12 +98,16 @@ def list_slips(text: str, draws: random.Random) -> Iterator[tuple[str, str]]:
 
 
 def list_without_ids(text: str, ids: list[str], edges: list[str]) -> list[tuple[str, str]]:
-    """List a text with no ids in it: with what stands around them, or without what stands before them."""
+    """List a text with no ids in it: with what stands around them, or without the mark before them and their own closing one."""
     before = max((edge for edge in edges if edge and all(edge + each in text for each in ids)), key=len, default="")
+    mark = before[max(find_boundaries(before) - {len(before)}, default=0) :]
     bare, empty = text, text
     for each in ids:
-        bare, empty = bare.replace(before + each, ""), empty.replace(each, "")
-    return [("id emptied", empty)] + [("id dropped", bare)] * bool(before)
+        head, _, tail = bare.partition(mark + each)
+        end = tail[: min(find_boundaries(tail[:64]) - {0}, default=0)]
+        closes = len(end) > 1 and take_letters(mark) in take_letters(end)
+        bare, empty = head + (tail[len(end) :] if closes else tail), empty.replace(each, "")
+    return [("id emptied", empty)] + [("id dropped", bare)] * (len(mark) > 1 and take_letters(mark) != "")
 
 
 def find_result(message: tuple[str, str, list[tuple[str, JsonObject]]], read: JsonObject) -> str:

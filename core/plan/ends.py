@@ -107,7 +107,8 @@ def leave_out(before: str, behind: str) -> list[str]:
     label = word[0] if word else cut_last(bare)
     if label not in _CLOSERS:
         end = tail.lstrip()[: min(find_boundaries(tail.lstrip()) - {0}, default=0)]
-        tail = tail.lstrip()[len(end) :] if is_marked(end) and take_letters(label) == take_letters(end) != "" else tail
+        told = take_letters(label)
+        tail = tail.lstrip()[len(end) :] if told and is_marked(end) and told in take_letters(end) else tail
         bare = bare.removesuffix(label)
     return list(dict.fromkeys((bare.rstrip(_PARTING) + tail, before + behind)))
 
@@ -198,9 +199,9 @@ class Ends(Thoughts):
 
     def _list_closes_without_id(self, node: Node) -> list[Rule]:
         """Return what ends a call behind a field that is followed by an id, for models that leave that out."""
-        ids = [edge for edge in self.leave(node.name) if self.to(edge).kind == "id" and (tells_end(node) or is_delimited(node))]
-        pairs = [(write_parts(edge), self.closes.get(edge.target) or "") for edge in ids]
+        pairs = [(write_parts(edge), self.closes.get(edge.target)) for edge in self.leave(node.name) if self.to(edge).kind == "id"]
         texts = {text for before, behind in pairs if behind for text in leave_out(before, behind) if text.strip()}
+        texts = {text for text in texts if is_firm(text) or tells_end(node) or is_delimited(node)}
         guards: dict[str, Guard] = {text: "" if is_firm(text) else "ending" for text in sorted(texts)}
         return [Rule(read_parts(text), (GAP,), closes=True, recovery=MISSING, guard=guard) for text, guard in guards.items()]
 
