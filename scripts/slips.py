@@ -31,7 +31,8 @@ from rendering import BOS, EOS
 import chat_autoparser as ca
 from chat_autoparser.constrain import write_turn
 from chat_autoparser.format import Edge
-from chat_autoparser.format.cut import find_boundaries, take_letters
+from chat_autoparser.format.cut import take_letters
+from chat_autoparser.plan.constants import cut_first, cut_last
 
 _SIGNS = {":": "=", "=": ":", ";": ",", ",": ";", "->": "=>", "|": ":"}
 _EDGES = 14  # texts of a format that are tried in a message
@@ -100,12 +101,12 @@ def list_slips(text: str, draws: random.Random) -> Iterator[tuple[str, str]]:
 def list_without_ids(text: str, ids: list[str], edges: list[str]) -> list[tuple[str, str]]:
     """List a text with no ids in it: with what stands around them, or without the mark before them and their own closing one."""
     before = max((edge for edge in edges if edge and all(edge + each in text for each in ids)), key=len, default="")
-    mark = before[max(find_boundaries(before) - {len(before)}, default=0) :]
+    mark = cut_last(before)
     bare, empty = text, text
     for each in ids:
         head, _, tail = bare.partition(mark + each)
-        end = tail[: min(find_boundaries(tail[:64]) - {0}, default=0)]
-        closes = len(end) > 1 and take_letters(mark) in take_letters(end)
+        end = cut_first(tail[:64])
+        closes = len(end) > 1 and tail.startswith(end) and take_letters(mark) in take_letters(end)
         bare, empty = head + (tail[len(end) :] if closes else tail), empty.replace(each, "")
     return [("id emptied", empty)] + [("id dropped", bare)] * (len(mark) > 1 and take_letters(mark) != "")
 

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from streams import analyze, read_all_ways
 
+import chat_autoparser as ca
+
 TOOLS: list[dict[str, Any]] = [
     {
         "type": "function",
@@ -61,8 +63,6 @@ def write(call: str) -> str:
 
 
 def render(source: str, *messages: dict[str, Any]) -> str:
-    import chat_autoparser as ca
-
     return str(ca.load_renderer(source)([{"role": "user", "content": "Hi"}, *messages], TOOLS, False))
 
 

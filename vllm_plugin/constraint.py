@@ -98,10 +98,10 @@ def _make_either(
     ``parser/abstract_parser.py``); None where one of them cannot be expressed, and that form alone holds."""
     calls = _find_tag(request, reader, tools, replace(choice, mode="required"), level, state)
     form = find_form(request) if calls is not None else None
-    answer = _make_tag(reader.format, {"type": "structural_tag", "format": form}, state) if form else None
-    if calls is None or answer is None:
+    if calls is None or form is None:
         return None
-    ways = [json.loads(way)["format"] for way in (calls, answer)]
+    answer = prepend_reasoning(reader.format, {"type": "structural_tag", "format": form}, state)
+    ways = [json.loads(calls)["format"], answer["format"]]
     return _make_tag(reader.format, {"type": "structural_tag", "format": {"type": "or", "elements": ways}}, "ended")
 
 

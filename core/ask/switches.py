@@ -29,22 +29,27 @@ def list_settings(renderer: Renderer) -> list[Switches]:
     return settings
 
 
-def find_switches(oracle: Oracle) -> list[Switches]:
-    """Return the settings that change a prompt or a turn, each kind of change once; no setting comes first."""
+def find_switches(oracle: Oracle) -> tuple[list[Switches], list[tuple[str, str]]]:
+    """Return the settings that change a prompt or a turn, each kind of change once, no setting first; and the prompts in which a
+    value is printed and nothing else changes, each with that value."""
     reasoning, content = make_word("r"), make_word("c")
     looks: list[Any] = []
     kept: list[Switches] = []
+    echoed: list[tuple[str, str]] = []
     for setting in [(), *list_settings(oracle.renderer)]:
         prompt = oracle.ask_prompt(Question(switches=setting))
         turns = [oracle.ask_turn(Question(each, content, switches=setting)) for each in (reasoning, None)]
         look = (prompt and prompt.added, turns)
-        if look in looks or not any(turns) or (looks and _is_echo(setting, look, looks[0])):
+        if look in looks or not any(turns):
+            continue
+        if looks and _is_echo(setting, look, looks[0]):
+            echoed.append((prompt.added if prompt else "", str(setting[0][1])))
             continue
         looks.append(look)
         kept.append(setting)
         if len(kept) == _MOST_STATES:
             break
-    return kept
+    return kept, echoed
 
 
 def _is_echo(setting: Switches, look: Any, usual: Any) -> bool:

@@ -117,8 +117,8 @@ class Author:
 
     def find_start(self, prompt: str) -> Start | None:
         """Return the state in which a prompt leaves the turn."""
-        fitting = [start for start in self.format.graph.starts if prompt.endswith(start.prompt)]
-        return max(fitting, key=lambda start: len(start.prompt), default=None)
+        fitting = [start for start in self.format.graph.starts if start.ends(prompt)]
+        return max(fitting, key=lambda start: (prompt.endswith(start.prompt), len(start.prompt)), default=None)
 
     def _end(self, question: Question, prompt: str, text: str) -> Generation:
         """Cut a turn where generation stops."""

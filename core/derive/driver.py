@@ -59,7 +59,7 @@ def derive(oracle: Oracle) -> Derivation:
     refused = [] if calling else oracle.errors[refusals:]
     find_reasoning_shape(oracle, calling[0] if calling else None, [(), *list_settings(oracle.renderer)])
     calling = [replace(shape, reasoning=oracle.shape.reasoning) for shape in calling]
-    settings = find_switches(oracle)
+    settings, echoed = find_switches(oracle)
     draft = Draft(list_special(oracle.renderer.hints))
     for switches in settings:
         learn_plain_turns(draft, oracle, switches)
@@ -68,7 +68,7 @@ def derive(oracle: Oracle) -> Derivation:
     if callers:
         for switches in settings:
             learn_resumed_turns(draft, oracle, callers[0], switches)
-    learn_starts(draft, oracle, settings)
+    learn_starts(draft, oracle, settings, echoed)
     add_dress(draft, oracle)
     instructed = not callers and learn_instructions(draft, oracle)
     offers_tools = _offers_tools(oracle)

@@ -14,7 +14,6 @@ from itertools import product
 from ..ask.oracle import Oracle
 from ..ask.pieces import Field, find_shared_header
 from ..ask.question import Question, Switches
-from ..ask.switches import list_settings
 from ..format.model import VALUE
 from .draft import TURN, Draft, Link, Links
 from .hidden import Hidden, add_hidden, find_hidden
@@ -23,8 +22,11 @@ from .strings import strip_digits
 _REASONING = (Field("reasoning"), Field("reasoning", beside_calls=True))
 
 
-def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches]) -> None:
-    """Give each prompt a start: the usual one first, then those of the switches, then headers that only the history has."""
+def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches], echoed: Iterable[tuple[str, str]]) -> None:
+    """Give each prompt a start: the usual one first, then those of the switches, then headers that only the history has.
+
+    ``echoed`` are prompts in which a value is printed and nothing else changes, each with that value.
+    """
     prompts: dict[str, Switches] = {}
     for switches, tools in product(settings, (True, False)):
         asked = oracle.ask_prompt(Question(switches=switches, tools=tools))
@@ -49,19 +51,17 @@ def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches]) -> 
     if hidden is not None:
         _open_hidden(draft, hidden)
     _open_closed(draft)
-    _find_values(draft, oracle)
+    _find_values(draft, echoed)
 
 
-def _find_values(draft: Draft, oracle: Oracle) -> None:
+def _find_values(draft: Draft, echoed: Iterable[tuple[str, str]]) -> None:
     """Note of prompts which word in them a switch gives: where another value is printed there, and nothing else changes."""
-    for setting in list_settings(oracle.renderer):
-        asked = oracle.ask_prompt(Question(switches=setting))
-        if asked is not None and asked.added not in draft.starts:
-            before, _, behind = asked.added.partition(str(setting[0][1]))
-            for prompt in draft.starts:
-                value = prompt.removeprefix(before).removesuffix(behind)
-                if behind and prompt == before + value + behind and VALUE.fullmatch(value):
-                    draft.values[prompt] = value
+    for other, printed in echoed:
+        before, _, behind = other.partition(printed)
+        for prompt in draft.starts:
+            value = prompt.removeprefix(before).removesuffix(behind)
+            if behind and prompt == before + value + behind and VALUE.fullmatch(value):
+                draft.values[prompt] = value
 
 
 def _is_left_open(prompt: str, shown: dict[str, Links], hidden: Hidden | None) -> bool:

@@ -213,6 +213,7 @@ def _ask_starts(
         turn = oracle.ask_turn(Question(text if thinks else None, said if thinks else text, calls), shape)
         return turn.text.partition(word)[0] if turn and word in turn.text else ""
 
+    before = ask(word) if signs else ""
     for sign in signs:
-        found += read_start(ask(sign + word), ask(word), sign, images)
+        found += read_start(ask(sign + word), before, sign, images)
     return tuple(found)

@@ -276,6 +276,13 @@ class Start:
     shown: bool = True
     value: str = ""
 
+    def ends(self, prompt: str) -> bool:
+        """Whether a prompt ends as this one does, or does but for the value of a template argument."""
+        if prompt.endswith(self.prompt) or not self.value:
+            return prompt.endswith(self.prompt)
+        before, _, behind = map(re.escape, self.prompt.partition(self.value))
+        return re.search(f"{before}{VALUE.pattern}{behind}\\Z", prompt[-2 * len(self.prompt) - 64 :]) is not None
+
 
 @dataclass(frozen=True)
 class TurnGraph:

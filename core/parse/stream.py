@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from ..delta import Delta
-from ..format import Start, TurnGraph
-from ..format.model import VALUE
+from ..format import TurnGraph
 from ..plan.constants import is_marked
 from ..plan.plan import BEHIND, get_plan
 from ..recover import Habits, Policy, PolicyName, get_policy
@@ -140,23 +138,15 @@ class StreamParser(Machine):
         return self.at < len(self.buffer)
 
 
-def _ends_so(prompt: str, start: Start) -> bool:
-    """Whether a prompt ends as that of a start does, but for the value of a template argument."""
-    before, _, behind = map(re.escape, start.prompt.partition(start.value))
-    return re.search(f"{before}{VALUE.pattern}{behind}\\Z", prompt[-2 * len(start.prompt) - 64 :]) is not None
-
-
 def find_start(graph: TurnGraph, prompt: str | None) -> tuple[int, str]:
     """Return the number of the state in which a prompt leaves the turn (-1: none), and what it has written beyond that."""
     starts = graph.starts
     if prompt is None or not starts:
         return (0 if starts else -1), ""
     written = [(number, start.prompt) for number, start in enumerate(starts) if start.prompt]
-    fitting = [(len(text), -number) for number, text in written if prompt.endswith(text)]
-    alike = [start for start in starts if start.value and not fitting and _ends_so(prompt, start)]
-    fitting = fitting or [(len(start.prompt), -starts.index(start)) for start in alike]
+    fitting = [(prompt.endswith(text), len(text), -number) for number, text in written if starts[number].ends(prompt)]
     if fitting:
-        return -max(fitting)[1], ""
+        return -max(fitting)[2], ""
     found = [(place, len(text), -number) for number, text in written if (place := prompt.rfind(text)) >= 0]
     place, size, number = max(found, default=(0, 0, 0))
     rest = prompt[place + size :]

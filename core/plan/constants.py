@@ -141,6 +141,12 @@ def cut_last(text: str) -> str:
     return text[max(find_boundaries(text) - {len(text)}, default=0) :]
 
 
+def cut_first(text: str) -> str:
+    """Return the first mark, word or sign of a text, behind the white space before it."""
+    bare = text.lstrip()
+    return bare[: min(find_boundaries(bare) - {0}, default=0)].rstrip()
+
+
 class Constant:
     """A text between two fields. ``parts`` as in :class:`~chat_autoparser.format.Edge`.
 

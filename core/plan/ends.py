@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..format import Json, Node, Text, TurnGraph
 from ..format.cut import cut_common_end, cut_common_start, find_boundaries, take_letters
 from ..format.units import get_units
-from .constants import DATA, cut_last, get_constant, has_rare_sign, is_firm, is_marked, is_plain, is_word_in_signs
+from .constants import DATA, cut_first, cut_last, get_constant, has_rare_sign, is_firm, is_marked, is_plain, is_word_in_signs
 from .echoes import begins, cut_to_echo, find_any, find_size, skip_echoes
 from .landmarks import (
     AFTER,
@@ -106,8 +106,7 @@ def leave_out(before: str, behind: str) -> list[str]:
     word = _WORD.search(bare)
     label = word[0] if word else cut_last(bare)
     if label not in _CLOSERS:
-        end = tail.lstrip()[: min(find_boundaries(tail.lstrip()) - {0}, default=0)]
-        told = take_letters(label)
+        end, told = cut_first(tail), take_letters(label)
         tail = tail.lstrip()[len(end) :] if told and is_marked(end) and told in take_letters(end) else tail
         bare = bare.removesuffix(label)
     return list(dict.fromkeys((bare.rstrip(_PARTING) + tail, before + behind)))

@@ -9,7 +9,7 @@ import re
 
 from ..format import Edge, Node, TurnGraph
 from ..format.cut import COUNTER, find_boundaries
-from .constants import get_constant, is_firm, is_marked, is_word_in_signs
+from .constants import cut_first, get_constant, is_firm, is_marked, is_word_in_signs
 from .echoes import ECHOES, cut_echo
 from .ends import MISSING, SHORT_END, Ends, leave_out
 from .landmarks import FIELDS, SHAPE, UNSHOWN, is_quoted, list_doubled, list_tails, read_parts, write_parts
@@ -24,12 +24,6 @@ _LEADING_ON = frozenset("\"'=:,([{")  # what a mark ends with in which the name 
 _PREFIX = re.compile(r"\w+[.:/]\Z")
 
 
-def find_first(text: str) -> str:
-    """Return the mark or the word with which a text begins, where another one follows."""
-    bare = text.lstrip()
-    return bare[: min(find_boundaries(bare) - {0}, default=0)].strip()
-
-
 def _leave_out_lines(text: str) -> list[str]:
     """Return a text without one of the lines that stand between its first words and its last line, for each of those."""
     lines = text.split("\n")
@@ -39,7 +33,7 @@ def _leave_out_lines(text: str) -> list[str]:
 
 def _begins_with_mark(text: str) -> bool:
     """Whether a text begins with a mark that stands in no sentence, or as JSON or a tag does."""
-    return text.lstrip()[:1] in tuple("{[<") or is_word_in_signs(find_first(text))
+    return text.lstrip()[:1] in tuple("{[<") or is_word_in_signs(cut_first(text))
 
 
 class Openings(Ends):
@@ -48,7 +42,7 @@ class Openings(Ends):
     def __init__(self, graph: TurnGraph) -> None:
         super().__init__(graph)
         self.opening_marks = self._list_opening_marks()
-        inner = sorted({tail for text, _ in self.openers for tail in list_tails(text) if is_word_in_signs(find_first(tail))})
+        inner = sorted({tail for text, _ in self.openers for tail in list_tails(text) if is_word_in_signs(cut_first(tail))})
         self.beginnings = (*self.opening_marks, *(text.lstrip() for text, _ in self.openers), *inner)
         self.strays = self._find_strays()
         behind = self._list_next_openings()
@@ -68,7 +62,7 @@ class Openings(Ends):
         shown = len(self.openers)
         for number, (text, nodes) in enumerate([*self.openers, *(pair for pair in bare if is_marked(pair[0]))]):
             missing, marked, whole = recovery or BEGINNING, is_marked(text), number < shown
-            first = find_first(text)
+            first = cut_first(text)
             twice = list_doubled(text)
             for edge in self.leave(nodes[0].name) if whole and nodes[0].kind == "id" else ():
                 named = (self.to(edge),)

@@ -17,7 +17,7 @@ from ..format.cut import find_boundaries, find_common_end, find_common_start
 from ..format.units import get_units
 from ..recover import Notation, list_counted, list_words
 from ..schema import TYPES
-from .constants import DATA, begins_in_sign, is_marked, is_plain, is_word_in_signs
+from .constants import DATA, begins_in_sign, cut_first, is_marked, is_plain, is_word_in_signs
 from .echoes import has_echo
 from .ends import MISSING, leave_out
 from .landmarks import (
@@ -39,7 +39,7 @@ from .landmarks import (
     write_parts,
 )
 from .mistyped import BEGUN, LETTERS, LIKE
-from .openings import Openings, find_first
+from .openings import Openings
 from .rules import MISTYPED, UNTYPED, Guard, Rule
 
 WRAPPED = "mark of another format"
@@ -101,7 +101,7 @@ def list_near_answers(rules: Iterable[Rule]) -> list[Rule]:
         if rule.constant.label:
             others = {core.upper(), core.lower()} - {core}
             found += [replace(rule, parts=(lead + text,), recovery=MISTYPED) for text in sorted(others)]
-        elif not core[0].isalnum() and any(map(str.isalnum, find_first(core))):
+        elif not core[0].isalnum() and any(map(str.isalnum, cut_first(core))):
             found.append(replace(rule, parts=(lead + core[1:],), recovery=MISTYPED, guard="" if lead else "told"))
     return found
 
@@ -140,7 +140,7 @@ class Relaxations(Openings):
         texts = [*ends, *empty, *(f"{one}\n{two}" for one in empty for two in ends)]
         texts = [f"{text}\n{end}" for text in texts for end in ("", *self.stops)]
         rules = [Rule(read_parts(text), (END,), recovery="stray end of reasoning", guard="thought") for text in texts]
-        first = find_first(self.reasoning_start)
+        first = cut_first(self.reasoning_start)
         told = is_word_in_signs(first) and not any(first in opener for opener, _ in self.openers)
         begun = [f"{text}\n{end}" for text in {first, self.reasoning_start} for end in ("", *self.stops)] if told else []
         rules += [Rule(read_parts(text), (END,), recovery="thought begun at the end", guard="alone") for text in sorted(begun)]
@@ -323,10 +323,10 @@ class Relaxations(Openings):
         if source.kind not in NAMED_FIELDS:
             return []
         rules: list[Rule] = []
-        marks = {find_first(write_parts(edge)) for edge in self.list_edges(*FIELDS)}
+        marks = {cut_first(write_parts(edge)) for edge in self.list_edges(*FIELDS)}
         for edge in edges:
             text = write_parts(edge)
-            first = find_first(text)
+            first = cut_first(text)
             rest = text.lstrip().removeprefix(first)
             if is_marked(first) and is_marked(rest):
                 others = (mark for mark in sorted(marks - {first}) if is_marked(mark))
