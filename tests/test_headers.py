@@ -57,3 +57,29 @@ def test_of_the_first_header_its_end_is_enough() -> None:
 def test_arguments_may_stand_in_a_fence_or_a_string(written: str) -> None:
     found = read(MUSING + DEED.replace(ARGUMENTS, written))
     assert ((found.reasoning or "").strip(), found.content, get_calls(found)) == ("A route.", None, MADE)
+
+
+PARTS = """\
+{%- for m in messages -%}
+<|from|>{{ m.role }}
+{%- if m.role == "assistant" -%}
+{%- if m.reasoning_content %}<|part|>musing<|text|>{{ m.reasoning_content }}<|stop|>{% endif -%}
+{%- if m.content %}<|part|>answer<|text|>{{ m.content }}<|stop|>{% endif -%}
+{%- for c in m.tool_calls or [] %}<|part|>deed:{{ c.function.name }}#{{ c.id }}<|text|>{{ c.function.arguments | tojson }}<|stop|>{% endfor -%}
+{%- else %}<|text|>{{ m.content }}{% endif -%}
+<|over|>
+{%- endfor -%}
+{%- if add_generation_prompt %}<|from|>assistant{% endif -%}
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "content", "calls"),
+    [
+        (f"<|part|>deed: find_route #a_1<|text|>{ARGUMENTS}<|stop|>\n<|over|>", None, MADE),
+        ("<|part|>final<|text|>Good morning.<|stop|><|over|>", "Good morning.", []),
+    ],
+)
+def test_the_parts_of_a_turn_that_has_one_header_have_headers_of_their_own(written: str, content: str, calls: list[object]) -> None:
+    found = read_all_ways(analyze(PARTS), f"<|part|>musing<|text|>A route.<|stop|>\n{written}", [ROUTE_TOOL])
+    assert ((found.reasoning or "").strip(), found.content, get_calls(found)) == ("A route.", content, calls)

@@ -24,6 +24,7 @@ TOOLS: list[dict[str, Any]] = [
     },
     {"type": "function", "function": {"name": "list_rooms", "parameters": {"type": "object", "properties": {}}}},
 ]
+SEPARATED = "{% for k, v in c.function.arguments.items() %}{{ k }}={{ v | tojson }}{{ ', ' if not loop.last }}{% endfor %}"
 FIELDS = "{% for k, v in c.function.arguments.items() %}@{% endfor %}"
 CALLS = {
     "behind a hash": "[[do:NAME#ID]]JSON[[/do]]",
@@ -37,6 +38,8 @@ CALLS = {
     "at the end of JSON": '<do>{"name": "NAME", "arguments": JSON, "id": "ID"}</do>',
     "behind arguments": '$ NAME JSON &ID\n',
     "before the name": "⟦ID: NAME⟧ JSON ⟦/⟧",
+    "in a comment": "…$ NAME" + FIELDS.replace("@", " --{{ k }}={{ v | tojson }}") + " & # ID\n…exit 0\n",
+    "in a comment behind brackets": "<|py|>\n…NAME(" + SEPARATED + ")  # ID\n…<|/py|>",
 }
 LEFT_OUT = {
     "behind a hash": ["#ID"],
@@ -50,15 +53,22 @@ LEFT_OUT = {
     "at the end of JSON": [', "id": "ID"', "ID"],
     "behind arguments": [" &ID"],
     "before the name": ["ID: "],
+    "in a comment": [" & # ID"],
+    "in a comment behind brackets": ["  # ID"],
 }
 ARGUMENTS = {"city": "Oslo", "days": 3}
 
 
-def write(call: str) -> str:
+def write(calls: str) -> str:
+    before, call, behind = calls.split("…") if "…" in calls else ("", calls, "")
     return (
-        "{%- for m in messages -%}<|{{ m.role }}|>{{ m.content or '' }}{% for c in m.tool_calls or [] %}"
+        "{%- for m in messages -%}<|{{ m.role }}|>{{ m.content or '' }}{% if m.tool_calls %}"
+        + before.replace("\n", "{{ '\\n' }}")
+        + "{% for c in m.tool_calls %}"
         + call.replace("NAME", "{{ c.function.name }}").replace("ID", "{{ c.id }}").replace("JSON", "{{ c.function.arguments | tojson }}")
-        + "{% endfor %}<|end|>{%- endfor -%}{%- if add_generation_prompt %}<|assistant|>{% endif -%}"
+        + "{% endfor %}"
+        + behind
+        + "{% endif %}<|end|>{%- endfor -%}{%- if add_generation_prompt %}<|assistant|>{% endif -%}"
     )
 
 
@@ -72,10 +82,10 @@ def test_a_call_without_its_id_is_one(name: str, left_out: str) -> None:
     format = analyze(source)
     assert format.verdict.proven, format.verdict.counterexample
     call = {"id": "ID", "type": "function", "function": {"name": "get_weather", "arguments": ARGUMENTS}}
-    for content in ("", "Let me see."):
-        message = {"role": "assistant", "content": content, "tool_calls": [call, call]}
+    for content, number in (("", 1), ("", 2), ("Let me see.", 1), ("Let me see.", 2)):
+        message = {"role": "assistant", "content": content, "tool_calls": [call] * number}
         written = render(source, message).partition("<|assistant|>")[2]
-        assert written.count(left_out) == 2
+        assert written.count(left_out) == number
         found = read_all_ways(format, written.replace(left_out, ""), TOOLS, "<|assistant|>")
         assert (found.content or "").strip() == content
-        assert [(called, json.loads(arguments)) for called, arguments in found.calls] == [("get_weather", ARGUMENTS)] * 2
+        assert [(called, json.loads(arguments)) for called, arguments in found.calls] == [("get_weather", ARGUMENTS)] * number

@@ -176,3 +176,40 @@ def test_a_label_may_have_other_letters_or_come_twice(label: str) -> None:
 def test_signs_around_a_name_may_stand_twice_or_be_missing(calls: str) -> None:
     found = read_all_ways(analyze(LABELS), f"{calls}<over>\n", TOOLS)
     assert (found.content, get_calls(found)) == (None, [ROUTE, ROUTE])
+
+
+ROWS = """\
+{%- for m in messages -%}
+◁{{ m.role }}
+{%- if m.reasoning_content %} ⟦{{ m.reasoning_content }}⟧{% endif %} {{ m.content or '' }}
+{%- for c in m.tool_calls or [] %} ⟪{{ c.function.name }}·{{ c.id }}⟫ {% for k, v in c.function.arguments.items() -%}
+{{ k }} ⇐ {{ v | tojson }}{{ ' ⦂ ' if not loop.last }}{% endfor %} ⟪⟫
+{%- endfor %} ∎
+{% endfor -%}
+{%- if add_generation_prompt %}◁assistant{% endif -%}
+"""
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        ' ⟦Hm.⟧ I look.\n⟪find_route·call_7⟫\n  start ⇐ "Oslo" ⦂\n  legs ⇐ 2\n⟪⟫\n∎',
+        ' ⟦Hm.⟧\nI look.⟪find_route·call_7⟫ start ⇐ "Oslo" ⦂ legs ⇐ 2 ∎',
+        ' ⟦Hm.⟧ I look. ⟪find_route·⟫ start ⇐ "Oslo" ⦂ legs ⇐ 2 ⟪⟫ ∎',
+    ],
+)
+def test_a_sign_that_is_rare_may_have_any_layout(written: str) -> None:
+    found = read_all_ways(analyze(ROWS), written, TOOLS)
+    assert ((found.reasoning or "").strip(), (found.content or "").strip(), get_calls(found)) == ("Hm.", "I look.", [ROUTE])
+
+
+CLOSED = """\
+{%- for m in messages -%}<|{{ m.role }}|>{{ m.content or '' }}
+{%- for c in m.tool_calls or [] %}<run:{{ c.id }}>{"{{ c.function.name }}": {{ c.function.arguments | tojson }}}</run>{% endfor -%}
+<|end|>{%- endfor -%}{%- if add_generation_prompt %}<|assistant|>{% endif -%}
+"""
+
+
+def test_what_closes_a_call_may_have_its_id() -> None:
+    found = read_all_ways(analyze(CLOSED), 'Yes.<run:c_1>{"find_route": {"start": "Oslo", "legs": 2}}</run:c_1><|end|>', TOOLS)
+    assert (found.content, get_calls(found), found.ids) == ("Yes.", [ROUTE], ["c_1"])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 from ..format import Json, Node, Text, TurnGraph
-from ..format.cut import cut_common_end, cut_common_start, find_boundaries, take_letters
+from ..format.cut import COUNTER, cut_common_end, cut_common_start, find_boundaries, take_letters
 from ..format.units import get_units
 from .constants import DATA, cut_first, cut_last, get_constant, has_rare_sign, is_firm, is_marked, is_plain, is_word_in_signs
 from .echoes import begins, cut_to_echo, find_any, find_size, skip_echoes
@@ -198,11 +199,23 @@ class Ends(Thoughts):
 
     def _list_closes_without_id(self, node: Node) -> list[Rule]:
         """Return what ends a call behind a field that is followed by an id, for models that leave that out."""
-        pairs = [(write_parts(edge), self.closes.get(edge.target)) for edge in self.leave(node.name) if self.to(edge).kind == "id"]
-        texts = {text for before, behind in pairs if behind for text in leave_out(before, behind) if text.strip()}
-        texts = {text for text in texts if is_firm(text) or tells_end(node) or is_delimited(node)}
-        guards: dict[str, Guard] = {text: "" if is_firm(text) else "ending" for text in sorted(texts)}
-        return [Rule(read_parts(text), (GAP,), closes=True, recovery=MISSING, guard=guard) for text, guard in guards.items()]
+        rules: list[Rule] = []
+        for edge in self.leave(node.name):
+            if self.to(edge).kind != "id":
+                continue
+            close, leaving = self.closes.get(edge.target), filter(self.is_leaving, self.leave(edge.target))
+            ends = [Rule(read_parts(close), (GAP,), closes=True)] if close else [
+                Rule(behind.parts, (self.to(behind),), behind.opens_call, closes=True) for behind in leaving
+            ]  # where no mark ends the id, the whole end tells
+            for end in ends:
+                whole = COUNTER.join(end.parts)
+                behind = [whole, *(self._list_cuts(whole) if end.kind == "end" else ())]
+                own, before = self.ends[node.name].rstrip(), write_parts(edge)
+                bare = {text for each in behind for text in (*leave_out(before, each), own + each)}
+                told = [text for text in sorted(bare) if text.strip() and (is_firm(text) or tells_end(node) or is_delimited(node))]
+                guards: dict[str, Guard] = {text: "known" if end.opens else "" if is_firm(text) else "ending" for text in told}
+                rules += [replace(end, parts=read_parts(text), recovery=MISSING, guard=guards[text]) for text in told]
+        return rules
 
     def _list_without_end(self, node: Node) -> list[Rule]:
         """Return what leads from a key or JSON arguments to a further field of the call, for models that leave their end out."""
@@ -312,7 +325,7 @@ class Ends(Thoughts):
         targets = {self.to(edge): None for edge in edges}
         rules = [Rule(("\n",), (to,), recovery=RELAID_ARGUMENT, guard="entry") for to in targets if to.kind == "key"]
         close = self.closes[node.name] or ""
-        if is_quoted(node) and len(close.split()) > 1:
+        if (is_quoted(node) and len(close.split()) > 1) or (told and has_rare_sign(close)):
             name = "layout behind arguments"
             rules.append(Rule(read_parts(close), (GAP,), closes=True, recovery=name, guard="ending", loose=True))
         return rules

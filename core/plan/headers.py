@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..format import Kind
 from ..format.cut import TOKEN, cut_common_start, find_boundaries
 from ..format.view import find_header
-from .constants import is_firm, is_marked
+from .constants import cut_first, is_firm, is_marked
 from .landmarks import TURN, Landmarks, write_parts
 from .rules import Rule, Spot
 
@@ -37,10 +37,14 @@ class Headers(NamedTuple):
 def find_headers(marks: Landmarks) -> Headers | None:
     """Return what the headers of a format have in common; None where its messages have none that end with a mark."""
     begun, turn = find_header(marks.graph), marks.graph.turn.edges
-    within = [edge for edge in turn if begun.strip() and begun in edge.text]
     pairs = [(marks.nodes[TURN, edge.target].kind, write_parts(edge)) for start in marks.graph.starts for edge in start.edges]
-    pairs += [(marks.nodes[TURN, edge.target].kind, write_parts(edge).rpartition(begun)[2]) for edge in within]
-    texts = [(kind, text) for kind, text in pairs if kind in ("reasoning", "content")]
+    within = [edge for edge in turn if begun.strip() and begun in edge.text]
+    first = ""  # the mark with which the parts of a turn begin that has one header in all
+    if not within:
+        begun, first = "", next((mark for _, text in pairs if is_firm(mark := cut_first(text))), "")
+        within = [edge for edge in turn if first and first in edge.text]
+    pairs += [(marks.nodes[TURN, edge.target].kind, first + write_parts(edge).rpartition(begun or first)[2]) for edge in within]
+    texts = [(kind, text) for kind, text in pairs if kind in ("reasoning", "content") and text.startswith(first)]
     openings = [text for kind, text in pairs if kind == "name"]
     fields = [edge for edge in turn if edge.source == "name" and not marks.is_leaving(edge)]
     ids = [edge for edge in fields if marks.nodes[TURN, edge.target].kind == "id" and not _list_marks(edge.text)]  # in the header
@@ -66,8 +70,8 @@ def find_headers(marks: Landmarks) -> Headers | None:
         spots[kind] = Spot(TURN, nodes, (Rule(("",), nodes),))
     name = "|".join(re.escape(text.strip()) for text in sorted(names, key=len, reverse=True))
     leaving = [edge.text for edge in within if marks.nodes[TURN, edge.source].kind in ("reasoning", "content")]
-    ends = {text[: text.index(begun)] for text in leaving}  # what begins a message may be left out
-    leads = {begun, *(end + begun for end in ends), *filter(is_marked, ends)}
+    ends = {text[: text.index(begun or first)] for text in leaving}  # what begins a message may be left out
+    leads = {*filter(None, (begun, *(end + begun for end in ends))), *filter(is_marked, ends)}
     end = re.compile(rf"{re.escape(mark)}|(?=\{{)")
     before = "|".join(re.escape(text) for text in sorted(numbered.values(), key=len, reverse=True) if text)
     named = re.compile(rf"(?:{name})\s*([\w.:-]+)")

@@ -14,7 +14,7 @@ from functools import lru_cache
 from ..format import Edge, Graph, Node, Start, Text, TurnGraph
 from ..format.cut import COUNTER
 from ..format.units import get_units
-from .constants import is_firm, is_marked
+from .constants import has_rare_sign, is_firm, is_marked
 from .echoes import drop_words, find_any
 from .ends import SHORT_END, SHORT_SECTION, TRAILING, Marks
 from .headers import find_headers
@@ -33,6 +33,7 @@ from .landmarks import (
     tells_end,
     write_parts,
 )
+from .mistyped import find_mark
 from .openings import BEGINNING
 from .relaxed import WRAPPED, Relaxations, list_near_answers
 from .rules import MISTYPED, Guard, Rule, Spot, sort_rules
@@ -306,7 +307,8 @@ class Plan(Relaxations):
         rules = self._list_close_ends("" if node is SHAPE else "fresh") + self._list_close_ends("owed")
         rules += [Rule((sign,), (AFTER,), recovery=WRAPPED, guard="wrapped") for sign in ("</", "[/", "<|")]
         opening = [mark for plan in (self, *self._spellings) for mark in plan.opening_marks]
-        images = (text for text in list_images(dict.fromkeys(opening)) if not any(text in own for own in self.texts))
+        whole = (text for text in list_images(dict.fromkeys(opening)) if find_mark(text) == text)  # no beginning of one
+        images = (text for text in whole if not any(text in own for own in self.texts))
         rules += [Rule(read_parts(text), (GAP,), recovery="stray end of a call", guard="fresh") for text in images]
         if node is not AFTER:
             for source, close in self.closes.items():
@@ -328,7 +330,7 @@ class Plan(Relaxations):
                 trailing = [f"{sign}\n{text.lstrip()}" for sign in self.strays for text in sorted(set(ends))]
                 rules += [Rule(read_parts(text), (AFTER,), recovery=TRAILING, guard="fresh", loose=True) for text in trailing]
                 rules += self._list_short_sections()
-        rules += _list_relaid(rule for rule in rules if rule.opens)
+        rules += _list_relaid(rule for rule in rules if rule.opens or rule.kind == "end")
         rules += [replace(rule, recovery=SHORT_SECTION, guard="fresh") for rule in self._list_content_starts()]
         rules += self._list_loose_openers("") + self._list_separated() + self._list_late_ends() + self._list_opened_reasoning(False)
         rules += self._list_shape_rules(behind=node is GAP) + self._list_empty_sections(AFTER)
@@ -355,8 +357,10 @@ class Plan(Relaxations):
 
 
 def _list_relaid(rules: Iterable[Rule]) -> list[Rule]:
-    """Return rules that have a word in them, but no mark, whatever layout they have; before a call a tool has to be named."""
-    worded = [rule for rule in rules if not (rule.constant.firm or rule.recovery or rule.laid) and _WORD.search(rule.constant.core)]
+    """Return rules that have a word or a rare sign in them, but no mark, whatever layout they have; before a call a tool has to be
+    named."""
+    plain = (rule for rule in rules if not (rule.constant.firm or rule.recovery or rule.laid))
+    worded = [rule for rule in plain if _WORD.search(rule.constant.core) or has_rare_sign(rule.constant.core)]
     return [replace(rule, recovery=RELAID, guard="known" if rule.opens else "", loose=True) for rule in worded]
 
 

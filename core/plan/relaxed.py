@@ -50,6 +50,7 @@ _TYPES = (*(kind.__name__ for kind in (str, int, float, bool, list, tuple, dict)
 _ASSIGNING = ("=", ":", ":=", "=>")
 """What people put between a key and its value."""
 _ASSIGNS = re.compile(r":=?|=>?")
+_BEGINNING = "\"'`([{"  # of values
 
 
 def _is_even(text: str) -> bool:
@@ -301,7 +302,7 @@ class Relaxations(Openings):
         choices = (node.codec for node in self.list_nodes("value") if isinstance(node.codec, Choice))
         literals = {written: json for codec in choices for written, json in codec.words}
         behind = (edge.text.split() for edge in self.list_edges("key") if self.to(edge).kind == "value")
-        assigns = {texts[0] for texts in behind if texts and texts[0][0] not in ".;!?"}
+        assigns = {sign for texts in behind if texts and (sign := texts[0].rstrip(_BEGINNING)) and sign[0] not in ".;!?"}
         return Notation(words, list_counted(counted), self._find_quotes(), decode, literals, tuple(sorted(assigns)))
 
     def _list_dressings(self, edges: Iterable[Edge]) -> list[Rule]:

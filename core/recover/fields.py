@@ -239,8 +239,7 @@ class _Reader:
         quoted = closer and self._text.startswith(closer, found.end())
         bare = self._text[at - 1 : at].isspace() and _LITERAL.match(self._text, found.end())
         tagged = self._text[at - 1 : at] == "<" and _ATTRIBUTES.match(self._text, found.end())
-        blank = self._text.startswith(" ", found.end())
-        assigned = self._text.startswith(self._notation.assigns, found.end() + blank)
+        assigned = any(self._pass_sign(sign, found.end()) for sign in self._notation.assigns)
         return found[0] if flag or quoted or bare or tagged or assigned or _ASSIGNED.match(self._text, found.end()) else ""
 
     def _read_arguments(self, name: str, at: int) -> tuple[int, str] | None:
@@ -322,6 +321,7 @@ class _Reader:
         closing = _CLOSING.match(self._text, at)
         opening = _OPENING.match(self._text, closing.end()) if closing else None
         at = opening.end() if opening else at  # the key stands in a tag, and so does the value
+        at = max((place for sign in self._notation.assigns if (place := self._pass_sign(sign, at))), default=at)
         self._left.discard(key)
         self._next.clear()
         if self._text[first - len(key) - 1 : first - len(key)] == "-" and schema.accepts(True) and self._is_end(first):
@@ -343,6 +343,11 @@ class _Reader:
                     break
             at = end
         return next((found for place in reversed(tried) if (found := self._find_value(place, schema))), None)
+
+    def _pass_sign(self, sign: str, at: int) -> int:
+        """Return the place behind a sign of the format behind at most one blank; 0 where it is not there."""
+        start = at + self._text.startswith(" ", at)
+        return start + len(sign) if self._text.startswith(sign, start) else 0
 
     def _pass_quoted_word(self, at: int) -> int:
         """Return the place behind a word of the format in quotes; 0 where none is."""
