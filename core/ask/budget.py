@@ -40,8 +40,7 @@ class Budget:
 
     def open_meter(self) -> Meter:
         """Return the meter for one render on its own."""
-        now = monotonic()
-        return Meter(self, now + self.render_seconds, now + self.seconds)
+        return Account(self).open_meter()
 
 
 def _exceed(what: str, bound: str) -> BudgetError:

@@ -56,15 +56,17 @@ class Oracle:
         text = self.render(question, shape)
         if text is None:
             return None
-        usual = self.ask_prompt(replace(question, calls=()), shape)
+        plain = replace(question, calls=())
+        usual = self.ask_prompt(plain, shape)
         if usual and usual.always and usual.added and text.endswith(usual.added):
             text = text[: len(text) - len(usual.added)]
-        turn = usual and _split(text, usual, question)
-        if turn is None or not turn.exact:
-            # The question's tools may stand behind the user's words; history may be printed as if no switch was set.
-            for other in (question, replace(question, switches=()), replace(question, switches=(), tools=False)):
-                own = self.ask_prompt(other, shape) if turn is None or not turn.exact else None
-                turn = (own and _split(text, own, question)) or turn
+        turn = None
+        # The question's tools may stand behind the user's words; history may be printed as if no switch was set.
+        for other in (plain, question, replace(question, switches=()), replace(question, switches=(), tools=False)):
+            own = self.ask_prompt(other, shape)
+            turn = (own and _split(text, own, question)) or turn
+            if turn and turn.exact:
+                break
         return turn and turn._replace(text=turn.text[: find_first(turn.text, (LATER, RESULT))])
 
     def ask_prompt(self, question: Question, shape: Shape | None = None) -> Prompt | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -63,27 +63,18 @@ class Draft:
         if not row.pieces:
             return
         self.switches.setdefault(turn.prompt, switches)
-        source, current = START, None
-        for piece in row.pieces:
-            opens = piece.call is not None and piece.call != current
-            current = piece.call if piece.call is not None else current
-            link = Link(piece.text, piece.field, opens)
-            if source == START:
-                self.starts[turn.prompt][link] = None
-                if turn.header:
-                    self.starts[turn.header][link._replace(text=turn.between + link.text)] = None
-            else:
+        for source, link in _list_steps(row):
+            if source != START:
                 self.edges[TURN][source][link] = None
-            source = piece.field
-        self.add(TURN, source, row.tail, END)
+                continue
+            self.starts[turn.prompt][link] = None
+            if turn.header:
+                self.starts[turn.header][link._replace(text=turn.between + link.text)] = None
 
     def add_row(self, graph: str, row: Row) -> None:
         """Add the edges of the inside of a list or an object."""
-        source = START
-        for piece in row.pieces:
-            self.add(graph, source, piece.text, piece.field)
-            source = piece.field
-        self.add(graph, source, row.tail, END)
+        for source, link in _list_steps(row):
+            self.edges[graph][source][link] = None
 
     def tell_strings(self, family: str) -> None:
         """Note that nothing but the tools tells the strings of a family of arguments from other values."""
@@ -97,6 +88,17 @@ class Draft:
         if graph == TURN:
             for links in list(self.starts.values()):
                 yield START, links
+
+
+def _list_steps(row: Row) -> Iterator[tuple[Field, Link]]:
+    """List the links of a render with their sources, from its start to its end."""
+    source, call = START, None
+    for piece in row.pieces:
+        opens = piece.call not in (None, call)
+        call = piece.call if opens else call
+        yield source, Link(piece.text, piece.field, opens)
+        source = piece.field
+    yield source, Link(row.tail, END)
 
 
 Slots = set[tuple[str, str]]
@@ -126,11 +128,11 @@ def finish(draft: Draft) -> TurnGraph:
 
 def _drop_backward_calls(draft: Draft) -> None:
     """Drop calls in which a value stands before its key: nothing of them could be handed on without parts being lost."""
-    links = [(source, link) for source, links in draft.edges[TURN].items() for link in links]
-    if any(link.target.kind == "value" and source.kind != "key" for source, link in links):
-        for each in (*draft.edges[TURN].values(), *draft.starts.values()):
-            for link in [link for link in each if link.opens_call]:
-                del each[link]
+    found = list(draft.list_links(TURN))
+    if any(link.target.kind == "value" and source.kind != "key" for source, links in found for link in links):
+        for _, links in found:
+            for link in [link for link in links if link.opens_call]:
+                del links[link]
         draft.notes.append("values stand before their keys, which is not read: calls arrive as content")
 
 
@@ -138,7 +140,7 @@ def _drop_dead_ends(draft: Draft) -> None:
     """Drop what leads to a field that nothing leaves, as to reasoning before calls where no call is printed."""
     for name, sources in draft.edges.items():
         known = {END, *(source for source, links in sources.items() if links)}
-        for links in (*sources.values(), *(draft.starts.values() if name == TURN else ())):
+        for _, links in draft.list_links(name):
             for link in [link for link in links if link.target not in known]:
                 del links[link]
 
@@ -202,8 +204,7 @@ def _measure_keys(sources: Mapping[Field, Links]) -> dict[Field, int]:
 
 def _make_graph(draft: Draft, name: str, slots: Slots) -> Graph:
     sources = draft.edges[name]
-    starts = draft.starts.values() if name == TURN else ()
-    fields = dict.fromkeys([START, *sources, *(link.target for links in (*sources.values(), *starts) for link in links)])
+    fields = dict.fromkeys([START, *sources, *(link.target for _, links in draft.list_links(name) for link in links)])
     fields.pop(END, None)
     counted = {field for field in fields if field.again and _is_counted(draft, name, field, slots)}
     nodes = tuple(_make_node(draft, name, field, field in counted) for field in (*fields, END))
@@ -214,7 +215,7 @@ def _make_graph(draft: Draft, name: str, slots: Slots) -> Graph:
 
 def _is_counted(draft: Draft, graph: str, field: Field, slots: Slots) -> bool:
     """Whether the number of a call stands before a field that is said again: what counts such fields never starts anew."""
-    links = [link for each in (*draft.edges[graph].values(), *draft.starts.values()) for link in each]
+    links = [link for _, each in draft.list_links(graph) for link in each]
     opening, again = (
         {match[0] for link in some for match in re.finditer(r"\d+", link.text) if _surround(match) in slots}
         for some in ([link for link in links if link.opens_call], [link for link in links if link.target == field])

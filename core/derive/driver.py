@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 
 from ..ask.oracle import Oracle
 from ..ask.question import Question, Shape, Switches
@@ -16,7 +17,7 @@ from .instructions import learn_instructions
 from .starts import learn_starts
 from .stops import find_stops
 from .strings import list_special
-from .turns import Caller, learn_plain_turns, learn_prose, learn_resumed_turns
+from .turns import Caller, learn_prose
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,13 @@ def derive(oracle: Oracle) -> Derivation:
     calling = [replace(shape, reasoning=oracle.shape.reasoning) for shape in calling]
     settings, echoed = find_switches(oracle)
     draft = Draft(list_special(oracle.renderer.hints))
+    plain = Caller(draft, oracle, oracle.shape)
     for switches in settings:
-        learn_plain_turns(draft, oracle, switches)
+        plain.learn_plain(switches)
     callers = _learn_calls(draft, oracle, calling, settings)
     learn_prose(draft, oracle, callers[0] if callers else None)
-    if callers:
-        for switches in settings:
-            learn_resumed_turns(draft, oracle, callers[0], switches)
+    for shape, switches in product(callers[:1], settings):
+        Caller(draft, oracle, shape).learn_resumed(switches)
     learn_starts(draft, oracle, settings, echoed)
     add_dress(draft, oracle)
     instructed = not callers and learn_instructions(draft, oracle)
@@ -98,8 +99,8 @@ def _learn_calls(draft: Draft, oracle: Oracle, shapes: list[Shape], settings: li
     learnt: list[Shape] = []
     for number, shape in enumerate(shapes):
         draft.named_ids |= shape.named_ids
-        caller = Caller(draft, oracle, shape, "~" * number)
-        if not (learnt and _is_alike(oracle, caller.shape, learnt[0])) and caller.learn(settings):
+        alike = learnt and _is_alike(oracle, shape, learnt[0])
+        if not alike and Caller(draft, oracle, shape, "~" * number).learn(settings):
             learnt.append(shape)
     return learnt
 

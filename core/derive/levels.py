@@ -10,15 +10,13 @@ from typing import Any
 from ..ask.words import make_word
 from ..format import Codec, Insides, Text
 from .draft import Draft, Link
-from .places import find_between
+from .places import Build, find_between
 
 LEVELS = 6
 """How many levels have graphs of their own; what is nested deeper is not read."""
 
-_Build = Callable[[Any], "str | None"]
 
-
-def indent_levels(draft: Draft, kinds: Mapping[str, str], build: _Build) -> None:
+def indent_levels(draft: Draft, kinds: Mapping[str, str], build: Build) -> None:
     """Give lists and objects graphs of their own for each indentation, if what stands between entries is indented more with
     each level.
 
@@ -68,7 +66,7 @@ def _indent(text: str, indent: str) -> str:
     return text.replace("\n", "\n" + indent)
 
 
-def _find_indents(kinds: Mapping[str, str], build: _Build) -> dict[str, str]:
+def _find_indents(kinds: Mapping[str, str], build: Build) -> dict[str, str]:
     """Return the white space by which lines within a list or an object are indented more than around it, by the type of what is
     around it; nothing where that differs."""
     one, two, outer = (make_word("ki", number) for number in range(3))

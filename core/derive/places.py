@@ -19,12 +19,10 @@ from ..ask.words import make_word
 from ..format import Path
 from .strings import AskGaps, Gap
 
-Pairs = Sequence[tuple[str, Any]]
-BuildObject = Callable[[Pairs], "str | None"]
-"""Renders an object of the given entries."""
-BuildList = Callable[[Sequence[Any]], "str | None"]
-"""Renders a list of the given items."""
+Build = Callable[[Any], "str | None"]
+"""Renders a list or an object and returns what stands between its bounds; None where it is refused."""
 
+Pairs = Sequence[tuple[str, Any]]
 AskEntries = Callable[[Pairs], list["Gap | None"]]
 """Renders entries and returns what stands around each, None where it is not printed."""
 
@@ -43,7 +41,7 @@ class Place(NamedTuple):
         return Field(kind, type_, form, self.family)
 
 
-def ask_beside_keys(build: BuildObject, outer: Sequence[str] = ()) -> AskGaps:
+def ask_beside_keys(build: Build, outer: Sequence[str] = ()) -> AskGaps:
     """Return what asks for values that stand beside their keys; ``outer`` are other words that bound them."""
 
     def ask_all(values: Sequence[Any]) -> list[Gap | None]:
@@ -57,12 +55,12 @@ def make_entry_key(number: int) -> str:
     return make_word(_KEY, 2 * number + 1)
 
 
-def ask_entries(build: BuildObject, outer: Sequence[str], entries: Pairs) -> list[Gap | None]:
+def ask_entries(build: Build, outer: Sequence[str], entries: Pairs) -> list[Gap | None]:
     """Return what stands around each of some entries, all of them in one render; ``outer`` are other words that bound them."""
     pairs: list[tuple[str, Any]] = [(make_word(_KEY), make_word(_VALUE))]
     for number, entry in enumerate(entries):
         pairs += [entry, (make_word(_KEY, 2 * number + 2), make_word(_VALUE, number + 1))]
-    text = build(pairs)
+    text = build(dict(pairs))
     if text is None:
         return [None] * len(entries)
     words = [key for key, _ in pairs] + [make_word(_VALUE, number) for number in range(len(entries) + 1)]
@@ -86,7 +84,7 @@ def _cut_beside_keys(text: str, keys: Sequence[str], words: Sequence[str]) -> li
     return gaps
 
 
-def ask_apart(build: BuildList) -> AskGaps:
+def ask_apart(build: Build) -> AskGaps:
     """Return what asks for values that follow each other."""
 
     def ask_all(values: Sequence[Any]) -> list[Gap | None]:
@@ -103,9 +101,9 @@ def ask_apart(build: BuildList) -> AskGaps:
     return _one_by_one_if_refused(ask_all)
 
 
-def ask_values_apart(build: BuildObject) -> AskGaps:
+def ask_values_apart(build: Build) -> AskGaps:
     """Return what asks for the values of an object whose keys stand elsewhere."""
-    return ask_apart(lambda items: build([(make_word(_KEY, number), item) for number, item in enumerate(items)]))
+    return ask_apart(lambda items: build({make_word(_KEY, number): item for number, item in enumerate(items)}))
 
 
 def _one_by_one_if_refused(ask: AskGaps) -> AskGaps:
@@ -123,12 +121,12 @@ def _one_by_one_if_refused(ask: AskGaps) -> AskGaps:
 _LONGEST = 8  # characters around a key or a number
 
 
-def find_path(build: BuildObject) -> Path | None:
+def find_path(build: Build) -> Path | None:
     """Return how paths are written if a template writes objects so, at every depth, and lists too if it writes those so."""
     outer, one, two, three, last = (make_word("kp", number) for number in range(5))
     words = [make_word("sp", number) for number in range(3)]
-    nested = build([(outer, {one: words[0], two: {three: words[1]}}), (last, words[2])])
-    plain = build([(one, words[0]), (three, words[1]), (last, words[2])])
+    nested = build({outer: {one: words[0], two: {three: words[1]}}, last: words[2]})
+    plain = build({one: words[0], three: words[1], last: words[2]})
     if nested is None or plain is None or any(text.count(words[0]) != 1 for text in (nested, plain)):
         return None
     opening, behind = (find_between(nested, *pair) for pair in ((outer, one), (one, words[0])))
@@ -138,7 +136,7 @@ def find_path(build: BuildObject) -> Path | None:
     path = Path(opening, behind.removesuffix(joint))
     if plain.replace(one, path.join((outer, one))).replace(three, path.join((outer, two, three))) != nested:
         return None
-    listed = build([(outer, [words[0], [{two: words[1]}]]), (last, words[2])])
+    listed = build({outer: [words[0], [{two: words[1]}]], last: words[2]})
     around = find_between(listed or "", outer, words[0]).removesuffix(joint)
     first = re.fullmatch(rf"(\D{{0,{_LONGEST}}})([01])(\D{{0,{_LONGEST}}})", around)
     if first is None:

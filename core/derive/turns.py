@@ -27,70 +27,68 @@ _FEW_COUNTS = ((2,), (0,), (1, 1))
 """Those that are asked under a switch."""
 _SIGNS = "-.:/"
 """What names of tools may have in them beside letters, digits and underscores (OpenAI's API takes the first, MCP the others)."""
+_RESUMED = ((None, None), (REASONING, None), (None, CONTENT))
+"""Reasoning and content of turns with calls that answer the result of a tool."""
 _ODD = ((0, 1), (0,), (1,))
 """Which of each two calls are to tools whose names have such signs."""
 
 
-def learn_plain_turns(draft: Draft, oracle: Oracle, switches: Switches) -> None:
-    """Learn turns without calls, with tools offered and without."""
-    for reasoning, content, tools in product((None, REASONING), (None, CONTENT), (True, False)):
-        if reasoning or content:
-            _add(draft, oracle, Question(reasoning, content, switches=switches, tools=tools), oracle.shape)
-
-
-def learn_resumed_turns(draft: Draft, oracle: Oracle, calling: Shape, switches: Switches) -> None:
-    """Learn turns that answer the result of a tool: they may begin elsewhere."""
-    for reasoning in (None, REASONING):
-        _add(draft, oracle, Question(reasoning, CONTENT, switches=switches, resumed=True), calling)
-
-
 class Caller:
-    """Asks for turns with calls in one shape, and learns from them; ``family`` tells their fields from others'."""
+    """Asks for turns in one shape, and learns from them; ``family`` tells the fields of calls from others'."""
 
-    def __init__(self, draft: Draft, oracle: Oracle, shape: Shape, family: str) -> None:
+    def __init__(self, draft: Draft, oracle: Oracle, shape: Shape, family: str = "") -> None:
         self.draft, self.oracle, self.shape, self.family = draft, oracle, shape, family
+        self._arguments = Field("arguments", "", 0, family)
         self._one = make_test_call(shape)
-        self.written = find_json_arguments(oracle, shape)
+        self.written: Written | None = None
         self._signs = ""  # those that make the name of a tool to be written in another way
+
+    def learn_plain(self, switches: Switches) -> None:
+        """Learn turns without calls, with tools offered and without."""
+        for reasoning, content, tools in product((None, REASONING), (None, CONTENT), (True, False)):
+            if reasoning or content:
+                self._learn_turn(Question(reasoning, content, switches=switches, tools=tools))
+
+    def learn_resumed(self, switches: Switches) -> None:
+        """Learn turns without calls that answer the result of a tool: they may begin elsewhere."""
+        for reasoning in (None, REASONING):
+            self._learn_turn(Question(reasoning, CONTENT, switches=switches, resumed=True))
 
     def learn(self, settings: Sequence[Switches]) -> bool:
         """Learn turns with calls, and how values are written; False where no call is printed whole."""
+        self.written = find_json_arguments(self.oracle, self.shape)
         seen = self._learn_turns(settings)
         if self.written is not None and not seen:
             self.written = None  # not in all turns
             seen = self._learn_turns(settings)
-        if seen:
-            self._signs = self._find_signs()
-            self._learn_resumed(settings)
+        if not seen:
+            return False
+        self._signs = self._find_signs()
         for odd in _ODD if self._signs else ():
             self._learn_turns(settings, odd)
-            self._learn_resumed(settings, odd)
-        if seen and self.written is None:
+        if self.written is None:
             self._learn_values()
-        if seen:
-            self._learn_order()
-        return seen
+        else:
+            self.draft.codecs[TURN, self._arguments] = self.written.json
+        self._learn_order()
+        return True
 
     def _learn_order(self) -> None:
         """Learn whether keys are sorted: the template is given them in another order."""
         last, first = make_word("k", 1), make_word("k", 0)
-        text = self._build_one([(last, make_word("v", 1)), (first, make_word("v", 0))])
+        text = self._build_one({last: make_word("v", 1), first: make_word("v", 0)})
         if text is not None and -1 < text.find(first) < text.find(last):
             self.draft.sorted_keys = True
 
-    def _learn_resumed(self, settings: Sequence[Switches], odd: Sequence[int] = ()) -> None:
-        """Learn turns with calls that answer the result of a tool."""
-        for switches in settings:
-            for reasoning, content in ((None, None), (REASONING, None), (None, CONTENT)):
-                calls = self._make_calls((2,), odd)
-                self._learn_turn(Question(reasoning, content, calls, switches, resumed=True))
-
     def _learn_turns(self, settings: Sequence[Switches], odd: Sequence[int] = ()) -> bool:
+        """Learn turns with calls, and if any is printed whole, those that answer the result of a tool."""
         seen = False
         for switches in settings:
             counts = _FEW_COUNTS if switches else _COUNTS
             for reasoning, content, count in product((None, REASONING), (None, CONTENT), counts):
                 seen |= self._learn_turn(Question(reasoning, content, self._make_calls(count, odd), switches))
+        for switches, (reasoning, content) in product(settings, _RESUMED) if seen else ():
+            self._learn_turn(Question(reasoning, content, self._make_calls((2,), odd), switches, resumed=True))
         return seen
 
     def _make_calls(self, counts: Sequence[int], odd: Sequence[int]) -> tuple[Call, ...]:
@@ -114,11 +112,24 @@ class Caller:
         return one != other
 
     def _learn_turn(self, question: Question) -> bool:
-        return _add(self.draft, self.oracle, question, self.shape, self.written, self.family, self._signs)
+        """Add the edges of a turn, if all of its calls are printed whole, and as was thought; names that are written in another way
+        are fields of their own."""
+        turn = self.oracle.ask_turn(question, self.shape)
+        if turn is None:
+            return False
+        spans = find_spans(turn.text, question.calls, self.written, self._arguments) if self.written else []
+        if spans is None or not all(call.name in turn.text for call in question.calls):
+            return False
+        for number, call in enumerate(question.calls):
+            if not set(self._signs).isdisjoint(call.name):
+                needle = Needle(Field("name", signs=self._signs), number)
+                spans += [Span(*found.span(), needle) for found in re.finditer(re.escape(call.name), turn.text)]
+        self.draft.add_turn(turn, cut_row(turn.text, _make_needles(question, self.family), spans), question.switches)
+        return True
 
-    def _build_one(self, pairs: Sequence[tuple[str, object]], told: Told = "type") -> str | None:
+    def _build_one(self, arguments: Mapping[str, object], told: Told = "type") -> str | None:
         """Render one call with some arguments, of whose types the tools tell so much."""
-        call = Call.of(self._one.name, self._one.id, dict(pairs))
+        call = Call.of(self._one.name, self._one.id, arguments)
         for question in (Question(calls=(call,)), Question(REASONING, None, (call,)), Question(None, CONTENT, (call,))):
             turn = self.oracle.ask_turn(replace(question, told=told), self.shape)
             if turn is not None:
@@ -131,8 +142,8 @@ class Caller:
         learn_insides(self.draft, self.family, make_inner_build(build, types, outer), types)
         # Strings may be written as JSON where the tools do not say that they are strings.
         key, word = make_word("k"), make_word("v")
-        usual = build([(key, word)])
-        if usual is not None and usual.replace(word, f'"{word}"') in (build([(key, word)], told) for told in LESS_TOLD):
+        usual = build({key: word})
+        if usual is not None and usual.replace(word, f'"{word}"') in (build({key: word}, told) for told in LESS_TOLD):
             self.draft.tell_strings(self.family)
 
 
@@ -146,36 +157,6 @@ def _make_needles(question: Question, family: str) -> dict[str, Needle]:
             needles[key] = Needle(Field("key", "string", 0, family), number)
             needles[value] = Needle(Field("value", "string", 0, family), number)
     return needles
-
-
-def _add(
-    draft: Draft,
-    oracle: Oracle,
-    question: Question,
-    shape: Shape,
-    written: Written | None = None,
-    family: str = "",
-    signs: str = "",
-) -> bool:
-    """Add the edges of a turn, if all of its calls are printed whole, and as was thought; names with one of some signs are fields
-    of their own."""
-    turn = oracle.ask_turn(question, shape)
-    if turn is None:
-        return False
-    needles = _make_needles(question, family)
-    spans = find_spans(turn.text, question.calls, written, Field("arguments", "", 0, family)) if written else []
-    if spans is None or not all(call.name in turn.text for call in question.calls):
-        return False
-    for number, call in enumerate(question.calls):
-        if not set(signs).isdisjoint(call.name):
-            needle = Needle(Field("name", signs=signs), number)
-            spans += [Span(*found.span(), needle) for found in re.finditer(re.escape(call.name), turn.text)]
-    row = cut_row(turn.text, needles, spans)
-    draft.add_turn(turn, row, question.switches)
-    for piece in row.pieces:
-        if piece.field.kind == "arguments" and written is not None:
-            draft.codecs[TURN, piece.field] = written.json
-    return True
 
 
 def _add_sign(call: Call, sign: str) -> Call:

@@ -8,7 +8,7 @@ kind of turn.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,12 +20,9 @@ from ..format.cut import find_first
 from .draft import TURN, Draft
 from .levels import indent_levels
 from .odd_keys import learn_odd_keys
-from .places import BuildList, BuildObject, Place, ask_apart, ask_beside_keys, ask_entries, ask_values_apart, find_path
+from .places import Build, Place, ask_apart, ask_beside_keys, ask_entries, ask_values_apart, find_path
 from .strings import AskGaps, Surroundings, ask_strings, make_text, strip_digits
 from .types import PLAIN, Change, Types, Writing, ask_types, match_digits, read_plain, restore_digits, splice
-
-Build = Callable[[Any], "str | None"]
-"""Renders a value and returns what stands between its bounds."""
 
 
 class _Variant(NamedTuple):
@@ -46,9 +43,9 @@ class _Variant(NamedTuple):
         return Change(field, self.base.mid, self.writing.mid)
 
 
-def learn_object(draft: Draft, graph: str, family: str, build: BuildObject, outer: Sequence[str] = ()) -> Types:
+def learn_object(draft: Draft, graph: str, family: str, build: Build, outer: Sequence[str] = ()) -> Types:
     """Learn the entries of an object: keys beside their values, or keys and values in rows of their own."""
-    plain = build([(make_word("ka"), make_word("sl")), (make_word("kb"), PLAIN)])
+    plain = build({make_word("ka"): make_word("sl"), make_word("kb"): PLAIN})
     if plain is None:
         return {}
     path = find_path(build) if graph == TURN else None
@@ -68,10 +65,10 @@ def learn_object(draft: Draft, graph: str, family: str, build: BuildObject, oute
     return types
 
 
-def _repeats_keys(build: BuildObject, plain: str) -> bool:
+def _repeats_keys(build: Build, plain: str) -> bool:
     """Whether a list is written as its key once for each item."""
     key = make_word("kb")
-    listed = build([(make_word("ka"), make_word("sl")), (key, [PLAIN, PLAIN + "y"])])
+    listed = build({make_word("ka"): make_word("sl"), key: [PLAIN, PLAIN + "y"]})
     return bool(listed) and plain.count(key) > 0 and (listed or "").count(key) >= 2 * plain.count(key)
 
 
@@ -80,10 +77,10 @@ def _are_values_apart(draft: Draft, graph: str) -> bool:
     return any(source.kind == link.target.kind == "value" for source, link in links)
 
 
-def _ask_keys(build: BuildObject, special: Sequence[str]) -> Text | None:
+def _ask_keys(build: Build, special: Sequence[str]) -> Text | None:
     """Return what special characters become in keys, or None where the template refuses such keys."""
     last = make_word("sb")
-    text = build([(make_word("q", number) + char + last, PLAIN) for number, char in enumerate(special)])
+    text = build({make_word("q", number) + char + last: PLAIN for number, char in enumerate(special)})
     images = {}
     for number, char in enumerate(special):
         match = re.search(make_word("q", number) + f"(.*?){last}", text or "", re.DOTALL)
@@ -122,16 +119,12 @@ def _learn_strings(
     scalars = [writing for (name, _), writing in types.items() if name in ("integer", "number", "boolean")]
     others = [Surroundings(*map(strip_digits, (each.before, each.mid, each.behind))) for each in scalars]
     quoted = bool(others) and base not in others
-    draft.codecs[place.graph, place.field("value")] = _quote(next(iter(forms.values()), Text()), quoted)
+    written = [(around, replace(codec, quoted=quoted)) for around, codec in forms.items()]
+    draft.codecs[place.graph, place.field("value")] = written[0][1] if written else Text(quoted=quoted)
     return [
-        _Variant("string", number, Writing(around.before, around.mid, _quote(codec, quoted), around.behind), base)
-        for number, (around, codec) in enumerate(forms.items())
-        if number
+        _Variant("string", number, Writing(around.before, around.mid, codec, around.behind), base)
+        for number, (around, codec) in enumerate(written[1:], 1)
     ]
-
-
-def _quote(codec: Text, quoted: bool) -> Text:
-    return replace(codec, quoted=quoted)
 
 
 def _add_variant(draft: Draft, place: Place, variant: _Variant) -> None:
@@ -163,7 +156,8 @@ def learn_insides(draft: Draft, family: str, build: Build, types: Types) -> None
     if _is_inside(types, "array"):
         inner = _learn_list(draft, family, build)
         if _is_inside(inner, "object"):
-            within = _build_in_list(build, inner["object", 0])
+            before, behind = make_word("sl", 0), make_word("sl", 2)
+            within = _build_within(lambda value: build([before, value, behind]), inner, before, (behind,))
             if not _is_inside(types, "object"):
                 _learn_inner_object(draft, "object" + family, family, within)
             elif _differs(build, within):
@@ -195,20 +189,7 @@ def _learn_objects_in_lists(draft: Draft, family: str, build: Build) -> None:
             draft.codecs[place] = Insides(graph)
 
 
-def _build_in_list(build: BuildList, writing: Writing) -> Build:
-    """Return what renders an object as an item of a list, and returns what stands between its bounds."""
-    before, behind = make_word("sl", 0), make_word("sl", 2)
-
-    def build_inner(value: Any) -> str | None:
-        text = build([before, value, behind])
-        if text is None or before not in text or behind not in text:
-            return None
-        return _cut_around(text[text.index(before) + len(before) : text.index(behind)], writing)
-
-    return build_inner
-
-
-def _learn_list(draft: Draft, family: str, build: BuildList) -> Types:
+def _learn_list(draft: Draft, family: str, build: Build) -> Types:
     graph, value = "list" + family, Field("value", "string", 0, family)
     for count in range(4):
         words = [make_word("v", number) for number in range(count)]
@@ -222,7 +203,7 @@ def _learn_inner_object(draft: Draft, graph: str, family: str, build: Build) -> 
         keys, values = ([make_word(kind, number) for number in range(count)] for kind in ("k", "v"))
         needles = {word: Needle(key) for word in keys} | {word: Needle(value) for word in values}
         _add_inner_row(draft, graph, build(dict(zip(keys, values, strict=True))), needles)
-    learn_object(draft, graph, family, lambda pairs: build(dict(pairs)))
+    learn_object(draft, graph, family, build)
 
 
 def _add_inner_row(draft: Draft, graph: str, text: str | None, needles: dict[str, Needle]) -> None:
@@ -233,18 +214,20 @@ def _add_inner_row(draft: Draft, graph: str, text: str | None, needles: dict[str
         draft.add_row(graph, row)
 
 
-def make_inner_build(build: BuildObject, types: Types, others: Sequence[str]) -> Build:
-    """Return what renders a value among arguments and returns what stands between its bounds."""
+def make_inner_build(build: Build, types: Types, others: Sequence[str]) -> Build:
+    """Return what renders a list or an object among arguments and returns what stands between its bounds."""
     first, key, last = (make_word("kw", number) for number in range(3))
     before, behind = make_word("sw", 0), make_word("sw", 2)
+    return _build_within(lambda value: build({first: before, key: value, last: behind}), types, key, (key, last, behind, *others))
+
+
+def _build_within(build: Build, types: Types, start: str, ends: Sequence[str]) -> Build:
+    """Return what renders a list or an object between a word and some others and returns what stands between its bounds."""
 
     def build_inner(value: Any) -> str | None:
-        text = build([(first, before), (key, value), (last, behind)])
-        if text is None or key not in text:
-            return None
-        rest = text.partition(key)[2]
+        _, found, rest = (build(value) or "").partition(start)
         writing = types["array" if isinstance(value, list) else "object", 0]
-        return _cut_around(rest[: find_first(rest, (key, last, behind, *others))], writing)
+        return _cut_around(rest[: find_first(rest, ends)], writing) if found else None
 
     return build_inner
 
