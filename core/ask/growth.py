@@ -46,8 +46,8 @@ def size_of(value: Any, limit: int = ENOUGH) -> int:
     return size
 
 
-def measure_product(left: Any, right: Any) -> int:
-    """Bound ``left * right``: a repeated text or list, or the work of multiplying long integers."""
+def _measure_product(left: Any, right: Any) -> int:
+    """Bound a repeated text or list, or the work of multiplying or dividing long integers."""
     if isinstance(left, int) and isinstance(right, int):
         return (left.bit_length() * right.bit_length()) >> 10
     for times, value in ((left, right), (right, left)):
@@ -56,19 +56,16 @@ def measure_product(left: Any, right: Any) -> int:
     return 0
 
 
-def measure_power(base: Any, exponent: Any) -> int:
-    """Bound ``base ** exponent``."""
-    if not (isinstance(base, int) and isinstance(exponent, int)):
-        return 0
-    bits = base.bit_length() * abs(exponent)
+def _measure_power(base: Any, exponent: Any) -> int:
+    bits = base.bit_length() * abs(exponent) if isinstance(base, int) and isinstance(exponent, int) else 0
     return bits * bits >> 10
 
 
-def measure_remainder(left: Any, right: Any) -> int:
-    """Bound ``left % right``: the remainder of long integers, or a text with values put in."""
+def _measure_remainder(left: Any, right: Any) -> int:
+    """Bound the remainder of long integers, or a text with values put in."""
     if isinstance(left, (str, bytes)):
         return _measure_formatting(_text(left), "%", right)
-    return measure_product(left, right)
+    return _measure_product(left, right)
 
 
 def measure_search(text: str | bytes, needles: tuple[Any, ...]) -> int:
@@ -122,16 +119,18 @@ def _measure_slow(text: Any, *operands: Any, **named: Any) -> int:
     return size_of((text, operands, named)) ** 2 >> 8
 
 
-def measure_filler(n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> int:
-    """Bound the filler text of the ``lipsum`` function."""
-    return abs(n) * (abs(min) + abs(max)) * 16
-
-
 def _text(value: Any) -> str:
     if isinstance(value, bytes):
         return value.decode("latin-1")
     return value if isinstance(value, str) else str(value)
 
+
+OPERATORS: dict[str, Callable[[Any, Any], int]] = {
+    "*": _measure_product,
+    "**": _measure_power,
+    "//": _measure_product,
+    "%": _measure_remainder,
+}
 
 METHODS: dict[str, Callable[..., int]] = {
     "center": _measure_padding,

@@ -65,7 +65,7 @@ class BoundedContext(Context):
 class BoundedEnvironment(ImmutableSandboxedEnvironment):
     """The environment; one is enough for all templates and threads, as all state of a render is in its context."""
 
-    intercepted_binops = frozenset({"+", "*", "**", "%", "//"})
+    intercepted_binops = frozenset({"+", *growth.OPERATORS})
     context_class = BoundedContext
     code_generator_class = Generator
 
@@ -120,12 +120,8 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         """Apply an operator for a template; what can make much out of little is charged first."""
         meter: Meter = context.meter  # type: ignore[attr-defined]
         meter.tick()
-        if operator in {"*", "//"}:
-            meter.charge(growth.measure_product(left, right))
-        elif operator == "**":
-            meter.charge(growth.measure_power(left, right))
-        elif operator == "%":
-            meter.charge(growth.measure_remainder(left, right))
+        if operator in growth.OPERATORS:
+            meter.charge(growth.OPERATORS[operator](left, right))
         result = super().call_binop(context, operator, left, right)
         if operator == "+":
             meter.weigh(result)
@@ -295,9 +291,9 @@ def _write_time(context: BoundedContext, format: str) -> str:
 
 
 @pass_context
-def _write_filler(context: BoundedContext, *args: Any, **kwargs: Any) -> str:
-    context.meter.charge(growth.measure_filler(*args, **kwargs))
-    return generate_lorem_ipsum(*args, **kwargs)
+def _write_filler(context: BoundedContext, n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> str:
+    context.meter.charge(abs(n) * (abs(min) + abs(max)) * 16)
+    return generate_lorem_ipsum(n, html, min, max)
 
 
 ENVIRONMENT = BoundedEnvironment()

@@ -14,7 +14,7 @@ from ..ask.shapes import make_test_call
 from ..ask.words import USER, make_word
 from ..format import Json, Text
 from ..format.units import NO, get_units
-from .strings import list_special, make_specimen, make_text
+from .strings import Special, Specimen, make_text
 
 
 def find_encoding(images: Mapping[str, str]) -> Text | None:
@@ -92,7 +92,7 @@ class Written(NamedTuple):
     leads: bool
 
 
-def find_json_arguments(oracle: Oracle, shape: Shape) -> Written | None:
+def find_json_arguments(oracle: Oracle, shape: Shape, special: Special) -> Written | None:
     """Return how arguments are written if it is as JSON, whatever is in them; None where it is in another way."""
     for refused in ("", "b", "d", "bd"):  # lists, empty objects, or both
         hard = {key: value for key, value in _HARD.items() if key[-1] not in refused}
@@ -104,7 +104,7 @@ def find_json_arguments(oracle: Oracle, shape: Shape) -> Written | None:
     within = None
     place = find_written(text, hard, Json())
     if place is None:
-        within = _find_encoding(oracle, shape)
+        within = _find_encoding(oracle, shape, special)
         place = find_written(text, hard, Json(within)) if within is not None else None
     return None if place is None else Written(Json(within), place[0] < text.find(make_test_call(shape).name))
 
@@ -119,9 +119,9 @@ def _render(oracle: Oracle, shape: Shape, arguments: dict[str, Any]) -> str | No
     return None
 
 
-def _find_encoding(oracle: Oracle, shape: Shape) -> Text | None:
+def _find_encoding(oracle: Oracle, shape: Shape, special: Special) -> Text | None:
     """Return how arguments are written inside a string; None where they are as in any JSON text."""
-    specimen = make_specimen("m", list_special(oracle.renderer.hints).anywhere)
+    specimen = Specimen("m", special.anywhere)
     return find_encoding(specimen.read(_render(oracle, shape, {_HARD_KEY: specimen.text})))
 
 

@@ -11,6 +11,7 @@ import re
 import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple, get_args
 
 from ..ask.hints import Hints
@@ -240,27 +241,19 @@ def _fit_numeral(char: str, image: str, kind: NumeralKind) -> Numeral | None:
     return numeral if numeral.before and numeral.write(char).lower() == image.lower() else None
 
 
-class Specimen(NamedTuple):
-    """A text that has all special characters in it, each between two marks."""
+class Specimen:
+    """A text that has all special characters in it, each between two words of a kind."""
 
-    special: Sequence[str]
-    marks: Sequence[str]
-
-    @property
-    def text(self) -> str:
-        """The text."""
-        return "".join(mark + char for mark, char in zip(self.marks, self.special, strict=False)) + self.marks[-1]
+    def __init__(self, kind: str, special: Sequence[str]) -> None:
+        self._special = special
+        self._marks = [make_word(kind, number) for number in range(len(special) + 1)]
+        self.text = "".join(mark + char for mark, char in zip(self._marks, (*special, ""), strict=True))
 
     def read(self, text: str | None) -> dict[str, str]:
         """Return what each special character became in a render of the text."""
         images: dict[str, str] = {}
-        for char, mark, following in zip(self.special, self.marks, self.marks[1:], strict=False):
+        for char, (mark, following) in zip(self._special, pairwise(self._marks), strict=True):
             match = re.search(f"{mark}(.*?){following}", text or "", re.DOTALL)
             if match:
                 images[char] = match[1]
         return images
-
-
-def make_specimen(kind: str, special: Sequence[str]) -> Specimen:
-    """Return the text whose marks are words of a kind."""
-    return Specimen(special, [make_word(kind, number) for number in range(len(special) + 1)])

@@ -15,7 +15,7 @@ from ..ask.words import make_word
 from ..format import Text
 from .draft import TURN, Draft
 from .encoded import Written, find_json_arguments, find_spans
-from .strings import make_specimen, make_text, read_start
+from .strings import Specimen, make_text, read_start
 from .values import learn_insides, learn_object, make_inner_build
 
 REASONING, CONTENT = make_word("r"), make_word("c")
@@ -56,7 +56,7 @@ class Caller:
 
     def learn(self, settings: Sequence[Switches]) -> bool:
         """Learn turns with calls, and how values are written; False where no call is printed whole."""
-        self.written = find_json_arguments(self.oracle, self.shape)
+        self.written = find_json_arguments(self.oracle, self.shape, self.draft.special)
         seen = self._learn_turns(settings)
         if self.written is not None and not seen:
             self.written = None  # not in all turns
@@ -167,7 +167,7 @@ def _add_sign(call: Call, sign: str) -> Call:
 
 def learn_prose(draft: Draft, oracle: Oracle, calling: Shape | None) -> None:
     """Learn what special characters become in reasoning and in content."""
-    thought, said = make_specimen("pa", draft.special.anywhere), make_specimen("pb", draft.special.anywhere)
+    thought, said = Specimen("pa", draft.special.anywhere), Specimen("pb", draft.special.anywhere)
     for shape, beside in ((oracle.shape, False), (calling, True)):
         if shape is None:
             continue

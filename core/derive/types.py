@@ -13,7 +13,7 @@ from ..format import Choice, Codec, Insides, Json, Number, Text, Word
 from ..format.cut import find_common_end, find_common_start
 from .draft import Draft, Link
 from .encoded import find_encoding, find_written
-from .strings import AskGaps, Gap, Surroundings, make_specimen, strip_digits, take_digits
+from .strings import AskGaps, Gap, Specimen, Surroundings, strip_digits, take_digits
 
 PLAIN = make_word("s", 1)
 """A string of nothing but letters."""
@@ -48,7 +48,7 @@ def ask_types(ask: AskGaps, family: str, special: Sequence[str], lists: bool = T
     Without ``lists`` or ``objects`` the only one of those that is a value is the empty one, which is a word.
     """
     kinds = (("array", LISTS if lists else LISTS[:1], "list"), ("object", OBJECTS if objects else OBJECTS[:1], "object"))
-    specimen = make_specimen("m", special)
+    specimen = Specimen("m", special)
     hard: list[Any] = [[specimen.text]] if lists else [{_NESTED_KEY: specimen.text}] if objects else []
     gaps = ask([*_SCALARS, *(value for _, samples, _ in kinds for value in samples), *hard])
     within = find_encoding(specimen.read(gaps[-1].around)) if hard and gaps[-1] else None
