@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -11,7 +10,7 @@ from ..ask.oracle import Oracle
 from ..ask.question import Question, Shape
 from ..ask.shapes import make_test_call
 from ..ask.words import SYSTEM, make_word
-from ..format import Asking, Capabilities, ChatFormat
+from ..format import Asking, Capabilities, ChatFormat, TurnGraph
 from ..format.conversation import ASSISTANT, ID, NAME, TOOL, USER, Conversation
 from ..format.cut import find_boundaries
 from ..format.view import find_reasoning, find_tools, list_inner_texts
@@ -30,17 +29,7 @@ def make_format(oracle: Oracle, derivation: Derivation) -> ChatFormat:
     """
     conversation = find_conversation(oracle, derivation.usual, bool(derivation.calling))
     graph = replace(derivation.graph, blank=_find_blank(oracle, derivation))
-    end = next((role.end for role in conversation.roles if role.name == ASSISTANT), "")
-    if graph.stops:
-        inner = list_inner_texts(graph)
-        others = [role.end.strip() for role in conversation.roles if role.name != ASSISTANT and not role.within]
-        shared = [end for end in others if end and not any(end in text for text in inner)]
-        stops = [_cut_first(_cut_last(stop, end.strip()), shared) for stop in graph.stops]
-        earlier = (text for text in _list_earlier_ends(conversation, end) if not any(stop in text for stop in stops))
-        stops += [text for text in earlier if not any(text in other for other in (*stops, *inner))]
-        graph = replace(graph, stops=tuple(dict.fromkeys(stops)))
-    elif not end.strip():
-        graph = replace(graph, stops=_find_following_stops(conversation, end))
+    graph = replace(graph, stops=tuple(dict.fromkeys(_settle_stops(graph, conversation))))
     graph = replace(graph, others=_find_others(conversation))
     return ChatFormat(graph, _make_asking(oracle, derivation), _find_capabilities(oracle, derivation), conversation)
 
@@ -63,28 +52,28 @@ def _find_blank(oracle: Oracle, derivation: Derivation) -> str:
     return ""
 
 
-def _cut_last(stop: str, end: str) -> str:
-    """Return a stop without what a template prints only behind the last message."""
-    return end if is_marker(end) and stop.startswith(end) else stop
+def _settle_stops(graph: TurnGraph, conversation: Conversation) -> list[str]:
+    """Return what ends turns, now that it is known how all messages end.
 
-
-def _list_earlier_ends(conversation: Conversation, end: str) -> list[str]:
-    """Return what ends a turn that is not the last one: it may stand at the beginning of what follows, as it ends that, too."""
-    ends = [role.end for role in conversation.roles if not role.within and role.end.strip() and role.start.startswith(role.end)]
-    return [text for text in dict.fromkeys(each.strip() for each in (end, *ends)) if is_marker(text)]
-
-
-def _cut_first(stop: str, ends: Sequence[str]) -> str:
-    """Return what of a stop ends the messages of other roles, too; what is before that ends a field."""
-    return max((end for end in ends if stop.endswith(end)), key=len, default=stop)
-
-
-def _find_following_stops(conversation: Conversation, end: str) -> tuple[str, ...]:
-    """Return what begins the next message, where a turn has no end of its own: models write that, and servers stop on it."""
-    starts = [role.start for role in conversation.roles if role.name in (USER, TOOL) and not role.within]
-    # A word at the beginning of a line is told from the same word in an answer.
-    lines = ["\n" * ("\n" in end + start[: len(start) - len(start.lstrip())]) + start.strip() for start in starts]
-    return tuple(dict.fromkeys(line for line in lines if line.strip() and NAME not in line))
+    What a template prints only behind the last message is none of it, nor what stands before the end of the messages of other
+    roles, too: that ends a field. What ends a turn that is not the last one may stand at the beginning of what follows, as it
+    ends that, too. Where a turn has no end of its own, models write what begins the next message, and servers stop on it.
+    """
+    roles = [role for role in conversation.roles if not role.within]
+    end = next((role.end for role in roles if role.name == ASSISTANT), "")
+    if not graph.stops:
+        starts = [role.start for role in roles if role.name in (USER, TOOL)] if not end.strip() else []
+        # A word at the beginning of a line is told from the same word in an answer.
+        lines = ["\n" * ("\n" in end + start[: len(start) - len(start.lstrip())]) + start.strip() for start in starts]
+        return [line for line in lines if line.strip() and NAME not in line]
+    inner, last = list_inner_texts(graph), end.strip()
+    others = [role.end.strip() for role in roles if role.name != ASSISTANT]
+    shared = [text for text in others if text and not any(text in each for each in inner)]
+    stops = [last if is_marker(last) and stop.startswith(last) else stop for stop in graph.stops]
+    stops = [max((text for text in shared if stop.endswith(text)), key=len, default=stop) for stop in stops]
+    earlier = [last, *(role.end.strip() for role in roles if role.end.strip() and role.start.startswith(role.end))]
+    new = [text for text in earlier if is_marker(text) and not any(stop in text for stop in stops)]
+    return stops + [text for text in new if not any(text in other for other in (*stops, *inner))]
 
 
 def _find_others(conversation: Conversation) -> tuple[str, ...]:
