@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from jinja2 import nodes
 
-_Node = TypeVar("_Node", bound=nodes.Node)
 _SHORT = 4  # characters of a text that may be exchanged where the source does not say which are
 
 
@@ -38,16 +37,8 @@ def join_hints(each: Iterable[Hints]) -> Hints:
 
 
 def _list_texts(roots: Iterable[nodes.Node]) -> Iterator[str]:
-    """Yield the texts among the constants of expressions, or below them."""
-    for root in roots:
-        yield from (node.value for node in _find_all(root, nodes.Const) if isinstance(node.value, str))
-
-
-def _find_all(root: nodes.Node, kind: type[_Node]) -> Iterator[_Node]:
-    """Yield the nodes of a kind, a root itself, too, which what jinja2 has for that leaves out."""
-    if isinstance(root, kind):
-        yield root
-    yield from root.find_all(kind)
+    """Yield the texts among the constants of expressions: themselves or below them."""
+    return (node.value for node in nodes.Template([*roots]).find_all(nodes.Const) if isinstance(node.value, str))
 
 
 def _list_exchanged(tree: nodes.Template, constants: frozenset[str]) -> frozenset[str]:
@@ -96,6 +87,7 @@ def _list_compared(tree: nodes.Template, switches: Set[str]) -> tuple[tuple[str,
 
 def _list_names(root: nodes.Node) -> set[str]:
     """Return the names in an expression, those of a namespace with its own before a dot."""
-    dotted = ((node.node, node.attr) for node in _find_all(root, nodes.Getattr))
-    names = {node.name for node in _find_all(root, nodes.Name)}
+    within = nodes.Template([root])  # so that the expression itself is found, too
+    dotted = ((node.node, node.attr) for node in within.find_all(nodes.Getattr))
+    names = {node.name for node in within.find_all(nodes.Name)}
     return names | {f"{node.name}.{attr}" for node, attr in dotted if isinstance(node, nodes.Name)}

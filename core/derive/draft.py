@@ -145,21 +145,13 @@ def _drop_dead_ends(draft: Draft) -> None:
                 del links[link]
 
 
-def _list_groups(draft: Draft) -> Iterable[tuple[tuple[object, ...], Link]]:
-    for graph, sources in draft.edges.items():
-        for source, links in sources.items():
-            for link in links:
-                yield (graph, source, link.target, link.opens_call, strip_digits(link.text)), link
-    for prompt, links in draft.starts.items():
-        for link in links:
-            yield (prompt, link.target, link.opens_call, strip_digits(link.text)), link
-
-
 def _find_counters(draft: Draft) -> Slots:
     """Return where numbers stand that vary between texts that are the same but for their digits."""
     groups: dict[tuple[object, ...], set[str]] = defaultdict(set)
-    for group, link in _list_groups(draft):
-        groups[group].add(link.text)
+    places = [((graph, source), links) for graph, sources in draft.edges.items() for source, links in sources.items()]
+    for place, links in (*places, *draft.starts.items()):
+        for link in links:
+            groups[place, link.target, link.opens_call, strip_digits(link.text)].add(link.text)
     slots: Slots = set()
     for texts in groups.values():
         for column in zip(*(list(re.finditer(r"\d+", text)) for text in texts), strict=True):
@@ -198,8 +190,8 @@ def _make_edges(source: Field, links: Links, slots: Slots, lengths: Mapping[Fiel
 
 def _measure_keys(sources: Mapping[Field, Links]) -> dict[Field, int]:
     """Return the length of the longest text behind each key."""
-    keys = {field: links for field, links in sources.items() if field.kind == "key"}
-    return {field: max((len(link.text) for link in links), default=0) for field, links in keys.items()}
+    keys = (item for item in sources.items() if item[0].kind == "key")
+    return {field: max((len(link.text) for link in links), default=0) for field, links in keys}
 
 
 def _make_graph(draft: Draft, name: str, slots: Slots) -> Graph:

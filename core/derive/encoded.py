@@ -104,7 +104,8 @@ def find_json_arguments(oracle: Oracle, shape: Shape, special: Special) -> Writt
     within = None
     place = find_written(text, hard, Json())
     if place is None:
-        within = _find_encoding(oracle, shape, special)
+        specimen = Specimen("m", special.anywhere)
+        within = find_encoding(specimen.read(_render(oracle, shape, {_HARD_KEY: specimen.text})))
         place = find_written(text, hard, Json(within)) if within is not None else None
     return None if place is None else Written(Json(within), place[0] < text.find(make_test_call(shape).name))
 
@@ -117,12 +118,6 @@ def _render(oracle: Oracle, shape: Shape, arguments: dict[str, Any]) -> str | No
         if text is not None:
             return text[text.rfind(USER) :]
     return None
-
-
-def _find_encoding(oracle: Oracle, shape: Shape, special: Special) -> Text | None:
-    """Return how arguments are written inside a string; None where they are as in any JSON text."""
-    specimen = Specimen("m", special.anywhere)
-    return find_encoding(specimen.read(_render(oracle, shape, {_HARD_KEY: specimen.text})))
 
 
 def find_spans(text: str, calls: Sequence[Call], written: Written, field: Field) -> list[Span] | None:

@@ -227,13 +227,8 @@ def _build_within(build: Build, types: Types, start: str, ends: Sequence[str]) -
     def build_inner(value: Any) -> str | None:
         _, found, rest = (build(value) or "").partition(start)
         writing = types["array" if isinstance(value, list) else "object", 0]
-        return _cut_around(rest[: find_first(rest, ends)], writing) if found else None
+        mid, behind = (match_digits(strip_digits(text)) for text in (writing.mid, writing.behind))  # numbers in them may count
+        match = re.fullmatch(f"{mid}(.*){behind}", rest[: find_first(rest, ends)], re.DOTALL) if found else None
+        return match[1] if match else None
 
     return build_inner
-
-
-def _cut_around(gap: str, writing: Writing) -> str | None:
-    """Return what stands between the bounds of a value; numbers in them may count."""
-    mid, behind = (match_digits(strip_digits(text)) for text in (writing.mid, writing.behind))
-    match = re.fullmatch(f"{mid}(.*){behind}", gap, re.DOTALL)
-    return match[1] if match else None
