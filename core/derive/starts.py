@@ -32,11 +32,10 @@ def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches], ech
         asked = oracle.ask_prompt(Question(switches=switches, tools=tools))
         if asked is not None:
             prompts.setdefault(asked.added, switches)
-    hidden = None
-    if not any(field.kind == "reasoning" for field in draft.edges[TURN]):
-        hidden = find_hidden(oracle, list(prompts), list(draft.starts))
-        if hidden is not None:
-            add_hidden(draft, hidden)
+    shows = any(field.kind == "reasoning" for field in draft.edges[TURN])
+    hidden = None if shows else find_hidden(oracle, list(prompts), list(draft.starts))
+    if hidden is not None:
+        add_hidden(draft, hidden)
     shown = dict(draft.starts)
     draft.starts.clear()
     for prompt, switches in prompts.items():
@@ -48,9 +47,7 @@ def learn_starts(draft: Draft, oracle: Oracle, settings: Iterable[Switches], ech
             draft.guessed.add(prompt)
     for prompt, links in shown.items():
         draft.starts.setdefault(prompt, _drop_unopened(links))
-    if hidden is not None:
-        _open_hidden(draft, hidden)
-    _open_closed(draft)
+    _open_reasoning(draft, hidden)
     _find_values(draft, echoed)
 
 
@@ -72,13 +69,16 @@ def _is_left_open(prompt: str, shown: dict[str, Links], hidden: Hidden | None) -
     return bool(opening) and prompt.rstrip().endswith(opening) and answers
 
 
-def _open_closed(draft: Draft) -> None:
-    """Where all that is shown behind a prompt begins with the end of reasoning, reasoning stands open."""
+def _open_reasoning(draft: Draft, hidden: Hidden | None) -> None:
+    """Let reasoning follow prompts behind which none is shown: where the prompt leaves it to the model to open it, and where all that
+    is shown begins with the end of reasoning, so that it stands open."""
     ends = _list_reasoning_ends(draft, draft.starts)
-    for links in draft.starts.values():
-        opens = any(link.target.kind == "reasoning" for link in links)
-        if links and not opens and all(any(link.text.lstrip().startswith(end) for end in ends) for link in links):
-            links.update({Link("", field): None for field in _REASONING})
+    for prompt, links in draft.starts.items():
+        if any(link.target.kind == "reasoning" for link in links):
+            continue
+        opening = hidden.opening if hidden and hidden.opening not in prompt and hidden.end not in prompt else ""
+        if opening or (links and all(any(link.text.lstrip().startswith(end) for end in ends) for link in links)):
+            links.update({Link(opening, field): None for field in _REASONING})
 
 
 def _drop_unopened(links: Links) -> Links:
@@ -148,11 +148,3 @@ def _list_reasoning_ends(draft: Draft, starts: dict[str, Links]) -> list[str]:
                 bare = [end.removesuffix(opener).strip() for opener in openers if opener and end.endswith(opener)]
                 ends.update(dict.fromkeys(filter(None, (*bare, end))))
     return list(ends)
-
-
-def _open_hidden(draft: Draft, hidden: Hidden) -> None:
-    """Let a model open reasoning itself, where the prompt leaves that to it."""
-    for prompt, links in draft.starts.items():
-        opened = any(link.target.kind == "reasoning" for link in links)
-        if not opened and hidden.opening and hidden.opening not in prompt and hidden.end not in prompt:
-            links.update({Link(hidden.opening, field): None for field in _REASONING})

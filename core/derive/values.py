@@ -154,7 +154,8 @@ def _list_exits(place: Place, variants: Sequence[_Variant], source: Field, targe
 def learn_insides(draft: Draft, family: str, build: Build, types: Types) -> None:
     """Learn the graphs of lists and objects that are not JSON."""
     if _is_inside(types, "array"):
-        inner = _learn_list(draft, family, build)
+        _learn_rows(draft, "list" + family, family, build, keyed=False)
+        inner = learn_values(draft, Place("list" + family, family, "value"), ask_apart(build))
         if _is_inside(inner, "object"):
             before, behind = make_word("sl", 0), make_word("sl", 2)
             within = _build_within(lambda value: build([before, value, behind]), inner, before, (behind,))
@@ -189,29 +190,22 @@ def _learn_objects_in_lists(draft: Draft, family: str, build: Build) -> None:
             draft.codecs[place] = Insides(graph)
 
 
-def _learn_list(draft: Draft, family: str, build: Build) -> Types:
-    graph, value = "list" + family, Field("value", "string", 0, family)
-    for count in range(4):
-        words = [make_word("v", number) for number in range(count)]
-        _add_inner_row(draft, graph, build(words), {word: Needle(value) for word in words})
-    return learn_values(draft, Place(graph, family, "value"), ask_apart(build))
-
-
 def _learn_inner_object(draft: Draft, graph: str, family: str, build: Build) -> None:
-    key, value = Field("key", "string", 0, family), Field("value", "string", 0, family)
-    for count in range(3):
-        keys, values = ([make_word(kind, number) for number in range(count)] for kind in ("k", "v"))
-        needles = {word: Needle(key) for word in keys} | {word: Needle(value) for word in values}
-        _add_inner_row(draft, graph, build(dict(zip(keys, values, strict=True))), needles)
+    _learn_rows(draft, graph, family, build, keyed=True)
     learn_object(draft, graph, family, build)
 
 
-def _add_inner_row(draft: Draft, graph: str, text: str | None, needles: dict[str, Needle]) -> None:
-    if text is None:
-        return
-    row = cut_row(text, needles)
-    if len(row.pieces) >= len(needles):
-        draft.add_row(graph, row)
+def _learn_rows(draft: Draft, graph: str, family: str, build: Build, keyed: bool) -> None:
+    """Learn the edges of objects with few entries, or of lists with few items."""
+    for count in range(3 if keyed else 4):
+        keys, values = ([make_word(kind, number) for number in range(count)] for kind in ("k", "v"))
+        needles = {word: Needle(Field("value", "string", 0, family)) for word in values}
+        if keyed:
+            needles |= {word: Needle(Field("key", "string", 0, family)) for word in keys}
+        text = build(dict(zip(keys, values, strict=True)) if keyed else values)
+        row = None if text is None else cut_row(text, needles)
+        if row and len(row.pieces) >= len(needles):
+            draft.add_row(graph, row)
 
 
 def make_inner_build(build: Build, types: Types, others: Sequence[str]) -> Build:
