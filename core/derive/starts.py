@@ -70,8 +70,8 @@ def _is_left_open(prompt: str, shown: dict[str, Links], hidden: Hidden | None) -
 
 
 def _open_reasoning(draft: Draft, hidden: Hidden | None) -> None:
-    """Let reasoning follow prompts behind which none is shown: where the prompt leaves it to the model to open it, and where all that
-    is shown begins with the end of reasoning, so that it stands open."""
+    """Let reasoning follow prompts behind which none is shown: where that leaves it to the model to open it, and where all that is
+    shown begins with the end of reasoning, so that it stands open."""
     ends = _list_reasoning_ends(draft, draft.starts)
     for prompt, links in draft.starts.items():
         if any(link.target.kind == "reasoning" for link in links):
