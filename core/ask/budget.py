@@ -38,10 +38,6 @@ class Budget:
             if not value >= 0:
                 raise ValueError(f"{name} must be 0 or more, not {value}")
 
-    def open_meter(self) -> Meter:
-        """Return the meter for one render on its own."""
-        return Account(self).open_meter()
-
 
 def _exceed(what: str, bound: str) -> BudgetError:
     return BudgetError(f"{what} Raise {bound} if the template is to be trusted.")

@@ -58,9 +58,7 @@ class Renderer(ABC):
 
     source: str | None = None
     parts: tuple[Renderer, ...] = ()
-
-    def __init__(self, bounds: Budget | Account | None = None) -> None:
-        self._bounds = bounds or Budget()
+    _account: Account | None = None
 
     @property
     def switches(self) -> frozenset[str]:
@@ -80,12 +78,12 @@ class Renderer(ABC):
     @property
     def is_accounted(self) -> bool:
         """Whether all renders are drawn on one budget; see :meth:`within`."""
-        return isinstance(self._bounds, Account)
+        return self._account is not None
 
     def within(self, budget: Budget) -> Renderer:
         """Return the same renderer with all its renders from now on drawn on one budget."""
         renderer = copy.copy(self)
-        renderer._bounds = Account(budget)
+        renderer._account = Account(budget)
         return renderer
 
     def __call__(
@@ -97,7 +95,7 @@ class Renderer(ABC):
     ) -> str:
         """Render a conversation, changing nothing; raises :class:`TemplateError` and :class:`BudgetError`."""
         conversation = Conversation(messages, tools, add_generation_prompt, kwargs)
-        text = self._render(conversation, self._bounds.open_meter())
+        text = self._render(conversation, (self._account or Account(Budget())).open_meter())
         if not isinstance(text, str):
             raise TemplateError(
                 f"Rendering a conversation gave {type(text).__name__} instead of text. "
@@ -118,7 +116,6 @@ class JinjaRenderer(Renderer):
     """
 
     def __init__(self, source: str, /, **variables: Any) -> None:
-        super().__init__()
         self.source = source
         self.variables = variables
         self._tree, self._template, self._names = _compile(source)
@@ -184,7 +181,6 @@ class NamedRenderer(Renderer):
     """
 
     def __init__(self, templates: Mapping[str, str], /, **variables: Any) -> None:
-        super().__init__()
         if "default" not in templates:
             raise TemplateError(
                 f"Loading the chat template found several, called {', '.join(sorted(templates))}, and none called "
@@ -209,7 +205,6 @@ class CallableRenderer(Renderer):
     """
 
     def __init__(self, function: Callable[..., Any], /, **kwargs: Any) -> None:
-        super().__init__()
         self._function = function
         self._kwargs = kwargs
         self._accepted = _list_parameters(function)

@@ -46,11 +46,8 @@ def _name_level(graph: str, number: int) -> str:
 
 def _list_indents(steps: Iterable[str]) -> list[str]:
     """Return the indentations that there are, the least first."""
-    found = [""]
-    for _ in range(1, LEVELS):
-        found += [indent + step for indent, step in product(list(found), sorted(set(steps), key=len))]
-        found = list(dict.fromkeys(found))
-    return found
+    found = {"".join(each) for size in range(LEVELS) for each in product(set(steps), repeat=size)}
+    return sorted(found, key=lambda indent: (len(indent), indent))
 
 
 def _go_down(codec: Codec, graphs: Mapping[str, str], indent: str, level: int) -> Codec:

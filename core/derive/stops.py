@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ..ask.pieces import END, find_shared_header, list_tokens
+from ..ask.pieces import END, Field, find_shared_header, list_tokens
 from ..format.cut import cut_common_end, find_boundaries, find_common_end, find_common_start
 from .draft import TURN, Draft, Links
 
@@ -15,21 +15,19 @@ def find_stops(draft: Draft) -> list[str]:
 
     What also stands before a further field closes the field and not the turn.
     """
-    sources = draft.edges[TURN].items()
-    plain = [(links, field) for field, links in sources if field.kind in ("content", "reasoning") and not field.beside_calls]
-    others = [(links, field) for field, links in sources if (links, field) not in plain]
-    inner = [link.text for links in (*draft.edges[TURN].values(), *draft.starts.values()) for link in links if link.target != END]
-    if plain and others:
-        shared = _share([links for links, _ in (*plain, *others)], inner)
-        if shared:
-            return [shared]
-    content = [_share([links for links, _ in plain], inner)] if len(plain) > 1 else []
+    turn, alone = draft.edges[TURN], (Field("content"), Field("reasoning"))
+    plain = [links for field, links in turn.items() if field in alone]
+    others = [links for field, links in turn.items() if field not in alone]
+    inner = [link.text for _, links in draft.list_links(TURN) for link in links if link.target != END]
+    shared = _share([*plain, *others], inner) if plain and others else ""
+    if shared:
+        return [shared]
+    content = [_share(plain, inner)] if len(plain) > 1 else []
     if not any(content):
-        ends = (end for links, field in plain if field.kind == "content" for end in _cut_closers(links))
-        content = [_drop_first(end, inner) for end in ends]
+        content = [_drop_first(end, inner) for end in _cut_closers(turn.get(Field("content"), {}))]
     stops = dict.fromkeys(end for end in content if is_marker(end))
-    behind = _share([links for links, _ in others], inner)
-    for end in [behind] if behind else sorted((end for links, _ in others for end in _cut_closers(links)), key=len):
+    behind = _share(others, inner)
+    for end in [behind] if behind else sorted((end for links in others for end in _cut_closers(links)), key=len):
         if is_marker(end) and not any(end.endswith(stop) for stop in stops):
             stops[_take_last(end, content, inner)] = None
     parts = [stop for stop in stops if any(stop in other and stop != other for other in stops)]

@@ -43,7 +43,6 @@ class TaughtRenderer(Renderer):
     """
 
     def __init__(self, manner: Manner, taught: frozenset[str], template: Renderer | None, prompt: str, ending: str) -> None:
-        super().__init__()
         self._manner, self._taught, self._template = manner, taught, template
         self._prompt, self._ending = prompt, ending
         self.source = template.source if template else None
