@@ -8,7 +8,6 @@ proven.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from ..ask.oracle import Oracle
 from ..ask.pieces import END, Field, list_tokens
@@ -27,73 +26,56 @@ _CONTENT = Field("content", beside_calls=True)
 _REASONING, _REASONING_BESIDE = Field("reasoning"), Field("reasoning", beside_calls=True)
 
 
-class Example(NamedTuple):
-    """A call of the instructions: what stands before its name, between both, and behind the arguments."""
-
-    opening: str
-    between: str
-    closing: str
-
-
 def learn_instructions(draft: Draft, oracle: Oracle) -> bool:
     """Learn calls from an example in the instructions; False where there is none that can be understood."""
-    example = find_example(oracle)
+    example = _find_example(oracle)
     if example is None:
         return False
+    opening, between, closing = example
     draft.codecs[TURN, _ARGUMENTS] = Json()
-    draft.add(TURN, _NAME, example.between, _ARGUMENTS)
-    draft.add(TURN, _ARGUMENTS, f"{example.closing}\n{example.opening}", _NAME, True)
+    draft.add(TURN, _NAME, between, _ARGUMENTS)
+    draft.add(TURN, _ARGUMENTS, f"{closing}\n{opening}", _NAME, True)
     ends = [link.text for link in draft.edges[TURN].get(Field("content"), ()) if link.target == END]
     for stop in dict.fromkeys([*ends, ""]):
-        draft.add(TURN, _ARGUMENTS, example.closing + stop, END)
+        draft.add(TURN, _ARGUMENTS, closing + stop, END)
     for links in draft.starts.values():
         for link in list(links):
             if link.target.kind == "content":
-                links[Link(link.text + example.opening, _NAME, True)] = None
+                links[Link(link.text + opening, _NAME, True)] = None
                 links[link._replace(target=_CONTENT)] = None
     for space in ("\n\n", "\n", ""):
-        draft.add(TURN, _CONTENT, space + example.opening, _NAME, True)
+        draft.add(TURN, _CONTENT, space + opening, _NAME, True)
     for link in list(draft.edges[TURN].get(_REASONING, ())):
         if link.target.kind == "content":
             draft.add(TURN, _REASONING_BESIDE, link.text, _CONTENT)
-            draft.add(TURN, _REASONING_BESIDE, link.text + example.opening, _NAME, True)
+            draft.add(TURN, _REASONING_BESIDE, link.text + opening, _NAME, True)
     draft.notes.append("calls are never printed; they were read from the example in the template's instructions")
     return True
 
 
-def find_example(oracle: Oracle) -> Example | None:
-    """Return the example of a call in the instructions."""
-    prompts = [oracle.ask_prompt(Question(tools=tools)) for tools in (True, False)]
-    told = prompts[0].whole if prompts[0] else ""
-    plain = prompts[1].whole if prompts[1] else ""
-    for match in _EXAMPLE.finditer(told):
-        if match[0] not in plain and not holds_word(match[0]):
-            example = _read_example(match, told[: match.start()], told[match.end() :])
-            if example is not None:
-                return example
-    return None
+def _find_example(oracle: Oracle) -> tuple[str, str, str] | None:
+    """Return what stands in the example of the instructions before the name, between it and the arguments, and behind these."""
+    prompts = (oracle.ask_prompt(Question(tools=tools)) for tools in (True, False))
+    told, plain = (prompt.whole if prompt else "" for prompt in prompts)
+    found = (match for match in _EXAMPLE.finditer(told) if match[0] not in plain and not holds_word(match[0]))
+    return next(filter(None, map(_read_example, found)), None)
 
 
-def _read_example(match: re.Match[str], before: str, behind: str) -> Example | None:
+def _read_example(match: re.Match[str]) -> tuple[str, str, str] | None:
     """Read an example; its marks are the last before it and the first behind it, and there must be both."""
     space, key, value, gap, other_key, other_value = match.groups()
-    names = [_speaks_of_name(key, value), _speaks_of_name(other_key, other_value)]
-    if names != [True, False]:
+    if not _speaks_of_name(key, value) or _speaks_of_name(other_key, other_value):
         return None
-    array = before.rstrip().endswith("[")
-    lead = before.rstrip().removesuffix("[").rstrip() if array else before.rstrip()
+    before, behind = match.string[: match.start()], match.string[match.end() :]
+    lead, closing = before.rstrip(), behind
+    if lead.endswith("["):
+        lead, closing = lead.removesuffix("[").rstrip(), behind.lstrip().removeprefix("]")
     mark = list_tokens(lead[-_NEAR:])[-1] if lead else ""
-    closing = behind.lstrip().removeprefix("]") if array else behind
     closed = next((token for token in list_tokens(closing[:_NEAR]) if not token.isspace()), "")
     if not _is_mark(mark) or not _is_mark(closed):
         return None
-    opening = mark + before[before.rindex(mark) + len(mark) :]
-    closing = behind[: behind.index(closed) + len(closed)]
-    return Example(
-        opening=f'{opening}{{{space}"{key}": "',
-        between=f'",{gap}"{other_key}": ',
-        closing="}" + closing,
-    )
+    opening = f'{mark}{before[before.rindex(mark) + len(mark) :]}{{{space}"{key}": "'
+    return opening, f'",{gap}"{other_key}": ', "}" + behind[: behind.index(closed) + len(closed)]
 
 
 def _speaks_of_name(key: str, value: str) -> bool:
