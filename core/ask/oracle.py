@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ..errors import TemplateError
@@ -197,10 +198,6 @@ def _find_beginning(tokens: list[str], region: str) -> str:
 
 def _find_header(added: str, rest: str) -> str:
     """Return what a prompt and a turn of the history begin with; the prompt may say something to the user before that."""
-    at, found = 0, ""
-    for token in list_tokens(added):
-        shared = find_shared_header(added[at:], rest)
-        if len(shared.strip()) > len(found.strip()):
-            found = shared
-        at += len(token)
-    return found
+    starts = accumulate(map(len, list_tokens(added)), initial=0)
+    shared = (find_shared_header(added[start:], rest) for start in starts)
+    return max((text for text in shared if text.strip()), key=lambda text: len(text.strip()), default="")

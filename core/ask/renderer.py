@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
-from types import TracebackType
+from traceback import walk_tb
 from typing import Any, NamedTuple
 
 import jinja2
@@ -159,18 +159,18 @@ class JinjaRenderer(Renderer):
         try:
             return "".join(template.root_render_func(context))
         except BudgetError as error:
-            line = _find_line(error.__traceback__)
+            line = _find_line(error)
             raise BudgetError(f"{error} It was at line {line} of the template." if line else str(error)) from None
         except Refusal as error:
             reason = str(error)[:_LONGEST_REASON]
             message = f"The chat template refuses the conversation: {reason}"
-            raise TemplateRefusal(message, _find_line(error.__traceback__), reason) from None
+            raise TemplateRefusal(message, _find_line(error), reason) from None
         except Exception as error:
             advice = "Check that the template supports such a conversation, and that it renders in transformers."
             missing = [name for name in self._unknown if f"'{name}'" in str(error)]
             advice = f"Give this special token ({missing[0]}=…)." if missing else advice
             message = f"Rendering the chat template failed: {_describe(error)}. {advice}"
-            raise TemplateError(message, _find_line(error.__traceback__)) from error
+            raise TemplateError(message, _find_line(error)) from error
 
 
 class NamedRenderer(Renderer):
@@ -365,15 +365,13 @@ def _name_reasoning(message: Any) -> Any:
     return message if reasoning is None else {"thinking": reasoning, **message, "reasoning_content": reasoning}
 
 
-def _find_line(traceback: TracebackType | None) -> int | None:
+def _find_line(error: Exception) -> int | None:
     """Return the line of the template's source at which an exception was raised."""
-    line = None
-    while traceback is not None:
-        template = traceback.tb_frame.f_globals.get("__jinja_template__")
-        if template is not None:
-            line = template.get_corresponding_lineno(traceback.tb_lineno)
-        traceback = traceback.tb_next
-    return line
+    found = None
+    for frame, line in walk_tb(error.__traceback__):
+        template = frame.f_globals.get("__jinja_template__")
+        found = found if template is None else template.get_corresponding_lineno(line)
+    return found
 
 
 def _describe(error: Exception) -> str:

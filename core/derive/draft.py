@@ -16,6 +16,7 @@ from ..ask.pieces import END, START, Field, Row
 from ..ask.question import Switches
 from ..ask.words import drop_words, holds_word
 from ..format import Codec, Edge, Graph, Insides, Node, Path, Start, Text, TurnGraph
+from ..format.cut import COUNTER
 from .strings import Special, strip_digits
 
 TURN = "turn"
@@ -166,12 +167,8 @@ def _surround(match: re.Match[str]) -> tuple[str, str]:
 
 
 def _split_parts(text: str, slots: Slots) -> tuple[str, ...]:
-    parts, at = [], 0
-    for match in re.finditer(r"\d+", text):
-        if _surround(match) in slots:
-            parts.append(text[at : match.start()])
-            at = match.end()
-    return (*parts, text[at:])
+    counted = re.sub(r"\d+", lambda match: COUNTER if _surround(match) in slots else match[0], text)
+    return tuple(counted.split(COUNTER))
 
 
 def _make_edges(source: Field, links: Links, slots: Slots, lengths: Mapping[Field, int]) -> list[Edge]:

@@ -40,19 +40,13 @@ class Hidden(NamedTuple):
 def find_hidden(oracle: Oracle, prompts: Sequence[str], headers: Sequence[str]) -> Hidden | None:
     """Return what ends reasoning that no turn shows, and what opens it."""
     beyond = _list_beyond(prompts, headers)
-    found = _find_closed(beyond)
-    if found is not None:
-        return found
-    end = _find_cut(oracle)
-    opening = next((each for each in beyond if end not in each), "")
-    if end:
-        return Hidden(opening or _find_mirror(end, oracle), end, "the template cuts out what stands before it")
-    for each in beyond:
+    known = _find_closed(beyond) or _find_cut(oracle, beyond)
+    for each in () if known else beyond:
         mirror = _find_mirror(each.strip(), oracle)
         closes = mirror in map(str.strip, beyond) and len(mirror) < len(each.strip())  # one prompt opens it, another one closes it
         if mirror and not closes:
             return Hidden(each, mirror, "it mirrors what the prompt opens")
-    return _find_spoken(oracle) or _find_named(oracle, beyond)
+    return known or _find_spoken(oracle) or _find_named(oracle, beyond)
 
 
 def _find_named(oracle: Oracle, beyond: Sequence[str]) -> Hidden | None:
@@ -106,7 +100,7 @@ def _find_closed(beyond: Sequence[str]) -> Hidden | None:
     return None
 
 
-def _find_cut(oracle: Oracle) -> str:
+def _find_cut(oracle: Oracle, beyond: Sequence[str]) -> Hidden | None:
     """Return the shortest text of the template's that makes it drop the content before it from a turn."""
     constants = sorted(filter(_may_be_marker, oracle.renderer.hints.constants), key=lambda text: (len(text), text))
     together = "".join(constants)
@@ -114,9 +108,11 @@ def _find_cut(oracle: Oracle) -> str:
         if not any(_drops(oracle, lead, together, switches, all_of_it=True) for lead in ("", together)):
             continue
         for text in constants:
-            if any(_drops(oracle, lead, text, switches) for lead in ("", _find_mirror(text.strip(), oracle))):
-                return text.strip()
-    return ""
+            end, mirror = text.strip(), _find_mirror(text.strip(), oracle)
+            if any(_drops(oracle, lead, text, switches) for lead in ("", mirror)):
+                opening = next((each for each in beyond if end not in each), mirror)
+                return Hidden(opening, end, "the template cuts out what stands before it")
+    return None
 
 
 def _drops(oracle: Oracle, lead: str, text: str, switches: Switches, all_of_it: bool = False) -> bool:

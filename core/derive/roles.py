@@ -9,13 +9,14 @@ renders, or they are not proven.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
 from ..ask.oracle import Oracle
-from ..ask.question import Call, Question, Shape, build_tools, build_turn
+from ..ask.question import Call, Question, Shape, build_tools, build_turn, wrap_text
 from ..ask.shapes import make_test_call
 from ..ask.words import make_word
 from ..errors import TemplateError, TemplateRefusal
@@ -100,8 +101,7 @@ class Asker:
         if kind == TOOL:
             call = self.name_call(number - 1)
             return {"role": TOOL, "tool_call_id": call.id, "name": call.name, "content": word}
-        content = [{"type": "text", "text": word}] if self._shape.parts else word
-        return {"role": _UNKNOWN_ROLE if kind == OTHER else kind, "content": content}
+        return {"role": _UNKNOWN_ROLE if kind == OTHER else kind, "content": wrap_text(word, self._shape)}
 
     def name_call(self, number: int) -> Call:
         """Return the call of the message with a number; its name is a word of its own."""
@@ -209,16 +209,8 @@ def _find_layout(asker: Asker) -> Conversation | None:
 
 def _split(answer: Answer, count: int) -> list[str] | None:
     """Return the texts before and between the words of a conversation, or None where one is missing or out of order."""
-    if answer.refused:
-        return None
-    pieces, position = [], 0
-    for number in range(count):
-        found = answer.text.find(name_word(number), position)
-        if found < 0:
-            return None
-        pieces.append(answer.text[position:found])
-        position = found + len(name_word(number))
-    return pieces
+    found = re.match("".join(f"(.*?){name_word(number)}" for number in range(count)), answer.text, re.DOTALL)
+    return [*found.groups()] if found else None
 
 
 def _behind(answer: Answer, number: int) -> str:

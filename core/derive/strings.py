@@ -90,8 +90,7 @@ def strip_digits(text: str) -> str:
 
 def take_digits(text: str, size: int) -> str:
     """Return the beginning of a text of which so many characters are left without its digits."""
-    units = list(re.finditer(r"\d+|\D", text))
-    return text[: units[size].start()] if size < len(units) else text
+    return "".join(re.findall(r"\d+|\D", text)[:size])
 
 
 def ask_strings(ask: AskGaps, signs: Special) -> dict[Surroundings, Text]:
@@ -245,15 +244,16 @@ class Specimen:
     """A text that has all special characters in it, each between two words of a kind."""
 
     def __init__(self, kind: str, special: Sequence[str]) -> None:
-        self._special = special
-        self._marks = [make_word(kind, number) for number in range(len(special) + 1)]
-        self.text = "".join(mark + char for mark, char in zip(self._marks, (*special, ""), strict=True))
+        marks = [make_word(kind, number) for number in range(len(special) + 1)]
+        self._bounds = dict(zip(special, pairwise(marks), strict=True))
+        self.text = "".join(mark + char for mark, char in zip(marks, (*special, ""), strict=True))
 
     def read(self, text: str | None) -> dict[str, str]:
         """Return what each special character became in a render of the text."""
-        images: dict[str, str] = {}
-        for char, (mark, following) in zip(self._special, pairwise(self._marks), strict=True):
-            match = re.search(f"{mark}(.*?){following}", text or "", re.DOTALL)
-            if match:
-                images[char] = match[1]
-        return images
+        return read_images(text, self._bounds)
+
+
+def read_images(text: str | None, bounds: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """Return what became of characters, given the words that they were put between, as far as these are in a text."""
+    found = {char: re.search(f"{first}(.*?){last}", text or "", re.DOTALL) for char, (first, last) in bounds.items()}
+    return {char: match[1] for char, match in found.items() if match}

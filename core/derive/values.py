@@ -21,7 +21,7 @@ from .draft import TURN, Draft
 from .levels import indent_levels
 from .odd_keys import learn_odd_keys
 from .places import Build, Place, ask_apart, ask_beside_keys, ask_entries, ask_values_apart, find_path
-from .strings import AskGaps, Surroundings, ask_strings, make_text, strip_digits
+from .strings import AskGaps, Surroundings, ask_strings, make_text, read_images, strip_digits
 from .types import PLAIN, Change, Types, Writing, ask_types, match_digits, read_plain, restore_digits, splice
 
 
@@ -79,13 +79,8 @@ def _are_values_apart(draft: Draft, graph: str) -> bool:
 
 def _ask_keys(build: Build, special: Sequence[str]) -> Text | None:
     """Return what special characters become in keys, or None where the template refuses such keys."""
-    last = make_word("sb")
-    text = build({make_word("q", number) + char + last: PLAIN for number, char in enumerate(special)})
-    images = {}
-    for number, char in enumerate(special):
-        match = re.search(make_word("q", number) + f"(.*?){last}", text or "", re.DOTALL)
-        if match:
-            images[char] = match[1]
+    bounds = {char: (make_word("q", number), make_word("sb")) for number, char in enumerate(special)}
+    images = read_images(build({first + char + last: PLAIN for char, (first, last) in bounds.items()}), bounds)
     return make_text(images) if images else None
 
 
