@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import product
 
 from ..ask.oracle import Oracle
 from ..ask.question import Question, Shape, Switches
-from ..ask.shapes import find_reasoning_shape, find_shape, list_call_shapes, make_calls
+from ..ask.shapes import find_reasoning_shape, find_shape, list_call_shapes, make_calls, make_test_call
 from ..ask.switches import find_switches, list_settings
 from ..errors import TemplateError
 from ..format import TurnGraph
@@ -17,7 +16,7 @@ from .instructions import learn_instructions
 from .starts import learn_starts
 from .stops import find_stops
 from .strings import list_special
-from .turns import Caller, learn_prose
+from .turns import Caller
 
 
 @dataclass(frozen=True)
@@ -66,9 +65,12 @@ def derive(oracle: Oracle) -> Derivation:
     for switches in settings:
         plain.learn_plain(switches)
     callers = _learn_calls(draft, oracle, calling, settings)
-    learn_prose(draft, oracle, callers[0] if callers else None)
-    for shape, switches in product(callers[:1], settings):
-        Caller(draft, oracle, shape).learn_resumed(switches)
+    plain.learn_prose()
+    for shape in callers[:1]:
+        caller = Caller(draft, oracle, shape)
+        caller.learn_prose((make_test_call(shape),))
+        for switches in settings:
+            caller.learn_resumed(switches)
     learn_starts(draft, oracle, settings, echoed)
     add_dress(draft, oracle)
     instructed = not callers and learn_instructions(draft, oracle)

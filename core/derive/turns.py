@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 
 from ..ask.oracle import Oracle
 from ..ask.pieces import Field, Needle, Span, cut_row
@@ -53,6 +53,26 @@ class Caller:
         """Learn turns without calls that answer the result of a tool: they may begin elsewhere."""
         for reasoning in (None, REASONING):
             self._learn_turn(Question(reasoning, CONTENT, switches=switches, resumed=True))
+
+    def learn_prose(self, calls: tuple[Call, ...] = ()) -> None:
+        """Learn what special characters become in reasoning and in content, and what signs become at the beginning of these."""
+        special, word = self.draft.special, make_word("pa")
+        for field in (_REASONING, _CONTENT):
+            specimen = Specimen("pa", special.anywhere)
+            images = specimen.read(self._ask_prose(field, specimen.text, calls))
+            # A template that folds or trims white space does not write it in another way.
+            kept = {char: image for char, image in images.items() if not (char.isspace() and image.isspace() and len(image) < 2)}
+            texts = [self._ask_prose(field, sign + word, calls) for sign in ("", *special.start) if special.start]
+            before, *begun = [text.partition(word)[0] if word in text else "" for text in texts] or [""]
+            starts = (read_start(text, before, sign, images) for sign, text in zip(special.start, begun, strict=True))
+            codec = make_text(kept) if kept else Text()
+            self.draft.codecs[TURN, field._replace(beside_calls=bool(calls))] = replace(codec, starts=tuple(chain(*starts)))
+
+    def _ask_prose(self, field: Field, text: str, calls: tuple[Call, ...]) -> str:
+        """Render a turn with a text as its reasoning, or as its content without any."""
+        thought, said = (text, make_word("pb")) if field == _REASONING else (None, text)
+        turn = self.oracle.ask_turn(Question(thought, said, calls), self.shape)
+        return turn.text if turn else ""
 
     def learn(self, settings: Sequence[Switches]) -> bool:
         """Learn turns with calls, and how values are written; False where no call is printed whole."""
@@ -163,38 +183,3 @@ def _add_sign(call: Call, sign: str) -> Call:
     """Return a call with a sign in the name of its tool."""
     name = f"{call.name}{sign}{make_word('on')}"
     return replace(call, name=name, id=call.id.replace(call.name, name))
-
-
-def learn_prose(draft: Draft, oracle: Oracle, calling: Shape | None) -> None:
-    """Learn what special characters become in reasoning and in content."""
-    thought, said = Specimen("pa", draft.special.anywhere), Specimen("pb", draft.special.anywhere)
-    for shape, beside in ((oracle.shape, False), (calling, True)):
-        if shape is None:
-            continue
-        calls = (make_test_call(shape),) * beside
-        turn = oracle.ask_turn(Question(thought.text, said.text, calls), shape)
-        plain = oracle.ask_turn(Question(None, said.text, calls), shape)
-        for field, specimen, answer in ((_REASONING, thought, turn), (_CONTENT, said, plain)):
-            images = specimen.read(answer and answer.text)
-            # A template that folds or trims white space does not write it in another way.
-            kept = {char: image for char, image in images.items() if not (char.isspace() and image.isspace() and len(image) < 2)}
-            codec = make_text(kept) if kept else Text()
-            starts = _ask_starts(oracle, shape, calls, field, draft.special.start, images)
-            draft.codecs[TURN, field._replace(beside_calls=beside)] = replace(codec, starts=starts)
-
-
-def _ask_starts(
-    oracle: Oracle, shape: Shape, calls: tuple[Call, ...], field: Field, signs: Sequence[str], images: Mapping[str, str]
-) -> tuple[tuple[str, str], ...]:
-    """Return the escapes of signs with which reasoning or content begins."""
-    word, said, found = make_word("pa"), make_word("pb"), []
-
-    def ask(text: str) -> str:
-        thinks = field == _REASONING
-        turn = oracle.ask_turn(Question(text if thinks else None, said if thinks else text, calls), shape)
-        return turn.text.partition(word)[0] if turn and word in turn.text else ""
-
-    before = ask(word) if signs else ""
-    for sign in signs:
-        found += read_start(ask(sign + word), before, sign, images)
-    return tuple(found)
