@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple, get_args
@@ -95,37 +95,33 @@ def take_digits(text: str, size: int) -> str:
 
 def ask_strings(ask: AskGaps, signs: Special) -> dict[Surroundings, Text]:
     """Return the ways in which strings are written, the plain one first, by what stands around them."""
-    tables: dict[Surroundings, dict[str, str]] = {}
-    triggers: dict[Surroundings, str] = {}
-    base = _match(ask([_FIRST + _LAST])[0], _FIRST, _LAST, "")
+    base = _match(ask([_FIRST + _LAST])[0], "")
     if base is None:
         return {}
-    tables[base[0]] = {}
+    tables: dict[Surroundings, dict[str, str]] = {base[0]: {}}
+    triggers: dict[Surroundings, str] = {}
     # What stands around a string may be written in another way inside of one, whatever sign it is.
     special = list(dict.fromkeys([*signs.anywhere, *(char for char in "".join(base[0]) if not char.isalnum())]))
-    gaps = ask([_FIRST + char + _LAST for char in special])
-    for char, gap in zip(special, gaps, strict=True):
-        found = _match(gap, _FIRST, _LAST, "(.*)")
-        if found is not None:
-            tables.setdefault(found[0], {})[char] = found[1][1]
-            triggers.setdefault(found[0], char)
+    for char, form, (image,) in _ask_each(ask, special, "", "(.*)"):
+        tables.setdefault(form, {})[char] = image
+        triggers.setdefault(form, char)
     for trigger in [triggers[form] for form in list(tables)[1:_MOST_FORMS] if form in triggers]:
-        _ask_beside(ask, trigger, special, tables)
+        for char, form, (own, image) in _ask_each(ask, special, trigger + _MIDDLE, f"(.*?){_MIDDLE}(.*)"):
+            table = tables.setdefault(form, {})
+            table.setdefault(trigger, own)
+            table.setdefault(char, image)
     outer = _ask_at_ends(ask, tables)
     starts = _ask_at_start(ask, tables, signs.start)
     forms = list(tables.items())[:_MOST_FORMS]
     return {form: replace(make_text(table, outer.get(form)), starts=tuple(starts.get(form, ()))) for form, table in forms}
 
 
-def _ask_beside(ask: AskGaps, trigger: str, special: Sequence[str], tables: dict[Surroundings, dict[str, str]]) -> None:
-    """Ask for each character beside one that changes what stands around the string."""
-    gaps = ask([_FIRST + trigger + _MIDDLE + char + _LAST for char in special])
-    for char, gap in zip(special, gaps, strict=True):
-        found = _match(gap, _FIRST, _LAST, f"(.*?){_MIDDLE}(.*)")
+def _ask_each(ask: AskGaps, special: Sequence[str], lead: str, inside: str) -> Iterator[tuple[str, Surroundings, list[str]]]:
+    """Ask for each character behind a lead, and yield it with what stands around the string and what is found inside."""
+    for char, gap in zip(special, ask([_FIRST + lead + char + _LAST for char in special]), strict=True):
+        found = _match(gap, inside)
         if found is not None:
-            table = tables.setdefault(found[0], {})
-            table.setdefault(trigger, found[1][1])
-            table.setdefault(char, found[1][2])
+            yield char, *found
 
 
 def _ask_at_ends(ask: AskGaps, tables: dict[Surroundings, dict[str, str]]) -> dict[Surroundings, dict[str, str]]:
@@ -167,20 +163,17 @@ def read_start(text: str, before: str, sign: str, images: Mapping[str, str]) -> 
     return [(image, sign)] if image.strip() and image != images.get(sign, sign) else []
 
 
-def _match(gap: Gap | None, first: str, last: str, inside: str) -> tuple[Surroundings, re.Match[str]] | None:
-    """Return what stands around a string that begins and ends with the given words, and what is between them."""
+def _match(gap: Gap | None, inside: str) -> tuple[Surroundings, list[str]] | None:
+    """Return what stands around a string that begins and ends with the words for that, and what is found inside."""
     if gap is None:
         return None
     # Each line of a text may begin with its key.
-    text = gap.around if last in gap.around or not gap.key else gap.around + KEY_AGAIN + gap.rest
-    start, end = text.find(first), text.rfind(last)
-    if start < 0 or end < start:
-        return None
-    match = re.fullmatch(inside, text[start + len(first) : end], re.DOTALL)
+    text = gap.around if _LAST in gap.around or not gap.key else gap.around + KEY_AGAIN + gap.rest
+    match = re.fullmatch(f"(.*?){_FIRST}{inside}{_LAST}(.*)", text, re.DOTALL)
     if match is None:
         return None
-    around = (gap.before, text[:start], text[end + len(last) :])
-    return Surroundings(*map(strip_digits, around)), match
+    mid, *images, behind = match.groups()
+    return Surroundings(*map(strip_digits, (gap.before, mid, behind))), images
 
 
 def make_text(images: dict[str, str], outer: Mapping[str, str] | None = None) -> Text:
