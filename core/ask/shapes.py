@@ -46,7 +46,7 @@ def _list_candidates(oracle: Oracle, arguments: Literal["object", "text"]) -> It
     for result, named_ids, absent in product((False, True), (False, True), _ABSENT):
         likely = replace(oracle.shape, arguments=arguments, result=result, absent=absent, named_ids=named_ids)
         yield likely
-        if None in _render_test_call(oracle, likely):
+        if None in render_call(oracle, likely, make_test_call(likely)):
             for parts, flat, bare in list(product((False, True), repeat=3))[1:]:
                 yield replace(likely, parts=parts or likely.parts, flat_calls=flat, bare_tools=bare)
             yield replace(likely, tools=False)
@@ -68,15 +68,15 @@ def make_test_call(shape: Shape) -> Call:
     return make_calls(shape, (1,))[0]
 
 
-def _render_test_call(oracle: Oracle, shape: Shape) -> Iterator[str | None]:
+def render_call(oracle: Oracle, shape: Shape, call: Call) -> Iterator[str | None]:
     """Render a call, then one beside content; some templates want that."""
-    calls = (make_test_call(shape),)
-    return (oracle.render(Question(content=content, calls=calls), shape) for content in (None, _CONTENT))
+    return (oracle.render(Question(content=content, calls=(call,)), shape) for content in (None, _CONTENT))
 
 
 def _prints_call(oracle: Oracle, shape: Shape) -> bool:
     # The tools before the user's words hold name and key, too.
-    return any(text and _VALUE in text and _NAME in text[text.rfind(USER) :] for text in _render_test_call(oracle, shape))
+    texts = render_call(oracle, shape, make_test_call(shape))
+    return any(text and _VALUE in text and _NAME in text[text.rfind(USER) :] for text in texts)
 
 
 def find_reasoning_shape(oracle: Oracle, calling: Shape | None, switches: Sequence[Switches]) -> None:

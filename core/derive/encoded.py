@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..ask.oracle import Oracle
 from ..ask.pieces import Field, Needle, Span
-from ..ask.question import Call, Question, Shape
-from ..ask.shapes import make_test_call
+from ..ask.question import Call, Shape
+from ..ask.shapes import make_test_call, render_call
 from ..ask.words import USER, make_word
 from ..format import Json, Text
 from ..format.units import NO, get_units
@@ -111,13 +110,10 @@ def find_json_arguments(oracle: Oracle, shape: Shape, special: Special) -> Writt
 
 
 def _render(oracle: Oracle, shape: Shape, arguments: dict[str, Any]) -> str | None:
-    """Return a call with the given arguments as it is printed; content helps templates that want some."""
-    call = replace(make_test_call(shape), arguments=json.dumps(arguments, ensure_ascii=False))
-    for content in (None, make_word("c")):
-        text = oracle.render(Question(content=content, calls=(call,)), shape)
-        if text is not None:
-            return text[text.rfind(USER) :]
-    return None
+    """Return a call with the given arguments as it is printed."""
+    call = make_test_call(shape)
+    texts = render_call(oracle, shape, Call.of(call.name, call.id, arguments))
+    return next((text[text.rfind(USER) :] for text in texts if text is not None), None)
 
 
 def find_spans(text: str, calls: Sequence[Call], written: Written, field: Field) -> list[Span] | None:

@@ -163,14 +163,12 @@ def add_dress(draft: Draft, oracle: Oracle) -> None:
 
 def _is_taken_off(oracle: Oracle, opening: str, end: str) -> bool:
     """Whether a template leaves a pair of marks out of the content of the earlier of two turns, and no other pair."""
-    word, other = make_word("c"), make_word("o")
-    pairs = [(opening, end), tuple(mark.replace(take_letters(opening), other) for mark in (opening, end))]
-    texts = [oracle.render(Question(content=f"{one}\n{word}\n{two}", follow="again")) for one, two in pairs]
-    bare, counts = oracle.render(Question(content=word, follow="again")), [text.count if text else None for text in texts]
-    if bare is None or not all(counts):
-        return False
-    taken, kept = ([text.count(mark) - bare.count(mark) for mark in pair] for text, pair in zip(texts, pairs, strict=True) if text)
-    return word in (texts[0] or "") and max(taken) < 2 and min(kept) == 2
+    word, letters = make_word("c"), take_letters(opening)
+    pairs = [(opening, end), (opening.replace(letters, make_word("o")), end.replace(letters, make_word("o")))]
+    contents = (word, *(f"{one}\n{word}\n{two}" for one, two in pairs))
+    bare, *texts = (oracle.render(Question(content=content, follow="again")) or "" for content in contents)
+    taken, kept = ([text.count(mark) - bare.count(mark) for mark in pair] for text, pair in zip(texts, pairs, strict=True))
+    return bool(bare) and word in texts[0] and max(taken) < 2 and min(kept) == 2
 
 
 def add_hidden(draft: Draft, hidden: Hidden) -> None:

@@ -41,13 +41,9 @@ class Place(NamedTuple):
         return Field(kind, type_, form, self.family)
 
 
-def ask_beside_keys(build: Build, outer: Sequence[str] = ()) -> AskGaps:
-    """Return what asks for values that stand beside their keys; ``outer`` are other words that bound them."""
-
-    def ask_all(values: Sequence[Any]) -> list[Gap | None]:
-        return ask_entries(build, outer, [(make_entry_key(number), value) for number, value in enumerate(values)])
-
-    return _one_by_one_if_refused(ask_all)
+def ask_beside_keys(ask: AskEntries) -> AskGaps:
+    """Return what asks for values that stand beside their keys."""
+    return _one_by_one_if_refused(lambda values: ask([(make_entry_key(number), value) for number, value in enumerate(values)]))
 
 
 def make_entry_key(number: int) -> str:

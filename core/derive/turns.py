@@ -27,8 +27,8 @@ _FEW_COUNTS = ((2,), (0,), (1, 1))
 """Those that are asked under a switch."""
 _SIGNS = "-.:/"
 """What names of tools may have in them beside letters, digits and underscores (OpenAI's API takes the first, MCP the others)."""
-_RESUMED = ((None, None), (REASONING, None), (None, CONTENT))
-"""Reasoning and content of turns with calls that answer the result of a tool."""
+_BESIDE = ((None, None), (REASONING, None), (None, CONTENT))
+"""Reasoning and content beside calls, where not all turns are asked."""
 _ODD = ((0, 1), (0,), (1,))
 """Which of each two calls are to tools whose names have such signs."""
 
@@ -107,7 +107,7 @@ class Caller:
             counts = _FEW_COUNTS if switches else _COUNTS
             for reasoning, content, count in product((None, REASONING), (None, CONTENT), counts):
                 seen |= self._learn_turn(Question(reasoning, content, self._make_calls(count, odd), switches))
-        for switches, (reasoning, content) in product(settings, _RESUMED) if seen else ():
+        for switches, (reasoning, content) in product(settings, _BESIDE) if seen else ():
             self._learn_turn(Question(reasoning, content, self._make_calls((2,), odd), switches, resumed=True))
         return seen
 
@@ -150,8 +150,8 @@ class Caller:
     def _build_one(self, arguments: Mapping[str, object], told: Told = "type") -> str | None:
         """Render one call with some arguments, of whose types the tools tell so much."""
         call = Call.of(self._one.name, self._one.id, arguments)
-        for question in (Question(calls=(call,)), Question(REASONING, None, (call,)), Question(None, CONTENT, (call,))):
-            turn = self.oracle.ask_turn(replace(question, told=told), self.shape)
+        for reasoning, content in _BESIDE:
+            turn = self.oracle.ask_turn(Question(reasoning, content, (call,), told=told), self.shape)
             if turn is not None:
                 return turn.text
         return None

@@ -60,8 +60,9 @@ def learn_object(draft: Draft, graph: str, family: str, build: Build, outer: Seq
         return learn_values(draft, Place(graph, family, "value"), ask_values_apart(build))
     lists = not (repeats or within)
     place = Place(graph, family, "key")
-    types = learn_values(draft, place, ask_beside_keys(build, outer), lists, path is None)
-    learn_odd_keys(draft, place, partial(ask_entries, build, outer), types, key_codec or Text())
+    ask = partial(ask_entries, build, outer)
+    types = learn_values(draft, place, ask_beside_keys(ask), lists, path is None)
+    learn_odd_keys(draft, place, ask, types, key_codec or Text())
     return types
 
 
