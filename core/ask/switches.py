@@ -44,8 +44,8 @@ def find_switches(oracle: Oracle) -> tuple[list[Switches], list[tuple[str, str]]
         look = (prompt and prompt.added, turns)
         if look in looks or not any(turns):
             continue
-        if looks and _is_echo(setting, look, looks[0]):
-            echoed.append((prompt.added if prompt else "", str(setting[0][1])))
+        if looks and _is_echo(value := str(setting[0][1]), look, looks[0]):
+            echoed.append((prompt.added if prompt else "", value))
             continue
         looks.append(look)
         kept.append(setting)
@@ -54,12 +54,11 @@ def find_switches(oracle: Oracle) -> tuple[list[Switches], list[tuple[str, str]]
     return kept, echoed
 
 
-def _is_echo(setting: Switches, look: Any, usual: Any) -> bool:
+def _is_echo(value: str, look: Any, usual: Any) -> bool:
     """Whether a value is printed as it is, and nothing else changes: that is text, and no switch."""
     texts, known = _join_texts(look), _join_texts(usual)
-    values = filter(None, (str(value) for _, value in setting))
-    printed = (value for value in values if texts.count(value) > known.count(value))
-    return any(fnmatchcase(known, "*".join(map(escape, texts.split(value)))) for value in printed)
+    printed = bool(value) and texts.count(value) > known.count(value)
+    return printed and fnmatchcase(known, "*".join(map(escape, texts.split(value))))
 
 
 def _join_texts(look: Any) -> str:

@@ -69,8 +69,8 @@ def learn_object(draft: Draft, graph: str, family: str, build: Build, outer: Seq
 def _repeats_keys(build: Build, plain: str) -> bool:
     """Whether a list is written as its key once for each item."""
     key = make_word("kb")
-    listed = build({make_word("ka"): make_word("sl"), key: [PLAIN, PLAIN + "y"]})
-    return bool(listed) and plain.count(key) > 0 and (listed or "").count(key) >= 2 * plain.count(key)
+    listed = build({make_word("ka"): make_word("sl"), key: [PLAIN, PLAIN + "y"]}) or ""
+    return 0 < 2 * plain.count(key) <= listed.count(key)
 
 
 def _are_values_apart(draft: Draft, graph: str) -> bool:
