@@ -200,7 +200,7 @@ def test_verdict_reasons_and_counterexample_stand_before_the_format() -> None:
 
 
 def test_no_word_of_a_question_is_shown(tmp_path: Path) -> None:
-    assert not re.search(r"zq[a-y]{3}x", make_page(tmp_path, DEMO))
+    assert not re.search(r"zq[a-y]{3}x|uzqwhatx|szqrulex", make_page(tmp_path, DEMO))
 
 
 def test_switches_of_the_examples_are_told(tmp_path: Path) -> None:

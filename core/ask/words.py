@@ -9,25 +9,24 @@ import re
 
 _LETTERS = "abcdefghijklmnoprstuvwy"
 _MIDDLE, _END = "zq", "x"
-_SHAPE = re.compile(rf"{_MIDDLE}[{_LETTERS}]{{3}}{_END}")
+_SHAPE = re.compile(rf"{_MIDDLE}[{_LETTERS}]{{3,4}}{_END}")
+
+USER = "uzqwhatx"
+"""What the user says before the turn."""
+LATER = "uzqthenx"
+"""What the user says behind the turn."""
+RESULT = "tzqdonex"
+"""What a tool answers."""
+SYSTEM = "szqrulex"
+"""What the system's message says."""
+UNREAD = "szqlostx"
+"""Stands in a field that no template reads: where it is printed, a whole object was dumped."""
 
 
 def make_word(kind: str, number: int = 0) -> str:
     """Return the word of a kind (a few letters) and a number."""
     letters = [_LETTERS[number // 23**place % 23] for place in (2, 1, 0)]
     return kind + _MIDDLE + "".join(letters) + _END
-
-
-USER = make_word("what")
-"""What the user says before the turn."""
-LATER = make_word("then")
-"""What the user says behind the turn."""
-RESULT = make_word("done")
-"""What a tool answers."""
-SYSTEM = make_word("rule")
-"""What the system's message says."""
-UNREAD = make_word("lost")
-"""Stands in a field that no template reads: where it is printed, a whole object was dumped."""
 
 
 def make_id(number: int) -> str:
