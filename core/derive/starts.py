@@ -100,13 +100,13 @@ def _guess(draft: Draft, prompt: str, shown: dict[str, Links]) -> Links:
     closed = any(_is_closed(draft, shown.get(header) or {}, rest, ends) for header, rest in beyond.items())
     if opened and ends and not closed:
         return {Link("", field): None for field in _REASONING}
+    every = [link for links in shown.values() for link in links]
     found: Links = {}
     for header in headers:
-        links = shown.get(header) or {link: None for links in shown.values() for link in links}
-        found |= {_drop_written(link, beyond[header], ends): None for link in links if link.target.kind != "reasoning"}
+        found |= {link: None for link in shown.get(header) or every if link.target.kind != "reasoning"}
         if closed:
             found |= _list_behind(draft, ends)
-    return found or {link: None for links in shown.values() for link in links if link.target.kind != "reasoning"}
+    return found or {link: None for link in every if link.target.kind != "reasoning"}
 
 
 def _is_closed(draft: Draft, shown: Links, beyond: str, ends: Iterable[str]) -> bool:
@@ -120,13 +120,6 @@ def _is_closed(draft: Draft, shown: Links, beyond: str, ends: Iterable[str]) -> 
     leaving = [link.text for field, links in draft.edges[TURN].items() if field.kind == "reasoning" for link in links]
     behind = [strip_digits(beyond).removeprefix(strip_digits(opener)) for opener in openers if opener.strip()]
     return any(rest and rest != strip_digits(beyond) and all(text.startswith(rest) for text in leaving) for rest in behind)
-
-
-def _drop_written(link: Link, beyond: str, ends: Iterable[str]) -> Link:
-    """Return a link without the end of reasoning that the prompt has written already."""
-    sizes = range(len(link.text), 0, -1)
-    size = next((size for size in sizes if beyond.endswith(link.text[:size]) and any(end in link.text[:size] for end in ends)), 0)
-    return link._replace(text=link.text[size:])
 
 
 def _list_behind(draft: Draft, ends: Iterable[str]) -> Links:
