@@ -14,6 +14,8 @@ REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking")
 """The names under which a message's reasoning is known to vLLM, SGLang and transformers (their message schemas)."""
 
 Told = Literal["type", "types", "most", "nothing"]
+Form = Literal["object", "text"]
+Absent = Literal["empty", "null", "missing"]
 LESS_TOLD: tuple[Told, ...] = ("types", "nothing")
 
 Switches = tuple[tuple[str, Any], ...]
@@ -71,8 +73,8 @@ class Shape:
 
     parts: bool = False
     system: bool = False
-    arguments: Literal["object", "text"] = "object"
-    absent: Literal["empty", "null", "missing"] = "empty"
+    arguments: Form = "object"
+    absent: Absent = "empty"
     reasoning: tuple[str, ...] = REASONING_FIELDS
     result: bool = False
     bare_tools: bool = False

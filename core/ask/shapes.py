@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Literal
+from typing import get_args
 
 from .oracle import Oracle
-from .question import REASONING_FIELDS, Call, Question, Shape, Switches
+from .question import REASONING_FIELDS, Absent, Call, Form, Question, Shape, Switches
 from .words import UNREAD, USER, make_id, make_named_id, make_word
 
 _CONTENT, _REASONING, _NAME, _VALUE = (make_word(kind) for kind in ("c", "r", "fn", "v"))
-_FORMS: tuple[Literal["object", "text"], ...] = ("object", "text")
 _MEANT_OTHERWISE = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", *REASONING_FIELDS})
 _FIELDS = 16  # so many fields of messages are asked of a template that prints reasoning from none that is known
-_ABSENT: tuple[Literal["empty", "null", "missing"], ...] = ("empty", "null", "missing")
 
 
 def find_shape(oracle: Oracle) -> bool:
@@ -32,7 +30,7 @@ def find_shape(oracle: Oracle) -> bool:
 
 def list_call_shapes(oracle: Oracle) -> list[Shape]:
     """Return a shape for each form of arguments (an object, a text) in which the template prints a call."""
-    for arguments in _FORMS:
+    for arguments in get_args(Form):
         shape = next((s for s in _list_candidates(oracle, arguments) if _prints_call(oracle, s)), None)
         if shape is not None:
             # Where an object is taken, a text is taken in the same shape or in none.
@@ -41,9 +39,9 @@ def list_call_shapes(oracle: Oracle) -> list[Shape]:
     return []
 
 
-def _list_candidates(oracle: Oracle, arguments: Literal["object", "text"]) -> Iterator[Shape]:
+def _list_candidates(oracle: Oracle, arguments: Form) -> Iterator[Shape]:
     """List shapes for calls, the usual ones first; what only helps against a refusal is tried only after one."""
-    for result, named_ids, absent in product((False, True), (False, True), _ABSENT):
+    for result, named_ids, absent in product((False, True), (False, True), get_args(Absent)):
         likely = replace(oracle.shape, arguments=arguments, result=result, absent=absent, named_ids=named_ids)
         yield likely
         if None in render_call(oracle, likely, make_test_call(likely)):

@@ -59,7 +59,7 @@ class Draft:
         """Add an edge."""
         self.edges[graph][source][Link(text, target, opens_call)] = None
 
-    def add_turn(self, turn: Turn, row: Row, switches: Switches = ()) -> None:
+    def add_turn(self, turn: Turn, row: Row, switches: Switches) -> None:
         """Add the edges of a rendered turn."""
         if not row.pieces:
             return

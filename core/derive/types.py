@@ -42,7 +42,7 @@ Types = dict[tuple[str, int], Writing]
 """How values are written, by their types; a word that has a way of its own is another form of its type."""
 
 
-def ask_types(ask: AskGaps, family: str, special: Sequence[str], lists: bool = True, objects: bool = True) -> Types:
+def ask_types(ask: AskGaps, family: str, special: Sequence[str], lists: bool, objects: bool) -> Types:
     """Return how values of each type but strings are written.
 
     Without ``lists`` or ``objects`` the only one of those that is a value is the empty one, which is a word.
