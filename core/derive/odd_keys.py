@@ -28,12 +28,10 @@ def learn_odd_keys(draft: Draft, place: Place, ask: AskEntries, types: Types, wr
     if any(source.kind == "key" and source.again for source in draft.edges[place.graph]):
         return
     base, around = _ask_around(ask)
-    forms: dict[Surroundings, str] = {}
-    for sign, other in around.items():
-        forms[other] = forms.get(other, "") + sign
-    if base is None or not forms:
+    if base is None or not around:
         return
-    odd, signs = max(forms.items(), key=lambda form: len(form[1]))
+    odd = max(around.values(), key=[*around.values()].count)  # the way of the most signs
+    signs = "".join(sign for sign, other in around.items() if other == odd)
     if draft.path is not None and place.graph == TURN:
         odd = _learn_path(draft, draft.path, ask, base, odd, signs)
     _repeat_odd_keys(draft, place, base, odd)
