@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
-from glob import escape
 from typing import Any
 
 from .oracle import Oracle
@@ -57,8 +55,17 @@ def find_switches(oracle: Oracle) -> tuple[list[Switches], list[tuple[str, str]]
 def _is_echo(value: str, look: Any, usual: Any) -> bool:
     """Whether a value is printed as it is, and nothing else changes: that is text, and no switch."""
     texts, known = _join_texts(look), _join_texts(usual)
-    printed = bool(value) and texts.count(value) > known.count(value)
-    return printed and fnmatchcase(known, "*".join(map(escape, texts.split(value))))
+    return bool(value) and texts.count(value) > known.count(value) and _is_same_around(value, texts, known)
+
+
+def _is_same_around(value: str, text: str, other: str) -> bool:
+    """Whether what stands around a value in a text stands in another one, too, around whatever is there."""
+    first, *inner, last = text.split(value)
+    at = len(first) if other.startswith(first) else -1
+    for piece in inner:
+        found = other.find(piece, at) if at >= 0 else -1
+        at = found + len(piece) if found >= 0 else -1
+    return 0 <= at <= len(other) - len(last) and other.endswith(last)
 
 
 def _join_texts(look: Any) -> str:

@@ -9,7 +9,6 @@ renders, or they are not proven.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
@@ -209,8 +208,13 @@ def _find_layout(asker: Asker) -> Conversation | None:
 
 def _split(answer: Answer, count: int) -> list[str] | None:
     """Return the texts before and between the words of a conversation, or None where one is missing or out of order."""
-    found = re.match("".join(f"(.*?){name_word(number)}" for number in range(count)), answer.text, re.DOTALL)
-    return [*found.groups()] if found else None
+    pieces, rest = [], answer.text
+    for number in range(count):
+        piece, found, rest = rest.partition(name_word(number))
+        if not found:
+            return None
+        pieces.append(piece)
+    return pieces
 
 
 def _behind(answer: Answer, number: int) -> str:

@@ -169,11 +169,10 @@ def _match(gap: Gap | None, inside: str) -> tuple[Surroundings, list[str]] | Non
         return None
     # Each line of a text may begin with its key.
     text = gap.around if _LAST in gap.around or not gap.key else gap.around + KEY_AGAIN + gap.rest
-    match = re.fullmatch(f"(.*?){_FIRST}{inside}{_LAST}(.*)", text, re.DOTALL)
-    if match is None:
-        return None
-    mid, *images, behind = match.groups()
-    return Surroundings(*map(strip_digits, (gap.before, mid, behind))), images
+    mid, first, rest = text.partition(_FIRST)
+    middle, last, behind = rest.rpartition(_LAST)
+    match = re.fullmatch(inside, middle, re.DOTALL) if first and last else None
+    return match and (Surroundings(*map(strip_digits, (gap.before, mid, behind))), [*match.groups()])
 
 
 def make_text(images: dict[str, str], outer: Mapping[str, str] | None = None) -> Text:
