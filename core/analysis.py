@@ -94,13 +94,13 @@ def search_further(format: ChatFormat, renderer: Renderer, seconds: float) -> Ch
     """Look for a turn that a format misreads, for some seconds; returns the format with what that says in its verdict."""
     oracle = Oracle(renderer.within(Budget(seconds=2 * seconds + 30, renders=10**9)))
     derivation = replace(derive(oracle), graph=format.graph)
-    found = search(oracle.renderer, derivation, make_reads(format), seconds)
+    tried, counterexample = search(oracle.renderer, derivation, make_reads(format), seconds)
     verdict = format.verdict
-    if found.counterexample is None:
-        return replace(format, verdict=replace(verdict, notes=(*verdict.notes, f"{found.tried} more turns were read back")))
-    part = found.counterexample.aspect.partition(",")[0]
+    if counterexample is None:
+        return replace(format, verdict=replace(verdict, notes=(*verdict.notes, f"{tried} more turns were read back")))
+    part = counterexample.aspect.partition(",")[0]
     parts = tuple((name, "partly proven" if name == part and status == "proven" else status) for name, status in verdict.parts)
-    return replace(format, verdict=replace(verdict, parts=parts, counterexample=found.counterexample))
+    return replace(format, verdict=replace(verdict, parts=parts, counterexample=counterexample))
 
 
 def cut_pieces(text: str, longest: int) -> list[str]:

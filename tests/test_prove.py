@@ -206,10 +206,10 @@ def test_a_search_finds_what_the_cases_do_not_have_and_makes_it_small() -> None:
         message = read(text, tools, prompt)
         return {**message, "content": (message.get("content") or "").replace("$", "") or None}
 
-    found = search(oracle.renderer, derivation, {"whole": lose}, seconds=30)
-    assert found.counterexample is not None
-    assert json.loads(found.counterexample.expected)["content"] == "$"
-    assert search(oracle.renderer, derivation, {"whole": read}, seconds=0.5).counterexample is None
+    _, found = search(oracle.renderer, derivation, {"whole": lose}, seconds=30)
+    assert found is not None
+    assert json.loads(found.expected)["content"] == "$"
+    assert search(oracle.renderer, derivation, {"whole": read}, seconds=0.5)[1] is None
 
 
 def test_what_only_a_recovery_reads_is_misread() -> None:

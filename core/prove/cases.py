@@ -62,6 +62,11 @@ class Case:
     shape: Shape
     known: bool = True
 
+    @classmethod
+    def of(cls, question: Question, shape: Shape, known: bool = True) -> Case:
+        """Return the case of a question: it tests reasoning if it has any, else calls, else content."""
+        return cls("reasoning" if question.reasoning else "tools" if question.calls else "content", question, shape, known)
+
 
 class Drawer:
     """Draws fresh fields. No word comes twice, so that where a word stands its field does."""
@@ -78,7 +83,7 @@ class Drawer:
         self._drawn.add(word)
         return word
 
-    def text(self, patterns: Sequence[str]) -> str:
+    def text(self, patterns: Sequence[str] = PLAIN_TEXTS) -> str:
         """Return prose of one of the given patterns."""
         pattern = self.choose.choice(patterns)
         return pattern.format(*(self.word() for _ in range(pattern.count("{}"))))
@@ -108,7 +113,7 @@ class Drawer:
 
     def simple(self) -> dict[str, Any]:
         """Return a few plain arguments."""
-        values = [self.word(), self.choose.randrange(2, 900), self.text(PLAIN_TEXTS), self.choose.random() < 0.5]
+        values = [self.word(), self.choose.randrange(2, 900), self.text(), self.choose.random() < 0.5]
         return self.strings(values[: self.choose.randrange(1, 4)])
 
     def calls(self, shape: Shape, arguments: Sequence[dict[str, Any]], alike: bool = False) -> tuple[Call, ...]:
@@ -142,23 +147,21 @@ def draw_cases(
 def _draw_signs(drawer: Drawer, shape: Shape, calling: Sequence[Shape], signs: Sequence[str]) -> Iterator[Case]:
     """Draw texts with signs of the template's in them."""
     text = "".join(f"{drawer.word()}{sign}" for sign in signs) + drawer.word()
-    yield Case("content", Question(content=text), shape)
-    yield Case("reasoning", Question(text, drawer.word()), shape)
+    yield Case.of(Question(content=text), shape)
+    yield Case.of(Question(text, drawer.word()), shape)
     for each in calling:
-        yield Case("tools", Question(calls=drawer.calls(each, [drawer.strings([text, drawer.word()])])), each)
+        yield Case.of(Question(calls=drawer.calls(each, [drawer.strings([text, drawer.word()])])), each)
 
 
 def _draw_plain(drawer: Drawer, shape: Shape, switches: Switches) -> Iterator[Case]:
-    texts = drawer.text
     for tools in (True, False) if not switches else (True,):
-        yield Case("content", Question(None, texts(PLAIN_TEXTS), switches=switches, tools=tools), shape)
-        question = Question(texts(PLAIN_TEXTS), texts(PLAIN_TEXTS), switches=switches, tools=tools)
-        yield Case("reasoning", question, shape)
-    yield Case("content", Question(None, texts(HARD_TEXTS), switches=switches), shape)
-    yield Case("reasoning", Question(texts(HARD_TEXTS), texts(HARD_TEXTS), switches=switches), shape)
+        yield Case.of(Question(None, drawer.text(), switches=switches, tools=tools), shape)
+        yield Case.of(Question(drawer.text(), drawer.text(), switches=switches, tools=tools), shape)
+    yield Case.of(Question(None, drawer.text(HARD_TEXTS), switches=switches), shape)
+    yield Case.of(Question(drawer.text(HARD_TEXTS), drawer.text(HARD_TEXTS), switches=switches), shape)
     if not switches:
-        yield from (Case("content", Question(None, texts([lines])), shape) for lines in LINED_TEXTS)
-    yield Case("reasoning", Question(texts(PLAIN_TEXTS), None, switches=switches), shape)
+        yield from (Case.of(Question(None, drawer.text([lines])), shape) for lines in LINED_TEXTS)
+    yield Case.of(Question(drawer.text(), None, switches=switches), shape)
 
 
 def _draw_calls(drawer: Drawer, shape: Shape, thorough: bool) -> Iterator[Case]:
@@ -169,40 +172,31 @@ def _draw_calls(drawer: Drawer, shape: Shape, thorough: bool) -> Iterator[Case]:
         groups += [[drawer.simple(), {}, drawer.strings(TYPED[3])], [{}, {}], [{}, drawer.simple(), drawer.simple(), {}]]
 
     def call(arguments: list[dict[str, Any]], told: Told = "type", known: bool = True, alike: bool = False) -> Case:
-        return Case("tools", Question(calls=drawer.calls(shape, arguments, alike), told=told), shape, known)
+        return Case.of(Question(calls=drawer.calls(shape, arguments, alike), told=told), shape, known)
 
     yield from map(call, groups)
     if thorough:
         for told in LESS_TOLD:
-            few = [drawer.word(), drawer.choose.randrange(2, 900), drawer.text(PLAIN_TEXTS)]
-            yield call([drawer.strings(few)], told=told)
+            yield call([drawer.strings([drawer.word(), drawer.choose.randrange(2, 900), drawer.text()])], told=told)
         yield call([drawer.strings([drawer.word(), None])], told="types")
         yield call([drawer.odd_keys()])
-        yield call([drawer.strings([drawer.text(PLAIN_TEXTS), drawer.word()])], known=False)
-        most = [drawer.choose.randrange(2, 900), drawer.text(PLAIN_TEXTS), drawer.word()]
-        yield call([drawer.strings(most)], told="most")
+        yield call([drawer.strings([drawer.text(), drawer.word()])], known=False)
+        yield call([drawer.strings([drawer.choose.randrange(2, 900), drawer.text(), drawer.word()])], told="most")
     yield call([drawer.simple(), drawer.simple(), {}], alike=True)
 
 
 def _draw_mixed(drawer: Drawer, shape: Shape, switches: Switches) -> Iterator[Case]:
     """Draw calls beside reasoning and content."""
-    texts = drawer.text
     mixes = ((0, 1, 1), (1, 0, 1), (1, 1, 2), (1, 0, 3), (0, 1, 2), (0, 0, 1))
     for reasoning, content, count in mixes[: 3 if switches else 6]:
-        question = Question(
-            texts(PLAIN_TEXTS) if reasoning else None,
-            texts(HARD_TEXTS if count == 2 else PLAIN_TEXTS) if content else None,
-            drawer.calls(shape, [drawer.simple() for _ in range(count)]),
-            switches,
-        )
-        yield Case("reasoning" if reasoning else "tools", question, shape)
+        thought = drawer.text() if reasoning else None
+        said = drawer.text(HARD_TEXTS if count == 2 else PLAIN_TEXTS) if content else None
+        yield Case.of(Question(thought, said, drawer.calls(shape, [drawer.simple() for _ in range(count)]), switches), shape)
 
 
 def _draw_resumed(drawer: Drawer, shape: Shape) -> Iterator[Case]:
     """Draw answers to the result of a tool."""
-    texts = drawer.text
-    yield Case("content", Question(None, texts(PLAIN_TEXTS), resumed=True), shape)
+    yield Case.of(Question(None, drawer.text(), resumed=True), shape)
     for count in (1, 2):
-        calls = drawer.calls(shape, [drawer.simple() for _ in range(count)])
-        yield Case("tools", Question(calls=calls, resumed=True), shape)
-    yield Case("reasoning", Question(texts(PLAIN_TEXTS), texts(PLAIN_TEXTS), resumed=True), shape)
+        yield Case.of(Question(calls=drawer.calls(shape, [drawer.simple() for _ in range(count)]), resumed=True), shape)
+    yield Case.of(Question(drawer.text(), drawer.text(), resumed=True), shape)

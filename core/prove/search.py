@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from random import Random
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..ask.oracle import Oracle
 from ..ask.question import Call, Question
@@ -20,46 +20,36 @@ _PIECES = [text for texts in (*STRINGS, *ODD_STRINGS) for text in texts]
 _TRIES = 200
 
 
-class Found(NamedTuple):
-    """What came of a search: how many turns were tried, and the smallest that was misread."""
-
-    tried: int
-    counterexample: Counterexample | None
-
-
 def search(
-    renderer: Renderer, derivation: Derivation, reads: Mapping[str, Read], seconds: float, seed: str = "search"
-) -> Found:
-    """Draw conversations for some seconds, in the shapes and under the switches that were found, and return the smallest
-    that is misread.
-
-    Raises :class:`BudgetError` where a render takes too long.
-    """
+    renderer: Renderer, derivation: Derivation, reads: Mapping[str, Read], seconds: float
+) -> tuple[int, Counterexample | None]:
+    """Draw conversations for some seconds, in the shapes and under the switches that were found; return how many were tried, and
+    the smallest that is misread. Raises :class:`BudgetError` where a render takes too long."""
 
     def fail(case: Case) -> Counterexample | None:
         examination = Examination(Oracle(renderer), derivation.graph, reads)
         examination.examine(case)
         return examination.smallest
 
-    end, choose, tried = monotonic() + seconds, Random(seed), 0
+    end, choose, tried = monotonic() + seconds, Random("search"), 0
     while monotonic() < end:
         case = _draw(choose, derivation)
         tried += 1
         failure = fail(case)
         if failure is not None:
-            return Found(tried, _shrink(case, failure, fail))
-    return Found(tried, None)
+            return tried, _shrink(case, failure, fail)
+    return tried, None
 
 
 def _shrink(case: Case, failure: Counterexample, fail: Callable[[Case], Counterexample | None]) -> Counterexample:
     """Take away from a turn what it fails without."""
-    tries = 0
     smaller = _list_smaller(case)
-    while tries < _TRIES and (one := next(smaller, None)) is not None:
-        tries += 1
-        found = fail(one)
-        if found is not None:
-            case, failure, smaller = one, found, _list_smaller(one)
+    for _ in range(_TRIES):
+        one = next(smaller, None)
+        if one is None:
+            break
+        if found := fail(one):
+            failure, smaller = found, _list_smaller(one)
     return failure
 
 
@@ -117,8 +107,7 @@ def _draw(choose: Random, known: Derivation) -> Case:
         switches=choose.choice(known.settings or ((),)),
         resumed=bool(known.calling) and choose.random() < 0.1,
     )
-    aspect = "reasoning" if question.reasoning else "tools" if count else "content"
-    return Case(aspect, question, shape)
+    return Case.of(question, shape)
 
 
 def _draw_text(choose: Random, drawer: Drawer) -> str:
