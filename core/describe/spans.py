@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..ask.words import LATER, RESULT, SYSTEM, USER
+from ..format import Marker
 
 _SIGNS = {"\n": "⏎", " ": "·", "\t": "⇥"}
 _SAID = {USER: "What will the weather be?", LATER: "And tomorrow?", RESULT: "Rain.", SYSTEM: "Be brief."}
@@ -68,14 +69,11 @@ def _escape(char: str) -> str:
 
 def show_text(text: str) -> list[Span]:
     """Return structure on one line: its outer white space as signs, its line breaks too."""
-    inner = text.strip()
-    start = text.index(inner) if inner else len(text)
-    parts = text[:start], inner, text[start + len(inner) :]
-    middle = "⏎".join(map(make_visible, parts[1].split("\n")))
+    marker = Marker.of(text)
     shown = (
-        Span("note", make_visible(parts[0], True)),
-        Span("structure", middle),
-        Span("note", make_visible(parts[2], True)),
+        Span("note", make_visible(marker.before, layout=True)),
+        Span("structure", make_visible(marker.text).replace("\n", "⏎")),
+        Span("note", make_visible(marker.after, layout=True)),
     )
     return [span for span in shown if span.text]
 

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..ask.question import REASONING_FIELDS
-from ..format import UNPRINTED, ChatFormat, Choice, Conversation, Edge, Insides, Json, Node, Number, Text, TurnGraph
+from ..format import ChatFormat, Choice, Conversation, Insides, Json, Node, Text, TurnGraph
+from ..format.chat_format import UNPRINTED
 from ..format.conversation import ID, NAME
-from ..format.cut import find_common_end, find_common_start
+from ..format.cut import find_common_end, find_common_start, find_first
 from ..format.view import Marker, State, kind_of, walk_call
 from .spans import Line, Span, make_visible, measure, show_text
 from .verdict import lay_out_counterexample, lay_out_doubts, list_doubts, list_notes, rate, rate_status, summarise
@@ -25,7 +26,6 @@ _ADVICE = (
     "own parsers"
 )
 
-_WORDS = {"name": "NAME", "id": "ID", "key": "KEY", "value": "VALUE", "arguments": "ARGUMENTS"}
 _STATES: dict[State, str] = {
     "reasoning": "inside reasoning",
     "content": "behind reasoning",
@@ -119,10 +119,10 @@ def _list_reasoning(format: ChatFormat) -> Iterator[Row]:
     if reasoning is None:
         yield _row("none", "the template prints none")
         return
+    prompted = _find_state(format) == "reasoning"
     if reasoning.start:
-        yield _row("opened by", show_text(reasoning.start.written), _find_opener(format))
+        yield _row("opened by", show_text(reasoning.start.written), "by the prompt" if prompted else _find_opener(format))
     else:
-        prompted = format.states and format.states[0][2] == "reasoning"
         yield _row("opened by", "the end of the prompt" if prompted else "nothing: it begins where the turn begins")
     behind = any(kind_of(format.graph, edge.source) == "reasoning" for edge in format.graph.turn.edges)
     no_end = "nothing of its own: what begins content or a call ends it" if behind else "nothing that is known"
@@ -135,11 +135,8 @@ def _list_reasoning(format: ChatFormat) -> Iterator[Row]:
 
 
 def _find_opener(format: ChatFormat) -> str:
-    """Say who writes what opens reasoning."""
-    inside = [switches for switches, _, state in format.states if state == "reasoning"]
-    if format.states and format.states[0][2] == "reasoning":
-        return "by the prompt"
-    switched = next(filter(None, inside), ())
+    """Say who writes what opens reasoning, where the prompt without switches does not."""
+    switched = next((switches for switches, _, state in format.states if state == "reasoning" and switches), ())
     return f"by the prompt with {name_switches(switched)}, else by the model" if switched else "by the model"
 
 
@@ -169,92 +166,78 @@ def _list_tools(format: ChatFormat) -> Iterator[Row]:
     if tools.separator:
         yield _row("between two calls", show_text(tools.separator))
     yield _row("several calls", "yes" if tools.parallel else "not seen: the template prints one call a turn")
-    nodes = [edge.source for edge in walk_call(graph)]
-    if not any(kind_of(graph, name) == "id" for name in nodes):
+    if all(kind_of(graph, edge.source) != "id" for edge in walk_call(graph)):
         yield _row("id", "none is written")
     yield from _list_values(format)
 
 
 def show_call(format: ChatFormat) -> list[Span]:
     """Return one call as it is written, with words in capitals in the place of its fields."""
-    tools, graph = format.tools, format.graph
-    path = walk_call(graph)
-    if tools is None or not path:
+    tools, path = format.tools, walk_call(format.graph)
+    if tools is None:
         return []
     spans = show_text(tools.call_start.written)
     for edge in path:
-        kind = kind_of(graph, edge.source)
-        spans += [
-            Span("value" if kind == "arguments" else kind, _WORDS[kind]),
-            *_show_edge(edge, path, tools.call_end, format),
-        ]
+        kind = kind_of(format.graph, edge.source)
+        text = edge.text if edge is not path[-1] else _cut_call(edge.text, tools.call_end, format.stops)
+        spans += [Span("value" if kind == "arguments" else kind, kind.upper()), *show_text(text)]
     return spans
 
 
-def _show_edge(edge: Edge, path: tuple[Edge, ...], end: Marker, format: ChatFormat) -> list[Span]:
-    """Return the text behind a field; behind the last one, what closes the call."""
-    if edge is not path[-1]:
-        return show_text(edge.text)
-    closed = edge.text.find(end.written) if end else -1
-    if closed >= 0:
-        return show_text(edge.text[: closed + len(end.written)])
-    stops = [place for stop in format.stops if (place := edge.text.find(stop)) >= 0]
-    return show_text(edge.text[: min(stops, default=len(edge.text))])
+def _cut_call(text: str, end: Marker, stops: tuple[str, ...]) -> str:
+    """Return what closes a call, of the text behind its last field."""
+    closed = text.find(end.written) if end else -1
+    return text[: closed + len(end.written)] if closed >= 0 else text[: find_first(text, stops)]
 
 
 def _list_values(format: ChatFormat) -> Iterator[Row]:
-    nodes = format.graph.turn.nodes
-    path = [edge.source for edge in walk_call(format.graph)]
-    for node in nodes:
-        if node.name in path and node.kind == "arguments" and isinstance(node.codec, Json):
-            form = "a JSON object inside a JSON string" if node.codec.within else "a JSON object"
-            yield _row("arguments", f"{form}, passed on as the model writes it")
-            return
-    own = {node.name: _find_own(format.graph, node) for node in nodes if node.kind == "value"}
-    usual = next((own[name] for name in path if name in own), ())
+    graph, nodes = format.graph, format.graph.turn.nodes
+    path = [edge.source for edge in walk_call(graph)]
+    whole = [node.codec for node in nodes if node.name in path and node.kind == "arguments" and isinstance(node.codec, Json)]
+    if whole:
+        form = "a JSON object inside a JSON string" if whole[0].within else "a JSON object"
+        yield _row("arguments", f"{form}, passed on as the model writes it")
+        return
+    keys, values = ([name for name in path if kind_of(graph, name) == kind] for kind in ("key", "value"))
+    own = _find_own(graph)
+    usual = next((own.get(name, ()) for name in values), ())
     told: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for node in nodes:
         if node.kind == "value":
-            told.setdefault((_say_codec(node), own[node.name]), []).append(node.type)
+            told.setdefault((_say_codec(node), own.get(node.name, ())), []).append(node.type)
     for (form, around), types in told.items():
         kinds = ", ".join(dict.fromkeys(kind or "value" for kind in types))
         spans = [*show_text(around[0]), Span("value", "VALUE"), *show_text(around[1])] if around and around != usual else []
         note = f"written {_join(spans)}" if spans else ""
         yield _row(kinds if len(kinds) <= _WIDEST_LABEL else "values of other types", form, note)
-    keys = [name for name in path if kind_of(format.graph, name) == "key"]
-    ends = [name for name in path if name in own]
-    for edge in format.graph.turn.edges:
-        if [edge.source] == ends and [edge.target] == keys and not edge.opens_call:
+    for edge in graph.turn.edges:
+        if [edge.source] == values and [edge.target] == keys and not edge.opens_call:
             yield _row("between two arguments", show_text(edge.text))
-    if nested := format.graph.path:
+    if nested := graph.path:
         yield _row("object", f"as its members, under {make_visible(nested.join(('KEY', 'MEMBER')))}")
 
 
-def _find_own(graph: TurnGraph, node: Node) -> tuple[str, ...]:
-    """Return what stands right before and behind a value and not around those of every type; empty where that is not known."""
+def _find_own(graph: TurnGraph) -> dict[str, tuple[str, str]]:
+    """Return what stands right before and behind values and not around those of every type, by node, where that is known."""
     edges = graph.turn.edges
     leads = {edge.target: edge.text for edge in reversed(edges) if kind_of(graph, edge.target) == "value"}
     tails = {edge.source: edge.text for kind in ("name", "end") for edge in edges if kind_of(graph, edge.target) == kind}
-    if node.name not in leads or node.name not in tails:
-        return ()
-    begun, ended = find_common_start(*leads.values()), find_common_end(*(tails[name] for name in leads if name in tails))
-    return leads[node.name][begun:], tails[node.name][: len(tails[node.name]) - ended]
+    known = [name for name in leads if name in tails]
+    if not known:
+        return {}
+    begun, ended = find_common_start(*leads.values()), find_common_end(*(tails[name] for name in known))
+    return {name: (leads[name][begun:], tails[name][: len(tails[name]) - ended]) for name in known}
 
 
 def _say_codec(node: Node) -> str:
     """Say how a value is written."""
     codec = node.codec
-    if isinstance(codec, Choice):
-        return (
-            ", ".join(f"{make_visible(written)} for {value}" for written, value in codec.words if written != value) or "as in JSON"
-        )
-    if isinstance(codec, (Number, Json)):
-        return "as in JSON"
+    if isinstance(codec, Text):
+        return f"text, {len(codec.escapes)} characters escaped" if codec.escapes or codec.numerals else "text as it stands"
     if isinstance(codec, Insides):
         return "in a notation of its own"
-    if isinstance(codec, Text) and (codec.escapes or codec.numerals):
-        return f"text, {len(codec.escapes)} characters escaped"
-    return "text as it stands"
+    others = [pair for pair in codec.words if pair[0] != pair[1]] if isinstance(codec, Choice) else []
+    return ", ".join(f"{make_visible(written)} for {value}" for written, value in others) or "as in JSON"
 
 
 def _list_capabilities(format: ChatFormat) -> Iterator[Row]:
@@ -355,12 +338,14 @@ def summarise_format(format: ChatFormat) -> list[str]:
     ]
 
 
+def _find_state(format: ChatFormat) -> State:
+    """Tell what a model continues behind the prompt without switches."""
+    return format.states[0][2] if format.states else "open"
+
+
 def name_start(format: ChatFormat) -> str:
-    """Say how the prompt without switches leaves reasoning: ``"opened by the prompt"``, ``"closed by the prompt"`` or
-    nothing.
-    """
-    state = format.states[0][2] if format.states else "open"
-    return {"reasoning": "opened by the prompt", "content": "closed by the prompt"}.get(state, "")
+    """Say how the prompt without switches leaves reasoning; nothing where it leaves that to the model."""
+    return {"reasoning": "opened by the prompt", "content": "closed by the prompt"}.get(_find_state(format), "")
 
 
 def _say_reasoning(format: ChatFormat) -> str:
