@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -31,27 +32,20 @@ def fold_deltas(deltas: Iterable[Delta]) -> dict[str, Any]:
 
     ``reasoning_content`` and ``content`` are None where nothing was emitted; ``tool_calls`` is there only if a call was.
     """
-    reasoning: list[str] = []
-    content: list[str] = []
-    heads: dict[int, tuple[str | None, str | None]] = {}
-    arguments: dict[int, list[str]] = {}
+    texts: defaultdict[tuple[str, int | None], list[str]] = defaultdict(list)
+    heads: dict[int, Delta] = {}
     for delta in deltas:
-        if delta.kind == "content":
-            content.append(delta.text)
-        elif delta.kind == "reasoning":
-            reasoning.append(delta.text)
-        elif delta.index is not None:
-            if delta.id is not None:
-                heads[delta.index] = delta.id, delta.name
-            arguments.setdefault(delta.index, []).append(delta.text)
+        texts[delta.kind, delta.index].append(delta.text)
+        if delta.index is not None and delta.id is not None:
+            heads[delta.index] = delta
     message: dict[str, Any] = {
         "role": "assistant",
-        "content": "".join(content) or None,
-        "reasoning_content": "".join(reasoning) or None,
+        "content": "".join(texts["content", None]) or None,
+        "reasoning_content": "".join(texts["reasoning", None]) or None,
     }
     if heads:
         message["tool_calls"] = [
-            {"id": call_id, "type": "function", "function": {"name": name, "arguments": "".join(arguments[index])}}
-            for index, (call_id, name) in sorted(heads.items())
+            {"id": head.id, "type": "function", "function": {"name": head.name, "arguments": "".join(texts[head.kind, index])}}
+            for index, head in sorted(heads.items())
         ]
     return message

@@ -74,9 +74,8 @@ class Schema:
             return Schema(plain[key], self.root)
         if self._is_bare("additionalProperties"):
             return UNKNOWN
-        for node in _expand(self.node, self.root):
-            properties = node.get("properties")
-            if isinstance(properties, dict) and key in properties:
+        for properties in self._list_declared():
+            if key in properties:
                 return Schema(properties[key], self.root)
         return self._find("additionalProperties")
 
@@ -87,9 +86,14 @@ class Schema:
                 return Schema(node[key], self.root)
         return UNKNOWN
 
+    def _list_declared(self) -> list[dict[str, Any]]:
+        """Return what it and its alternatives say of properties."""
+        found = [node.get("properties") for node in _expand(self.node, self.root)]
+        return [properties for properties in found if isinstance(properties, dict)]
+
     def names_properties(self) -> bool:
         """Whether it lists properties, if only to say that there are none."""
-        return any(isinstance(node.get("properties"), dict) for node in _expand(self.node, self.root))
+        return bool(self._list_declared())
 
     def list_properties(self) -> frozenset[str]:
         """Return the names of all properties that are declared."""
@@ -97,11 +101,8 @@ class Schema:
 
     def list_in_order(self) -> tuple[str, ...]:
         """Return the same in the order in which they are declared."""
-        found: dict[str, None] = {}
-        for node in _expand(self.node, self.root):
-            if isinstance(node.get("properties"), dict):
-                found.update((key, None) for key in node["properties"] if isinstance(key, str))
-        return tuple(found)
+        declared = self._list_declared()
+        return tuple(dict.fromkeys(key for properties in declared for key in properties if isinstance(key, str)))
 
     def get_items(self) -> Schema:
         """Return the schema of a list's items; an empty one if nothing is said."""
@@ -153,12 +154,16 @@ def _accepts(node: Any, root: Any, value: Any, known: dict[int, bool]) -> bool:
     return known.get(id(node), True)
 
 
+def _list_declared_types(node: dict[str, Any]) -> list[Any]:
+    """Return what stands under ``type``; nothing where that is neither a type nor a list."""
+    declared = node.get("type")
+    return declared if isinstance(declared, list) else [declared] if isinstance(declared, str) else []
+
+
 def _accepts_itself(node: dict[str, Any], value: Any) -> bool:
     """Whether a schema allows a value, whatever stands in its alternatives."""
-    kind = _KINDS.get(type(value), "null")
-    declared = node.get("type")
-    declared = [declared] if isinstance(declared, str) else declared
-    if isinstance(declared, list) and declared and not (kind in declared or (kind == "integer" and "number" in declared)):
+    kind, declared = find_type(value), _list_declared_types(node)
+    if declared and not (kind in declared or (kind == "integer" and "number" in declared)):
         return False
     if "const" in node and not _is_same(node["const"], value):
         return False
@@ -181,9 +186,7 @@ def _list_types(node: Any, root: Any, seen: set[int]) -> list[str]:
         return []
     seen.add(id(node))
     found = ["null"] if node.get("nullable") is True else []
-    declared = node.get("type")
-    declared = [declared] if isinstance(declared, str) else declared
-    if isinstance(declared, list) and declared:
+    if declared := _list_declared_types(node):
         return found + [kind for kind in declared if kind in TYPES]
     if "const" in node:
         return [*found, find_type(node["const"])]

@@ -150,9 +150,8 @@ class _Rules:
             step = self._steps.get((before, kind))
             earlier = [place for place in range(index) if find_kind(messages[place]) == kind]
             if kind in self._conversation.single and earlier:
-                text = f"Message {earlier[-1]} ({kind}) is dropped without a word: message {index} has the same role,"
-                text += " and this template prints only the last of them. Join the two into one."
-                yield Problem(earlier[-1], True, text)
+                text = f"Message {earlier[-1]} ({kind}) is dropped without a word: message {index} has the same role, and this "
+                yield Problem(earlier[-1], True, f"{text}template prints only the last of them. Join the two into one.")
             elif step is not None and step.outcome != "printed":
                 yield self._explain_step(index, previous, message, step)
             before, previous = kind, index
@@ -186,8 +185,7 @@ class _Rules:
         role = name_role(message)
         following = _list_kinds(k for before, k in self._fine if before == step.before and (before or k in _FIRST))
         if step.outcome == "replaces":
-            text = f"Message {index} ({role}) stands in for message {previous}, which this template then drops without a"
-            text += " word."
+            text = f"Message {index} ({role}) stands in for message {previous}, which this template then drops without a word."
         elif step.outcome == "dropped":
             preceding = _list_kinds(before or "the beginning" for before, kind in self._fine if kind == step.kind)
             text = f"Message {index} ({role}) is dropped without a word: this template prints one only behind {preceding}."

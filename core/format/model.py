@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -21,7 +21,6 @@ Word = Literal["true", "false", "null", "{}", "[]"]
 Kind = Literal["start", "end", "reasoning", "content", "name", "id", "key", "value", "arguments"]
 """What a node stands for. ``arguments`` is the whole object of a call's arguments where it is written as JSON; else its keys and
 values are nodes. ``start`` and ``end`` are the bounds of a turn, or of a list or an object (see :class:`Insides`)."""
-
 
 NumeralKind = Literal["utf-16", "utf-8", "byte", "utf-32", "decimal", "hexadecimal"]
 
@@ -307,8 +306,13 @@ class TurnGraph:
     blank: str = ""
     silent: bool = False
     others: tuple[str, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     def __hash__(self) -> int:
         """Look at a few numbers only: every parser looks its graph up in a table, and equal graphs are one object there."""
         return hash((self.stops, len(self.turn.nodes), len(self.turn.edges), len(self.insides), len(self.starts)))
+
+    @property
+    def begun(self) -> tuple[Edge, ...]:
+        """The edges with which a turn begins, behind whatever prompt."""
+        return tuple(edge for start in self.starts for edge in start.edges)

@@ -34,9 +34,8 @@ class Marker:
     def of(cls, text: str) -> Marker:
         """Tell the layout of a text from its marker; white space alone is no marker."""
         core = text.strip()
-        if not core:
-            return cls("", "", text)
-        return cls(core, text[: text.index(core)], text[text.index(core) + len(core) :])
+        before, _, after = text.partition(core) if core else ("", "", text)
+        return cls(core, before, after)
 
 
 @dataclass(frozen=True)
@@ -173,7 +172,7 @@ def find_content(graph: TurnGraph) -> Content:
     before: dict[bool, list[str]] = {True: [], False: []}
     reasoning = find_reasoning(graph)
     cut = reasoning.end.text if reasoning else ""
-    entering = [edge for start in graph.starts for edge in start.edges if kind_of(graph, edge.target) == "content"]
+    entering = [edge for edge in graph.begun if kind_of(graph, edge.target) == "content"]
     for edge in [*entering, *_list_edges(graph, ("reasoning",), ("content",))]:
         text = edge.text.rpartition(cut)[2] if cut else edge.text
         before[graph.turn.node(edge.target).beside_calls].append(text)
@@ -211,34 +210,22 @@ def find_tools(graph: TurnGraph) -> Tools | None:
 
 
 def find_call_opening(graph: TurnGraph, sources: tuple[Kind, ...] = ("content", "reasoning")) -> str | None:
-    """Return the shortest text that opens the first call of a turn, behind fields of these kinds or where the turn
-    begins.
-    """
-    behind = [edge.text for edge in graph.turn.edges if edge.opens_call and kind_of(graph, edge.source) in sources]
-    direct = [edge.text for start in graph.starts for edge in start.edges if edge.opens_call]
-    return min([*direct, *behind], key=len, default=None)
+    """Return the shortest text that opens the first call of a turn, where that begins or behind fields of these kinds."""
+    behind = [edge for edge in graph.turn.edges if kind_of(graph, edge.source) in sources]
+    return min((edge.text for edge in (*graph.begun, *behind) if edge.opens_call), key=len, default=None)
 
 
 def walk_call(graph: TurnGraph) -> tuple[Edge, ...]:
-    """Return the edges of one call, from its first field to the end of the turn, with one argument where those are
-    fields.
-    """
-    entering = [
-        edge for edge in (*graph.turn.edges, *(edge for start in graph.starts for edge in start.edges)) if edge.opens_call
-    ]
-    at = entering[0].target if entering else ""
+    """Return the edges of one call, from its first field to the end of the turn, with one argument where those are fields."""
     path: list[Edge] = []
-    seen: set[str] = set()
-    while at and at not in seen:
-        seen.add(at)
-        edges = [edge for edge in graph.turn.leaving(at) if not edge.opens_call]
-        last = kind_of(graph, at) == "value"
-        wanted = [edge for edge in edges if _is_inner(graph, edge) and edge.target not in seen and not last]
-        nearest = min(wanted or [edge for edge in edges if kind_of(graph, edge.target) == "end"], key=_is_odd, default=None)
-        if nearest is None:
-            break
-        path.append(nearest)
-        at = "" if kind_of(graph, nearest.target) == "end" else nearest.target
+    edge = next((edge for edge in (*graph.turn.edges, *graph.begun) if edge.opens_call), None)
+    while edge is not None:
+        edges = [one for one in graph.turn.leaving(edge.target) if not one.opens_call]
+        passed = {edge.target, *(one.source for one in path)}
+        further = [] if kind_of(graph, edge.target) == "value" else [one for one in edges if one.target not in passed]
+        inner = [one for one in further if _is_inner(graph, one)]
+        edge = min(inner or [one for one in edges if kind_of(graph, one.target) == "end"], key=_is_odd, default=None)
+        path += [edge] if edge else []
     return tuple(path)
 
 
@@ -259,8 +246,7 @@ def _is_odd(edge: Edge) -> bool:
 
 
 def _is_inner(graph: TurnGraph, edge: Edge) -> bool:
-    node = graph.turn.node(edge.target)
-    return node.kind in _FIELDS and not edge.opens_call
+    return kind_of(graph, edge.target) in _FIELDS and not edge.opens_call
 
 
 def _list_edges(graph: TurnGraph, sources: tuple[Kind, ...], targets: tuple[Kind, ...]) -> list[Edge]:

@@ -80,8 +80,7 @@ def _read_file(path: Path) -> Any:
 
 
 def _read_lesson(data: Any, where: str) -> Lesson:
-    kinds = {"text": str, "message": Mapping}
-    if not isinstance(data, Mapping) or not all(isinstance(data.get(key), kind) for key, kind in kinds.items()):
+    if not isinstance(data, Mapping) or not (isinstance(data.get("text"), str) and isinstance(data.get("message"), Mapping)):
         raise LessonError(f"Reading {where}: it is not of the form {_SHAPE}.")
     unknown = sorted(set(data) - _KEYS)
     if unknown:
@@ -109,9 +108,7 @@ def read_text(message: Mapping[str, Any]) -> Any:
 
 
 def read_call(data: Any, strict: bool = False) -> Call | None:
-    """Return a tool call of a message; None where it has no name, or arguments that are no JSON object, or its text if
-    that is ``strict``.
-    """
+    """Return a tool call of a message, None where it is none; its arguments may be the text of an object unless ``strict``."""
     function = data.get("function", data) if isinstance(data, Mapping) else None
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         return None
