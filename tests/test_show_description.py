@@ -17,7 +17,8 @@ from chat_autoparser.analysis import analyze
 from chat_autoparser.describe.spans import Line, Span, make_visible, measure, split_lines
 from chat_autoparser.describe.verdict import compare_fields, list_doubts
 from chat_autoparser.describe.words import describe, summarise_format, warn_of_doubts
-from chat_autoparser.format import FROM_INSTRUCTIONS, ChatFormat, Counterexample, Graph, Start, TurnGraph, Verdict
+from chat_autoparser.format import ChatFormat, Counterexample, Graph, Start, TurnGraph, Verdict
+from chat_autoparser.format.chat_format import FROM_INSTRUCTIONS
 from chat_autoparser.format.view import Marker
 from chat_autoparser.show.display import Display
 

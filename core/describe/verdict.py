@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
-from ..format import FROM_INSTRUCTIONS, MISREAD, SHOWN, TAUGHT, ChatFormat, Counterexample, Verdict
+from ..format import ChatFormat, Counterexample, Verdict
+from ..format.chat_format import FROM_INSTRUCTIONS, MISREAD, SHOWN, TAUGHT
 from .spans import Line, Span, make_visible, say_words, split_lines
 
 Rating = Literal["good", "fair", "bad"]

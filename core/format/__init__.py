@@ -2,48 +2,12 @@
 
 from __future__ import annotations
 
-from .chat_format import (
-    CONFIRMED_BY,
-    FROM_INSTRUCTIONS,
-    MISREAD,
-    SHOWN,
-    TAUGHT,
-    TAUGHT_BY,
-    UNPRINTED,
-    Asking,
-    Capabilities,
-    ChatFormat,
-    Counterexample,
-    Verdict,
-)
+from .chat_format import Asking, Capabilities, ChatFormat, Counterexample, Verdict
 from .conversation import Conversation, Problem, Role, Step
-from .model import (
-    Choice,
-    Codec,
-    Edge,
-    Graph,
-    Insides,
-    Json,
-    Kind,
-    Node,
-    Number,
-    Numeral,
-    Path,
-    Start,
-    Text,
-    TurnGraph,
-    Word,
-)
+from .model import Choice, Codec, Edge, Graph, Insides, Json, Kind, Node, Number, Numeral, Path, Start, Text, TurnGraph, Word
 from .view import Content, Marker, Reasoning, State, Tools
 
 __all__ = [
-    "CONFIRMED_BY",
-    "FROM_INSTRUCTIONS",
-    "MISREAD",
-    "SHOWN",
-    "TAUGHT",
-    "TAUGHT_BY",
-    "UNPRINTED",
     "Asking",
     "Capabilities",
     "ChatFormat",

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..ask.pieces import list_tokens
 from ..ask.question import Call, Question
-from ..format import TurnGraph
+from ..format import Counterexample, TurnGraph
 from ..format.view import find_turn_end, list_inner_texts
 from ..message import read_arguments
 
@@ -100,8 +100,15 @@ def _mark_types(value: Any) -> Any:
     return value
 
 
-def write_message(message: Mapping[str, Any]) -> Message:
-    """Return what was read in the form of what was expected."""
+def make_counterexample(
+    aspect: str, prompt: str, text: str, expected: Message, message: Mapping[str, Any]
+) -> Counterexample:
+    """Return a text that was not read as expected, and the message that was read of it in the form of what was expected."""
+    texts = (json.dumps(each, ensure_ascii=False) for each in (expected, _write_message(message)))
+    return Counterexample(aspect, prompt, text, *texts)
+
+
+def _write_message(message: Mapping[str, Any]) -> Message:
     recovered = {"recoveries": message["recoveries"]} if message.get("recoveries") else {}
     return recovered | {
         "reasoning_content": message.get("reasoning_content"),
@@ -132,18 +139,16 @@ def list_cuts(text: str, graph: TurnGraph, question: Question) -> tuple[str, ...
     left = text[at:last].strip()
     signs = said and not line and left and not any(map(str.isalnum, left))  # a text may end with those
     cuts = [text[:begin], text[:end], *(() if signs else (text[:last],))]
-    shared = _find_shared_end(graph)
-    if shared and all(cut + shared != text for cut in cuts):
+    if shared := _find_shared_end(graph):
         cuts.append(text.removesuffix(shared))
     return tuple(dict.fromkeys(cuts))
 
 
 def _find_shared_end(graph: TurnGraph) -> str:
     """Return what all turns end with, empty where it begins with a mark that also stands inside of turns."""
-    inner = list_inner_texts(graph)
     shared = find_turn_end(graph)
     first = next(iter(list_tokens(shared.strip())), "")
-    return "" if not first or any(first in text for text in inner) else shared
+    return "" if not first or any(first in text for text in list_inner_texts(graph)) else shared
 
 
 def _find_last_mark(text: str, at: int) -> int:

@@ -20,10 +20,11 @@ from ..derive.driver import Derivation
 from ..derive.strings import list_sequences, list_signs
 from ..errors import BudgetError
 from ..format import Counterexample, Kind, Start, TurnGraph, Verdict
+from ..format.chat_format import FROM_INSTRUCTIONS
 from ..message import read_arguments
 from ..schema import find_type
 from .cases import Case, draw_cases
-from .message import Message, compare, find_expected, list_cuts, squash, write_message
+from .message import Message, compare, find_expected, list_cuts, make_counterexample, squash
 
 Tools = Sequence[Mapping[str, Any]]
 Read = Callable[[str, "Tools | None", str], Mapping[str, Any]]
@@ -31,7 +32,7 @@ Read = Callable[[str, "Tools | None", str], Mapping[str, Any]]
 
 PARTS = ("reasoning", "content", "tools")
 
-
+_PATIENCE = 3  # counterexamples that end a proof
 _SHORT = 4  # characters of a template's texts that it may exchange
 _SIGNS = 24
 
@@ -50,7 +51,6 @@ class Examination:
     unknown: set[Start] = field(default_factory=set)
     marked: bool = False
     alike: int = 0
-    stopped: bool = False
     exhausted: str = ""
 
     @property
@@ -70,7 +70,7 @@ class Examination:
         turn = self.oracle.ask_turn(case.question, case.shape)
         if turn is None:
             return
-        hidden = _list_hidden(_find_start(turn.prompt, self.graph), self.graph)
+        hidden = _list_hidden(turn.prompt, self.graph)
         if hidden == {"reasoning"} and find_expected(case.question, turn.text)["reasoning_content"] is None:
             return  # an answer behind what opens reasoning is the beginning of a turn, given for the model to go on with
         texts = list_cuts(turn.text, self.graph, case.question)
@@ -78,7 +78,7 @@ class Examination:
         before = asked.whole.removesuffix(asked.added) if asked else ""
         for text in texts:
             yield turn._replace(text=text), before + turn.prompt
-        follow = _list_hidden(_find_start(asked.added, self.graph), self.graph) if asked else set()
+        follow = _list_hidden(asked.added, self.graph) if asked else set()
         bare = not turn.exact and case.question.reasoning is None
         if asked and bare and follow and "reasoning" not in follow:
             yield turn._replace(text=texts[0]), asked.whole
@@ -126,7 +126,8 @@ class Examination:
                 good = True
                 self.alike += 1
             if not good:
-                self.failures.append(_make_counterexample(case, way, turn, prompt, expected, message))
+                aspect = case.aspect if way == "whole" else f"{case.aspect}, read {way}"
+                self.failures.append(make_counterexample(aspect, prompt[-200:], turn.text, expected, message))
             self.results[case.aspect].append(good)
             if not good:
                 return
@@ -147,22 +148,19 @@ class Examination:
             self.unknown.add(start)
 
 
-def prove(
-    derivation: Derivation, oracle: Oracle, reads: Mapping[str, Read], seed: str = "proof", patience: int = 3
-) -> Verdict:
+def prove(derivation: Derivation, oracle: Oracle, reads: Mapping[str, Read]) -> Verdict:
     """Prove a derived graph with parsers given by the caller: one for each way of feeding a text, the whole text first.
 
-    Costs some fifty renders and readings of each; it ends early at ``patience`` counterexamples, and where the bounds of the
+    Costs some fifty renders and readings of each; it ends early at a few counterexamples, and where the bounds of the
     analysis are reached: what was not read back by then is not proven.
     """
     examination = Examination(oracle, derivation.graph, reads)
     signs = _list_signs(oracle)
-    cases = draw_cases(seed, derivation.shape, derivation.calling, derivation.settings or ((),), signs)
+    cases = draw_cases("proof", derivation.shape, derivation.calling, derivation.settings or ((),), signs)
     try:
         for case in cases:
             examination.examine(case)
-            if len(examination.failures) >= patience:
-                examination.stopped = True
+            if len(examination.failures) >= _PATIENCE:
                 break
     except BudgetError as error:
         examination.exhausted = str(error)
@@ -188,8 +186,9 @@ def _find_start(prompt: str, graph: TurnGraph) -> Start | None:
     return next((start for start in graph.starts if start.prompt == prompt), None)
 
 
-def _list_hidden(start: Start | None, graph: TurnGraph) -> set[Kind]:
+def _list_hidden(prompt: str, graph: TurnGraph) -> set[Kind]:
     """Return what may follow a prompt that no turn shows."""
+    start = _find_start(prompt, graph)
     return {graph.turn.node(edge.target).kind for edge in start.edges} if start and not start.shown else set()
 
 
@@ -243,30 +242,19 @@ def _is_typed(arguments: Mapping[str, Any], declared: Mapping[str, Any]) -> bool
     return all(find_type(value) == find_type(wanted) for value, wanted in pairs)
 
 
-def _make_counterexample(
-    case: Case, way: str, turn: Turn, prompt: str, expected: Message, message: Mapping[str, Any]
-) -> Counterexample:
-    return Counterexample(
-        aspect=case.aspect if way == "whole" else f"{case.aspect}, read {way}",
-        prompt=prompt[-200:],
-        text=turn.text,
-        expected=json.dumps(expected, ensure_ascii=False),
-        got=json.dumps(write_message(message), ensure_ascii=False),
-    )
-
-
 def _judge(part: str, derivation: Derivation, examination: Examination) -> str:
     """Return the status of a part."""
     failed = any(failure.aspect.startswith(part) for failure in examination.failures)
     partly = "partly proven" if any(examination.results[part]) else "not established"
     if part == "tools" and derivation.from_instructions:
-        return "read from the instructions, not proven"
+        return FROM_INSTRUCTIONS
     if part == "reasoning" and derivation.hidden:
         return "not established"
     if examination.exhausted or (part == "reasoning" and examination.unknown - examination.inferred and not failed):
         return partly
     if part not in examination.shown:
-        return "not established" if examination.stopped or (part == "tools" and derivation.offers_tools) else "absent"
+        stopped = len(examination.failures) >= _PATIENCE
+        return "not established" if stopped or (part == "tools" and derivation.offers_tools) else "absent"
     return partly if failed else "proven"
 
 

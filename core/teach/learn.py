@@ -7,7 +7,6 @@ proven like any other. The verdict says which parts were taught, and what no exa
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,20 +16,10 @@ from ..ask.budget import Budget, Meter
 from ..ask.question import REASONING_FIELDS, Shape, build_tools
 from ..ask.renderer import Conversation, Renderer
 from ..errors import LessonError, TemplateError
-from ..format import (
-    CONFIRMED_BY,
-    FROM_INSTRUCTIONS,
-    MISREAD,
-    TAUGHT,
-    TAUGHT_BY,
-    ChatFormat,
-    Choice,
-    Counterexample,
-    Node,
-    TurnGraph,
-)
+from ..format import ChatFormat, Choice, Counterexample, Node, TurnGraph
 from ..format import Conversation as Layout
-from ..prove.message import compare, write_message
+from ..format.chat_format import CONFIRMED_BY, FROM_INSTRUCTIONS, MISREAD, TAUGHT, TAUGHT_BY
+from ..prove.message import compare, make_counterexample
 from .lesson import Lesson, read_call, read_text
 from .manner import Manner, refuse
 from .sample import cut_lesson
@@ -72,9 +61,8 @@ class TaughtRenderer(Renderer):
             raise refuse("arguments that are no object")
         if "reasoning" in self._taught:
             reasoning = next((str(message[name]) for name in REASONING_FIELDS if message.get(name)), "")
-        plain = {key: value for key, value in message.items() if key != "tool_calls"}
-        if reasoning:
-            plain = {key: value for key, value in plain.items() if key not in REASONING_FIELDS}
+        written = ("tool_calls", *REASONING_FIELDS) if reasoning else ("tool_calls",)
+        plain = {key: value for key, value in message.items() if key not in written}
         text = self._manner.write(reasoning, read_text(message), calls)
         return {**plain, "content": [{"type": "text", "text": text}] if isinstance(message.get("content"), list) else text}
 
@@ -118,8 +106,7 @@ def learn(
 def _strip_known(silent: ChatFormat, text: str) -> str:
     """Return a text before content or a call without what the template prints there by itself."""
     turn = silent.graph.turn
-    begun = [edge for start in silent.graph.starts for edge in start.edges]
-    edges = [edge for edge in (*begun, *turn.edges) if turn.node(edge.source).kind in ("start", "reasoning")]
+    edges = [edge for edge in (*silent.graph.begun, *turn.edges) if turn.node(edge.source).kind in ("start", "reasoning")]
     known = [edge.text for edge in edges if turn.node(edge.target).kind == "content" and text.startswith(edge.text)]
     text = text[max(map(len, known), default=0) :]
     end = silent.reasoning.end.text if silent.reasoning else ""
@@ -195,5 +182,4 @@ def _read(format: ChatFormat, lesson: Lesson) -> Counterexample | None:
     expected = {"reasoning_content": lesson.reasoning, "content": lesson.content, "tool_calls": calls}
     if compare(expected, message):
         return None
-    texts = (json.dumps(each, ensure_ascii=False) for each in (expected, write_message(message)))
-    return Counterexample("examples", lesson.prompt, lesson.text, *texts)
+    return make_counterexample("examples", lesson.prompt, lesson.text, expected, message)
