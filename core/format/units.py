@@ -86,25 +86,19 @@ class Units:
 
 
 def _read_numeral(numeral: Numeral, pattern: re.Pattern[str], text: str, at: int, final: bool) -> tuple[int, str]:
-    before = numeral.before
-    if not text.startswith(before, at):
-        return (MORE if not final and before.startswith(text[at:]) else NO), ""
     found = pattern.match(text, at)
     if found is None:
-        short = len(text) - at < len(before) + 10 and re.fullmatch(f"[{_HEX}]*", text[at + len(before) :])
-        return (MORE if short and not final else NO), ""
-    if not final and _is_beginning(numeral, text[found.end() :]) and _may_go_on(numeral, found[0]):
+        return (MORE if not final and _is_cut(numeral, text, at) else NO), ""
+    if not final and _may_go_on(numeral, found[0]) and _is_cut(numeral, text, found.end()):
         return MORE, ""
     return found.end(), _decode_numeral(numeral, found[0])
 
 
-def _is_beginning(numeral: Numeral, rest: str) -> bool:
-    """Whether the text ends within another unit, or before it."""
-    if len(rest) >= len(numeral.before) + numeral.digits:
-        return False
-    return numeral.before.startswith(rest) or (
-        rest.startswith(numeral.before) and set(rest[len(numeral.before) :]) <= _HEX_DIGITS
-    )
+def _is_cut(numeral: Numeral, text: str, at: int) -> bool:
+    """Whether a text ends within a unit that begins at a place, or right before it."""
+    before, most = numeral.before, len(numeral.before) + (numeral.digits or 10)
+    rest = text[at : at + most]
+    return len(rest) < most and (before.startswith(rest) or (rest.startswith(before) and set(rest[len(before) :]) <= _HEX_DIGITS))
 
 
 def _may_go_on(numeral: Numeral, written: str) -> bool:
@@ -132,8 +126,7 @@ def _decode_numeral(numeral: Numeral, written: str) -> str:
         return b"".join(int(unit, 16).to_bytes(2, "big") for unit in digits).decode("utf-16-be", "surrogatepass")
     if numeral.kind == "utf-8":
         return bytes(int(unit, 16) for unit in digits).decode("utf-8", "replace")
-    body = digits[0].removesuffix(numeral.after) if numeral.after else digits[0]
-    code = int(body, 10 if numeral.kind == "decimal" else 16)
+    code = int(digits[0].removesuffix(numeral.after), 10 if numeral.kind == "decimal" else 16)
     return chr(code) if code < 0x110000 else "\ufffd"
 
 
