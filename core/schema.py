@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
-_SINGLE = {kind: (kind,) for kind in TYPES}
 _ALTERNATIVES = ("anyOf", "oneOf", "allOf")
 _COMPOSING = frozenset(("$ref", *_ALTERNATIVES))
 _REFERENCES = 16  # that lead to each other
@@ -49,7 +48,7 @@ class Schema:
         """Return the types a value may have, in the order in which to try them; empty if nothing is known."""
         declared = self.node.get("type") if isinstance(self.node, dict) else None
         if isinstance(declared, str) and declared in TYPES and "$ref" not in self.node and not self.node.get("nullable"):
-            return _SINGLE[declared]
+            return (declared,)
         if not self.node:
             return ()
         return tuple(dict.fromkeys(_list_types(self.node, self.root, set())))
@@ -113,7 +112,6 @@ UNKNOWN = Schema({})
 
 
 def _resolve(node: Any, root: Any) -> dict[str, Any]:
-    """Follow references within the schema."""
     for _ in range(_REFERENCES):
         if not (isinstance(node, dict) and isinstance(node.get("$ref"), str)):
             return node if isinstance(node, dict) else {}

@@ -37,7 +37,6 @@ def load(cls: type, data: Any, version: int) -> Any:
 
 
 def _load(kind: Any, data: Any, where: str) -> Any:
-    """Build a value of the annotated type from JSON data."""
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple:
         return _load_tuple(args, data, where)

@@ -201,7 +201,6 @@ class _Rules:
 
 
 def _list_kinds(kinds: Iterable[str]) -> str:
-    """Return kinds of messages as a list in words."""
     named = list(dict.fromkeys(kind or "the end" for kind in kinds if kind != OTHER)) or ["nothing"]
     return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"
 

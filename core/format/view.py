@@ -110,7 +110,7 @@ def find_ends(graph: TurnGraph) -> tuple[str, ...]:
     if any(graph.stops):
         return tuple(stop for stop in graph.stops if stop)
     common = find_turn_end(graph).replace(COUNTER, "0").strip()
-    plain = [edge.text.strip() for edge in _list_edges(graph, ("content",), ("end",))]
+    plain = [edge.text.strip() for edge in list_edges(graph, ("content",), ("end",))]
     return tuple(dict.fromkeys(text for text in ([common] if common else plain) if text))
 
 
@@ -134,9 +134,9 @@ def find_reasoning(graph: TurnGraph) -> Reasoning | None:
         return None
     header = _find_common_prompt(graph)
     opening = find_call_opening(graph, ("content",)) or ""
-    leaving = _list_edges(graph, ("reasoning",), ("content", *_FIELDS))
+    leaving = list_edges(graph, ("reasoning",), ("content", *_FIELDS))
     behind = [edge.text.removesuffix(opening.lstrip()) if edge.opens_call else edge.text for edge in leaving]
-    behind = behind or [_cut_end(edge.text, graph) for edge in _list_edges(graph, ("reasoning",), ("end",))]
+    behind = behind or [_cut_end(edge.text, graph) for edge in list_edges(graph, ("reasoning",), ("end",))]
     end = cut_common_start(behind) if behind else ""
     end = end.rstrip().removesuffix(header.rstrip()) if header.strip() and end.rstrip().endswith(header.rstrip()) else end
     start = _find_opening(graph, header, end.strip())
@@ -172,13 +172,12 @@ def find_content(graph: TurnGraph) -> Content:
     before: dict[bool, list[str]] = {True: [], False: []}
     reasoning = find_reasoning(graph)
     cut = reasoning.end.text if reasoning else ""
-    entering = [edge for edge in graph.begun if kind_of(graph, edge.target) == "content"]
-    for edge in [*entering, *_list_edges(graph, ("reasoning",), ("content",))]:
+    for edge in list_edges(graph, ("start", "reasoning"), ("content",)):
         text = edge.text.rpartition(cut)[2] if cut else edge.text
         before[graph.turn.node(edge.target).beside_calls].append(text)
     plain = cut_common_end(before[False]) if before[False] else ""
     beside = cut_common_end(before[True]) if before[True] else ""
-    behind = [_cut_end(edge.text, graph) for edge in _list_edges(graph, ("content",), ("end",))]
+    behind = [_cut_end(edge.text, graph) for edge in list_edges(graph, ("content",), ("end",))]
     end = cut_common_start(behind) if behind else ""
     if plain.strip() or end.strip():
         return Content(Marker.of(plain), Marker.of(end), "always")
@@ -211,8 +210,8 @@ def find_tools(graph: TurnGraph) -> Tools | None:
 
 def find_call_opening(graph: TurnGraph, sources: tuple[Kind, ...] = ("content", "reasoning")) -> str | None:
     """Return the shortest text that opens the first call of a turn, where that begins or behind fields of these kinds."""
-    behind = [edge for edge in graph.turn.edges if kind_of(graph, edge.source) in sources]
-    return min((edge.text for edge in (*graph.begun, *behind) if edge.opens_call), key=len, default=None)
+    edges = list_edges(graph, ("start", *sources), _FIELDS)
+    return min((edge.text for edge in edges if edge.opens_call), key=len, default=None)
 
 
 def walk_call(graph: TurnGraph) -> tuple[Edge, ...]:
@@ -249,14 +248,15 @@ def _is_inner(graph: TurnGraph, edge: Edge) -> bool:
     return kind_of(graph, edge.target) in _FIELDS and not edge.opens_call
 
 
-def _list_edges(graph: TurnGraph, sources: tuple[Kind, ...], targets: tuple[Kind, ...]) -> list[Edge]:
-    return [e for e in graph.turn.edges if kind_of(graph, e.source) in sources and kind_of(graph, e.target) in targets]
+def list_edges(graph: TurnGraph, sources: tuple[Kind, ...], targets: tuple[Kind, ...]) -> list[Edge]:
+    """Return the edges of a turn between fields of these kinds; those with which it begins come first."""
+    edges = (*graph.begun, *graph.turn.edges)
+    return [edge for edge in edges if kind_of(graph, edge.source) in sources and kind_of(graph, edge.target) in targets]
 
 
 def _cut_end(text: str, graph: TurnGraph) -> str:
     """Return a text without the end of the turn."""
-    places = [place for stop in find_ends(graph) if (place := text.rfind(stop)) >= 0]
-    return text[: min(places)] if places else text
+    return text[: min((place for stop in find_ends(graph) if (place := text.rfind(stop)) >= 0), default=len(text))]
 
 
 def drop_reasoning(graph: TurnGraph) -> TurnGraph:

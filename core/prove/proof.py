@@ -217,14 +217,12 @@ def _measure_texts(message: Mapping[str, Any]) -> int:
 
 def _is_alike(case: Case, turn: Turn, message: Mapping[str, Any], oracle: Oracle) -> bool:
     """Whether the message that was read renders to the same text."""
-    given = case.question.calls
     calls = []
-    for number, call in enumerate(message.get("tool_calls") or []):
-        own = given[number].id if number < len(given) else "AAAAAAAA1"
+    for call, given in zip(message.get("tool_calls") or [], case.question.calls, strict=False):
         arguments = read_arguments(call["function"]["arguments"])
-        if arguments is None or (number < len(given) and not _is_typed(arguments, given[number].object)):
+        if arguments is None or not _is_typed(arguments, given.object):
             return False
-        ident = (call.get("id") if own in turn.text else None) or own
+        ident = (call.get("id") if given.id in turn.text else None) or given.id
         calls.append(Call.of(call["function"]["name"], ident, arguments))
     question = replace(
         case.question,

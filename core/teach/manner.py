@@ -42,8 +42,7 @@ class Manner:
     def __init__(self, samples: Sequence[Sequence[Cut]], strip: Callable[[str], str] = str) -> None:
         self.notes: list[str] = []
         thinking = [cuts for cuts in samples if cuts[0].kind == "reasoning"]
-        lead = next((cuts[0].before for cuts in samples if cuts[0].kind == "content"), "")
-        self._lead = strip(lead)
+        self._lead = strip(next((cuts[0].before for cuts in samples if cuts[0].kind == "content"), ""))
         self._opening = thinking[0][0].before if thinking else ""
         rows = [row for cuts in samples for row in _list_rows(cuts)]
         self._calls = _Calls(rows, self.notes) if rows else None
@@ -92,12 +91,10 @@ class Manner:
 
 
 def _list_rows(cuts: Sequence[Cut]) -> Iterator[Row]:
-    numbers = sorted({cut.call for cut in cuts if cut.call is not None})
-    for number in numbers:
+    for number in sorted({cut.call for cut in cuts if cut.call is not None}):
         places = [place for place, cut in enumerate(cuts) if cut.call == number]
-        behind = cuts[places[-1] + 1]
-        behind = behind._replace(before=behind.before.rstrip()) if behind.kind == "content" else behind
-        yield (*cuts[places[0] : places[-1] + 1], behind)
+        *fields, behind = cuts[places[0] : places[-1] + 2]
+        yield (*fields, behind._replace(before=behind.before.rstrip()) if behind.kind == "content" else behind)
 
 
 class _Calls:

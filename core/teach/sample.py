@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..ask.question import Call
@@ -26,8 +26,7 @@ _JSON_WITHIN = Text((("\\\\", "\\"), ('\\"', '"')))
 
 class Cut(NamedTuple):
     """A field of an example at its place: its kind as of a node, of which call it is, how a value is written, its text and
-    the text before it; ``again`` where it repeats an earlier field of its call. ``"end"`` is the end of the example.
-    """
+    the text before it; ``again`` where it repeats an earlier field of its call. ``"end"`` is the end of the example."""
 
     start: int
     end: int
@@ -104,11 +103,10 @@ def _find_call(text: str, at: int, call: Call) -> list[Cut] | None:
     arguments = _find_arguments(text, at, call)
     if arguments is None:
         return None
-    found = list(arguments)
-    first, last = (arguments[0].start, arguments[-1].end) if arguments else (len(text), at)
+    found, last = list(arguments), arguments[-1].end if arguments else at
     carried = bool(call.id) and call.name in call.id and call.id in text[at:]
     for kind, value in (("id", call.id), ("name", "" if carried else call.name)):
-        place = text.rfind(value, at, first) if arguments else text.find(value, at)
+        place = text.rfind(value, at, arguments[0].start) if arguments else text.find(value, at)
         place = text.find(value, last) if place < 0 else place
         if value and place >= 0 and not any(cut.start <= place < cut.end for cut in found):
             found.append(Cut(place, place + len(value), kind))
@@ -153,25 +151,17 @@ def _find_value(text: str, at: int, value: Any) -> Cut | None:
     if isinstance(value, (list, dict)):
         span = find_written(text, value, Json(), at)
         return Cut(*span, "value", type=kind, codec=Json()) if span else None
+    forms: list[tuple[str, Codec | None]] = [(json.dumps(value), None), (repr(value), None)]
+    if isinstance(value, str):  # without its quotes
+        forms = [(value, RAW), (json.dumps(value, ensure_ascii=False)[1:-1], JSON_TEXT), (repr(value)[1:-1], PYTHON_TEXT)]
     found: list[Cut] = []
-    for written, codec in _list_forms(value):
+    for written, codec in forms:
         start = (text.find(written, at) if isinstance(value, str) else _find_word(text, written, at)) if written else -1
         if start >= 0:
             around = text[start - 1 : start] + text[start + len(written) : start + len(written) + 1]
             quoted = {'""': JSON_TEXT, "''": PYTHON_TEXT}.get(around, RAW) if codec is RAW else codec
             found.append(Cut(start, start + len(written), "value", type=kind, codec=quoted))
     return min(found, key=lambda cut: cut.start, default=None)
-
-
-def _list_forms(value: Any) -> Iterator[tuple[str, Codec | None]]:
-    """List the ways in which a value may be written, without the quotes of a string."""
-    if isinstance(value, str):
-        yield value, RAW
-        yield json.dumps(value, ensure_ascii=False)[1:-1], JSON_TEXT
-        yield repr(value)[1:-1], PYTHON_TEXT
-    else:
-        yield json.dumps(value), None
-        yield repr(value), None
 
 
 def _find_repeats(text: str, before: Sequence[Cut], end: int) -> list[Cut]:
