@@ -45,26 +45,10 @@ from .delta import Delta
 from .errors import AutoparserError, BudgetError, ConstraintError, FormatError, LessonError, TemplateError
 from .export.certificate import find_version, load_certificate, make_certificate
 from .export.response import ResponseTemplate, compare_response_template
-from .format import (
-    Asking,
-    Capabilities,
-    ChatFormat,
-    Content,
-    Conversation,
-    Counterexample,
-    Edge,
-    Graph,
-    Marker,
-    Node,
-    Problem,
-    Reasoning,
-    Role,
-    Start,
-    Step,
-    Tools,
-    TurnGraph,
-    Verdict,
-)
+from .format.chat_format import Asking, Capabilities, ChatFormat, Counterexample, Verdict
+from .format.conversation import Conversation, Problem, Role, Step
+from .format.model import Edge, Graph, Node, Start, TurnGraph
+from .format.view import Content, Marker, Reasoning, Tools
 from .parse import StreamParser
 from .recover import Policy
 from .teach.lesson import Lesson, load_environment_lessons, load_lessons

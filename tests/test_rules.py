@@ -9,8 +9,8 @@ from corpus import read_template
 
 import chat_autoparser as ca
 from chat_autoparser.converse.rules import check_conversation
-from chat_autoparser.format import ChatFormat, Problem, Role
-from chat_autoparser.format.conversation import ID
+from chat_autoparser.format import ChatFormat
+from chat_autoparser.format.conversation import ID, Problem, Role
 
 SYSTEM = {"role": "system", "content": "Be brief."}
 USER = {"role": "user", "content": "Hello?"}

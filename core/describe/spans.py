@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..ask.words import LATER, RESULT, SYSTEM, USER
-from ..format import Marker
+from ..format.view import Marker
 
 _SIGNS = {"\n": "⏎", " ": "·", "\t": "⇥"}
 _SAID = {USER: "What will the weather be?", LATER: "And tomorrow?", RESULT: "Rain.", SYSTEM: "Be brief."}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .chat_format import Asking, Capabilities, ChatFormat, Counterexample, Verdict
-from .conversation import Conversation, Problem, Role, Step
+from .conversation import Conversation
 from .model import Choice, Codec, Edge, Graph, Insides, Json, Kind, Node, Number, Numeral, Path, Start, Text, TurnGraph, Word
-from .view import Content, Marker, Reasoning, State, Tools
+from .view import Reasoning
 
 __all__ = [
     "Asking",
@@ -13,7 +13,6 @@ __all__ = [
     "ChatFormat",
     "Choice",
     "Codec",
-    "Content",
     "Conversation",
     "Counterexample",
     "Edge",
@@ -21,19 +20,13 @@ __all__ = [
     "Insides",
     "Json",
     "Kind",
-    "Marker",
     "Node",
     "Number",
     "Numeral",
     "Path",
-    "Problem",
     "Reasoning",
-    "Role",
     "Start",
-    "State",
-    "Step",
     "Text",
-    "Tools",
     "TurnGraph",
     "Verdict",
     "Word",
