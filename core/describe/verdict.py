@@ -13,13 +13,7 @@ from .spans import Line, Span, make_visible, say_words, split_lines
 
 Rating = Literal["good", "fair", "bad"]
 
-_RATINGS: dict[str, str] = {
-    "proven": "good",
-    TAUGHT: "good",
-    "absent": "note",
-    "partly proven": "fair",
-    FROM_INSTRUCTIONS: "fair",
-}
+_RATINGS = {"proven": "good", TAUGHT: "good", "absent": "note", "partly proven": "fair", FROM_INSTRUCTIONS: "fair"}
 WORDS = {"good": "proven", "fair": "partly proven", "bad": "not established"}
 """What a rating is called."""
 
@@ -86,9 +80,7 @@ def list_notes(format: ChatFormat) -> list[str]:
 
 
 def _find_reason(verdict: Verdict, part: str) -> str:
-    """Return why a part is not proven."""
-    example = verdict.counterexample
-    if example is not None and example.aspect.startswith(part):
+    if verdict.counterexample is not None and verdict.counterexample.aspect.startswith(part):
         return "a turn that the template renders is read otherwise, see the counterexample"
     note = next((note for note in verdict.notes if _WORDS.get(part, part) in note and not note.startswith(SHOWN)), None)
     return note or "not all of its turns could be rendered and read back"
@@ -105,8 +97,7 @@ def find_next_step(format: ChatFormat) -> str:
 
 def lay_out_doubts(format: ChatFormat) -> Iterator[Line]:
     """Return lines that tell why parts are not proven, and the next step."""
-    doubts = list_doubts(format)
-    yield from (Line.of(("text", "  "), (rate_status(doubt.status), str(doubt))) for doubt in doubts)
+    yield from (Line.of(("text", "  "), (rate_status(doubt.status), str(doubt))) for doubt in list_doubts(format))
     if step := find_next_step(format):
         yield Line.of(("text", "  "), ("note", f"next step: {step}"))
 
@@ -123,16 +114,13 @@ def lay_out_counterexample(example: Counterexample) -> Iterator[Line]:
         yield Line.of(("text", "    got       "), ("bad", make_visible(got)))
 
 
-def _cut_tail(prompt: str, length: int = 80) -> str:
+def _cut_tail(prompt: str) -> str:
     prompt = say_words(prompt)
-    return prompt if len(prompt) <= length else "…" + prompt[-length:]
+    return prompt if len(prompt) <= 80 else "…" + prompt[-80:]
 
 
 def compare_fields(expected: str, got: str) -> Iterator[tuple[str, str, str]]:
-    """Return the fields in which two messages, given as JSON, differ: name, and what stands in each, as JSON.
-
-    Ids count only where one is expected: those that a parser makes up say nothing.
-    """
+    """Return the fields in which two messages, given as JSON, differ: name, and what stands in each, as JSON."""
     try:
         one, other = (json.loads(text, object_hook=_read_arguments) for text in (expected, got))
     except (ValueError, RecursionError):
@@ -140,17 +128,9 @@ def compare_fields(expected: str, got: str) -> Iterator[tuple[str, str, str]]:
     if not isinstance(one, dict) or not isinstance(other, dict):
         yield "message", _dump(one), _dump(other)
         return
-    if not any(call.get("id") for call in _list_calls(one)):
-        for call in _list_calls(other):
-            call["id"] = None
     for name in dict.fromkeys([*one, *other]):
         if (one.get(name) or None) != (other.get(name) or None):
             yield name, _dump(one.get(name)), _dump(other.get(name))
-
-
-def _list_calls(message: dict[str, Any]) -> list[dict[str, Any]]:
-    calls = message.get("tool_calls")
-    return [call for call in calls if isinstance(call, dict) and "id" in call] if isinstance(calls, list) else []
 
 
 def _read_arguments(found: dict[str, Any]) -> dict[str, Any]:

@@ -100,24 +100,19 @@ def _mark_types(value: Any) -> Any:
     return value
 
 
-def make_counterexample(
-    aspect: str, prompt: str, text: str, expected: Message, message: Mapping[str, Any]
-) -> Counterexample:
-    """Return a text that was not read as expected, and the message that was read of it in the form of what was expected."""
-    texts = (json.dumps(each, ensure_ascii=False) for each in (expected, _write_message(message)))
-    return Counterexample(aspect, prompt, text, *texts)
+def make_counterexample(aspect: str, prompt: str, text: str, expected: Message, message: Mapping[str, Any]) -> Counterexample:
+    """Return a text that was not read as expected, and the message that was read of it in the form of what was expected.
 
-
-def _write_message(message: Mapping[str, Any]) -> Message:
-    recovered = {"recoveries": message["recoveries"]} if message.get("recoveries") else {}
-    return recovered | {
-        "reasoning_content": message.get("reasoning_content"),
-        "content": message.get("content"),
-        "tool_calls": [
-            {"name": call["function"]["name"], "id": call.get("id"), "arguments": call["function"]["arguments"]}
-            for call in message.get("tool_calls") or []
-        ],
-    }
+    An id that does not stand in the text says nothing: the parser has made it up.
+    """
+    got = {"recoveries": message["recoveries"]} if message.get("recoveries") else {}
+    got |= {name: message.get(name) for name in ("reasoning_content", "content")}
+    calls = [(call["function"], call.get("id") or "") for call in message.get("tool_calls") or []]
+    got["tool_calls"] = [
+        {"name": called["name"], "id": ident if ident and ident in text else None, "arguments": called["arguments"]}
+        for called, ident in calls
+    ]
+    return Counterexample(aspect, prompt, text, *(json.dumps(each, ensure_ascii=False) for each in (expected, got)))
 
 
 _SIGNED = re.compile(r"\w[^\w\s]+\Z")
