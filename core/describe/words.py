@@ -26,11 +26,7 @@ _ADVICE = (
     "own parsers"
 )
 
-_STATES: dict[State, str] = {
-    "reasoning": "inside reasoning",
-    "content": "behind reasoning",
-    "open": "with reasoning, content or calls",
-}
+_STATES = {"reasoning": "inside reasoning", "content": "behind reasoning", "open": "with reasoning, content or calls"}
 
 
 class Row(NamedTuple):
@@ -74,7 +70,7 @@ def list_sections(format: ChatFormat) -> dict[str, list[Row]]:
         "Template": _list_capabilities(format),
         "Proof": (_row(part, [Span(rate_status(status), status)]) for part, status in format.verdict.parts),
     }
-    found = {title: list(rows) for title, rows in sections.items()}
+    found = {title: [row for row in rows if row.value] for title, rows in sections.items()}
     return {title: rows for title, rows in found.items() if rows}
 
 
@@ -89,7 +85,12 @@ def _align(rows: list[Row], label_width: int) -> Iterator[Line]:
 
 
 def _row(label: str, value: Iterable[Span] | str, note: str = "") -> Row:
-    return Row(label, (Span("text", value),) if isinstance(value, str) else tuple(value), note)
+    spans = [Span("text", value)] if isinstance(value, str) else value
+    return Row(label, tuple(span for span in spans if span.text), note)
+
+
+def _show_marker(marker: Marker) -> list[Span]:
+    return show_text(marker.written) if marker else []
 
 
 def _list_turn(format: ChatFormat) -> Iterator[Row]:
@@ -105,7 +106,7 @@ def _list_turn(format: ChatFormat) -> Iterator[Row]:
         label = f"with {label}" if switches else label
         says = _STATES[state] if format.reasoning else "with content or calls"
         if (label, added) not in told:
-            yield _row(label, show_text(added) if added else "nothing", f"generation starts {says}")
+            yield _row(label, show_text(added) or "nothing", f"generation starts {says}")
         told.add((label, added))
 
 
@@ -126,7 +127,7 @@ def _list_reasoning(format: ChatFormat) -> Iterator[Row]:
         yield _row("opened by", "the end of the prompt" if prompted else "nothing: it begins where the turn begins")
     behind = any(kind_of(format.graph, edge.source) == "reasoning" for edge in format.graph.turn.edges)
     no_end = "nothing of its own: what begins content or a call ends it" if behind else "nothing that is known"
-    yield _row("closed by", show_text(reasoning.end.written) if reasoning.end else no_end)
+    yield _row("closed by", _show_marker(reasoning.end) or no_end)
     shown = "only in turns with tool calls" if reasoning.beside_calls_only else "as the messages have it"
     yield _row("shown in prompts", "never" if any(UNPRINTED in note for note in format.verdict.notes) else shown)
     for name in format.asking.reasoning:
@@ -146,9 +147,8 @@ def _list_content(format: ChatFormat) -> Iterator[Row]:
         yield _row("written", "plainly: it is what is left of the turn")
         return
     yield _row("wrapped", {"with calls": "only beside calls"}.get(content.wrapped, content.wrapped))
-    for label, marker in (("opened by", content.start), ("closed by", content.end)):
-        if marker:
-            yield _row(label, show_text(marker.written))
+    yield _row("opened by", _show_marker(content.start))
+    yield _row("closed by", _show_marker(content.end))
 
 
 def _list_tools(format: ChatFormat) -> Iterator[Row]:
@@ -156,15 +156,10 @@ def _list_tools(format: ChatFormat) -> Iterator[Row]:
     if tools is None:
         yield _row("none", "how a call is written is not known" if format.capabilities.tools else "the template prints none")
         return
-    for label, marker, place in (
-        ("section opened by", tools.section_start, "before the first call of a turn"),
-        ("section closed by", tools.section_end, "behind the last call of a turn"),
-    ):
-        if marker:
-            yield _row(label, show_text(marker.written), place)
+    yield _row("section opened by", _show_marker(tools.section_start), "before the first call of a turn")
+    yield _row("section closed by", _show_marker(tools.section_end), "behind the last call of a turn")
     yield _row("a call", show_call(format))
-    if tools.separator:
-        yield _row("between two calls", show_text(tools.separator))
+    yield _row("between two calls", show_text(tools.separator))
     yield _row("several calls", "yes" if tools.parallel else "not seen: the template prints one call a turn")
     if all(kind_of(graph, edge.source) != "id" for edge in walk_call(graph)):
         yield _row("id", "none is written")
@@ -230,10 +225,11 @@ def _find_own(graph: TurnGraph) -> dict[str, tuple[str, str]]:
 
 
 def _say_codec(node: Node) -> str:
-    """Say how a value is written."""
     codec = node.codec
     if isinstance(codec, Text):
-        return f"text, {len(codec.escapes)} characters escaped" if codec.escapes or codec.numerals else "text as it stands"
+        escaped = f"{len(codec.escapes)} characters escaped" if codec.escapes or codec.numerals else ""
+        begun = f"{len(codec.starts)} only at its beginning" if codec.starts else ""
+        return ", ".join(("text", *filter(None, (escaped, begun)))) if escaped or begun else "text as it stands"
     if isinstance(codec, Insides):
         return "in a notation of its own"
     others = [pair for pair in codec.words if pair[0] != pair[1]] if isinstance(codec, Choice) else []
@@ -253,9 +249,7 @@ def _list_capabilities(format: ChatFormat) -> Iterator[Row]:
     if not any(shown.values()):
         return
     yield _row("takes", ", ".join(name for name, taken in shown.items() if taken))
-    missing = ", ".join(name for name, taken in shown.items() if not taken)
-    if missing:
-        yield _row("does not take", missing)
+    yield _row("does not take", ", ".join(name for name, taken in shown.items() if not taken))
     if able.arguments != "none":
         yield _row("arguments wanted", f"as {'an object' if able.arguments == 'object' else 'a JSON string'}")
     yield _row("reads the switches", ", ".join(able.switches) or "none")
@@ -264,8 +258,7 @@ def _list_capabilities(format: ChatFormat) -> Iterator[Row]:
 def _list_conversation(talk: Conversation) -> Iterator[Row]:
     if not talk.steps:
         return  # it was not asked for
-    if talk.opening:
-        yield _row("begins with", show_text(talk.opening))
+    yield _row("begins with", show_text(talk.opening))
     for role in talk.roles:
         start, end = (text.replace(NAME, "NAME").replace(ID, "ID") for text in (role.start, role.end))
         value = [*show_text(start), Span("content", "…"), *show_text(end)]
@@ -274,14 +267,13 @@ def _list_conversation(talk: Conversation) -> Iterator[Row]:
         yield _row("messages", "not known: no conversation of two turns is rendered with all messages in it")
     elif not talk.proven:
         yield _row("", "not proven: renders are not these texts one after the other")
-    if talk.preset:
-        yield _row("without a system message", show_text(_cut_middle(talk.preset)))
+    yield _row("without a system message", show_text(_cut_middle(talk.preset)))
     for rule in list_rules(talk):
         yield _row("rule", rule)
 
 
-def _cut_middle(text: str, length: int = 60) -> str:
-    return text if len(text) <= length else f"{text[: length // 2]} … {text[-length // 2 :]}"
+def _cut_middle(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:30]} … {text[-30:]}"
 
 
 def list_rules(talk: Conversation) -> Iterator[str]:
