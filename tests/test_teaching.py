@@ -151,6 +151,15 @@ def test_examples_teach_reasoning_too() -> None:
 HIDDEN = SILENT.replace("{{ m.content }}", "{{ m.content.split('</think>')[-1] if m.role == 'assistant' else m.content }}")
 
 
+def test_calls_that_the_template_prints_are_left_to_it_where_reasoning_is_taught() -> None:
+    calls = "{% for c in m.tool_calls or [] %}[do {{ c.function.name }} {{ c.function.arguments | tojson }}]{% endfor %}"
+    source = SILENT.replace("{{ m.content }}", "{{ m.content }}" + calls)
+    format = analyze(source, examples=[lesson("<hm>I think.</hm>Yes.", reasoning="I think.", content="Yes.")])
+    assert dict(format.verdict.parts) == {"reasoning": "taught by example", "content": "proven", "tools": "proven"}
+    text = '<hm>I think.</hm>Let me see.[do look {"city": "Oslo"}]'
+    assert read(format, text) == ("I think.", "Let me see.", [["look", {"city": "Oslo"}]])
+
+
 def test_examples_confirm_what_was_inferred() -> None:
     """A step that was taken is not advised again, neither where it helped nor where it did not."""
     assert analyze(HIDDEN).verdict.of("reasoning") == "not established"

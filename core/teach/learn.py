@@ -19,6 +19,7 @@ from ..errors import LessonError, TemplateError
 from ..format import ChatFormat, Choice, Counterexample, Node, TurnGraph
 from ..format import Conversation as Layout
 from ..format.chat_format import CONFIRMED_BY, FROM_INSTRUCTIONS, MISREAD, TAUGHT, TAUGHT_BY
+from ..format.view import list_edges
 from ..prove.message import compare, make_counterexample
 from .lesson import Lesson, read_call, read_text
 from .manner import Manner, refuse
@@ -34,6 +35,7 @@ class TaughtRenderer(Renderer):
     def __init__(self, manner: Manner, taught: frozenset[str], template: Renderer | None, prompt: str, ending: str) -> None:
         self._manner, self._taught, self._template = manner, taught, template
         self._prompt, self._ending = prompt, ending
+        self._writes_calls = "tools" in taught or template is None
         self.source = template.source if template else None
         self.parts = (template,) if template else ()
 
@@ -56,12 +58,13 @@ class TaughtRenderer(Renderer):
 
     def _write(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Return a message with its taught parts written into its content."""
-        reasoning, calls = "", [call for data in message.get("tool_calls") or () if (call := read_call(data, strict=True))]
-        if len(calls) < len(message.get("tool_calls") or ()):
+        given = message.get("tool_calls") or () if self._writes_calls else ()
+        reasoning, calls = "", [call for data in given if (call := read_call(data, strict=True))]
+        if len(calls) < len(given):
             raise refuse("arguments that are no object")
         if "reasoning" in self._taught:
             reasoning = next((str(message[name]) for name in REASONING_FIELDS if message.get(name)), "")
-        written = ("tool_calls", *REASONING_FIELDS) if reasoning else ("tool_calls",)
+        written = [*(REASONING_FIELDS if reasoning else ()), *(["tool_calls"] if self._writes_calls else ())]
         plain = {key: value for key, value in message.items() if key not in written}
         text = self._manner.write(reasoning, read_text(message), calls)
         return {**plain, "content": [{"type": "text", "text": text}] if isinstance(message.get("content"), list) else text}
@@ -105,10 +108,8 @@ def learn(
 
 def _strip_known(silent: ChatFormat, text: str) -> str:
     """Return a text before content or a call without what the template prints there by itself."""
-    turn = silent.graph.turn
-    edges = [edge for edge in (*silent.graph.begun, *turn.edges) if turn.node(edge.source).kind in ("start", "reasoning")]
-    known = [edge.text for edge in edges if turn.node(edge.target).kind == "content" and text.startswith(edge.text)]
-    text = text[max(map(len, known), default=0) :]
+    known = (edge.text for edge in list_edges(silent.graph, ("start", "reasoning"), ("content",)))
+    text = text[max((len(lead) for lead in known if text.startswith(lead)), default=0) :]
     end = silent.reasoning.end.text if silent.reasoning else ""
     return text.rpartition(end)[2].lstrip() if end and end in text else text
 
