@@ -9,16 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ..errors import ConstraintError
-from ..format import Choice, Codec, Edge, Insides, Json, Node, Number, Path, Start, Text, TurnGraph
+from ..format import Choice, Edge, Insides, Json, Node, Path, Start, Text, TurnGraph
 from ..message import read_arguments
 from ..schema import find_type
 from .texts import encode_text, find_ends, spell_text
 from .walk import Walk
 
-State = TypeVar("State")
 Pairs = tuple[tuple[Any, Any], ...]
 
 _SHAPE = "a1B2c3D4e"
@@ -34,10 +33,10 @@ def write_turn(graph: TurnGraph, message: Mapping[str, Any], start: Start | None
     where no turn of the graph has just these fields.
     """
     start = start or next(iter(graph.starts), Start(""))
-    walker = _Walker(graph, message, tuple(map(_Call.read, message.get("tool_calls") or ())))
+    walker = _Walker(graph, message)
     others = [other for other in graph.starts if other != start and start.prompt.endswith(other.prompt)]
     for begun in (start, *others):
-        found = _search(begun.edges, walker.walk, _State(), walker.step)
+        found = _search(begun.edges, walker.walk, walker.step)
         if found is not None:
             return found
     raise ConstraintError(f"writing a turn: this format has no turn with just these fields behind the prompt {start.prompt!r}")
@@ -46,19 +45,24 @@ def write_turn(graph: TurnGraph, message: Mapping[str, Any], start: Start | None
 class _Call(NamedTuple):
     name: str
     id: str
-    arguments: Any
     text: str
+    pairs: Pairs
 
     @classmethod
-    def read(cls, call: Mapping[str, Any]) -> _Call:
+    def read(cls, call: Mapping[str, Any], graph: TurnGraph) -> _Call:
         function = call.get("function", call)
         arguments = function.get("arguments") or {}
         text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-        return cls(function["name"], call.get("id") or "", read_arguments(text), text)
+        members = read_arguments(text) or {}
+        members = dict(_list_members(members, graph.path)) if graph.path else members
+        return cls(function["name"], call.get("id") or "", text, _list_pairs(members, graph.sorted_keys, graph.repeated_keys))
 
 
 class _State(NamedTuple):
-    """What has been written: which fields, the number of the last call, and how many of its keys and values."""
+    """What has been written: which fields, the number of the last call, and how many of its keys and values.
+
+    Inside of a list or an object the keys and values are its own.
+    """
 
     done: frozenset[str] = frozenset()
     call: int = -1
@@ -77,17 +81,13 @@ class _State(NamedTuple):
 class _Walker:
     """Says which edges can be taken, and what is written then."""
 
-    def __init__(self, graph: TurnGraph, message: Mapping[str, Any], calls: tuple[_Call, ...]) -> None:
+    def __init__(self, graph: TurnGraph, message: Mapping[str, Any]) -> None:
         self.walk = Walk(graph.turn, stops=graph.stops, path=graph.path)
         self.graph = graph
         self._walks = {name: Walk(inside) for name, inside in graph.insides}
         found = {kind: message.get(name) for kind, name in (("reasoning", "reasoning_content"), ("content", "content"))}
         self.texts = {kind: str(text) for kind, text in found.items() if text}
-        self.calls = calls
-        repeats, ordered = graph.repeated_keys, graph.sorted_keys
-        given = [call.arguments or {} for call in calls]
-        given = [dict(_list_members(arguments, graph.path)) for arguments in given] if graph.path else given
-        self.pairs: list[Pairs] = [_list_pairs(arguments, ordered, repeats) for arguments in given]
+        self.calls = [_Call.read(call, graph) for call in message.get("tool_calls") or ()]
 
     def step(self, state: _State, edge: Edge, node: Node) -> tuple[_State | None, str] | None:
         """Return the state behind an edge (None: the end) and what is written; None where it cannot be taken."""
@@ -108,7 +108,7 @@ class _Walker:
         """Whether the last call is whole."""
         if state.call < 0:
             return True
-        entries = state.values == state.keys == len(self.pairs[state.call])
+        entries = state.values == state.keys == len(self.calls[state.call].pairs)
         return "name" in state.done and (entries or "arguments" in state.done)
 
     def _step_text(self, state: _State, node: Node) -> tuple[_State, str] | None:
@@ -136,14 +136,11 @@ class _Walker:
             within = node.codec.within if isinstance(node.codec, Json) else None
             text = encode_text(call.text, within) if within else call.text
             return None if state.keys else (state.add("arguments"), text)
-        found = self._step_row(self.walk, (state.keys, state.values), node, self.pairs[state.call])
-        if found is None or call.arguments is None:
-            return None
-        return state._replace(keys=found[0][0], values=found[0][1]), found[1]
+        return self._step_row(self.walk, state, node, call.pairs)
 
-    def _step_row(self, walk: Walk, state: tuple[int, int], node: Node, pairs: Pairs) -> tuple[tuple[int, int], str] | None:
-        """Return what is written by entering a key or a value; the state counts those that are written."""
-        keys, values = state
+    def _step_row(self, walk: Walk, state: _State, node: Node, pairs: Pairs) -> tuple[_State, str] | None:
+        """Return what is written by entering a key or a value."""
+        keys, values = state.keys, state.values
         number = keys - 1 if node.again else keys if node.kind == "key" else values
         if not 0 <= number < len(pairs) or (node.kind == "value" and pairs[number][0] is not None and values >= keys):
             return None
@@ -151,29 +148,34 @@ class _Walker:
         if not (node.again or (_fits(node, value) and walk.has_form(node, key))):
             return None
         if node.kind == "key":
-            return (keys + (not node.again), values), self._write(node, key) or ""
+            return state._replace(keys=keys + (not node.again)), self._write(node, key) or ""
         if isinstance(node.codec, Text) and node.codec.repeats_key and key is not None:
             node = replace(node, codec=node.codec.fill(key))
         written = self._write(node, value) if _is_best(walk, node, value) else None
-        return None if written is None else ((max(keys, values + 1), values + 1), written)
+        return None if written is None else (state._replace(keys=max(keys, values + 1), values=values + 1), written)
 
     def _write(self, node: Node, value: Any) -> str | None:
         """Return a value as a node writes it, None where it cannot."""
         codec = node.codec
         if isinstance(codec, Insides):
             return self._write_inside(self._walks[codec.graph], value)
-        return _write_scalar(codec, value)
+        written = value if isinstance(value, str) and isinstance(codec, Text) else json.dumps(value, ensure_ascii=False)
+        if isinstance(codec, Text):
+            return encode_text(written, codec)
+        if isinstance(codec, Choice):
+            return next((word for word, literal in codec.words if literal == written), None)
+        return encode_text(written, codec.within) if isinstance(codec, Json) and codec.within else written
 
     def _write_inside(self, walk: Walk, value: Any) -> str | None:
         pairs = _list_pairs(value, self.graph.sorted_keys) if isinstance(value, dict) else tuple((None, item) for item in value)
 
-        def step(state: tuple[int, int], edge: Edge, node: Node) -> tuple[tuple[int, int] | None, str] | None:
+        def step(state: _State, edge: Edge, node: Node) -> tuple[_State | None, str] | None:
             if node.kind == "end":
-                return (None, edge.text) if state == (len(pairs), len(pairs)) else None
+                return (None, edge.text) if state.keys == state.values == len(pairs) else None
             found = self._step_row(walk, state, node, pairs)
             return None if found is None else (found[0], edge.text + found[1])
 
-        return _search(walk.graph.leaving("start"), walk, (0, 0), step)
+        return _search(walk.graph.leaving("start"), walk, step)
 
 
 def _fits(node: Node, value: Any) -> bool:
@@ -199,17 +201,6 @@ def _count_cost(walk: Walk, node: Node, value: str) -> int:
     return 2 if spell_text(value, node.codec, ends) is None else 1
 
 
-def _write_scalar(codec: Codec, value: Any) -> str | None:
-    if isinstance(codec, Text):
-        return encode_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), codec)
-    written = json.dumps(value, ensure_ascii=False)
-    if isinstance(codec, Number):
-        return written
-    if isinstance(codec, Choice):
-        return next((word for word, literal in codec.words if literal == written), None)
-    return encode_text(written, codec.within) if isinstance(codec, Json) and codec.within else written
-
-
 def _list_pairs(value: Mapping[str, Any], ordered: bool, repeats: bool = False) -> Pairs:
     """Return the entries of an object; of a list, one for each item where a format repeats its key."""
     pairs: list[tuple[Any, Any]] = []
@@ -231,8 +222,7 @@ def _list_members(value: Any, path: Path, outer: tuple[str | int, ...] = ()) -> 
 def _search(
     edges: Iterable[Edge],
     walk: Walk,
-    state: State,
-    step: Callable[[State, Edge, Node], tuple[State | None, str] | None],
+    step: Callable[[_State, Edge, Node], tuple[_State | None, str] | None],
 ) -> str | None:
     """Return what is written on the first way to the end, None where there is none."""
     nodes, ranks = walk.nodes, walk.rank
@@ -246,24 +236,18 @@ def _search(
     for found in leaving.values():
         found.sort(key=lambda edge: (rank(edge), len(edge.text) if edge.opens_call else 0))
     trail: list[str] = []
-    ways = [iter([(state, edge) for edge in sorted(edges, key=rank)])]
-    seen: set[tuple[str, State]] = set()
-    while ways:
-        for before, edge in ways[-1]:
-            node = nodes[edge.target]
-            taken = step(before, edge, node)
-            if taken is None:
-                continue
-            after, written = taken
-            if after is None:
-                return "".join((*trail, written))
-            if (node.name, after) not in seen:
-                seen.add((node.name, after))
-                trail.append(written)
-                ways.append(iter([(after, edge) for edge in leaving.get(node.name, ())]))
-                break
-        else:
-            ways.pop()
-            if trail:
-                trail.pop()
+    waiting = [(_State(), edge, 0) for edge in sorted(edges, key=rank)[::-1]]  # the last one is next
+    seen: set[tuple[str, _State]] = set()
+    while waiting:
+        before, edge, depth = waiting.pop()
+        taken = step(before, edge, nodes[edge.target])
+        if taken is None:
+            continue
+        after, written = taken
+        trail[depth:] = [written]
+        if after is None:
+            return "".join(trail)
+        if (edge.target, after) not in seen:
+            seen.add((edge.target, after))
+            waiting += [(after, following, depth + 1) for following in leaving.get(edge.target, [])[::-1]]
     return None
