@@ -323,6 +323,14 @@ def test_numbers_outside_of_json_have_bounds() -> None:
     assert bounds == [{"type": "integer", "minimum": 1, "maximum": 9}]
 
 
+def test_json_in_a_text_obeys_a_schema_that_says_its_type_elsewhere() -> None:
+    format = analyze(write_template("<do>{{ c.function.name }} {{ c.function.arguments | tojson | tojson }}</do>"))
+    parameters = {"$ref": "#/$defs/place", "$defs": {"place": {"type": "object", "properties": {"city": {"type": "string"}}}}}
+    tools = [{"type": "function", "function": {"name": "look", "parameters": parameters}}]
+    assert accepts(format, r'<do>look "{\"city\": \"Oslo\"}"</do></s>', tools)
+    assert not accepts(format, r'<do>look "{\"city\": 1}"</do></s>', tools)
+
+
 def test_arguments_may_stand_before_the_name() -> None:
     entries = "{% for k, v in c.function.arguments.items() %}[{{ k }}: {{ v }}]{% endfor %}"
     format = analyze(write_template(f"<do>{entries}<run {{{{ c.function.name }}}}></do>"))

@@ -119,7 +119,6 @@ class _Builder:
         graph = format.graph
         self.format, self.called, self.strict, self.free, self.parallel = format, called, strict, free, parallel
         self.walk = Walk(graph.turn, DIGITS, list_stops(graph), graph.path)
-        self.insides = dict(graph.insides)
         self.rules: dict[str, Tree] = {}
         self.begun = [edge for start in graph.starts for edge in start.edges]
         firsts = {edge.target for edge in (*self.begun, *graph.turn.edges) if edge.opens_call}
@@ -127,9 +126,7 @@ class _Builder:
             raise ConstraintError("constraining calls: how this model writes calls is not known, for the template prints none")
         self.firsts = [self.walk.nodes[name] for name in sorted(firsts, key=self.walk.rank.__getitem__)]
         self.spaces = _count_spaces(graph)
-        self.ends: tuple[str, ...] = ()
-        self.joints: Exits = {}
-        self.trees = self._write_tools()
+        self.trees, self.ends, self.joints = self._write_tools()
 
     # A turn of calls -----------------------------------------------------------------------------------------------------
 
@@ -187,15 +184,11 @@ class _Builder:
         return [text.rpartition(closing)[2] if closing else text for text in texts]
 
     def _write_more(self) -> Tree:
-        """Return the tree of what follows a call: more calls, and the end."""
-        more = Repeat(self._write_calls(self.joints)) if any(self.joints.values()) else NOTHING
-        return join(more, self._write_tails())
-
-    def _write_tails(self) -> Tree:
-        """Return the tree of what stands behind the last call, with or without what ends the turn.
+        """Return the tree of what follows a call: more calls, and the end, with or without what ends the turn.
 
         An engine may take that for the end of the output before a grammar sees it.
         """
+        more = Repeat(self._write_calls(self.joints)) if any(self.joints.values()) else NOTHING
         tails = []
         for text in self.ends:
             place = self.walk.find_stop(text)
@@ -203,7 +196,7 @@ class _Builder:
             stop = next((stop for stop in self.walk.stops if rest.startswith(stop)), "")
             behind = maybe(choose(*(self.walk.spell(part) for part in dict.fromkeys((stop, rest))))) if rest else NOTHING
             tails += [join(self.walk.spell(part), behind) for part in dict.fromkeys((bare, bare.rstrip()))]
-        return choose(*tails)
+        return join(more, choose(*tails))
 
     # Text and calls ------------------------------------------------------------------------------------------------------
 
@@ -230,8 +223,8 @@ class _Builder:
 
     # One call ------------------------------------------------------------------------------------------------------------
 
-    def _write_tools(self) -> dict[str, dict[str, list[Tree]]]:
-        """Return the ways to write a call of each tool, by its first field, and note what stands between and behind calls."""
+    def _write_tools(self) -> tuple[dict[str, dict[str, list[Tree]]], tuple[str, ...], Exits]:
+        """Return the ways to write a call of each tool, by its first field, and what stands behind the last one and between two."""
         trees: dict[str, dict[str, list[Tree]]] = {}
         rests: list[tuple[tuple[str, ...], Exits]] = []
         for name, function in self.called.items():
@@ -244,18 +237,17 @@ class _Builder:
                 rests.append((tuple(sorted(text[len(close) :] for text in ends)), cut))
         if any(rest != rests[0] for rest in rests):
             raise ConstraintError("constraining calls: what stands behind a call depends on what is in it")
-        self.ends, self.joints = rests[0]
-        return trees
+        return trees, *rests[0]
 
     def _write_call(self, name: str, function: Mapping[str, Any]) -> list[tuple[str, Arm]]:
         """Return the ways to write a call, from its first field to its last, with the name of the first."""
         path = self.format.graph.path
-        schema = make_object_schema(self._get_schema(function), self.format.graph.sorted_keys)
+        schema = self._make_schema(function)
         schema = list_by_path(schema, path) if path else schema
         objects = [inner for inner in list_alternatives(schema, schema) if inner["type"] == "object"]
         if len(objects) != 1:
             raise ConstraintError("constraining calls: a tool's arguments are not described as one object")
-        writing = _Writing(name, schema, objects[0], Values(self.insides, self.rules, schema, self.spaces, path))
+        writing = _Writing(name, schema, objects[0], Values(self.format.graph, self.rules, schema, self.spaces))
         found: list[tuple[str, Arm]] = []
         for first in self.firsts:
             if first.kind == "name" and not self.walk.has_form(first, name):
@@ -273,8 +265,8 @@ class _Builder:
         inner = [self.walk.nodes[target] for target in arm.exits if target in self.walk.nodes and target != END]
         inner = [node for node in inner if not written or node.kind not in ("key", "value", "arguments")]
         inner = [node for node in inner if node.kind != "name" or self.walk.has_form(node, writing.name)]
-        inner.sort(key=lambda node: self.walk.rank[node.name])  # in the shape that the template takes best
-        kind = inner[0].kind if inner else ""
+        node = min(inner, key=lambda node: self.walk.rank[node.name], default=None)  # the shape that the template takes best
+        kind = node.kind if node else ""
         if kind == "value":
             raise ConstraintError("constraining calls: this format writes values apart from the names of their parameters")
         if kind == "key":
@@ -284,10 +276,11 @@ class _Builder:
         needed = any(needed for _, needed in (list_properties(writing.object) or {}).values())
         if END in arm.exits and (written or (kind != "arguments" and not needed)):
             yield arm
-        for node in inner[:1]:
-            for text in arm.exits[node.name]:
-                tree = join(arm.tree, self.walk.spell(text), self._write_field(node, writing))
-                yield from self._follow(Arm(tree, self.walk.list_exits(node.name)), writing, written or kind == "arguments")
+        if node is None:
+            return
+        for text in arm.exits[node.name]:
+            tree = join(arm.tree, self.walk.spell(text), self._write_field(node, writing))
+            yield from self._follow(Arm(tree, self.walk.list_exits(node.name)), writing, written or kind == "arguments")
 
     def _write_field(self, node: Node, writing: _Writing) -> Tree:
         if node.kind == "name":
@@ -296,24 +289,28 @@ class _Builder:
             return writing.values.write(node, writing.schema)
         if node.again:
             raise ConstraintError("constraining calls: this format repeats the id of a call")
-        return self._write_named_id(writing.name) if node.carries_name else Chars(WORD, least=1, most=64)
-
-    def _write_named_id(self, name: str) -> Tree:
-        """Return the tree of an id that carries the name: the template only passes it on, so its shape is any."""
+        if not node.carries_name:
+            return Chars(WORD, least=1, most=64)
+        # An id that carries the name is only passed on by the template, so its shape is any.
+        name = writing.name
         alone = not any(other != name and name in other for other in self.called)
         prefix = maybe(join(Chars(WORD[:2], least=1, most=32), Text("."))) if alone else NOTHING
         return join(prefix, Text(name), maybe(join(Text(":"), DIGITS)))
 
-    def _get_schema(self, function: Mapping[str, Any]) -> Any:
-        """Return the schema that a call to a tool must obey; where it need not, that of any object."""
-        schema = function.get("parameters") or function.get("input_schema") or {}
-        strict = self.strict if self.strict is not None else not self.free or bool(function.get("strict"))
-        if strict:
-            return schema
-        known = schema.get("properties") if isinstance(schema, Mapping) else None
-        if isinstance(known, Mapping) and any(node.kind == "key" for node in self.walk.graph.nodes):
-            return {"type": "object", "properties": {key: {} for key in known}}
-        return {"type": "object"}
+    def _make_schema(self, function: Mapping[str, Any]) -> Schema:
+        """Return the schema of the object that the arguments of a call are, keys in the order in which the model writes them;
+        where a call need not obey its tool's, that of any object.
+        """
+        schema = function.get("parameters") or function.get("input_schema")
+        if not isinstance(schema, Mapping):
+            return {"type": "object"}
+        if not (self.strict if self.strict is not None else not self.free or function.get("strict")):
+            known = schema.get("properties") if any(node.kind == "key" for node in self.walk.graph.nodes) else None
+            schema = {"type": "object", "properties": {key: {} for key in known}} if isinstance(known, Mapping) else {}
+        if self.format.graph.sorted_keys:
+            schema = sort_properties(schema)
+        typed = any(key in schema for key in ("type", "$ref", "anyOf", "oneOf", "allOf"))
+        return dict(schema) if typed else {**schema, "type": "object"}
 
 
 class _Writing(NamedTuple):
@@ -323,16 +320,6 @@ class _Writing(NamedTuple):
     schema: Schema
     object: Schema
     values: Values
-
-
-def make_object_schema(schema: Any, in_order: bool) -> Schema:
-    """Return the schema of a tool's arguments as one of an object, keys in the order in which the model writes them."""
-    if not isinstance(schema, Mapping) or not schema:
-        return {"type": "object"}
-    schema = sort_properties(schema) if in_order else schema
-    if "type" not in schema and not any(key in schema for key in ("$ref", "anyOf", "oneOf", "allOf")):
-        return {**schema, "type": "object"}
-    return dict(schema)
 
 
 def list_stops(graph: TurnGraph) -> list[str]:

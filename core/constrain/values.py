@@ -16,11 +16,11 @@ from typing import Any
 
 from .. import format as formats
 from ..errors import ConstraintError
-from ..format import Choice, Codec, Edge, Graph, Insides, Node, Number, Numeral, Path
+from ..format import Choice, Codec, Edge, Graph, Insides, Node, Number, Numeral, TurnGraph
 from ..schema import Schema as ToolSchema
 from .schemas import Schema, list_alternatives, list_properties, list_values
 from .texts import find_ends, spell_key, spell_text, write_number, write_text, write_within
-from .tree import NOTHING, Chars, Grammar, Json, Reference, Text, Tree, choose, join, replace_leaves
+from .tree import DIGITS, NOTHING, Chars, Grammar, Json, Reference, Text, Tree, choose, join, replace_leaves
 from .walk import COUNTER, END, Arm, Exits, Field, Slot, Walk
 
 WORD = (("A", "Z"), ("a", "z"), ("0", "9"), ("_", "_"), ("-", "-"))
@@ -45,50 +45,39 @@ _JSON_FORMS: dict[str, tuple[Codec, str, str]] = {
 _KEY, _MIDDLE, _COMMA = '"', '":' + COUNTER, "," + COUNTER
 
 
-def _make_json_graphs() -> dict[str, Graph]:
-    """Return the graphs of the insides of lists and objects in JSON; white space may stand where they have counters."""
-    opened = {kind: before for kind, (_, before, _) in _JSON_FORMS.items()}
-    closed = {kind: behind for kind, (_, _, behind) in _JSON_FORMS.items()}
+def _make_json() -> TurnGraph:
+    """Return the insides of lists and objects in JSON; white space may stand where they have counters."""
     bounds = Node("start", "start"), Node("end", "end")
     values = [Node(f"value:{kind}", "value", codec, kind) for kind, (codec, _, _) in _JSON_FORMS.items()]
     keys = [Node(f"key:{kind}", "key", STRING, kind) for kind in _JSON_FORMS]
-    items = [_link("start", "", "end"), *(_link("start", opened[one.type], one.name) for one in values)]
-    entries = [_link("start", "", "end"), *(_link("start", _KEY, key.name) for key in keys)]
-    for one in values:
-        items += [_link(one.name, closed[one.type] + _COMMA + opened[two.type], two.name) for two in values]
-        items.append(_link(one.name, closed[one.type], "end"))
-        entries.append(_link(f"key:{one.type}", _MIDDLE + opened[one.type], one.name))
-        entries += [_link(one.name, closed[one.type] + _COMMA + _KEY, key.name) for key in keys]
-        entries.append(_link(one.name, closed[one.type], "end"))
-    return {_LIST: Graph((*bounds, *values), tuple(items)), _OBJECT: Graph((*bounds, *keys, *values), tuple(entries))}
+    entries = [_link(f"key:{kind}", _MIDDLE + before, f"value:{kind}") for kind, (_, before, _) in _JSON_FORMS.items()]
+    items: list[Edge] = []
+    behind_values = [(f"value:{kind}", behind, _COMMA) for kind, (_, _, behind) in _JSON_FORMS.items()]
+    for source, closing, comma in [("start", "", ""), *behind_values]:
+        entries += [_link(source, closing + comma + _KEY, key.name) for key in keys]
+        items += [_link(source, closing + comma + before, f"value:{kind}") for kind, (_, before, _) in _JSON_FORMS.items()]
+        entries.append(_link(source, closing, "end"))
+        items.append(_link(source, closing, "end"))
+    inside_list, inside_object = Graph((*bounds, *values), tuple(items)), Graph((*bounds, *keys, *values), tuple(entries))
+    return TurnGraph(insides=((_LIST, inside_list), (_OBJECT, inside_object)))
 
 
 def _link(source: str, text: str, target: str) -> Edge:
     return Edge(source, tuple(text.split(COUNTER)), target)
 
 
-_JSON = _make_json_graphs()
+_JSON = _make_json()
 
 
 class Values:
-    """Makes trees for the values of one object schema, ``root``; rules that they need are added to ``rules``.
-
-    ``insides`` are the graphs of lists and objects by name. ``spaces`` bounds the white space between tokens of JSON. With a
-    ``path`` keys may be paths. Unless they are ``bounded``, numbers may be any.
+    """Makes trees for the values of one object schema, ``root``, as a graph writes them; rules that they need are added to
+    ``rules``. ``spaces`` bounds the white space between tokens of JSON.
     """
 
-    def __init__(
-        self,
-        insides: Mapping[str, Graph],
-        rules: dict[str, Tree],
-        root: Any,
-        spaces: int = 1,
-        path: Path | None = None,
-        bounded: bool = True,
-    ) -> None:
-        self._insides, self._rules, self._root, self._spaces, self._path = insides, rules, root, spaces, path
-        self._bounded = bounded
-        self._walks: dict[str, Walk] = {}
+    def __init__(self, graph: TurnGraph, rules: dict[str, Tree], root: Any, spaces: int) -> None:
+        self._graph, self._rules, self._root, self._spaces = graph, rules, root, spaces
+        blank = Chars(((" ", " "), ("\n", "\n")), least=0, most=spaces)
+        self.walks = {name: Walk(inside, blank if graph is _JSON else DIGITS) for name, inside in graph.insides}
 
     # Entries and items ---------------------------------------------------------------------------------------------------
 
@@ -105,10 +94,11 @@ class Values:
 
     def _list_ways(self, walk: Walk, keys: list[Node], name: str, schema: Any) -> list[Field]:
         """List the ways to write an argument."""
+        path = self._graph.path
         found = [
             field
             for way in list_alternatives(schema, self._root)
-            if not (way["type"] == "array" and self._path and self._path.base >= 0)  # how many items come cannot be said
+            if not (way["type"] == "array" and path and path.base >= 0)  # how many items come cannot be said
             for key in _find_typed([key for key in keys if walk.has_form(key, name)], way["type"])
             for field in self._list_fields(walk, key, name, way, ToolSchema(schema).says_string)
         ]
@@ -117,7 +107,7 @@ class Values:
         return found
 
     def _spell(self, name: str, key: Node) -> str:
-        path = self._path
+        path = self._graph.path
         if path is None:
             return spell_key(name, key)
         odd = replace(key, signs=path.odd_signs)
@@ -145,21 +135,12 @@ class Values:
             for text in exits[value.name]:
                 yield Field(key.name, join(written, walk.spell(text), inner), last)
 
-    def _write_items(self, walk: Walk, exits: Exits, schema: Any) -> list[Arm]:
-        nodes = walk.list_nodes(exits, "value")
-        fields = [
-            Field(node.name, self.write(node, way, find_ends(walk, node)), node.name)
-            for way in list_alternatives(schema, self._root)
-            for node in _find_typed(nodes, way["type"])
-        ]
-        return walk.list_rows(exits, [Slot(fields, False)], self._share, repeats=True)
-
     def _write_inside(self, name: str, schema: Schema) -> Tree:
         """Return a reference to the inside of a list or an object that obeys a schema."""
         kept = {key: schema[key] for key in _MEMBERS if key in schema}
         text = json.dumps([name, self._spaces, kept], sort_keys=True)
         text += json.dumps(self._find_definitions()) if "$ref" in text else ""
-        return self._refer(text, lambda: self._write_rows(self._find_walk(name), schema))
+        return self._refer(text, lambda: self._write_rows(self.walks[name], schema))
 
     def _share(self, tree: Tree) -> Tree:
         """Return a reference to a rule that says what a tree does."""
@@ -178,17 +159,16 @@ class Values:
         if schema["type"] == "object":
             arms = self.write_entries(walk, exits, schema)
         else:
-            arms = self._write_items(walk, exits, schema.get("items"))
+            fields = [
+                Field(node.name, self.write(node, way, find_ends(walk, node)), node.name)
+                for way in list_alternatives(schema.get("items"), self._root)
+                for node in _find_typed(walk.list_nodes(exits, "value"), way["type"])
+            ]
+            arms = walk.list_rows(exits, [Slot(fields, False)], self._share, repeats=True)
         rows = [join(arm.tree, walk.spell(text)) for arm in arms for text in arm.exits.get(END, ())]
         if not rows:
             raise ConstraintError("constraining calls: how this model ends lists and objects inside of arguments is not known")
         return choose(*rows)
-
-    def _find_walk(self, name: str) -> Walk:
-        if name not in self._walks:
-            blank = Chars(((" ", " "), ("\n", "\n")), least=0, most=self._spaces)
-            self._walks[name] = Walk(_JSON[name], blank) if name in _JSON else Walk(self._insides[name])
-        return self._walks[name]
 
     def _find_definitions(self) -> Schema:
         return {key: self._root[key] for key in _DEFINITIONS if isinstance(self._root, Mapping) and key in self._root}
@@ -206,7 +186,10 @@ class Values:
             words = [spell_text(str(value), codec, ends) for value in values]
             trees: list[Tree] = [Text(word) for word in words if word is not None] if values else [write_text(codec, ends)]
         elif isinstance(codec, Number):
-            trees = [Text(json.dumps(value)) for value in values] or [self._write_number(schema)]
+            bounds = {key: schema[key] for key in ("type", *_BOUNDS) if key in schema}
+            left = self._graph is not _JSON and len(bounds) > 1  # to whoever enforces the schema of JSON
+            trees = [Text(json.dumps(value)) for value in values]
+            trees = trees or [Json(bounds, 0) if left else write_number(schema["type"] == "integer")]
         else:
             assert isinstance(codec, Choice)
             wanted = {json.dumps(value) for value in values} or {"true", "false", "null", "{}", "[]"}
@@ -215,18 +198,13 @@ class Values:
             raise ConstraintError(f"constraining calls: none of the values {values!r} can be written in this format")
         return choose(*trees)
 
-    def _write_number(self, schema: Schema) -> Tree:
-        """Return the tree of a number; one with bounds is left to whoever enforces the schema of JSON."""
-        bounds = {key: schema[key] for key in ("type", *_BOUNDS) if key in schema}
-        return Json(bounds, 0) if self._bounded and len(bounds) > 1 else write_number(schema["type"] == "integer")
-
     def _write_json(self, schema: Schema, codec: formats.Json, ends: tuple[str, ...]) -> Tree:
         """Return the tree of a JSON value; of one inside a text, as that text writes it."""
         within = codec.within
         if within is None:
             return Json({**schema, **self._find_definitions()}, self._spaces, ends)
         rules: dict[str, Tree] = {}
-        tree = Values({}, rules, self._root, self._spaces, bounded=False).expand([schema])
+        tree = _write_out(schema, self._root, self._spaces, rules)
 
         def change(leaf: Tree) -> Tree:
             return Reference(f"{leaf.name}-text") if isinstance(leaf, Reference) else write_within(leaf, within)
@@ -234,34 +212,27 @@ class Values:
         self._rules.update({f"{name}-text": replace_leaves(rule, change) for name, rule in rules.items()})
         return replace_leaves(tree, change)
 
-    def expand(self, schemas: list[Schema]) -> Tree:
-        """Return the tree of a JSON value that obeys one of some schemas with one type, which are written out."""
-        spell = self._find_walk(_LIST).spell
-        forms = [(found, found["type"], *_JSON_FORMS[found["type"]]) for found in schemas]
-        return choose(
-            *(
-                join(spell(before), self.write(Node("value", "value", codec, kind), found, ('"',)), spell(behind))
-                for found, kind, codec, before, behind in forms
-            )
-        )
-
 
 def expand_grammar(grammar: Grammar) -> Grammar:
     """Return a grammar in which JSON Schemas are written out."""
     rules = dict(grammar.rules)
-    rules.update({name: _expand_json(rule, rules) for name, rule in grammar.rules.items()})
-    return Grammar(_expand_json(grammar.root, rules), rules)
-
-
-def _expand_json(tree: Tree, rules: dict[str, Tree]) -> Tree:
-    """Return a tree in which JSON Schemas are written out; rules that they need are added."""
 
     def change(leaf: Tree) -> Tree:
-        if not isinstance(leaf, Json):
-            return leaf
-        return Values({}, rules, leaf.schema, leaf.spaces, bounded=False).expand(list_alternatives(leaf.schema, leaf.schema))
+        return _write_out(leaf.schema, leaf.schema, leaf.spaces, rules) if isinstance(leaf, Json) else leaf
 
-    return replace_leaves(tree, change)
+    rules.update({name: replace_leaves(rule, change) for name, rule in grammar.rules.items()})
+    return Grammar(replace_leaves(grammar.root, change), rules)
+
+
+def _write_out(schema: Any, root: Any, spaces: int, rules: dict[str, Tree]) -> Tree:
+    """Return the tree of a JSON value that obeys a schema, without any JSON Schema in it; rules that it needs are added."""
+    values = Values(_JSON, rules, root, spaces)
+    spell = values.walks[_LIST].spell
+    found: list[Tree] = []
+    for way in list_alternatives(schema, root):
+        codec, before, behind = _JSON_FORMS[way["type"]]
+        found.append(join(spell(before), values.write(Node("value", "value", codec), way), spell(behind)))
+    return choose(*found)
 
 
 def _find_typed(nodes: list[Node], kind: str) -> list[Node]:
