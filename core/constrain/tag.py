@@ -12,7 +12,6 @@ from ..format import ChatFormat
 from .calls import Reasoned, ToolChoice, build_grammar, write_reasoning
 from .text import print_rules
 from .tree import NOTHING, Choice, Free, Grammar, Json, Repeat, Sequence, Text, Tree, Until, holds
-from .values import expand_grammar
 
 
 def build_structural_tag(
@@ -63,21 +62,17 @@ def _print(tree: Tree, grammar: Grammar) -> dict[str, Any]:
         return {**printed, "excludes": list(tree.excludes)} if tree.excludes else printed
     if not holds(tree, Until, Json, Free):
         # What has no tag of its own, and what refers to itself, is written as a grammar.
-        return {"type": "grammar", "grammar": print_rules(expand_grammar(Grammar(tree, grammar.rules)))}
+        return {"type": "grammar", "grammar": print_rules(Grammar(tree, grammar.rules))}
     if isinstance(tree, Sequence | Choice):
         kind = "sequence" if isinstance(tree, Sequence) else "or"
         return {"type": kind, "elements": [_print(part, grammar) for part in tree.parts]}
     if isinstance(tree, Repeat):
-        return _print_repeat(tree, grammar)
+        inner = _print(tree.part, grammar)
+        if (tree.least, tree.most) == (0, 1):
+            return {"type": "optional", "content": inner}
+        if tree.most is None and tree.least < 2:
+            return {"type": "plus" if tree.least else "star", "content": inner}
+        return {"type": "repeat", "min": tree.least, "max": -1 if tree.most is None else tree.most, "content": inner}
     assert isinstance(tree, Free), f"a tree of an unknown kind: {tree!r}"
     rules = [[trigger, _print(inner, grammar)] for trigger, inner in tree.rules]
     return {"type": "dispatch", "rules": rules, "loop": tree.loop}
-
-
-def _print_repeat(tree: Repeat, grammar: Grammar) -> dict[str, Any]:
-    inner = _print(tree.part, grammar)
-    if (tree.least, tree.most) == (0, 1):
-        return {"type": "optional", "content": inner}
-    if tree.most is None and tree.least < 2:
-        return {"type": "plus" if tree.least else "star", "content": inner}
-    return {"type": "repeat", "min": tree.least, "max": -1 if tree.most is None else tree.most, "content": inner}

@@ -8,7 +8,7 @@ call, the grammar is *lazy*: it is that of a call, and is to be enforced from wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +54,7 @@ def build_text_grammar(
     free = next((part for part in parts if isinstance(part, Free)), None)
     root = grammar.root if free is None else choose(*(join(Text(trigger), inner) for trigger, inner in free.rules))
     triggers = tuple(trigger for trigger, _ in free.rules) if free is not None else ()
-    text = print_rules(expand_grammar(Grammar(root, grammar.rules)))
+    text = print_rules(Grammar(root, grammar.rules))
     return TextGrammar(text, free is not None, triggers, list_tokens(format), tuple(list_stops(format.graph)))
 
 
@@ -70,29 +70,25 @@ def list_tokens(format: ChatFormat) -> tuple[str, ...]:
 
 
 def print_rules(grammar: Grammar) -> str:
-    """Return a grammar as EBNF text whose first rule is ``root``.
-
-    Raises :class:`ConstraintError` for what has no meaning there: text in which triggers are looked for.
-    """
-    return _Printer(grammar).print()
+    """Return a grammar as EBNF whose first rule is ``root``, with JSON Schemas written out; it must have no triggers in it."""
+    grammar = expand_grammar(grammar)
+    printer = _Printer(grammar.rules)
+    printer.add("root", grammar.root)
+    return "\n".join(f"{name} ::= {text}" for name, text in printer.rules.items()) + "\n"
 
 
 class _Printer:
     """Collects rules while nodes are printed."""
 
-    def __init__(self, grammar: Grammar) -> None:
-        self._grammar = grammar
-        self._rules: dict[str, str] = {}
+    def __init__(self, trees: Mapping[str, Tree]) -> None:
+        self.rules: dict[str, str] = {}
+        self._trees = trees
         self._groups: dict[str, str] = {}
         self._untils: dict[tuple[str, ...], str] = {}
 
-    def print(self) -> str:
-        self._add("root", self._grammar.root)
-        return "\n".join(f"{name} ::= {text}" for name, text in self._rules.items()) + "\n"
-
-    def _add(self, name: str, tree: Tree) -> None:
-        self._rules[name] = ""  # its place is before the rules that it needs
-        self._rules[name] = self._print(tree)
+    def add(self, name: str, tree: Tree) -> None:
+        self.rules[name] = ""  # its place is before the rules that it needs
+        self.rules[name] = self._print(tree)
 
     def _print(self, tree: Tree) -> str:
         if isinstance(tree, Text):
@@ -106,12 +102,14 @@ class _Printer:
         if isinstance(tree, Repeat):
             return self._group(tree.part) + _print_count(tree.least, tree.most)
         if isinstance(tree, Reference):
-            if tree.name not in self._rules:
-                self._add(tree.name, self._grammar.rules[tree.name])
+            if tree.name not in self.rules:
+                self.add(tree.name, self._trees[tree.name])
             return tree.name
-        if isinstance(tree, Until):
-            return self._refer_until(tree.ends)
-        raise TypeError(f"printing a grammar: {type(tree).__name__} has no text here")
+        assert isinstance(tree, Until), f"printing a grammar: {type(tree).__name__} has no text here"
+        if tree.ends not in self._untils:
+            name = self._untils[tree.ends] = _name("until", len(self._untils))
+            self.rules.update(_list_until_rules(name, tree.ends))
+        return self._untils[tree.ends]
 
     def _group(self, tree: Tree) -> str:
         """Print a tree as one item; a long one becomes a rule, which stands for it wherever it occurs."""
@@ -120,19 +118,12 @@ class _Printer:
             return f"({text})" if isinstance(tree, Choice | Sequence) or " " in text else text
         if text not in self._groups:
             self._groups[text] = _name("part", len(self._groups))
-            self._rules[self._groups[text]] = text
+            self.rules[self._groups[text]] = text
         return self._groups[text]
-
-    def _refer_until(self, ends: tuple[str, ...]) -> str:
-        """Return the name of the rule of texts that hold none of some ends; made of one rule for each beginning of one."""
-        if ends not in self._untils:
-            name = self._untils[ends] = _name("until", len(self._untils))
-            self._rules.update(_list_until_rules(name, ends))
-        return self._untils[ends]
 
 
 def _list_until_rules(name: str, ends: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """List the rules of an automaton: its states are the beginnings of the ends, as far as they have come."""
+    """List the rules of texts that hold none of some ends, as an automaton: its states are the beginnings of the ends."""
     states = sorted({end[:length] for end in ends for length in range(len(end))}, key=lambda state: (len(state), state))
     names = {state: name if not state else _name(name, number) for number, state in enumerate(states)}
     signs = sorted({sign for end in ends for sign in end})

@@ -90,11 +90,8 @@ class Walk:
 
     def list_exits(self, name: str) -> Exits:
         """Return what may follow a field. Content that may is the end of the turn where nothing else is."""
-        if name not in self._exits:
-            self._exits[name] = self._find_exits(name)
-        return self._exits[name]
-
-    def _find_exits(self, name: str) -> Exits:
+        if name in self._exits:
+            return self._exits[name]
         exits: dict[str, dict[str, None]] = {}
         for edge in self.graph.leaving(name):
             target = END if self.ends(edge) else "+" * edge.opens_call + edge.target
@@ -103,7 +100,8 @@ class Walk:
         if texts and END not in exits:
             texts += [text for target in exits if target[0] == "+" for text in exits[target]]
             exits[END] = {texts[0][: find_common_start(*texts)]: None}
-        return {target: tuple(sorted(found)) for target, found in exits.items()}
+        self._exits[name] = {target: tuple(sorted(found)) for target, found in exits.items()}
+        return self._exits[name]
 
     def ends(self, edge: Edge) -> bool:
         """Whether an edge leads out of the turn: a field of a call behind a stop belongs to another message."""
