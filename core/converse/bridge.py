@@ -12,8 +12,9 @@ across it. Where one of this does not hold, there is no bridge, and the reason i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 from ..ask.question import Call, Question, build_turn, wrap_text
@@ -79,7 +80,10 @@ class Bridger:
         self._shape = make_shape(format.asking)
         self._switches = dict(read_switches(format.asking.switches))
         self._stops = self._list_tokens(format.stops)
-        self._closers = self._list_tokens(_list_closers(format))
+        # What ends a message inside a turn, where one turn is several messages with headers of their own.
+        header = format.header.strip()
+        texts = [edge.text for edge in format.graph.turn.edges if header and header in edge.text]
+        self._closers = self._list_tokens([text.partition(header)[0].strip() for text in texts])
         self._eos: int | None = getattr(tokenizer, "eos_token_id", None)
 
     @property
@@ -111,7 +115,8 @@ class Bridger:
                 raise _NoBridge("a new message is the assistant's: what a model wrote is not to be tokenized again")
             ended, written = self._split_stop(completion_ids)
             turn, opened = self._read_turn(previous_prompt_ids, written, tools)
-            suffix, own = self._find_suffix(turn, new_messages, tools, faithful, {**self._switches, **kwargs})
+            render = partial(self._renderer, tools=tools, **{**self._switches, **kwargs})
+            suffix, own = self._find_suffix(turn, new_messages, render, faithful)
             ids, text = self._close(ended, opened, suffix, own)
         except _NoBridge as error:
             return Bridge(None, str(error))
@@ -143,11 +148,11 @@ class Bridger:
     def _split_stop(self, completion_ids: Sequence[int]) -> tuple[int | None, Sequence[int]]:
         """Return the token that ends a completion, if one does, and the completion without it."""
         stops = {*self.stop_ids, *self._closers.values()}
-        last = completion_ids[-1] if completion_ids else None
-        written = completion_ids[:-1] if last in stops else completion_ids
+        ended = completion_ids[-1] if completion_ids and completion_ids[-1] in stops else None
+        written = completion_ids if ended is None else completion_ids[:-1]
         if set(written) & set(self.stop_ids):
             raise _NoBridge("the completion goes on behind a token that ends the turn")
-        return last if last in stops else None, written
+        return ended, written
 
     def _read_turn(
         self, prompt_ids: Sequence[int], written: Sequence[int], tools: Sequence[Mapping[str, Any]] | None
@@ -159,25 +164,18 @@ class Bridger:
         deltas += parser.finish()
         opened = parser.in_reasoning
         kinds = {delta.kind for delta in deltas}
-        calls = [(delta.name, delta.id) for delta in deltas if delta.kind == "tool_call" and delta.id is not None]
-        made = _make_calls([(str(name), str(given)) for name, given in calls])
+        calls = _make_calls([(str(delta.name), delta.id) for delta in deltas if delta.id is not None])
         # A turn that was cut off in its reasoning is closed as one with content: templates leave out one without.
         content = _CONTENT if "content" in kinds or not calls else None
-        return Question(content=content, reasoning=_REASONING if "reasoning" in kinds else None, calls=made), opened
+        return Question(content=content, reasoning=_REASONING if "reasoning" in kinds else None, calls=calls), opened
 
     def _find_suffix(
-        self,
-        turn: Question,
-        new: Sequence[Mapping[str, Any]],
-        tools: Sequence[Mapping[str, Any]] | None,
-        faithful: bool,
-        kwargs: Mapping[str, Any],
+        self, turn: Question, new: Sequence[Mapping[str, Any]], render: Callable[..., str], faithful: bool
     ) -> tuple[str, bool]:
         """Return what the template prints from the end of the turn on, the same in several histories.
 
         And whether the turn has an end of its own, which does not begin the next message.
         """
-        suffixes = []
         results = [message for message in new if message.get("role") == "tool"]
         if results and not turn.calls:
             named = [(str(result.get("name") or ""), str(result.get("tool_call_id") or "")) for result in results]
@@ -191,10 +189,9 @@ class Bridger:
         other = told
         if unread and len(turn.calls) > 1:  # which call a result belongs to is not known, and must not matter
             other = replace(turn, calls=tuple(replace(call, name=call.name + "_other") for call in turn.calls))
-        for number, history in enumerate(self._list_histories()):
-            varied = other if number % 2 else told
-            suffix = self._cut_suffix(history, varied, new, tools, faithful, kwargs)
-            suffixes += [suffix] if suffix is not None else []
+        cases = zip(self._list_histories(), (told, other, told), strict=False)
+        cut = [self._cut_suffix(history, build_turn(varied, self._shape), new, render, faithful) for history, varied in cases]
+        suffixes = [suffix for suffix in cut if suffix is not None]
         if len(suffixes) < 2:
             raise _NoBridge("the template refuses such messages behind such a turn")
         if len(set(suffixes)) > 1:
@@ -216,18 +213,16 @@ class Bridger:
     def _cut_suffix(
         self,
         history: list[dict[str, Any]],
-        turn: Question,
+        answer: dict[str, Any],
         new: Sequence[Mapping[str, Any]],
-        tools: Sequence[Mapping[str, Any]] | None,
+        render: Callable[..., str],
         faithful: bool,
-        kwargs: Mapping[str, Any],
     ) -> tuple[str, bool] | None:
         """Render the new messages behind a turn, and return what is there from its end on; None where that is refused."""
-        answer = build_turn(turn, self._shape)
         try:
-            prompt = self._renderer(history, tools, True, **kwargs)
-            closed = self._renderer([*history, answer], tools, False, **kwargs)
-            full = self._renderer([*history, answer, *new], tools, True, **kwargs)
+            prompt = render(history, add_generation_prompt=True)
+            closed = render([*history, answer], add_generation_prompt=False)
+            full = render([*history, answer, *new], add_generation_prompt=True)
         except (TemplateError, BudgetError):
             return None
         needles = [needle for needle in (_REASONING, _CONTENT, _LAST) if needle in closed]
@@ -255,10 +250,3 @@ def _make_calls(named: Sequence[tuple[str, str]]) -> tuple[Call, ...]:
         Call.of(name or make_word("fn"), given or make_id(number), {_KEY: _LAST if number == last else _VALUE})
         for number, (name, given) in enumerate(named)
     )
-
-
-def _list_closers(format: ChatFormat) -> list[str]:
-    """Return what ends a message inside a turn, where one turn is several messages with headers of their own."""
-    header = format.header.strip()
-    texts = [edge.text.partition(header)[0].strip() for edge in format.graph.turn.edges if header and header in edge.text]
-    return list(dict.fromkeys(filter(None, texts)))
