@@ -155,9 +155,7 @@ def find_written_json(call: Call, text: str) -> str:
 
 def make_message(question: Question) -> dict[str, Any]:
     """Return a turn as a message of the OpenAI API."""
-    functions = [(call.id, {"name": call.name, "arguments": call.arguments}) for call in question.calls]
-    calls = [{"id": id, "type": "function", "function": function} for id, function in functions]
-    return {"reasoning_content": question.reasoning, "content": question.content, "tool_calls": calls}
+    return build_turn(question, Shape(arguments="text", reasoning=("reasoning_content",)))
 
 
 def read_message(message: Mapping[str, Any]) -> Question:

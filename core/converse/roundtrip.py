@@ -109,8 +109,7 @@ def check_roundtrips(
     shown = dict.fromkeys([(), *(read_switches(start.switches) for start in format.graph.starts)])
     for setting in shown if switches is None else switches:
         for case in _list_cases(checker.author):
-            question = replace(case.question, switches=setting)
-            results += checker.check_case(replace(case, question=question))
+            results += checker.check_case(case, setting)
     return tuple(results)
 
 
@@ -197,13 +196,11 @@ class _Checker:
     parse: Parse
     encode: Encode | None
 
-    def check_case(self, case: _Case) -> Iterator[RoundTrip]:
+    def check_case(self, case: _Case, switches: Switches) -> Iterator[RoundTrip]:
         """Check a shape of turn with all that may follow it, the arguments in both forms."""
-        generation = self._write(case, case.question.switches)
-        if generation is None:
-            return
         write = cache(partial(self._write, case))
-        for result in self.check_generation(case.turn, generation):
+        generation = self._write(case, switches)
+        for result in self.check_generation(case.turn, generation) if generation else ():
             yield self.repair(result, write)
 
     def _write(self, case: _Case, switches: Switches) -> Generation | None:
@@ -266,7 +263,7 @@ class _Checker:
         if self.encode is None:
             return None
         behind = following[len(generation.prompt) + len(generation.text) :]
-        stop = generation.stop if generation.stop and behind.startswith(generation.stop) else ""
+        stop = generation.stop if behind.startswith(generation.stop) else ""
         tokens = [*self.encode(generation.prompt), *self.encode(generation.text + stop)]
         return list(self.encode(following)[: len(tokens)]) == tokens
 
@@ -291,7 +288,7 @@ def _is_read(known: Question, read: Question) -> bool:
     thoughts = [(fields.reasoning or "").strip() for fields in (known, read)]
     cut = thoughts[0].startswith(thoughts[1]) and bool(thoughts[1]) and not texts[1]
     calls = [[(call.name, read_arguments(call.arguments)) for call in fields.calls] for fields in (known, read)]
-    return (cut or texts[0] == texts[1]) and (cut or thoughts[0] == thoughts[1]) and calls[0] == calls[1]
+    return (cut or (texts[0] == texts[1] and thoughts[0] == thoughts[1])) and calls[0] == calls[1]
 
 
 def _list_readings(generation: Generation, format: ChatFormat, blank: bool) -> Iterator[Question]:
@@ -325,8 +322,8 @@ def _list_spaced(field: str | None, text: str) -> list[str | None]:
     if core not in text:  # it was cut off
         core = core[: find_common_start(core, text[text.find(core[:1]) :])]
         return [core, None]
-    start, end = text.index(core), text.index(core) + len(core)
-    before, behind = text[len(text[:start].rstrip()) : start], text[end : len(text) - len(text[end:].lstrip())]
+    head, _, tail = text.partition(core)
+    before, behind = head[len(head.rstrip()) :], tail[: len(tail) - len(tail.lstrip())]
     befores, behinds = range(len(before), -1, -1), range(len(behind) + 1)
     return [field, *(before[first:] + core + behind[:last] for first, last in product(befores, behinds))]
 
