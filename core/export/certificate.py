@@ -32,9 +32,7 @@ def find_version() -> str:
 
 
 def hash_template(renderer: Renderer) -> str:
-    """Return the hash of what decides how a renderer renders. Raises :class:`FormatError` for one that has no Jinja
-    source.
-    """
+    """Return the hash of what decides how a renderer renders. Raises :class:`FormatError` for one that has no Jinja source."""
     told = []
     for part in renderer.parts if isinstance(renderer, NamedRenderer) else (renderer,):
         if not isinstance(part, JinjaRenderer):
@@ -44,9 +42,7 @@ def hash_template(renderer: Renderer) -> str:
 
 
 def make_certificate(renderer: Renderer, format: ChatFormat) -> dict[str, Any]:
-    """Return a format with its proof and the hash of its template, as JSON-serialisable data. Raises
-    :class:`FormatError`.
-    """
+    """Return a format with its proof and the hash of its template, as JSON-serialisable data. Raises :class:`FormatError`."""
     verdict = format.verdict
     proof = {"proven": verdict.proven, "checked": verdict.checked, "passed": verdict.passed, "parts": dict(verdict.parts)}
     return {
@@ -59,9 +55,7 @@ def make_certificate(renderer: Renderer, format: ChatFormat) -> dict[str, Any]:
 
 
 def read_certificate(data: Any, renderer: Renderer) -> ChatFormat:
-    """Return the format of a certificate. Raises :class:`FormatError` where it is none, or one of another template or
-    version.
-    """
+    """Return the format of a certificate. Raises :class:`FormatError` where it is none, or one of another template or version."""
     if not isinstance(data, dict) or data.get("certificate") != _LAYOUT or not isinstance(data.get("format"), dict):
         raise FormatError("reading a certificate: this is none that this release reads; make it anew with chat-autoparser certify")
     if data.get("template_sha256") != hash_template(renderer):

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..format import ChatFormat, Edge, Insides, Json, Node, Text, TurnGraph
+from ..format import ChatFormat, Insides, Json, Marker, Node, Text, TurnGraph
 from ..format.cut import cut_common_end, cut_common_start
 from ..format.view import Tools, kind_of, walk_call
 
@@ -70,10 +70,8 @@ def _write_thinking(format: ChatFormat, lost: list[str]) -> dict[str, Any] | Non
 
 def _write_content(format: ChatFormat, lost: list[str]) -> dict[str, Any]:
     content = format.content
-    ends = [content.end.text] if content.end else []
-    field: dict[str, Any] = {"repeats": True, "join": ""}
-    if ends or format.stops:
-        field["close"] = list(dict.fromkeys([*ends, *format.stops]))
+    ends = list(dict.fromkeys(filter(None, (content.end.text, *format.stops))))
+    field = {"repeats": True, "join": "", **({"close": ends} if ends else {})}
     if content.start and content.wrapped == "always":
         return {**field, "open": content.start.text}
     if content.start:
@@ -84,34 +82,28 @@ def _write_content(format: ChatFormat, lost: list[str]) -> dict[str, Any]:
 # Calls
 
 
-class _Call(NamedTuple):
-    """A call as it is written: its fields, each with the text behind it, before and behind them the marks."""
-
-    fields: tuple[tuple[str, str], ...]
-    tools: Tools
-
-    def names(self) -> list[str]:
-        return [kind for kind, _ in self.fields]
+Fields = list[tuple[str, str]]
+"""The fields of a call in their order, each with the text behind it."""
 
 
 def _write_calls(format: ChatFormat, lost: list[str]) -> dict[str, Any] | None:
-    tools, graph = format.tools, format.graph
+    tools = format.tools
     if tools is None:
         return None
-    path = walk_call(graph)
+    fields = _list_fields(format.graph)
     end = tools.call_end.written or tools.section_end.written
-    texts = [edge.text for edge in path]
-    if texts and end and end in texts[-1]:
-        texts[-1] = texts[-1][: texts[-1].index(end) + len(end)]
-    call = _Call(tuple((kind_of(graph, edge.source), text) for edge, text in zip(path, texts, strict=True)), tools)
-    envelope = _find_envelope(call)
-    return _write_objects(format, envelope) if envelope else _write_sequences(format, call, lost)
+    if fields and end and end in fields[-1][1]:
+        fields[-1] = fields[-1][0], fields[-1][1].partition(end)[0] + end
+    envelope = _find_envelope(fields, tools)
+    return _write_objects(format, tools, envelope) if envelope else _write_sequences(format, tools, fields, lost)
+
+
+def _list_fields(graph: TurnGraph) -> Fields:
+    return [(kind_of(graph, edge.source), edge.text) for edge in walk_call(graph)]
 
 
 class _Envelope(NamedTuple):
-    """A JSON object that holds a call: what stands before and behind it, whether it is in an array, and where its parts
-    are.
-    """
+    """A JSON object that holds a call: what stands before and behind it, whether it is in an array, and where its parts are."""
 
     opener: str
     closer: str
@@ -120,14 +112,13 @@ class _Envelope(NamedTuple):
     paths: dict[str, tuple[str, ...]]
 
 
-def _find_envelope(call: _Call) -> _Envelope | None:
+def _find_envelope(fields: Fields, tools: Tools) -> _Envelope | None:
     """Find the JSON object of a call by reading one that is written with words for its fields; None where there is none."""
     shown = {_NAME: "@name", _ID: "@id", _ARGUMENTS: '{"@": 0}'}
-    if not set(call.names()) <= set(shown):
+    if not {kind for kind, _ in fields} <= shown.keys():
         return None
-    tools = call.tools
     lead = tools.section_start.written + tools.call_start.written
-    text = lead + "".join(shown[kind] + behind for kind, behind in call.fields)
+    text = lead + "".join(shown[kind] + behind for kind, behind in fields)
     for match in re.finditer(r"\{", text):
         try:
             value, end = json.JSONDecoder().raw_decode(text, match.start())
@@ -154,10 +145,8 @@ def _find_paths(value: Any, kind: str) -> Iterator[tuple[str, ...]]:
             yield from ((key, *path) for path in _find_paths(inner, kind))
 
 
-def _write_objects(format: ChatFormat, found: _Envelope) -> dict[str, Any]:
+def _write_objects(format: ChatFormat, tools: Tools, found: _Envelope) -> dict[str, Any]:
     """Return the field of calls that are JSON objects, in a list or one by one."""
-    tools = format.tools
-    assert tools is not None
     if any(not re.fullmatch(r"\w+", key) for path in found.paths.values() for key in path):
         raise _Inexpressible("a key of the call's object has signs in its name")
     places = {kind: "{" + ("" if found.array else "content.") + ".".join(path) + "}" for kind, path in found.paths.items()}
@@ -176,7 +165,7 @@ def _write_objects(format: ChatFormat, found: _Envelope) -> dict[str, Any]:
     else:
         bracket = r"\[\s*" if found.array else ""
         field["open_pattern"] = rf'(?={bracket}\{{\s*"{re.escape(found.first)}"\s*:)'
-    return {**field, **_write_close(found.closer or _cut_array(tools.section_end.text), opener, format)}
+    return {**field, **_write_close(found.closer or _cut_array(tools.section_end.text), opener, tools, format.stops)}
 
 
 def _cut_array(text: str) -> str:
@@ -188,20 +177,20 @@ def _write_open(opener: str, section: str) -> str:
     return f"(?:{_flex(section)}{_SPACE})?{_flex(opener)}" if section and not opener.startswith(section) else _flex(opener)
 
 
-def _write_close(closer: str, opener: str, format: ChatFormat) -> dict[str, Any]:
+def _write_close(closer: str, opener: str, tools: Tools, stops: Iterable[str]) -> dict[str, Any]:
     """Return how a region of calls closes: by its marker, else before the next one, else where the turn ends."""
-    section = _cut_array(format.tools.section_end.text) if format.tools is not None else ""
+    section = _cut_array(tools.section_end.text)
     if closer:
         rest = f"(?:{_SPACE}{_flex(section)})?" if section and not closer.endswith(section) else ""
         return {"close_pattern": _flex(closer) + rest}
-    ends = [re.escape(stop) for stop in format.stops]
+    ends = [re.escape(stop) for stop in stops]
     ends += [f"(?={_flex(opener)})"] if opener else []
     return {"close_pattern": "|".join(ends)} if ends else {}
 
 
-def _write_sequences(format: ChatFormat, call: _Call, lost: list[str]) -> dict[str, Any]:
+def _write_sequences(format: ChatFormat, tools: Tools, fields: Fields, lost: list[str]) -> dict[str, Any]:
     """Return the field of calls whose name stands before their arguments, in a text of its own."""
-    tools, names = call.tools, call.names()
+    names = [kind for kind, _ in fields]
     place = next((number for number, kind in enumerate(names) if kind in (_ARGUMENTS, "key", "value")), len(names))
     carries = any(node.carries_name for node in format.graph.turn.nodes)
     if _NAME not in names[:place] and not (carries and _ID in names[:place]):
@@ -211,34 +200,33 @@ def _write_sequences(format: ChatFormat, call: _Call, lost: list[str]) -> dict[s
         raise _Inexpressible("nothing but its name opens a call")
     if _ID in names[place:]:
         lost.append("tool_calls: the id behind the arguments")
-    content, begin = _write_arguments(format.graph, call, place)
+    closer = tools.call_end.text or tools.section_end.text
+    content, begin = _write_arguments(format.graph, names[place:])
     pattern = _write_open(opener, tools.section_start.text)
     known: dict[str, Any] = {"type": "function"}
-    for number, (kind, behind) in enumerate(call.fields[:place]):
+    for number, (kind, behind) in enumerate(fields[:place]):
         named = kind == _ID and carries and _NAME not in names[:place]
         pattern += _SPACE + (rf"(?P<id>(?:\w+\.)?(?P<name>{_WORD})(?::\d+)?)" if named else f"(?P<{kind}>{_WORD})")
         between = behind.removesuffix(begin) if number == place - 1 else behind
         pattern += _SPACE + _flex(between) if between.strip() else ""
         known.update({"id": "{id}"} if kind == _ID else {})
         if number == place - 1 and not between.strip():
-            ends = [begin or "{", tools.call_end.text or tools.section_end.text]
-            pattern += rf"(?=\s*(?:{'|'.join(_flex(end) for end in ends if end.strip())}))"
+            pattern += rf"(?=\s*(?:{'|'.join(_flex(end) for end in (begin or '{', closer) if end.strip())}))"
     value = {**known, "function": {"name": "{name}", "arguments": "{content}"}}
     region: dict[str, Any] = {"open_pattern": pattern, "repeats": True, "transform": value, **content}
-    closer = tools.call_end.text or tools.section_end.text
-    return {**region, **_write_close(closer.lstrip("} \n") if begin == "{" else closer, opener, format)}
+    return {**region, **_write_close(closer.lstrip("} \n") if begin == "{" else closer, opener, tools, format.stops)}
 
 
-def _write_arguments(graph: TurnGraph, call: _Call, place: int) -> tuple[dict[str, Any], str]:
-    """Return how the content of a call is read, and what its arguments begin with."""
-    if place == len(call.fields):
+def _write_arguments(graph: TurnGraph, kinds: list[str]) -> tuple[dict[str, Any], str]:
+    """Return how the content of a call is read, and what its arguments begin with; ``kinds`` are those of its fields."""
+    if not kinds:
         raise _Inexpressible("no arguments are known")
-    if call.names()[place] == _ARGUMENTS:
+    if kinds[0] == _ARGUMENTS:
         node = next(node for node in graph.turn.nodes if node.kind == _ARGUMENTS)
         if isinstance(node.codec, Json) and node.codec.within:
             raise _Inexpressible("arguments are JSON inside of a JSON string")
         return {"content": "json"}, ""
-    if call.names()[place] != "key":
+    if kinds[0] != "key":
         raise _Inexpressible("keys stand in no place of their own")
     return _write_entries(graph)
 
@@ -247,10 +235,10 @@ def _write_entries(graph: TurnGraph) -> tuple[dict[str, Any], str]:
     """Return how keys and values are read: in tags, or as JSON with keys that have no quotes."""
     if graph.path:
         raise _Inexpressible("the members of objects are written as arguments of their own")
-    keys = [node for node in graph.turn.nodes if node.kind == "key" and not (node.again or node.signs)]
-    into = {node.name: [edge for edge in graph.turn.edges if edge.target == node.name] for node in keys}
-    first = [edge.text for edges in into.values() for edge in edges if kind_of(graph, edge.source) in (_NAME, _ID)]
-    later = [edge.text for edges in into.values() for edge in edges if kind_of(graph, edge.source) not in (_NAME, _ID)]
+    keys = {node.name for node in graph.turn.nodes if node.kind == "key" and not (node.again or node.signs)}
+    entering = [edge for edge in graph.turn.edges if edge.target in keys]
+    first = [edge.text for edge in entering if kind_of(graph, edge.source) in (_NAME, _ID)]
+    later = [edge.text for edge in entering if kind_of(graph, edge.source) not in (_NAME, _ID)]
     begin = cut_common_end([*first, *later]).lstrip()
     values = [node for node in graph.turn.nodes if node.kind == "value"]
     slots = [slot for node in values for slot in _list_slots(graph, node, begin)]
@@ -273,20 +261,19 @@ def _list_slots(graph: TurnGraph, node: Node, begin: str) -> Iterator[tuple[str,
     """List what may stand between a key and a value, and behind it."""
     behind = [edge.text for edge in graph.turn.leaving(node.name)]
     end = cut_common_start(behind).removesuffix(begin) if behind else ""
-    entering: list[Edge] = [edge for edge in graph.turn.edges if edge.target == node.name]
+    entering = [edge for edge in graph.turn.edges if edge.target == node.name]
     yield from ((edge.text, end) for edge in entering if kind_of(graph, edge.source) == "key")
 
 
 def _write_tag_pattern(begin: str, slots: list[tuple[str, str]]) -> str:
     """Return the pattern of an entry in tags, with the layout around its value."""
-    starts = "|".join(dict.fromkeys(_flex(start) + _keep_space(start, 1) for start, _ in slots))
-    ends = "|".join(dict.fromkeys(_keep_space(end, 0) + _flex(end) for _, end in slots))
+    starts = "|".join(dict.fromkeys(_flex(start) + _allow(Marker.of(start).after) for start, _ in slots))
+    ends = "|".join(dict.fromkeys(_allow(Marker.of(end).before) + _flex(end) for _, end in slots))
     return rf"{_flex(begin)}(?P<key>[^<>\n]+?)(?:{starts})(?P<value>.*?)(?:{ends})"
 
 
-def _keep_space(text: str, side: int) -> str:
-    """Return the pattern of the white space before (0) or behind (1) a text, which need not be there."""
-    space = text[len(text.rstrip()) :] if side else text[: len(text) - len(text.lstrip())]
+def _allow(space: str) -> str:
+    """Return the pattern of white space that need not be there."""
     return f"(?:{re.escape(space)})?" if space else ""
 
 
@@ -306,7 +293,9 @@ def compare_response_template(format: ChatFormat, template: Any) -> tuple[str, .
     fields = template.get("fields") if isinstance(template, Mapping) else None
     if not isinstance(fields, Mapping):
         return ("the model's response_template has no fields",)
-    shown = {"thinking": _show_reasoning(format), "tool_calls": _show_calls(format)}
+    reasoning = format.reasoning
+    thought = f"{format.header}{reasoning.start.written}x{reasoning.end.written}" if reasoning else ""
+    shown = {"thinking": thought, "tool_calls": _show_calls(format)}
     found = []
     for name, text in shown.items():
         if text and name not in fields:
@@ -321,17 +310,12 @@ def compare_response_template(format: ChatFormat, template: Any) -> tuple[str, .
     return tuple(found)
 
 
-def _show_reasoning(format: ChatFormat) -> str:
-    reasoning = format.reasoning
-    return f"{format.header}{reasoning.start.written}x{reasoning.end.written}" if reasoning else ""
-
-
 def _show_calls(format: ChatFormat) -> str:
     """Return a call as it is written, with a word in each field."""
     tools, words = format.tools, {_NAME: "tool", _ID: "call000001", "key": "key", "value": "x", _ARGUMENTS: '{"key": "x"}'}
     if tools is None:
         return ""
-    fields = "".join(words[kind_of(format.graph, edge.source)] + edge.text for edge in walk_call(format.graph))
+    fields = "".join(words[kind] + behind for kind, behind in _list_fields(format.graph))
     return tools.section_start.written + tools.call_start.written + fields
 
 
