@@ -43,12 +43,17 @@ def _find_alternatives(schema: Any, root: Any, seen: Iterator[int], depth: int) 
     for key in ("anyOf", "oneOf"):
         if isinstance(node.get(key), list) and node[key]:
             rest = {name: value for name, value in node.items() if name not in (key, "description", "title", "default")}
-            parts = [_merge(rest, part) if isinstance(part, Mapping) else rest for part in node[key]]
-            for part in parts:
-                yield from _find_alternatives(part, root, seen, depth + 1)
+            for part in node[key]:
+                inner = _merge(rest, part) if isinstance(part, Mapping) else rest
+                yield from _find_alternatives(inner, root, seen, depth + 1)
             return
+    values = list_values(node)
+    rest = {key: value for key, value in node.items() if key not in ("const", "enum")} if values else node
     for kind in _list_types(node):
-        yield from _narrow(node, kind)
+        kinds = ("integer", "number") if kind == "number" else (kind,)
+        fitting = [value for value in values if find_type(value) in kinds]
+        if fitting or not values:
+            yield {**rest, "type": kind, **({"enum": fitting} if fitting else {})}
 
 
 def list_values(node: Mapping[str, Any]) -> list[Any]:
@@ -113,13 +118,3 @@ def _list_types(node: Schema) -> list[str]:
     if values:
         return list(dict.fromkeys(map(find_type, values)))
     return ["object"] if "properties" in node else ["array"] if "items" in node else list(TYPES)
-
-
-def _narrow(node: Schema, kind: str) -> list[Schema]:
-    """Return a schema with one type, and of its values only those of that type; nothing where there are none."""
-    if not list_values(node):
-        return [{**node, "type": kind}]
-    kinds = ("integer", "number") if kind == "number" else (kind,)
-    fitting = [value for value in list_values(node) if find_type(value) in kinds]
-    rest = {key: value for key, value in node.items() if key not in ("const", "enum")}
-    return [{**rest, "type": kind, "enum": fitting}] if fitting else []
