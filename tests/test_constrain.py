@@ -331,6 +331,13 @@ def test_json_in_a_text_obeys_a_schema_that_says_its_type_elsewhere() -> None:
     assert not accepts(format, r'<do>look "{\"city\": 1}"</do></s>', tools)
 
 
+@pytest.mark.parametrize(("kind", "right", "wrong"), [({"type": "integer", "nullable": True}, "null", '"x"'), ({"type": "date"}, "1", "x")])
+def test_a_value_has_the_types_by_which_it_is_read(kind: dict[str, Any], right: str, wrong: str) -> None:
+    format = analyze(write_template("<do>{{ c.function.name }} {{ c.function.arguments | tojson }}</do>"))
+    for value, obeys in ((right, True), (wrong, False)):
+        assert accepts(format, f'<do>look {{"when": {value}}}</do></s>', [declare("look", when=kind)]) == obeys
+
+
 def test_arguments_may_stand_before_the_name() -> None:
     entries = "{% for k, v in c.function.arguments.items() %}[{{ k }}: {{ v }}]{% endfor %}"
     format = analyze(write_template(f"<do>{entries}<run {{{{ c.function.name }}}}></do>"))

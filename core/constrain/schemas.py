@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import ConstraintError
 from ..format import Path
 from ..schema import TYPES, find_type, follow_reference
+from ..schema import Schema as ToolSchema
 
 Schema = dict[str, Any]
 
@@ -49,7 +50,7 @@ def _find_alternatives(schema: Any, root: Any, seen: Iterator[int], depth: int) 
             return
     values = list_values(node)
     rest = {key: value for key, value in node.items() if key not in ("const", "enum")} if values else node
-    for kind in _list_types(node):
+    for kind in ToolSchema(node).get_types() or TYPES:
         kinds = ("integer", "number") if kind == "number" else (kind,)
         fitting = [value for value in values if find_type(value) in kinds]
         if fitting or not values:
@@ -108,13 +109,3 @@ def _merge(one: Mapping[str, Any], two: Mapping[str, Any]) -> Schema:
         if key in one and key in two:
             merged[key] = {**one[key], **two[key]} if key == "properties" else [*one[key], *two[key]]
     return merged
-
-
-def _list_types(node: Schema) -> list[str]:
-    declared = node.get("type")
-    if isinstance(declared, str | list):
-        return [kind for kind in ([declared] if isinstance(declared, str) else declared) if kind in TYPES]
-    values = list_values(node)
-    if values:
-        return list(dict.fromkeys(map(find_type, values)))
-    return ["object"] if "properties" in node else ["array"] if "items" in node else list(TYPES)
