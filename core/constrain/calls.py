@@ -18,7 +18,7 @@ from ..schema import ToolSet
 from .schemas import Schema, list_alternatives, list_by_path, list_properties, sort_properties
 from .tree import DIGITS, NOTHING, Chars, Free, Grammar, Repeat, Sequence, Text, Tree, Until, choose, join, maybe
 from .values import WORD, Values
-from .walk import COUNTER, END, Arm, Exits, Walk, split_close
+from .walk import COUNTER, END, Arm, Exits, Walk
 
 ToolChoice = str | Mapping[str, Any]
 Reasoned = Literal["ended", "open", "possible"]
@@ -226,18 +226,19 @@ class _Builder:
     def _write_tools(self) -> tuple[dict[str, dict[str, list[Tree]]], tuple[str, ...], Exits]:
         """Return the ways to write a call of each tool, by its first field, and what stands behind the last one and between two."""
         trees: dict[str, dict[str, list[Tree]]] = {}
-        rests: list[tuple[tuple[str, ...], Exits]] = []
+        rests: list[dict[str, tuple[str, ...]]] = []
         for name, function in self.called.items():
             for first, arm in self._write_call(name, function):
-                ends = arm.exits.get(END, ())
-                joints = {node.name: arm.exits.get(f"+{node.name}", ()) for node in self.firsts if self.parallel}
-                close, _ = split_close({END: tuple(text[: self.walk.find_stop(text)].rstrip() for text in ends), **joints})
-                trees.setdefault(first, {}).setdefault(name, []).append(join(arm.tree, self.walk.spell(close)))
-                cut = {key: tuple(sorted(text[len(close) :] for text in texts)) for key, texts in joints.items()}
-                rests.append((tuple(sorted(text[len(close) :] for text in ends)), cut))
+                exits = {node.name: arm.exits.get(f"+{node.name}", ()) for node in self.firsts if self.parallel}
+                shown = [text for texts in exits.values() for text in texts]
+                shown += [text[: self.walk.find_stop(text)].rstrip() for text in arm.exits[END]]
+                size = find_common_start(*shown)
+                trees.setdefault(first, {}).setdefault(name, []).append(join(arm.tree, self.walk.spell(shown[0][:size])))
+                exits[END] = arm.exits[END]
+                rests.append({target: tuple(text[size:] for text in texts) for target, texts in exits.items()})
         if any(rest != rests[0] for rest in rests):
             raise ConstraintError("constraining calls: what stands behind a call depends on what is in it")
-        return trees, *rests[0]
+        return trees, rests[0].pop(END), rests[0]
 
     def _write_call(self, name: str, function: Mapping[str, Any]) -> list[tuple[str, Arm]]:
         """Return the ways to write a call, from its first field to its last, with the name of the first."""

@@ -26,7 +26,7 @@ Exits: TypeAlias = Mapping[str, tuple[str, ...]]
 _MANY = 8  # from so many entries on with which a row may begin, they share what follows them
 
 
-def split_close(exits: Exits, like: Exits | None = None) -> tuple[str, Exits]:
+def _split_close(exits: Exits, like: Exits) -> tuple[str, Exits]:
     """Return what all texts of some exits have in common at their beginning, and the exits behind that.
 
     Less is taken where the exits that are left are those of ``like`` then.
@@ -35,9 +35,9 @@ def split_close(exits: Exits, like: Exits | None = None) -> tuple[str, Exits]:
     most = find_common_start(*every) if every else 0
 
     def cut(size: int) -> dict[str, tuple[str, ...]]:
-        return {target: tuple(sorted(text[size:] for text in texts)) for target, texts in exits.items()}
+        return {target: tuple(text[size:] for text in texts) for target, texts in exits.items()}
 
-    wanted = {target: texts for target, texts in (like or {}).items() if target in exits}
+    wanted = {target: texts for target, texts in like.items() if target in exits}
     sizes = {len(exits[target][0]) - len(texts[0]) for target, texts in wanted.items()}
     size = max((size for size in sizes if 0 <= size <= most and {**cut(size), **wanted} == cut(size)), default=most)
     return every[0][:size] if every else "", cut(size)
@@ -143,7 +143,7 @@ class Walk:
         kept = set(wanted)
         for name in names:
             exits = {t: texts for t, texts in self.list_exits(name).items() if t in kept or not self._is_entry(t)}
-            closes[name], found = split_close(exits, like)
+            closes[name], found = _split_close(exits, like)
             if any(rests.setdefault(target, rest) != rest for target, rest in found.items()):
                 raise ConstraintError("constraining calls: what separates arguments depends on the types of both")
         return closes, rests
