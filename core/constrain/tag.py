@@ -11,7 +11,7 @@ from typing import Any
 from ..format import ChatFormat
 from .calls import Reasoned, ToolChoice, build_grammar, write_reasoning
 from .text import print_rules
-from .tree import NOTHING, Choice, Free, Grammar, Json, Repeat, Sequence, Text, Tree, Until, holds
+from .tree import NOTHING, Choice, Free, Grammar, Json, Repeat, Sequence, Text, Tree, Until
 
 
 def build_structural_tag(
@@ -60,19 +60,22 @@ def _print(tree: Tree, grammar: Grammar) -> dict[str, Any]:
     if isinstance(tree, Json):
         printed = {"type": "json_schema", "json_schema": dict(tree.schema), "max_whitespace_cnt": tree.spaces}
         return {**printed, "excludes": list(tree.excludes)} if tree.excludes else printed
-    if not holds(tree, Until, Json, Free):
+    if not _is_tagged(tree):
         # What has no tag of its own, and what refers to itself, is written as a grammar.
         return {"type": "grammar", "grammar": print_rules(Grammar(tree, grammar.rules))}
     if isinstance(tree, Sequence | Choice):
         kind = "sequence" if isinstance(tree, Sequence) else "or"
         return {"type": kind, "elements": [_print(part, grammar) for part in tree.parts]}
     if isinstance(tree, Repeat):
-        inner = _print(tree.part, grammar)
-        if (tree.least, tree.most) == (0, 1):
-            return {"type": "optional", "content": inner}
-        if tree.most is None and tree.least < 2:
-            return {"type": "plus" if tree.least else "star", "content": inner}
-        return {"type": "repeat", "min": tree.least, "max": -1 if tree.most is None else tree.most, "content": inner}
+        assert tree.least == 0, "what must be there, and more than once, is written as a grammar"
+        return {"type": "star" if tree.most is None else "optional", "content": _print(tree.part, grammar)}
     assert isinstance(tree, Free), f"a tree of an unknown kind: {tree!r}"
     rules = [[trigger, _print(inner, grammar)] for trigger, inner in tree.rules]
     return {"type": "dispatch", "rules": rules, "loop": tree.loop}
+
+
+def _is_tagged(tree: Tree) -> bool:
+    """Whether a part of a tree has a tag of its own."""
+    if isinstance(tree, Sequence | Choice):
+        return any(map(_is_tagged, tree.parts))
+    return isinstance(tree, Until | Json | Free) or (isinstance(tree, Repeat) and _is_tagged(tree.part))

@@ -138,14 +138,3 @@ def replace_leaves(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
     if isinstance(tree, Free):
         return Free(tuple((trigger, replace_leaves(inner, change)) for trigger, inner in tree.rules), tree.loop)
     return change(tree)
-
-
-def holds(tree: Tree, *kinds: type) -> bool:
-    """Whether a tree has a node of one of some kinds."""
-    if isinstance(tree, kinds):
-        return True
-    if isinstance(tree, Sequence | Choice):
-        return any(holds(part, *kinds) for part in tree.parts)
-    if isinstance(tree, Free):
-        return any(holds(inner, *kinds) for _, inner in tree.rules)
-    return isinstance(tree, Repeat) and holds(tree.part, *kinds)
