@@ -31,8 +31,8 @@ def find_ends(walk: Walk, node: Node) -> tuple[str, ...]:
     common = cut_common_start(texts) if texts else ""
     escaped = tuple(node.codec.images) if isinstance(node.codec, Codec) else ()
     shown = filter(None, [common] if common.strip() else texts)
-    cut = {text if text.startswith(escaped) else text.strip().partition("\n")[0].rstrip() or text for text in shown}
-    ends = sorted(cut, key=len)
+    cut = (text if text.startswith(escaped) else text.strip().partition("\n")[0].rstrip() or text for text in shown)
+    ends = sorted(dict.fromkeys(cut), key=len)
     return tuple(end for number, end in enumerate(ends) if not end.startswith(tuple(ends[:number])))
 
 
