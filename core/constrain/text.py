@@ -51,11 +51,11 @@ def build_text_grammar(
     """
     grammar = build_grammar(format, tools, choice, parallel=parallel, strict=strict, reasoning=reasoning)
     parts = grammar.root.parts if isinstance(grammar.root, Sequence) else (grammar.root,)
-    free = next((part for part in parts if isinstance(part, Free)), None)
-    root = grammar.root if free is None else choose(*(join(Text(trigger), inner) for trigger, inner in free.rules))
-    triggers = tuple(trigger for trigger, _ in free.rules) if free is not None else ()
+    begun = [rule for part in parts if isinstance(part, Free) for rule in part.rules]
+    root = choose(*(join(Text(trigger), inner) for trigger, inner in begun)) if begun else grammar.root
+    triggers = tuple(trigger for trigger, _ in begun)
     text = print_rules(Grammar(root, grammar.rules))
-    return TextGrammar(text, free is not None, triggers, list_tokens(format), tuple(list_stops(format.graph)))
+    return TextGrammar(text, bool(begun), triggers, list_tokens(format), tuple(list_stops(format.graph)))
 
 
 def list_tokens(format: ChatFormat) -> tuple[str, ...]:

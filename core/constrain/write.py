@@ -73,10 +73,6 @@ class _State(NamedTuple):
         """Return the state with more fields written."""
         return self._replace(done=self.done | set(kinds))
 
-    def open_call(self) -> _State:
-        """Return the state at the beginning of another call."""
-        return _State(self.done & {"reasoning", "content"}, self.call + 1)
-
 
 class _Walker:
     """Says which edges can be taken, and what is written then."""
@@ -100,7 +96,7 @@ class _Walker:
         if edge.opens_call:
             if not self._is_written(state) or state.call + 1 >= len(self.calls):
                 return None
-            state = state.open_call()
+            state = _State(state.done & {"reasoning", "content"}, state.call + 1)
         found = self._step_text(state, node) if node.kind in ("reasoning", "content") else self._step_field(state, node)
         return None if found is None else (found[0], text + found[1])
 

@@ -105,12 +105,9 @@ def check_roundtrips(
     :class:`BudgetError` where it takes too long. Costs some hundred renders.
     """
     checker = _Checker(Author(renderer, format), parse or format.parse, encode)
-    results: list[RoundTrip] = []
     shown = dict.fromkeys([(), *(read_switches(start.switches) for start in format.graph.starts)])
-    for setting in shown if switches is None else switches:
-        for case in _list_cases(checker.author):
-            results += checker.check_case(case, setting)
-    return tuple(results)
+    settings, cases = shown if switches is None else switches, _list_cases(checker.author)
+    return tuple(result for setting in settings for case in cases for result in checker.check_case(case, setting))
 
 
 def check_output(

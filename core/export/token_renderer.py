@@ -20,10 +20,9 @@ from renderers.base import ParsedResponse, ParsedToolCall, RenderedTokens, ToolC
 from renderers.configs import BaseRendererConfig
 
 from ..analysis import analyze
-from ..ask.renderer import Renderer, load_renderer
+from ..ask.renderer import load_renderer
 from ..converse.attribution import attribute, attribute_tokens, find_written, mark_tokens
 from ..converse.bridge import Bridger
-from ..format import ChatFormat
 from ..message import fold_deltas
 
 
@@ -52,9 +51,8 @@ class TokenRenderer:
     def __init__(self, tokenizer: Any, config: TokenRendererConfig) -> None:
         self.config = config
         self._tokenizer = tokenizer
-        source = Path(config.template) if config.template else tokenizer
-        self._renderer: Renderer = load_renderer(source)
-        self._format: ChatFormat = analyze(self._renderer)
+        self._renderer = load_renderer(Path(config.template) if config.template else tokenizer)
+        self._format = analyze(self._renderer)
         self._plain = _PlainTokenizer(tokenizer)
         self._bridger = Bridger(self._renderer, self._format, self._plain)
         self._kwargs = dict(config.model_extra or {})
@@ -68,8 +66,7 @@ class TokenRenderer:
     ) -> Any:
         """Render a conversation to tokens, each with the message that it came from and whether the model wrote it.
 
-        Scaffold belongs to no message, but for what the assistant writes itself. A tokenizer without offsets gets token ids
-        alone.
+        Scaffold belongs to no message, but for what the assistant writes itself. A tokenizer without offsets gets ids alone.
         """
         found = attribute(self._renderer, messages, tools, add_generation_prompt, **self._kwargs)
         ids, offsets = self._plain.encode_with_offsets(found.text)
