@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..format import ChatFormat, Insides, Json, Marker, Node, Text, TurnGraph
+from ..format import ChatFormat, Insides, Json, Node, Text, TurnGraph
 from ..format.cut import cut_common_end, cut_common_start
-from ..format.view import Tools, kind_of, walk_call
+from ..format.view import Marker, Tools, kind_of, walk_call
 
 _SPACE = r"\s*"
 _WORD = r"[\w.\-:/@$+~#]+?"
