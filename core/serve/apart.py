@@ -8,9 +8,10 @@ import os
 import selectors
 import subprocess
 import sys
+from tempfile import TemporaryFile
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import AutoparserError, BudgetError, FormatError
 from ..format import ChatFormat
@@ -23,6 +24,7 @@ LONGEST = 400_000
 
 _BUSY = 12.0  # seconds that an analysis may wait for the processor, on a machine that is busy
 _START = 3.0  # seconds that its process may take to start, and to answer
+_LONGEST_COMPLAINT = 1000
 _INHERITED = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")  # what Python may need to start, and no more
 
 
@@ -37,7 +39,7 @@ class Analyst:
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._number = 0  # that of the last task
-        self._said = b""
+        self._complaints: IO[bytes] | None = None
         atexit.register(self._stop)
 
     def start(self) -> None:
@@ -63,7 +65,7 @@ class Analyst:
                     raise (BudgetError if answer["bounds"] else AutoparserError)(answer["error"])
                 return ChatFormat.from_dict(answer["format"])
             except (OSError, ValueError, TypeError, KeyError, FormatError) as error:
-                said = self._hear().decode(errors="replace").strip().rpartition("\n")[2]
+                said = self._read_complaint()
                 self._stop()
                 reason = f"{error or type(error).__name__}{': ' if said else ''}{said}"
                 raise BudgetError(f"the process that analyses templates has failed ({reason})") from None
@@ -73,28 +75,23 @@ class Analyst:
             self._stop()
             path = os.pathsep.join(entry for entry in sys.path if entry)
             inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+            self._complaints = TemporaryFile()  # noqa: SIM115  # closed when the process is stopped
             self._process = subprocess.Popen(
                 [sys.executable, "-m", f"{__package__}.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=self._complaints,
                 env={**inherited, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
                 bufsize=0,
                 start_new_session=True,
             )
-            self._said = b""
-            assert self._process.stderr is not None
-            os.set_blocking(self._process.stderr.fileno(), False)
         return self._process
 
     def _stop(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
-                if pipe is not None:
-                    pipe.close()
-            self._process = None
+        if self._process is not None and self._complaints is not None:
+            with self._process, self._complaints:
+                self._process.kill()
+        self._process = None
 
     def _ask(self, task: bytes, deadline: float) -> dict[str, Any]:
         """Return the answer to a task. Raises OSError, ValueError, TypeError or KeyError where there is none."""
@@ -104,18 +101,10 @@ class Analyst:
         view = memoryview(task)
         while view:
             view = view[process.stdin.write(view) :]
+        found = b""
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
-            assert process.stderr is not None
-            selector.register(process.stderr, selectors.EVENT_READ)
-            found = b""
-            while True:
-                ready = [key.fileobj for key, _ in selector.select(max(0.0, deadline - monotonic()))]
-                if not ready:
-                    raise TimeoutError("it does not answer")
-                self._hear()
-                if process.stdout not in ready:
-                    continue
+            while selector.select(max(0.0, deadline - monotonic())):
                 piece = os.read(process.stdout.fileno(), 1 << 16)
                 if not piece:
                     raise ConnectionError("it has ended")
@@ -124,13 +113,15 @@ class Analyst:
                     answer: dict[str, Any] = json.loads(line)
                     if answer["number"] == self._number:  # a fork that is ended as it answers leaves a second answer behind
                         return answer
+        raise TimeoutError("it does not answer")
 
-    def _hear(self) -> bytes:
-        """Return the end of what the process has complained of so far; waits for nothing."""
-        pipe = self._process.stderr if self._process is not None else None
-        while pipe is not None and (piece := pipe.read(1 << 16)):
-            self._said = (self._said + piece)[-1000:]
-        return self._said
+    def _read_complaint(self) -> str:
+        """Return the last line of what the process has complained of."""
+        if self._process is None or self._complaints is None:
+            return ""
+        file = self._complaints.fileno()  # the process writes on where this file stands: it must not be moved
+        end = os.pread(file, _LONGEST_COMPLAINT, max(0, os.fstat(file).st_size - _LONGEST_COMPLAINT))
+        return end.decode(errors="replace").strip().rpartition("\n")[2]
 
 
 ANALYST = Analyst()
