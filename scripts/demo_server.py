@@ -87,7 +87,7 @@ def make_turn(format: ca.ChatFormat) -> Shown:
     It has calls where the template takes tools: what a request without tools would have for a call is text.
     """
     tools = TOOLS if format.tools and format.capabilities.tools else None
-    turn = pick_example([turn for turn in list_turns(None, format) if tools or not turn.calls])
+    turn = pick_example([turn for turn in list_turns(None, format) if tools or not turn.question.calls])
     if turn is None:
         raise ca.ConstraintError("this format has no turn at all. Read the verdict of its analysis")
     messages = [{"role": "user", "content": "What will the weather be in Oslo, and when does the next train leave Bergen?"}]

@@ -31,11 +31,11 @@ class Engine:
     def read(self, turn: KnownTurn, calls: str | None, reasoning: str | None, stream: bool) -> Mapping[str, Any]:
         if calls == "raises":
             raise ValueError("no such token\nsecond line")
-        thought, content = turn.reasoning, turn.content
+        thought, content = turn.question.reasoning, turn.question.content
         if reasoning == "keeps_all":
             thought, content = turn.text, None
         bad = calls == "blind" or (calls == "streams_badly" and stream)
-        called = [] if bad else [{"function": {"name": c.name, "arguments": c.arguments}} for c in turn.calls]
+        called = [] if bad else [{"function": {"name": c.name, "arguments": c.arguments}} for c in turn.question.calls]
         return {"reasoning_content": thought, "content": content, "tool_calls": called}
 
     def say_flags(self, calls: str | None, reasoning: str | None) -> str:

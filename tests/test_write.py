@@ -113,7 +113,7 @@ def test_the_example_starts_behind_what_the_prompt_opens() -> None:
 def test_the_example_has_one_call_where_the_template_takes_no_more() -> None:
     only_one = "{%- if (m.tool_calls or []) | length > 1 %}{{ raise_exception('one call') }}{% endif %}"
     example = write_example(TAGGED.replace("{%- for c in", only_one + "{%- for c in"))
-    assert [call.name for call in example.calls] == ["get_weather"]
+    assert [call.name for call in example.question.calls] == ["get_weather"]
 
 
 def test_an_example_without_calls() -> None:

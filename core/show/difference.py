@@ -60,14 +60,15 @@ def cross(renderer: Renderer, own: ChatFormat, other: ChatFormat) -> Crossing:
 
 def find_fault(turn: KnownTurn, message: Mapping[str, Any], calls_only: bool = False) -> str | None:
     """Say in what a message differs from what stands in a turn; None where it does not. Outer white space does not count."""
-    for name, wanted in (("reasoning_content", turn.reasoning), ("content", turn.content)) if not calls_only else ():
+    asked = turn.question
+    for name, wanted in (("reasoning_content", asked.reasoning), ("content", asked.content)) if not calls_only else ():
         got = (message.get(name) or "").strip()
         if got != (wanted or "").strip():
             return f"{name.partition('_')[0]} is {_quote(got)} instead of {_quote(wanted)}"
     got_calls = [call["function"] for call in message.get("tool_calls") or ()]
-    if len(got_calls) != len(turn.calls):
-        return f"{len(got_calls)} of {len(turn.calls)} calls are read"
-    for got, call in zip(got_calls, turn.calls, strict=True):
+    if len(got_calls) != len(asked.calls):
+        return f"{len(got_calls)} of {len(asked.calls)} calls are read"
+    for got, call in zip(got_calls, asked.calls, strict=True):
         if got["name"] != call.name:
             return f"a call is named {_quote(got['name'])} instead of {_quote(call.name)}"
         if read_arguments(got["arguments"]) != call.object:

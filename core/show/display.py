@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING, TextIO
 
 from ..describe.spans import Line, make_visible
@@ -79,11 +80,10 @@ class Display:
         columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
         with Progress(*columns, console=self._console, transient=True) as progress:
             task = progress.add_task("", total=total)
-            names: list[str] = []
+            begun = count()
 
             def begin(name: str) -> None:
-                progress.update(task, completed=len(names), description=escape(make_visible(name[:60], layout=True)))
-                names.append(name)
+                progress.update(task, completed=next(begun), description=escape(make_visible(name[:60], layout=True)))
 
             yield begin
 

@@ -104,9 +104,10 @@ def _examine_engine(name: str, folder: Path, turns: Sequence[KnownTurn], progres
         engine: Engine = import_module(f"chat_autoparser.{name}_plugin.builtin").open_engine(folder)
     except Exception as error:  # of an engine that is installed but does not run here
         return Finding(name, "", error=f"{type(error).__name__}: {error}"[:300])
-    calling = [turn for turn in turns if turn.calls and not turn.reasoning] or [turn for turn in turns if turn.calls]
-    thinking = [turn for turn in turns if not turn.calls]
-    has_reasoning = any(turn.reasoning for turn in turns)
+    calling = [turn for turn in turns if turn.question.calls]
+    calling = [turn for turn in calling if not turn.question.reasoning] or calling
+    thinking = [turn for turn in turns if not turn.question.calls]
+    has_reasoning = any(turn.question.reasoning for turn in turns)
     known = name_model(str(folder)).lower()
 
     def rank(readings: Iterable[Reading]) -> tuple[Reading, ...]:

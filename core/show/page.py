@@ -29,6 +29,7 @@ from ..parse import StreamParser
 from .sources import name_model
 from .turns import KnownTurn, cut_pieces, cut_words, group_trips, name_trip, pick_example, say_switches
 
+_FUNCTIONS = (find_next_step, lay_out_counterexample, list_doubts, list_sections, name_model, rate, rate_status, summarise)
 _MOST_PIECES = 20_000
 _SYSTEM, _USER, _RESULT = "Be brief.", "What will the weather be?", "Rain on day "
 
@@ -64,63 +65,33 @@ def make_page(
         output, about = turn.text, "This is the turn from above."
         parser = format.parser(turn.tools or None, turn.prompt)
     deltas = _list_deltas(parser or format.parser(), output or "")
-    best = [forms[0] for forms in group_trips(trips or ())]
     style, script = (_read(f"page.{kind}") for kind in ("css", "js"))
     values = {
-        **_list_words(name, format, notes),
-        **_list_talk(renderer, turn),
+        "name": name,
+        "format": format,
+        "verdict": format.verdict,
+        "notes": [*list_notes(format), *notes],
+        "switches": say_switches(turn.switches) if turn else "",
+        "turn": [piece for piece in cut_pieces(turn) if piece.text] if turn else [],
+        "added": turn.added if turn else "",
+        "talk": list(_make_talk(renderer, turn)) if renderer and turn else [],
+        "no_talk": "There is no template that renders one." if renderer is None else "The template renders none.",
         "stream_about": about,
-        "output": make_visible(output or ""),
-        "length": len(output or ""),
-        "deltas": [(position, make_visible(json.dumps(delta, ensure_ascii=False))) for position, delta in deltas],
-        "trips": None if trips is None else list(_merge_trips(best)),
-        "kept": sum(trip.kept for trip in best),
-        "tried": len(best),
+        "output": output or "",
+        "deltas": [(position, json.dumps(delta, ensure_ascii=False)) for position, delta in deltas],
+        "trips": None if trips is None else [forms[0] for forms in group_trips(trips)],
         "data": _embed({"text": output or "", "deltas": deltas}),
         "style": Markup(style),
         "script": Markup(script),
-        "style_hash": _hash(style),
-        "script_hash": _hash(script),
     }
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_show)
+    environment.globals.update({function.__name__: function for function in _FUNCTIONS}, hash=_hash, merge_trips=_merge_trips)
     return environment.from_string(_read("page.html")).render(values)
 
 
-def _list_words(name: str, format: ChatFormat, notes: Sequence[str]) -> dict[str, Any]:
-    """Return what the page says of a format in words."""
-    verdict = format.verdict
-    example = list(lay_out_counterexample(verdict.counterexample))[1:] if verdict.counterexample else []
-    sections = list_sections(format)
-    sections.pop("Proof", None)
-    return {
-        "model": make_visible(name_model(name)),
-        "source": make_visible(name),
-        "rating": rate(verdict),
-        "summary": summarise(verdict),
-        "parts": [(part, status, rate_status(status)) for part, status in verdict.parts],
-        "doubts": list(map(str, list_doubts(format))),
-        "next_step": find_next_step(format),
-        "notes": [make_visible(note) for note in (*list_notes(format), *notes)],
-        "counterexample": [line.spans for line in example],
-        "sections": {title: [(row.label, row.value, row.note) for row in rows] for title, rows in sections.items()},
-    }
-
-
-def _list_talk(renderer: Renderer | None, turn: KnownTurn | None) -> dict[str, Any]:
-    """Return what the page shows of a turn and of a conversation with it."""
-    pieces = [(piece.kind, make_visible(piece.text)) for piece in cut_pieces(turn) if piece.text] if turn else []
-    talk = list(_make_talk(renderer, turn)) if renderer and turn else []
-    switches = say_switches(turn.switches) if turn else ""
-    return {
-        "under": f" ({switches})" if switches else "",
-        "assumed": f"Examples are rendered with {switches}." if switches else "No switch is set in examples.",
-        "turn": pieces,
-        "added": make_visible(turn.added) if turn else "",
-        "turn_kinds": list(dict.fromkeys(kind for kind, _ in pieces)),
-        "talk": talk,
-        "roles": list(dict.fromkeys(piece.role for piece in talk if piece.role != "template")),
-        "no_talk": "There is no template that renders one." if renderer is None else "The template renders none.",
-    }
+def _show(value: Any) -> Any:
+    """Return what is printed for a value: characters of strangers that act on a screen stand there as escapes."""
+    return make_visible(value) if type(value) is str else value
 
 
 def _read(file: str) -> str:
@@ -158,9 +129,14 @@ def _merge_trips(trips: Sequence[RoundTrip]) -> Iterator[dict[str, Any]]:
     for (kept, fault, repair), alike in merged.items():
         first = min(alike, key=lambda trip: len(trip.earlier) + len(trip.later))
         lost = "white space alone is not read as content" if fault == "white space" else f"changed by the {fault}"
-        texts = {"kept": "unchanged" if kept else lost, "earlier": first.earlier, "later": first.later}
-        shown = {label: make_visible(say_words(text)) for label, text in {**texts, "repair": say_switches(repair)}.items()}
-        yield {**shown, "kind": "good" if kept else "bad", "turns": [make_visible(name_trip(trip)) for trip in alike]}
+        yield {
+            "kind": "good" if kept else "bad",
+            "kept": "unchanged" if kept else lost,
+            "repair": say_switches(repair),
+            "earlier": say_words(first.earlier),
+            "later": say_words(first.later),
+            "turns": list(map(name_trip, alike)),
+        }
 
 
 # The conversation
@@ -171,7 +147,7 @@ def _make_talk(renderer: Renderer, turn: KnownTurn) -> Iterator[Said]:
     history = [{**message, "content": _say(message["content"], _USER)} for message in turn.messages if message["role"] == "user"]
     results = [
         {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": _RESULT + str(number)}
-        for number, call in enumerate(turn.calls)
+        for number, call in enumerate(turn.question.calls)
     ]
     for system in (True, False):
         lead = [{"role": "system", "content": _say(history[0]["content"], _SYSTEM)}] if system else []
@@ -191,11 +167,11 @@ def _say(content: Any, text: str) -> Any:
 def _cut(text: str, turn: KnownTurn) -> Iterator[Said]:
     words = {_SYSTEM: ("system", "content"), _USER: ("user", "content")}
     words.update({word: ("assistant", kind) for word, kind in turn.words().items()})
-    words.update({_RESULT + str(number): ("tool", "content") for number in range(len(turn.calls))})
+    words.update({_RESULT + str(number): ("tool", "content") for number in range(len(turn.question.calls))})
     at, asked = 0, text.find(_USER)
     answered = text.find(_RESULT) if _RESULT in text else len(text)
     for before, word in cut_words(text, words):
-        yield Said("template", "marker", make_visible(before))
+        yield Said("template", "marker", before)
         at += len(before)
         role, field = words.get(word, ("", ""))
         if role == "assistant" and at < asked:
@@ -203,4 +179,4 @@ def _cut(text: str, turn: KnownTurn) -> Iterator[Said]:
         elif role == "assistant" and at > answered:
             role = "tool"
         at += len(word)
-        yield from [Said(role, field, make_visible(word))] if word else ()
+        yield from [Said(role, field, word)] if word else ()

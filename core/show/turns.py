@@ -8,16 +8,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
 import partial_json_parser
 
-from ..ask.question import Call, Question, Switches, build_history
+from ..ask.question import Question, Switches, build_history
 from ..ask.renderer import Renderer
 from ..constrain import write_turn
-from ..converse.author import CONTENT, REASONING, Author, make_calls, make_message, read_switches
+from ..converse.author import CONTENT, REASONING, Author, Generation, make_calls, make_message, read_switches
 from ..converse.roundtrip import After, RoundTrip
 from ..delta import Delta
 from ..describe.spans import Line, Span, make_visible, say_words
@@ -28,45 +28,36 @@ _NEXT: dict[After, str] = {"user": "question", "tool": "results", "later": "resu
 
 
 @dataclass(frozen=True)
-class KnownTurn:
-    """A turn of which is known what stands in it.
+class KnownTurn(Generation):
+    """A turn of which is known what stands in it: the fields of its question.
 
-    ``added`` is what the generation prompt adds, ``text`` what the model writes behind it, and ``stop`` what ends the turn.
-    ``reasoning``, ``content`` and ``calls`` are None or empty where the template does not print them. ``messages``,
-    ``tools`` and ``switches`` are what a request says that leads to ``prompt``, ``message`` is the turn as it is handed
-    back.
+    ``added`` is what the generation prompt adds. ``messages`` and ``tools`` are what a request says that leads to ``prompt``,
+    ``message`` is the turn as it is handed back.
     """
 
-    prompt: str
-    added: str
-    text: str
-    stop: str
-    reasoning: str | None
-    content: str | None
-    calls: tuple[Call, ...]
-    messages: tuple[dict[str, Any], ...]
-    message: dict[str, Any]
-    tools: tuple[dict[str, Any], ...]
-    switches: Switches
+    added: str = ""
+    messages: tuple[dict[str, Any], ...] = ()
+    message: dict[str, Any] = field(default_factory=dict)
+    tools: tuple[dict[str, Any], ...] = ()
 
     @property
-    def fields(self) -> int:
-        """How many fields it shows."""
-        return bool(self.reasoning) + bool(self.content) + len(self.calls)
+    def switches(self) -> Switches:
+        """The switches of its request."""
+        return self.question.switches
 
     @property
     def name(self) -> str:
         """What stands in it, in words."""
-        parts = [name for name, there in (("reasoning", self.reasoning), ("content", self.content)) if there]
-        parts += [f"{len(self.calls)} call{'s' if len(self.calls) > 1 else ''}"] if self.calls else []
+        reasoning, content, calls = self.question.reasoning, self.question.content, self.question.calls
+        parts = [name for name, there in (("reasoning", reasoning), ("content", content)) if there]
+        parts += [f"{len(calls)} call{'s' if len(calls) > 1 else ''}"] if calls else []
         return ", ".join(parts) + (f" ({say_switches(self.switches)})" if self.switches else "")
 
     def words(self) -> dict[str, str]:
         """Return what stands in the fields, each text with its kind."""
-        words: dict[str, str] = {}
-        for kind, text in (("reasoning", self.reasoning), ("content", self.content)):
-            words.update({text: kind} if text else {})
-        for call in self.calls:
+        fields = (("reasoning", self.question.reasoning), ("content", self.question.content))
+        words = {text: kind for kind, text in fields if text}
+        for call in self.question.calls:
             words.update({call.name: "name", call.id: "id"})
             for key, value in call.object.items():
                 words.update({key: "key", value if isinstance(value, str) else json.dumps(value): "value"})
@@ -93,7 +84,8 @@ def list_turns(renderer: Renderer | None, format: ChatFormat) -> list[KnownTurn]
             question = Question(reasoning, content, calls, read_switches(start.switches), tools=bool(count))
             if reasoning or content or count:
                 turn = _write(author, question) if author else _walk(format, start, question)
-                found.update({(turn.prompt, turn.text): turn} if turn and (turn.prompt, turn.text) not in found else {})
+                if turn:
+                    found.setdefault((turn.prompt, turn.text), turn)
     return list(found.values())
 
 
@@ -103,8 +95,7 @@ def _walk(format: ChatFormat, start: Start, question: Question) -> KnownTurn | N
     except ConstraintError:
         return None
     stop = max((stop for stop in format.stops if text.endswith(stop)), key=len, default="")
-    fields = question.reasoning, question.content, question.calls
-    return KnownTurn(start.prompt, start.prompt, text.removesuffix(stop), stop, *fields, (), {}, (), question.switches)
+    return KnownTurn(question, start.prompt, text.removesuffix(stop), stop, start.prompt)
 
 
 def _write(author: Author, question: Question) -> KnownTurn | None:
@@ -113,23 +104,26 @@ def _write(author: Author, question: Question) -> KnownTurn | None:
         return None
     start = author.find_start(made.prompt)
     return KnownTurn(
+        question,
         made.prompt,
-        start.prompt if start else "",
         made.text,
         made.stop,
-        question.reasoning,
-        question.content,
-        question.calls,
+        start.prompt if start else "",
         tuple(build_history(question, author.shape)),
         message,
         tuple(author.choose_tools(question) or ()),
-        question.switches,
     )
 
 
 def pick_example(turns: Sequence[KnownTurn]) -> KnownTurn | None:
     """Return the turn that shows most, under as few switches as that takes."""
-    return max(turns, key=lambda turn: (turn.fields, bool(turn.calls), bool(turn.reasoning), -len(turn.switches)), default=None)
+
+    def rank(turn: KnownTurn) -> tuple[int, bool, bool, int]:
+        shown = turn.question
+        fields = bool(shown.reasoning) + bool(shown.content) + len(shown.calls)
+        return fields, bool(shown.calls), bool(shown.reasoning), -len(shown.switches)
+
+    return max(turns, key=rank, default=None)
 
 
 def cut_pieces(turn: KnownTurn) -> Iterator[Span]:
