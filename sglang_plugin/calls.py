@@ -12,7 +12,8 @@ from sglang.srt.function_call.core_types import ToolCallItem
 from sglang.srt.parser.response_template import ResponseTemplateToolDetector
 
 from chat_autoparser import ChatFormat, Delta
-from chat_autoparser.serve import State, TagMaker, ToolChoice, describe_tools, make_parser
+from chat_autoparser.message import fold_deltas
+from chat_autoparser.serve import Outbox, State, TagMaker, ToolChoice, describe_tools, make_parser
 
 from . import LOG, engine
 from .formats import get_reader
@@ -37,7 +38,7 @@ class CallResult(NamedTuple):
     """What SGLang expects of a tool-call detector: its `StreamingParseResult`, without a validation a token."""
 
     normal_text: str
-    calls: list[CallItem | CallPiece]
+    calls: Sequence[CallItem | CallPiece]
 
 
 _make = tuple.__new__
@@ -56,12 +57,11 @@ class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
         BaseFormatDetector.__init__(self)
         self._turn = prefix.turn if isinstance(prefix, Prompt) else None
         self._reader = self._turn.reader if self._turn else get_reader(tokenizer)
-        self._single = bool(self._turn and self._turn.single)
         self._prompt = prefix or None
         self._tools = tools
         self._choice: Any = None
         self._reading: Reading | None = None
-        self._late: list[Delta] = []
+        self._outbox = Outbox()
         self._parsed: tuple[str, CallResult] | None = None
         self.tool_close_literals: list[str] = []
         self.incomplete_tool_call_indices: set[int] = set()
@@ -87,76 +87,38 @@ class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
     def detect_and_parse(self, text: str, tools: Sequence[Any]) -> Any:
         """Read a whole output. SGLang asks twice."""
         if self._parsed is None or self._parsed[0] != text:
-            deltas, reading = self._read_whole(text, tools)
+            reading = self._left or self._start(tools)
+            self._parsed = text, _make_whole(reading.read_whole(text))
             self._settle(reading)
-            self._parsed = text, _join_pieces(self._make_result(deltas))
         return self._parsed[1]
-
-    def _read_whole(self, text: str, tools: Sequence[Any]) -> tuple[list[Delta], Reading | None]:
-        if self._left:
-            return self._left.take(), self._left.first
-        reading = self._start(tools)
-        return reading.read_whole(text), reading
 
     def parse_streaming_increment(self, new_text: str, tools: Sequence[Any]) -> Any:
         """Read a piece of an output; return what can be sent with it: up to text that stands behind a call."""
-        if self._left:
-            deltas = self._left.take()
-        else:
-            self._reading = self._reading or self._start(tools)
-            deltas = self._reading.read(new_text)
-        if self._late:
-            deltas, self._late = self._late + deltas, []
+        reading = self._left or self._reading
+        if reading is None:
+            reading = self._reading = self._start(tools)
+        deltas = self._outbox.take(reading.read(new_text))
         if len(deltas) == 1:
             kind, piece, index, _, name = deltas[0]
             if kind != "tool_call":
                 return _make(CallResult, (piece, []))
-            if name is None and (not index or not self._single):
+            if name is None:
                 return _make(CallResult, ("", [_make(CallPiece, (index, piece, None))]))
-        return self._make_result(self._keep_late(deltas))
+        return _make_result(deltas)
 
     def finish(self, tools: Sequence[Any]) -> Any:
         """Return what was held back."""
-        deltas, self._late = self._late, []
-        if self._left:
-            deltas += self._left.take()
-            self._settle(self._left.first)
-        elif self._reading is not None:
-            deltas += self._reading.finish()
-            self._settle(self._reading)
-        return self._make_result(deltas)
+        reading = self._left or self._reading
+        deltas = reading.finish() if reading else []
+        if reading:
+            self._settle(reading)
+        return _make_result(self._outbox.take_all(deltas))
 
-    def _settle(self, reading: Reading | None) -> None:
+    def _settle(self, reading: Reading | Turn) -> None:
         """Say which calls were cut off: SGLang does not call such an answer complete."""
-        cut = reading.incomplete if reading else ()
-        self.incomplete_tool_call_indices = {index for index in cut if not index or not self._single}
+        self.incomplete_tool_call_indices = set(reading.incomplete)
         if self._turn:
-            self._turn.cut = bool(self.incomplete_tool_call_indices)
-
-    def _keep_late(self, deltas: list[Delta]) -> list[Delta]:
-        """Return the deltas before text that stands behind a call, and keep the others."""
-        for place in range(1, len(deltas)):
-            if deltas[place].kind != "tool_call" and deltas[place - 1].kind == "tool_call":
-                self._late = deltas[place:]
-                return deltas[:place]
-        return deltas
-
-    def _make_result(self, deltas: list[Delta]) -> CallResult:
-        """Return deltas as SGLang's result; neighbouring pieces of the same arguments are one."""
-        items: list[CallItem | CallPiece] = []
-        texts: list[str] = []
-        for kind, text, index, call_id, name in deltas:
-            if kind != "tool_call":
-                texts.append(text)
-            elif index and self._single:
-                continue
-            elif name is not None:
-                items.append(CallItem(tool_index=index, name=name, parameters=text, id=call_id))
-            elif items and items[-1].tool_index == index and items[-1].name is None:
-                items[-1] = CallPiece(index or 0, items[-1].parameters + text)
-            else:
-                items.append(CallPiece(index or 0, text))
-        return CallResult("".join(texts), items)
+            self._turn.cut = bool(reading.incomplete)
 
     def get_required_tool_parser(self, tool_choice: Any) -> None:
         """SGLang's question for a parser of its JSON form, which says what the request wants: this is it."""
@@ -192,15 +154,30 @@ class CallDetector(ResponseTemplateToolDetector):  # type: ignore[misc]
         return make_tag(self._reader.format, tools, tool_choice, parallel_tool_calls is not False)
 
 
-def _join_pieces(result: CallResult) -> CallResult:
-    """Return a result in which each call is one item."""
-    calls: dict[int, Any] = {}
-    for item in result.calls:
-        if item.tool_index in calls:
-            calls[item.tool_index].parameters += item.parameters
+def _make_result(deltas: list[Delta]) -> CallResult:
+    """Return deltas as SGLang's result; neighbouring pieces of the same arguments are one."""
+    items: list[CallItem | CallPiece] = []
+    texts: list[str] = []
+    for kind, text, index, call_id, name in deltas:
+        if kind != "tool_call":
+            texts.append(text)
+        elif name is not None:
+            items.append(CallItem(tool_index=index, name=name, parameters=text, id=call_id))
+        elif items and items[-1].tool_index == index and items[-1].name is None:
+            items[-1] = CallPiece(index or 0, items[-1].parameters + text)
         else:
-            calls[item.tool_index] = item
-    return CallResult(result.normal_text, list(calls.values()))
+            items.append(CallPiece(index or 0, text))
+    return CallResult("".join(texts), items)
+
+
+def _make_whole(deltas: list[Delta]) -> CallResult:
+    """Return the deltas of a whole output as a result in which each call is one item."""
+    message = fold_deltas(deltas)
+    calls = [
+        CallItem(tool_index=index, id=call["id"], name=call["function"]["name"], parameters=call["function"]["arguments"])
+        for index, call in enumerate(message.get("tool_calls", ()))
+    ]
+    return CallResult(message["content"] or "", calls)
 
 
 def make_tag(format: ChatFormat, tools: Iterable[Any] | None, choice: Any, parallel: bool, reasoning: State = "ended") -> Any:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import copy
 import pkgutil
-from typing import Any, NamedTuple
+from typing import Any
 
 from sglang.srt.arg_groups.overrides import declare_resolution, resolving_view
 from sglang.srt.entrypoints.openai.chat_encoding import resolve_chat_encoding_spec
 from sglang.srt.environ import envs
 from sglang.srt.parser.conversation import chat_template_exists, get_conv_template_by_model_path
+from sglang.srt.parser.python_chat_template import resolve_python_chat_template
 from sglang.srt.runtime_context import get_context, publish_role
 from sglang.srt.utils.hf_transformers_utils import get_config, get_tokenizer
 from xgrammar import Grammar, StructuralTag
@@ -28,13 +29,6 @@ PARSERS = ("reasoning_parser", "tool_call_parser")
 
 class UnknownTemplate(Exception):
     """Prompts are not rendered by a chat template that can be questioned; the message says by what."""
-
-
-class Template(NamedTuple):
-    """The template in force: a tokenizer that renders with it, and what to call it."""
-
-    tokenizer: Any
-    name: str
 
 
 def has_function(target: str) -> bool:
@@ -87,8 +81,8 @@ def settle_template(tokenizer: Any) -> Any:
     return tokenizer
 
 
-def load_template(server_args: Any) -> Template:
-    """Load the tokenizer with the template that the server will render with.
+def load_template(server_args: Any) -> tuple[Any, str]:
+    """Load the tokenizer with the template that the server will render with; returns it, and what to call the template.
 
     That is what TemplateManager (`srt/parser/template_manager.py`) will choose later, when the processes that need the
     format have long been started. Raises UnknownTemplate where something else makes the prompts, and whatever loading the
@@ -109,7 +103,7 @@ def load_template(server_args: Any) -> Template:
         tokenizer_backend=view.tokenizer_backend,
     )
     _refuse_encoders(view, tokenizer)
-    return Template(tokenizer, _choose_template(tokenizer, view))
+    return tokenizer, _choose_template(tokenizer, view)
 
 
 def _choose_template(tokenizer: Any, view: Any) -> str:
@@ -140,11 +134,6 @@ def _refuse_encoders(view: Any, tokenizer: Any) -> None:
     encoding = resolve_chat_encoding_spec(hf_config=config, tokenizer=tokenizer, tool_call_parser=view.tool_call_parser)
     if encoding is not None:
         raise UnknownTemplate(f"SGLang makes prompts for this model with its own encoder '{encoding}'")
-    if view.chat_template is None and _has_python_template(config, getattr(tokenizer, "chat_template", None)):
+    own = getattr(tokenizer, "chat_template", None)
+    if view.chat_template is None and isinstance(own, str) and resolve_python_chat_template(config, own) is not None:
         raise UnknownTemplate("SGLang replaces this model's chat template by Python code")
-
-
-def _has_python_template(config: Any, template: Any) -> bool:
-    from sglang.srt.parser.python_chat_template import resolve_python_chat_template
-
-    return isinstance(template, str) and resolve_python_chat_template(config, template) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from concurrent.futures import Future
 from contextvars import ContextVar
 from functools import cached_property, lru_cache
@@ -23,10 +24,9 @@ _UNKNOWN = ChatFormat()
 class Reader(Served):
     """What the outputs of one template and tokenizer are read with."""
 
-    @cached_property
-    def think_start(self) -> str:
-        """The marker that opens reasoning."""
-        return self.format.reasoning.start.text if self.format.reasoning else ""
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of tokens, as SGLang shows it."""
+        return str(self.tokenizer.decode(list(ids), skip_special_tokens=False, spaces_between_special_tokens=False))
 
     @cached_property
     def thinking_prompt(self) -> str | None:

@@ -8,20 +8,17 @@ SGLang's parsers are not told: the ids of the tokens behind a text.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from chat_autoparser import Delta
-from chat_autoparser.serve import OutputReader, cut_at_special
+from chat_autoparser.serve import OutputReader
 
 from . import LOG
 from .formats import Reader
 
 HALF = "\ufffd"
 """What SGLang writes, at the end of the output, for a character that a limit has cut in two (`detokenizer_manager.py`)."""
-
-Piece = tuple[str, Collection[int]]
-_NONE: Collection[int] = ()
 
 
 class Turn:
@@ -47,17 +44,24 @@ class Turn:
         self._index = 0
         self._whole: list[tuple[str, list[int]]] = []
 
-    # What the first stage leaves to the second
+    # What the first stage leaves to the second, which reads it here as if this were its output
 
     def leave(self, first: Reading, deltas: list[Delta]) -> None:
         """Leave deltas to the second stage; ``first`` has read them. What nobody has taken of another output goes."""
         self._deltas = self._deltas + deltas if first is self.first else deltas
         self.first = first
 
-    def take(self) -> list[Delta]:
-        """Return what was left since the last time."""
+    def read(self, text: str = "") -> list[Delta]:
+        """Return what was left since the last time, whatever text stands between the stages."""
         deltas, self._deltas = self._deltas, []
         return deltas
+
+    read_whole = finish = read
+
+    @property
+    def incomplete(self) -> frozenset[int]:
+        """The numbers of the calls that were cut off."""
+        return self.first.incomplete if self.first else frozenset()
 
     @property
     def has_calls(self) -> bool:
@@ -73,29 +77,23 @@ class Turn:
         if not incremental:  # SGLang goes on adding to this list
             count = output["meta_info"].get("completion_tokens", len(ids))
             ids, self._seen[index] = ids[self._seen.get(index, 0) : count], count
-        if self._due.get(index) or any(token in self.special for token in ids):
-            self._due.setdefault(index, []).extend(ids)
+        self._due.setdefault(index, []).extend(ids)
 
     def note_whole(self, outputs: list[dict[str, Any]]) -> None:
         """Look at whole outputs before the stages are given their text."""
         self._whole = [(str(output.get("text")), list(output.get("output_ids") or ())) for output in outputs]
 
-    def split(self, text: str) -> list[Piece]:
-        """Return the next text of a stream with the ids of its special tokens, in pieces that tell where each stands."""
-        ids = self._due.pop(self._index, None) if self._due else None
-        return cut_at_special(text, ids, self.special, self._decode) if ids else [(text, _NONE)]
+    def take_ids(self) -> Sequence[int]:
+        """Return the tokens of the next text of a stream."""
+        return self._due.pop(self._index, ())
 
-    def split_whole(self, text: str) -> list[Piece]:
-        """Return a whole output likewise."""
+    def take_ids_of(self, text: str) -> Sequence[int]:
+        """Return the tokens of a whole output."""
         for place, (known, ids) in enumerate(self._whole):
             if known == text:
                 del self._whole[place]
-                return cut_at_special(text, ids, self.special, self._decode)
-        return [(text, _NONE)]
-
-    def _decode(self, ids: Sequence[int]) -> str:
-        options = {"skip_special_tokens": False, "spaces_between_special_tokens": False}
-        return str(self.reader.tokenizer.decode(list(ids), **options))
+                return ids
+        return ()
 
 
 class Prompt(str):
@@ -120,8 +118,10 @@ class Reading:
     def __init__(self, reader: Reader, tools: list[dict[str, Any]], parser: Any, turn: Turn | None, drops: bool = True) -> None:
         self._parser = parser
         self._turn = turn
-        special = turn.special if turn and drops else {}
-        self._reader = OutputReader(reader.format, tools, parser=parser, special=special, log=LOG)
+        special, single = (turn.special if drops else {}, turn.single) if turn else ({}, False)
+        self._reader = OutputReader(
+            reader.format, tools, parser=parser, special=special, decode=reader.decode, single=single, log=LOG
+        )
         self._half = ""
 
     @property
@@ -131,22 +131,19 @@ class Reading:
 
     def read(self, text: str) -> list[Delta]:
         """Read the next text of a stream."""
-        return self._feed(self._turn.split(text) if self._turn else [(text, _NONE)])
+        return self._feed(text, self._turn.take_ids() if self._turn else ())
 
     def read_whole(self, text: str) -> list[Delta]:
         """Read a whole output."""
-        return self._feed(self._turn.split_whole(text) if self._turn else [(text, _NONE)]) + self.finish()
+        return self._feed(text, self._turn.take_ids_of(text) if self._turn else ()) + self.finish()
 
-    def _feed(self, pieces: list[Piece]) -> list[Delta]:
-        deltas: list[Delta] = []
-        for text, ids in pieces:
-            if self._half:
-                text, self._half = self._half + text, ""
-            if text.endswith(HALF):
-                whole = text.rstrip(HALF)
-                text, self._half = whole, text[len(whole) :]
-            deltas += self._reader.feed(text, ids)
-        return deltas
+    def _feed(self, text: str, ids: Sequence[int]) -> list[Delta]:
+        if self._half:
+            text, self._half = self._half + text, ""
+        if text.endswith(HALF):
+            whole = text.rstrip(HALF)
+            text, self._half = whole, text[len(whole) :]
+        return self._reader.feed(text, ids)
 
     def finish(self) -> list[Delta]:
         """Return all that is left. Half a character of what may be a marker is no text."""

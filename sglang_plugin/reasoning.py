@@ -56,11 +56,11 @@ class ReasoningDetector(ResponseTemplateReasoningDetector):  # type: ignore[misc
         self._waiting: list[str] | None = None if stream_reasoning else []
         self.stream_reasoning = stream_reasoning
         # What SGLang reads of a detector besides its results.
-        self.think_start_token = reader.think_start
+        self.think_start_token = reader.format.reasoning.start.text if reader.format.reasoning else ""
         self.think_end_token = reader.end_mark
         self.think_start_self_label = ""
         self.think_excluded_tokens = None
-        self.message_start_think_openers = [reader.think_start] if reader.think_start else []
+        self.message_start_think_openers = [self.think_start_token] if self.think_start_token else []
         self.answer_started = False
         self.reasoning_default = reader.reasoning_default
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 from chat_autoparser import AutoparserError, ChatFormat
 from chat_autoparser.errors import MissingTemplateError
@@ -18,9 +18,9 @@ _USABLE = (*_SURE, "partly proven", "read from the instructions, not proven")
 
 
 class Found(NamedTuple):
-    """What was derived from the template in force, or why nothing was. ``broken`` says that there is a template."""
+    """What was derived from the template in force, or the reason why nothing was. ``broken`` says that there is a template."""
 
-    format: ChatFormat | None
+    format: ChatFormat
     reason: str = ""
     broken: bool = False
 
@@ -49,7 +49,7 @@ def resolve_auto(original: Callable[[Any], None], server_args: Any) -> None:
 
 def _decide(server_args: Any, wanted: list[str], named: list[str], found: Found, own: dict[str, str | None]) -> None:
     """Use what was derived for the parts where it is proven, and where SGLang knows nothing and it is not."""
-    if found.format is None and (named or (found.broken and not any(own.values()))):
+    if found.reason and (named or (found.broken and not any(own.values()))):
         flags = " and ".join(f"{_FLAGS[name]} {NAME if name in named else 'auto'}" for name in wanted)
         hint = "" if named else f", or {SWITCH}=off to serve without"
         raise SystemExit(
@@ -58,7 +58,7 @@ def _decide(server_args: Any, wanted: list[str], named: list[str], found: Found,
     ours = [name for name in wanted if name in named or _is_usable(found.format, name, own[name])]
     if not named and all(own.values()) and any(name not in ours and _is_found(found.format, name) for name in wanted):
         ours = []  # parsers of two origins do not know of each other's markers
-    if "reasoning_parser" in ours and found.format is not None and found.format.reasoning is None:
+    if "reasoning_parser" in ours and found.format.reasoning is None:
         LOG.warning("The chat template has no reasoning: %s %s reads none", _FLAGS["reasoning_parser"], NAME)
     engine.declare_parsers(server_args, dict.fromkeys(ours, NAME))
     for name in wanted:
@@ -73,33 +73,31 @@ def _decide(server_args: Any, wanted: list[str], named: list[str], found: Found,
 def _derive(server_args: Any) -> Found:
     """Derive the format of the template in force."""
     try:
-        template = engine.load_template(server_args)
-        return Found(formats.derive_format(*template))
+        return Found(formats.derive_format(*engine.load_template(server_args)))
     except (engine.UnknownTemplate, MissingTemplateError) as error:
-        return Found(None, _tidy(error))
+        return Found(ChatFormat(), _tidy(error))
     except AutoparserError as error:
-        return Found(None, _tidy(error), broken=True)
+        return Found(ChatFormat(), _tidy(error), broken=True)
     except Exception as error:  # what loading a tokenizer raises is anybody's guess; SGLang will say more
-        return Found(None, f"the tokenizer or its template could not be loaded ({type(error).__name__}: {_tidy(error)})")
+        return Found(ChatFormat(), f"the tokenizer or its template could not be loaded ({type(error).__name__}: {_tidy(error)})")
 
 
 def _tidy(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _is_usable(format: ChatFormat | None, name: str, own: str | None) -> bool:
+def _is_usable(format: ChatFormat, name: str, own: str | None) -> bool:
     """Whether a part is ours to read: it is proven, or all there is."""
     return _is_found(format, name) and format.verdict.of(_PARTS[name]) in (_SURE if own else _USABLE)
 
 
-def _is_found(format: ChatFormat | None, name: str) -> TypeGuard[ChatFormat]:
+def _is_found(format: ChatFormat, name: str) -> bool:
     """Whether the model has that part."""
-    found = format and (format.reasoning if name == "reasoning_parser" else format.tools)
-    return found is not None
+    return getattr(format, _PARTS[name]) is not None
 
 
-def _explain(format: ChatFormat | None, name: str) -> str:
-    status = format.verdict.of(_PARTS[name]) if format else "unknown"
+def _explain(format: ChatFormat, name: str) -> str:
+    status = format.verdict.of(_PARTS[name])
     what = "how the model reasons" if name == "reasoning_parser" else "how the model calls tools"
     return f"{what} is not proven from the chat template ({status})"
 

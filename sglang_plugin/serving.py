@@ -18,7 +18,6 @@ from .formats import Reader, analyse_brought, get_brought_reader, get_reader, re
 from .reading import Prompt, Turn
 
 _GRAMMARS = ("json_schema", "regex", "ebnf", "structural_tag")
-_TAIL = 2048  # tokens of a prompt that are enough to see how its last message begins
 
 
 # The template of a request
@@ -124,13 +123,16 @@ def _prepare(
     as_json = tool_call_constraint is not None and tool_call_constraint[0] == "json_schema"
     single = chosen.single or request.parallel_tool_calls is False
     if serving.reasoning_parser in (NAME, None):
-        state = _read_state(reader, adapted_request)
+        prompt = adapted_request.text
+        state = reader.find_state(prompt if isinstance(prompt, str) else reader.read_prompt(adapted_request.input_ids or []))
         tag = None
         if template_tool_call_grammar and state != "ended" and not _keeps_gate(serving, state):
             tag = make_tag(reader.format, tools, choice, not single, state)
         _apply(adapted_request, state, tag, as_json)
     if as_json and chosen.single:
-        _allow_one(adapted_request.sampling_params)
+        params = adapted_request.sampling_params
+        if schema := params.get("json_schema"):  # SGLang's JSON form of calls
+            params["json_schema"] = json.dumps({**json.loads(schema), "maxItems": 1})
     calls = serving.tool_call_parser == NAME and not (as_json and chosen.mode == "required")
     return Turn(
         reader,
@@ -141,23 +143,9 @@ def _prepare(
     )
 
 
-def _allow_one(params: dict[str, Any]) -> None:
-    """Let SGLang's JSON form of calls hold one."""
-    if schema := params.get("json_schema"):
-        params["json_schema"] = json.dumps({**json.loads(schema), "maxItems": 1})
-
-
 def _keeps_gate(serving: Any, state: State) -> bool:
     """Whether the grammar has to wait for the end of reasoning: SGLang bounds open reasoning only where it does."""
     return state == "open" and bool(serving.reasoning_parser and engine.read_setting("enable_strict_thinking"))
-
-
-def _read_state(reader: Reader, adapted_request: Any) -> State:
-    prompt = adapted_request.text
-    if not isinstance(prompt, str):
-        ids = adapted_request.input_ids or []
-        prompt = reader.tokenizer.decode(ids[-_TAIL:], skip_special_tokens=False)
-    return reader.find_state(prompt)
 
 
 def _apply(adapted_request: Any, state: State, tag: Any, as_json: bool) -> None:

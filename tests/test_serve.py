@@ -30,7 +30,6 @@ from chat_autoparser.serve import (
     TagMaker,
     ToolChoice,
     apart,
-    cut_at_special,
     describe_tools,
     list_special_tokens,
     make_parser,
@@ -38,6 +37,7 @@ from chat_autoparser.serve import (
 )
 from chat_autoparser.serve.apart import LONGEST, Analyst
 from chat_autoparser.serve.counters import Counters
+from chat_autoparser.serve.special import cut_at_special
 
 DEMO = (ROOT / "scripts" / "demo.jinja").read_text()
 CHATML = """{%- for m in messages %}<|im_start|>{{ m.role }}
@@ -202,11 +202,22 @@ def test_the_text_of_a_special_token_is_not_waited_for_for_ever(chatml: ChatForm
 # Reading
 
 
+@pytest.fixture
+def counters(monkeypatch: pytest.MonkeyPatch) -> Counters:
+    """Counters of this test alone."""
+    made = Counters()
+    for module in ("formats", "reader"):
+        monkeypatch.setattr(f"chat_autoparser.serve.{module}.COUNTERS", made)
+    return made
+
+
 class Broken:
     """A parser that fails at a word."""
 
     in_reasoning = True
+    in_call = False
     calls_seen = 0
+    recoveries = ()
     incomplete_calls: frozenset[int] = frozenset()
 
     def feed(self, text: str) -> list[Delta]:
@@ -218,22 +229,21 @@ class Broken:
         raise ValueError
 
 
-def test_a_parser_that_fails_loses_nothing_and_publishes_no_reasoning(caplog: pytest.LogCaptureFixture) -> None:
-    counters = Counters()
-    reader = OutputReader(ChatFormat(), parser=Broken(), counters=counters)
+def test_a_parser_that_fails_loses_nothing_and_publishes_no_reasoning(
+    counters: Counters, caplog: pytest.LogCaptureFixture
+) -> None:
+    reader = OutputReader(ChatFormat(), parser=Broken())
     message = read(reader, [("one, ", []), ("fail, ", []), ("three", [])])
     assert (message["reasoning_content"], message["content"]) == ("one, fail, three", None)
     assert counters.read()["faults"] == 1
     assert "fail" not in caplog.text.replace("that has failed", "").replace("failed", "")  # no payload
-    assert read(OutputReader(ChatFormat(), parser=Broken(), counters=counters), [("one", [])])["reasoning_content"] == "one"
+    assert read(OutputReader(ChatFormat(), parser=Broken()), [("one", [])])["reasoning_content"] == "one"
 
 
-def test_outputs_are_counted(chatml: ChatFormat) -> None:
-    counters = Counters()
-
+def test_outputs_are_counted(chatml: ChatFormat, counters: Counters) -> None:
     def count(text: str, tools: list[dict[str, Any]] | None = TOOLS) -> dict[str, int]:
         before = counters.read()
-        reader = OutputReader(chatml, tools, counters=counters)
+        reader = OutputReader(chatml, tools)
         read(reader, [(char, []) for char in text])
         reader.finish()  # counts once
         return {name: number - before[name] for name, number in counters.read().items() if number != before[name]}
@@ -358,13 +368,12 @@ def test_a_server_s_own_format_is_pinned_and_reported_in_one_line(caplog: pytest
 
 @pytest.mark.parametrize("fits", [True, False])
 def test_a_certificate_beside_the_model_is_taken_where_it_fits(
-    fits: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    fits: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture, counters: Counters
 ) -> None:
     caplog.set_level(logging.INFO)
     marked = replace(analyze(CHATML), verdict=Verdict(notes=("from the certificate",)))
     (tmp_path / FILE_NAME).write_text(json.dumps(make_certificate(load_renderer(CHATML), marked)))
-    counters = Counters()
-    found = Formats(counters=counters).pin(CHATML if fits else PLAIN, "the model's template", folder=str(tmp_path))
+    found = Formats().pin(CHATML if fits else PLAIN, "the model's template", folder=str(tmp_path))
     assert (found == marked) == fits
     assert counters.read()["analyses"] == int(not fits)
     told = " ".join(record.getMessage() for record in caplog.records)
@@ -372,14 +381,14 @@ def test_a_certificate_beside_the_model_is_taken_where_it_fits(
     assert ("chat_autoparser.json is not used" in told) != fits
 
 
-def test_the_policy_is_the_environment_s(chatml: ChatFormat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_policy_is_the_environment_s(chatml: ChatFormat, counters: Counters, monkeypatch: pytest.MonkeyPatch) -> None:
     text = '<tool_call>\n{"name": "say", "parameters": {"text": "TEXT"}}\n</tool_call>'
 
     def read_with(policy: str) -> tuple[int, bool]:
         monkeypatch.setenv("CHAT_AUTOPARSER_POLICY", policy)
-        counters = Counters()
-        read(OutputReader(chatml, TOOLS, counters=counters), [(text, [])])
-        found = counters.read()
+        before = counters.read()
+        read(OutputReader(chatml, TOOLS), [(text, [])])
+        found = {name: number - before[name] for name, number in counters.read().items()}
         return found["calls"], found["recoveries"] > 0
 
     assert read_with("strict") == (0, False)

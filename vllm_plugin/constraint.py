@@ -7,7 +7,6 @@ up to its end and then calls; where the model may reason and need not, reasoning
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +16,7 @@ from chat_autoparser import ChatFormat
 from chat_autoparser.constrain import prepend_reasoning
 from chat_autoparser.serve import State, TagMaker, ToolChoice
 from chat_autoparser.serve.tags import check_size
+from chat_autoparser.serve.tools import get_name
 
 from . import LOG
 from .engine import enforces_tools, find_form, get_tag, has_form, hold, list_tools, read_choice, wants_one
@@ -24,7 +24,7 @@ from .reader import Reader
 
 _MOST = 1024
 _WHITE_SPACE = 2  # so many characters stand between two of JSON: small models go on with line breaks for ever if they may
-_told: OrderedDict[int, None] = OrderedDict()
+_told: dict[int, None] = {}  # the tags that were made last
 
 
 def constrain(request: Any, reader: Reader, level: int, prompt: str | None, *, tells: bool = True) -> None:
@@ -45,18 +45,22 @@ def constrain(request: Any, reader: Reader, level: int, prompt: str | None, *, t
         return
     state: State = reader.find_state(prompt) if tells else "ended"
     schema: dict[str, Any] | None = None
-    if not forced and has_form(request):
-        tag = _make_either(request, reader, tools, choice, level, state)
-    else:
-        tag = _find_tag(request, reader, tools, choice, level, state)
+    either = not forced and has_form(request)
+    tag = _find_tag(request, reader, tools, replace(choice, mode="required") if either else choice, level, state)
+    if tag is not None and either:
+        tag = _add_form(tag, request, reader.format, state)
     if tag is None:
         if not forced:
             return
         schema = _make_schema(request, choice)
-        tag = _make_json_tag(reader.format, schema, state) if enforces_tools() else None
+        form = {"type": "json_schema", "json_schema": schema, "max_whitespace_cnt": _WHITE_SPACE}
+        tag = _make_tag(reader.format, form, state) if enforces_tools() else None
     hold(request, tag, schema)
     if tag is not None and tells:
-        _remember(tag)
+        _told.pop(hash(tag), None)
+        _told[hash(tag)] = None
+        if len(_told) > _MOST:
+            del _told[next(iter(_told))]
 
 
 def reads_json(request: Any, reader: Reader, level: int, state: State) -> bool:
@@ -73,13 +77,6 @@ def is_told(tag: str | None) -> bool:
     return tag is not None and hash(tag) in _told
 
 
-def _remember(tag: str) -> None:
-    _told[hash(tag)] = None
-    _told.move_to_end(hash(tag))
-    while len(_told) > _MOST:
-        _told.popitem(last=False)
-
-
 def _find_tag(
     request: Any, reader: Reader, tools: list[dict[str, Any]], choice: ToolChoice, level: int, state: State
 ) -> str | None:
@@ -91,28 +88,19 @@ def _find_tag(
     return tag
 
 
-def _make_either(
-    request: Any, reader: Reader, tools: list[dict[str, Any]], choice: ToolChoice, level: int, state: State
-) -> str | None:
+def _add_form(calls: str, request: Any, format: ChatFormat, state: State) -> str | None:
     """Return the constraint to calls or to the form that the client wants of an answer, as vLLM has it for its own parsers (0.32,
-    ``parser/abstract_parser.py``); None where one of them cannot be expressed, and that form alone holds."""
-    calls = _find_tag(request, reader, tools, replace(choice, mode="required"), level, state)
-    form = find_form(request) if calls is not None else None
-    if calls is None or form is None:
+    ``parser/abstract_parser.py``); None where that form cannot be expressed, and it alone holds."""
+    form = find_form(request)
+    if form is None:
         return None
-    answer = prepend_reasoning(reader.format, {"type": "structural_tag", "format": form}, state)
-    ways = [json.loads(calls)["format"], answer["format"]]
-    return _make_tag(reader.format, {"type": "structural_tag", "format": {"type": "or", "elements": ways}}, "ended")
+    answer = prepend_reasoning(format, {"type": "structural_tag", "format": form}, state)
+    return _make_tag(format, {"type": "or", "elements": [json.loads(calls)["format"], answer["format"]]}, "ended")
 
 
-def _make_json_tag(format: ChatFormat, schema: dict[str, Any], state: State) -> str | None:
-    """Return the constraint in vLLM's JSON form, with a place for reasoning; None where it is refused, or too long to be tried."""
-    form = {"type": "json_schema", "json_schema": schema, "max_whitespace_cnt": _WHITE_SPACE}
-    return _make_tag(format, {"type": "structural_tag", "format": form}, state)
-
-
-def _make_tag(format: ChatFormat, inner: dict[str, Any], state: State) -> str | None:
-    """Return a structural tag with a place for reasoning before it; None where it is refused, or too long to be tried."""
+def _make_tag(format: ChatFormat, form: dict[str, Any], state: State) -> str | None:
+    """Return a structural tag with a place for reasoning before a form; None where it is refused, or too long to be tried."""
+    inner = {"type": "structural_tag", "format": form}
     try:
         check_size(json.dumps(inner))
         return _check(prepend_reasoning(format, inner, state))
@@ -123,13 +111,9 @@ def _make_tag(format: ChatFormat, inner: dict[str, Any], state: State) -> str | 
 
 def _make_schema(request: Any, choice: ToolChoice) -> dict[str, Any]:
     """Return vLLM's own schema for calls that are required, for the tools that may be called."""
-    wanted = [tool for tool in request.tools if choice.names is None or _get_name(tool) in choice.names]
+    wanted = [tool for tool in request.tools if choice.names is None or get_name(tool) in choice.names]
     schema: dict[str, Any] = dict(get_json_schema_from_tools(tool_choice="required", tools=wanted))
     return {**schema, "maxItems": 1} if wants_one(request) else schema
-
-
-def _get_name(tool: Any) -> Any:
-    return getattr(getattr(tool, "function", tool), "name", None)
 
 
 def _check(tag: dict[str, Any]) -> str:

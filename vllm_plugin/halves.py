@@ -7,20 +7,19 @@ vLLM's own, each reads its part.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from vllm.entrypoints.generate.base.protocol import DeltaMessage
 from vllm.reasoning import ReasoningParser
 from vllm.tool_parsers import ToolParser
 
-from chat_autoparser.serve import SafeSplitter, make_parser
-from chat_autoparser.serve.tags import JSON_CALLS
+from chat_autoparser.parse import ReasoningSplitter
+from chat_autoparser.serve import OutputReader, SplitReader
 
 from . import LOG
-from .constraint import constrain, reads_json
-from .engine import list_tools, read_choice, read_policy
-from .messages import make_extracted
+from .constraint import constrain
+from .engine import list_tools
+from .messages import make_extracted, make_message, make_whole
 from .parser import Stream
 from .reader import Reader, find_reader, find_reader_or_none, get_reader
 
@@ -62,23 +61,18 @@ class AutoToolParser(ToolParser):  # type: ignore[misc]
     ) -> Any:
         """Return what a piece of the output makes certain: content and calls."""
         self._stream = self._stream or self._open(request)
-        return self._stream.outbox.send(self._stream.read(delta_text, delta_token_ids))
+        return self._stream.send(delta_text, delta_token_ids, False)
 
     def finish_streaming(self) -> Any:
         """Return what was held back until the end of the output."""
-        return self._stream.outbox.send_all(self._stream.finish()) if self._stream is not None else None
+        return self._stream.send("", (), True) if self._stream is not None else None
 
     def extract_tool_calls(self, model_output: str, request: Any) -> Any:
         """Return content and calls of what is left of a whole output."""
-        stream = self._open(request)
-        return make_extracted([*stream.read(model_output, ()), *stream.finish()])
+        return make_extracted(self._open(request).read(model_output, (), True))
 
     def _open(self, request: Any) -> Stream:
-        reader = find_reader(request, self._own)
-        tools = list_tools(request) if read_choice(request).mode != "none" else []
-        format = JSON_CALLS if tools and reads_json(request, reader, self.level, "ended") else reader.plain
-        parser = make_parser(format, tools, "", asked=read_policy(request))
-        return Stream(reader, request, format, tools, parser)
+        return Stream(find_reader(request, self._own), request, self.level, "", thinks=False, second=True)
 
 
 class AutoReasoningParser(ReasoningParser):  # type: ignore[misc]
@@ -97,8 +91,9 @@ class AutoReasoningParser(ReasoningParser):  # type: ignore[misc]
         if self._model_config is not None:
             get_reader(tokenizer, self._model_config)  # a server's: what it cannot read is to be known at the start
         self._prompt_ids: Sequence[int] | None = None
-        self._splitter: SafeSplitter | None = None
-        self._rest = ""
+        self._splitter: ReasoningSplitter | None = None
+        self._output: OutputReader | None = None
+        self._rest = 0  # characters of the piece just read that are for the tool parser
 
     @property
     def reasoning_start_str(self) -> str | None:
@@ -133,29 +128,26 @@ class AutoReasoningParser(ReasoningParser):  # type: ignore[misc]
     def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
         """Whether reasoning is over, or was never to be, behind a prompt."""
         self._prompt_ids = input_ids
-        try:
-            reader = find_reader_or_none(self.model_tokenizer)
-            return reader is None or reader.find_state(reader.read_prompt(input_ids)) == "ended"
-        except Exception:
-            return self._say_failed()
+        return self._ask(lambda reader: reader.find_state(reader.read_prompt(input_ids)) == "ended")
 
     def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Iterable[int]) -> bool:
         """Whether reasoning ends within the last tokens; depends on these and a few before them alone."""
+        return self._ask(lambda reader: _ends_within(reader, input_ids, list(delta_ids)))
+
+    def _ask(self, has_ended: Callable[[Reader], bool]) -> bool:
         try:
             reader = find_reader_or_none(self.model_tokenizer)
-            return reader is None or _ends_within(reader, input_ids, list(delta_ids))
+            return reader is None or has_ended(reader)
         except Exception:
-            return self._say_failed()
-
-    def _say_failed(self) -> bool:
-        LOG.exception("chat-autoparser: whether reasoning is over could not be told: the grammar holds. Please report this")
-        return True
+            LOG.exception("chat-autoparser: whether reasoning is over could not be told: the grammar holds. Please report this")
+            return True
 
     # Reading, beside a tool parser of vLLM's.
 
-    def _make_splitter(self) -> SafeSplitter:
+    def _open(self) -> OutputReader:
         reader, ids = get_reader(self.model_tokenizer, self._model_config), self._prompt_ids
-        return SafeSplitter(lambda: reader.format.reasoning_splitter(None, None if ids is None else reader.read_prompt(ids)), LOG)
+        self._splitter = reader.format.reasoning_splitter(None, None if ids is None else reader.read_prompt(ids))
+        return OutputReader(reader.format, [], parser=SplitReader(self._splitter), log=LOG)
 
     def extract_reasoning_streaming(
         self,
@@ -167,47 +159,40 @@ class AutoReasoningParser(ReasoningParser):  # type: ignore[misc]
         delta_token_ids: Sequence[int],
     ) -> Any:
         """Return the reasoning in a piece of the output, and as content what the tool parser is to begin with."""
-        if self._splitter is None:
-            self._splitter = self._make_splitter()
-        reasoning, self._rest = self._splitter.feed(delta_text)
-        return _make_split(reasoning, self._rest)
+        self._output = self._output or self._open()
+        deltas = self._output.feed(delta_text)
+        self._rest = sum(len(delta.text) for delta in deltas if delta.kind == "content")
+        return make_message(deltas)
 
     def has_engine_confirmed_reasoning_end(self) -> bool:
         """Whether the tool parser is to go on."""
-        return self._splitter is not None and bool(self._splitter.ended)
+        return self._splitter is not None and self._splitter.ended
 
     def extract_content_ids(self, input_ids: list[int]) -> list[int]:
         """Return the tokens of the piece just read that stand behind the end of reasoning."""
         reader = get_reader(self.model_tokenizer, self._model_config)
-        missing, place = len(self._rest), len(input_ids)
+        missing, place = self._rest, len(input_ids)
         while place > 0 and missing > 0:
             place -= 1
-            missing = len(self._rest) - len(reader.decode(input_ids[place:]))
+            missing = self._rest - len(reader.decode(input_ids[place:]))
         return input_ids[place:]
 
     def finish_streaming(self) -> Any:
         """Return what was held back: at the end of reasoning, or at that of the output."""
-        return None if self._splitter is None or self._splitter.ended else _make_split(*self._splitter.finish())
+        return None if self._output is None else make_message(self._output.finish())
 
     def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
         """Return the reasoning of a whole output and what else it holds."""
-        splitter = self._make_splitter()
-        reasoning, rest = splitter.feed(model_output)
-        more, behind = splitter.finish()
-        return reasoning + more or None, rest + behind or None
-
-
-def _make_split(reasoning: str, rest: str) -> Any:
-    fields = {"reasoning": reasoning, "content": rest}
-    given = {name: text for name, text in fields.items() if text}
-    return DeltaMessage(**given) if given else None
+        output = self._open()
+        reasoning, rest, _ = make_whole([*output.feed(model_output), *output.finish()], frozenset())
+        return reasoning, rest
 
 
 def _ends_within(reader: Reader, input_ids: Sequence[int], delta: list[int]) -> bool:
     if reader.format.reasoning is None or not delta:
         return reader.format.reasoning is None
     marker = reader.end_mark
-    if reader.end_id in delta or not marker:
+    if reader.marker_ids[1] in delta or not marker:
         return bool(marker)  # without one, what ends reasoning is the answer itself, in which no form can begin any more
     start = len(input_ids) - len(delta)
     window = input_ids[max(0, start - len(marker)) :]

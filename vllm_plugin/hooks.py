@@ -18,6 +18,7 @@ from pydantic_core import from_json
 from vllm.parser import ParserManager
 from vllm.renderers.chat_utils import load_chat_template
 from vllm.renderers.online_renderer import OnlineRenderer
+from vllm.tool_parsers.tool_strict_level import ToolStrictLevel
 
 from chat_autoparser import AutoparserError, ChatFormat
 from chat_autoparser.serve import list_named_tokens
@@ -80,7 +81,7 @@ def _get_parser(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         options.update(named for named, found in flags if found in (AutoToolParser, AutoReasoningParser))
         return original(**options)
     halves, named = {tools, reasoning} - {None}, options["tool_strict_level"]
-    level = None if named is None else _read_level(named)
+    level = None if named is None else ToolStrictLevel.from_name(named)
     if not halves or halves - {AutoToolParser, AutoReasoningParser}:
         made = original(**options)
         if tools is AutoToolParser:
@@ -97,12 +98,6 @@ def _get_parser(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             model_name=options["model_name"],
         )
     return made
-
-
-def _read_level(name: str) -> Any:
-    from vllm.tool_parsers.tool_strict_level import ToolStrictLevel
-
-    return ToolStrictLevel.from_name(name)
 
 
 # The template in force

@@ -1,8 +1,4 @@
-"""From what the core emits to vLLM's messages.
-
-A message of vLLM's may hold reasoning, content and calls at once, and whoever reads it takes them in that order. So what
-came in another order is sent in several messages: what cannot go out with this one waits for the next.
-"""
+"""From what the core emits to vLLM's messages."""
 
 from __future__ import annotations
 
@@ -13,8 +9,6 @@ from vllm.entrypoints.generate.base.protocol import DeltaMessage, ExtractedToolC
 
 from chat_autoparser import Delta
 from chat_autoparser.message import fold_deltas
-
-_RANKS = {"reasoning": 0, "content": 1, "tool_call": 2}
 
 
 class CutCall(FunctionCall):  # type: ignore[misc]
@@ -32,35 +26,6 @@ class PendingCalls(list[Any]):
         return False
 
 
-class Outbox:
-    """The deltas of one stream that have not been sent yet."""
-
-    __slots__ = ("_waiting",)
-
-    def __init__(self) -> None:
-        self._waiting: list[Delta] = []
-
-    def send(self, deltas: list[Delta]) -> Any:
-        """Return a message with as much of what is waiting as its order allows, or None."""
-        if self._waiting:
-            deltas = self._waiting + deltas
-        elif len(deltas) < 2:
-            return make_message(deltas)
-        rank = count = 0
-        for delta in deltas:
-            if _RANKS[delta.kind] < rank:
-                break
-            rank = _RANKS[delta.kind]
-            count += 1
-        self._waiting = deltas[count:]
-        return make_message(deltas[:count])
-
-    def send_all(self, deltas: list[Delta]) -> Any:
-        """Return one message with everything, or None: the stream has ended."""
-        sent, self._waiting = self._waiting + deltas, []
-        return make_message(sent)
-
-
 def make_message(deltas: list[Delta]) -> Any:
     """Return one message with all of the deltas, or None where there are none. Fields without a value stay unset."""
     if not deltas:
@@ -74,21 +39,14 @@ def make_message(deltas: list[Delta]) -> Any:
         texts = [delta.text for delta in deltas if delta.kind == kind]
         if texts:
             fields[kind] = "".join(texts)
-    calls = _make_calls(delta for delta in deltas if delta.kind == "tool_call")
-    if calls:
-        fields["tool_calls"] = calls
-    return DeltaMessage(**fields)
-
-
-def _make_calls(deltas: Iterable[Delta]) -> list[dict[str, Any]]:
-    """Return the pieces of calls, one for each call."""
-    heads: dict[int | None, Delta] = {}
-    arguments: dict[int | None, list[str]] = {}
+    calls: dict[int | None, list[Delta]] = {}
     for delta in deltas:
-        heads.setdefault(delta.index, delta)
-        arguments.setdefault(delta.index, []).append(delta.text)
-    joined = (head._replace(text="".join(arguments[index])) for index, head in heads.items())
-    return [call for delta in joined for call in delta.to_openai()["tool_calls"]]
+        if delta.kind == "tool_call":
+            calls.setdefault(delta.index, []).append(delta)
+    if calls:
+        joined = (pieces[0]._replace(text="".join(piece.text for piece in pieces)) for pieces in calls.values())
+        fields["tool_calls"] = [call for delta in joined for call in delta.to_openai()["tool_calls"]]
+    return DeltaMessage(**fields)
 
 
 def make_whole(deltas: Iterable[Delta], incomplete: frozenset[int]) -> tuple[str | None, str | None, list[Any]]:

@@ -9,14 +9,14 @@ from typing import Any
 from vllm.entrypoints.generate.base.protocol import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 from vllm.parser.abstract_parser import Parser
 
-from chat_autoparser import ChatFormat, Delta
-from chat_autoparser.serve import OutputReader, SplitReader, make_parser
+from chat_autoparser import Delta
+from chat_autoparser.serve import Outbox, OutputReader, SplitReader, State, make_parser
 from chat_autoparser.serve.tags import JSON_CALLS
 
 from . import LOG
 from .constraint import constrain, is_told, reads_json
 from .engine import get_tag, has_form, is_chat, list_tools, read_choice, read_policy, wants_one
-from .messages import Outbox, PendingCalls, make_whole
+from .messages import PendingCalls, make_message, make_whole
 from .reader import Reader, find_reader, get_reader
 
 
@@ -73,8 +73,8 @@ class AutoParser(Parser):  # type: ignore[misc]
     ) -> tuple[str | None, str | None, list[Any]]:
         """Read a whole output; returns reasoning, content and calls."""
         self._stream = stream = self._open(request)
-        deltas = stream.read(model_output, model_output_token_ids)
-        return make_whole([*deltas, *stream.finish()], stream.incomplete)
+        deltas = stream.read(model_output, model_output_token_ids, True)
+        return make_whole(deltas, stream.incomplete)
 
     def parse_delta(
         self,
@@ -105,20 +105,9 @@ class AutoParser(Parser):  # type: ignore[misc]
 
     def _open(self, request: Any) -> Stream:
         """Return what reads the answer to a request."""
-        reader, choice = find_reader(request, self._own), read_choice(request)
-        reads_calls = self.tool_parser_cls is not None and choice.mode != "none"
-        tools = list_tools(request) if reads_calls else []
-        self._reader, self._counter = reader, None
-        prompt, at_once = self._find_prompt(reader), _starts_at_once(request)
-        format = reader.format if self.reasoning_parser_cls is not None else reader.plain
-        parser: Any
-        asked = read_policy(request)
-        if reads_calls and reads_json(request, reader, int(self.tool_strict_level or 0), reader.find_state(prompt)):
-            splitter = (reader.plain if at_once else format).reasoning_splitter([], prompt)
-            parser = SplitReader(splitter, make_parser(JSON_CALLS, tools, asked=asked))
-        else:
-            parser = make_parser(format, tools, prompt, asked=asked, after_reasoning=at_once)
-        return Stream(reader, request, format, tools, parser)
+        self._reader, self._counter = find_reader(request, self._own), None
+        level = None if self.tool_parser_cls is None else int(self.tool_strict_level or 0)
+        return Stream(self._reader, request, level, self._find_prompt(self._reader), thinks=self.reasoning_parser_cls is not None)
 
 
 def _starts_at_once(request: Any) -> bool:
@@ -133,15 +122,34 @@ def _starts_at_once(request: Any) -> bool:
 
 
 class Stream:
-    """One output that is being read; ``outbox`` is what has been read and not been sent."""
+    """One output that is being read.
 
-    def __init__(self, reader: Reader, request: Any, format: ChatFormat, tools: list[dict[str, Any]], parser: Any) -> None:
+    ``level`` is the server's (``--tool-strict-level``), None where calls are not read. Reasoning is text like any other unless
+    the stream ``thinks``; where it is the ``second`` stage, somebody else has read it.
+    """
+
+    def __init__(
+        self, reader: Reader, request: Any, level: int | None, prompt: str | None, *, thinks: bool, second: bool = False
+    ) -> None:
+        tools = list_tools(request) if level is not None and read_choice(request).mode != "none" else []
+        format, at_once = reader.format if thinks else reader.plain, not second and _starts_at_once(request)
+        asked, parser = read_policy(request), None
+        if level is not None and tools:
+            state: State = "ended" if second else reader.find_state(prompt)
+            if reads_json(request, reader, level, state):
+                splitter = (reader.plain if at_once else format).reasoning_splitter([], prompt)
+                parser = SplitReader(splitter, make_parser(JSON_CALLS, tools, asked=asked))
         hidden = request.skip_special_tokens and not reader.needs_special  # what a reader needs was asked for, in another object
-        special = {} if hidden else reader.special
-        self.outbox = Outbox()
-        self._reader = OutputReader(format, tools, parser=parser, special=special, log=LOG)
-        self._cutter = reader
-        self._single = wants_one(request)
+        self._reader = OutputReader(
+            format,
+            tools,
+            parser=parser or make_parser(format, tools, prompt, asked=asked, after_reasoning=at_once),
+            special={} if hidden else reader.special,
+            decode=reader.decode,
+            single=wants_one(request),
+            log=LOG,
+        )
+        self._outbox = Outbox()
         self._shows = bool(request.include_reasoning)
         self._pends = is_chat(request)
         self._calls = 0
@@ -149,24 +157,23 @@ class Stream:
     @property
     def incomplete(self) -> frozenset[int]:
         """The numbers of the calls that have no end, among those that are handed on."""
-        found = self._reader.incomplete
-        return found & {0} if self._single else found
+        return self._reader.incomplete
 
-    def read(self, text: str, ids: Sequence[int]) -> list[Delta]:
-        """Read a piece."""
-        deltas: list[Delta] = []
-        for piece, tokens in self._cutter.cut(text, ids):
-            deltas += self._reader.feed(piece, tokens)
-        return self._select(deltas)
+    def read(self, text: str, ids: Sequence[int], finished: bool) -> list[Delta]:
+        """Read a piece, the last one if it has finished; return what the client is to see: no hidden reasoning."""
+        deltas = self._reader.feed(text, ids)
+        if finished:
+            deltas = deltas + self._reader.finish()
+        return deltas if self._shows else [delta for delta in deltas if delta.kind != "reasoning"]
 
-    def finish(self) -> list[Delta]:
-        """Read what was held back."""
-        return self._select(self._reader.finish())
+    def send(self, text: str, ids: Sequence[int], finished: bool) -> Any:
+        """Do the same, and return what goes out as vLLM's message, or None."""
+        deltas = self.read(text, ids, finished)
+        return make_message(self._outbox.take_all(deltas) if finished else self._outbox.take(deltas))
 
     def step(self, text: str, ids: Sequence[int], finished: bool) -> Any:
-        """Read a piece, the last one if it has finished; return vLLM's message."""
-        deltas = self.read(text, ids)
-        message = self.outbox.send_all(deltas + self.finish()) if finished else self.outbox.send(deltas)
+        """Do the same for chat completions, whose calls are pending until all have come to their ends."""
+        message = self.send(text, ids, finished)
         if not self._pends:
             return message
         if message is not None and message.tool_calls:
@@ -177,14 +184,6 @@ class Stream:
             message = message or DeltaMessage()
             message.tool_calls = [DeltaToolCall(index=self._calls - 1, function=DeltaFunctionCall(arguments=""))]
         return message
-
-    def _select(self, deltas: list[Delta]) -> list[Delta]:
-        """Return what the client is to see: no hidden reasoning, and one call where it wants no more."""
-        if not self._shows:
-            deltas = [delta for delta in deltas if delta.kind != "reasoning"]
-        if self._single:
-            deltas = [delta for delta in deltas if not delta.index]
-        return deltas
 
 
 class _ReasoningCounter:
@@ -204,7 +203,8 @@ class _ReasoningCounter:
         self._waiting: list[int] = []
         self._splitter = self._reader.format.reasoning_splitter([], self._prompt)
         self._inside, self._over = self._splitter.in_reasoning, self._splitter.ended
-        self._by_id = self._reader.end_id is not None and (self._reader.start_id is not None or self._inside)
+        start, end = self._reader.marker_ids
+        self._by_id = end is not None and (start is not None or self._inside)
 
     def count(self, ids: Sequence[int]) -> int:
         """Return the number for the whole output so far."""
@@ -218,31 +218,27 @@ class _ReasoningCounter:
 
     def _count_by_id(self, ids: Sequence[int]) -> int:
         """Count the tokens up to the first end: behind it, what opens reasoning is a word of the answer."""
-        start, end, count = self._reader.start_id, self._reader.end_id, 0
-        for token in () if self._over else ids:
-            if token == end:
-                self._inside, self._over = False, True
-                break
-            if token == start:
-                self._inside = True
-            elif self._inside:
-                count += 1
-        return count
+        start, end = self._reader.marker_ids
+        if self._over:
+            return 0
+        if end in ids:
+            ids, self._over = ids[: ids.index(end)], True
+        if not self._inside:
+            if start not in ids:
+                return 0
+            ids, self._inside = ids[ids.index(start) + 1 :], True
+        return len(ids) - ids.count(start)
 
     def _count_by_text(self, ids: Sequence[int]) -> int:
         """Count the tokens of text that is reasoning; those that may yet become a marker wait."""
         if self._splitter.ended:
             return 0
-        before = self._splitter.in_reasoning
         emitted = self._splitter.feed(self._reader.decode(ids))[0]
         waiting, self._waiting = [*self._waiting, *ids], []
-        holds = self._splitter.holds_back
-        if before and self._splitter.in_reasoning and not holds and len(waiting) == len(ids):
-            return len(waiting) if emitted else 0
         place = self._reader.decode(waiting).find(emitted) if emitted else -1
         start = self._measure(waiting, place) if place >= 0 else 0
         end = self._measure(waiting, place + len(emitted)) if place >= 0 else 0
-        if holds:
+        if self._splitter.holds_back:
             self._waiting = waiting[end:]
         return end - start
 

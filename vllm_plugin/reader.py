@@ -7,24 +7,16 @@ A server is noted when it is started (:mod:`.hooks`), for vLLM tells its parsers
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import groupby
 from typing import Any
 
 from transformers import PreTrainedTokenizerBase
 
 from chat_autoparser import AutoparserError, ChatFormat, TemplateError, load_renderer
 from chat_autoparser.ask.renderer import NamedRenderer
-from chat_autoparser.serve import (
-    Formats,
-    Served,
-    cut_at_special,
-    list_named_tokens,
-    list_special_tokens,
-    publish_counters,
-)
+from chat_autoparser.serve import Formats, Served, list_named_tokens, list_special_tokens, publish_counters
+from chat_autoparser.serve.special import decode_apart
 
 from . import LOG
 from .engine import read_template_variable, renders_jinja, resolve_template
@@ -32,11 +24,10 @@ from .engine import read_template_variable, renders_jinja, resolve_template
 FORMATS = Formats(LOG)
 """The formats of all servers in this process."""
 
-_TAILS = (48, 512)  # how many tokens of a prompt are looked at before all of it is
 _PROBE_TOOL = {"type": "function", "function": {"name": "probe", "parameters": {"type": "object", "properties": {}}}}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Server:
     """What a server was started with: its tokenizer and model, and the template for all requests (None: the model's), or
     ``by_default`` for those whose arguments name no other."""
@@ -47,64 +38,47 @@ class Server:
     trusts_requests: bool = False
     by_default: bool = False
 
+    @cached_property
+    def reader(self) -> Reader:
+        """What reads by its template. Raises :class:`AutoparserError` where there is none or it is not understood."""
+        reader = Reader(_pin(self), self.tokenizer)
+        publish_counters()
+        return reader
 
-_MOST = 64  # readers that are kept; those of servers stay in any case
 
-_SERVERS: dict[int, Server] = {}
-_READERS: dict[int, tuple[Server, Reader]] = {}
+_MOST = 64  # tokenizers that are kept of which no server is known
+
+_SERVERS: dict[int, Server] = {}  # by their tokenizers
+_GUESSED: dict[int, Server] = {}
 
 
 def note_server(server: Server) -> None:
     """Remember a server, by its tokenizer."""
     _SERVERS[id(server.tokenizer)] = server
-    _READERS.pop(id(server.tokenizer), None)
+    _GUESSED.clear()
 
 
-def _find_server(tokenizer: Any, model_config: Any) -> Server:
-    """Return the server that uses a tokenizer; the one of this process, while its own tokenizer is not known yet."""
-    known = _SERVERS.get(id(tokenizer))
-    if known is not None:
-        return known
+def _guess_server(tokenizer: Any, model_config: Any) -> Server:
+    """Return the server of a tokenizer that is not known yet, or is known of no server: the template is that of this process."""
     given = next((server.chat_template for server in reversed(_SERVERS.values())), None)
-    return Server(tokenizer, model_config, given if given is not None else read_template_variable())
+    server = Server(tokenizer, model_config, given if given is not None else read_template_variable())
+    _GUESSED[id(tokenizer)] = server
+    if len(_GUESSED) > _MOST:
+        del _GUESSED[next(iter(_GUESSED))]
+    return server
 
 
 class Reader(Served):
     """A format and a tokenizer; made once for each server, and for each template that a request brings."""
 
     @cached_property
-    def end_id(self) -> int | None:
-        """The token that ends reasoning, where it is one token."""
-        return self._find_token(self.format.reasoning.end.text) if self.format.reasoning else None
-
-    @cached_property
-    def start_id(self) -> int | None:
-        """The token that starts reasoning, where it is one token."""
-        return self._find_token(self.format.reasoning.start.text) if self.format.reasoning else None
-
-    def _find_token(self, text: str) -> int | None:
-        found: int | None = self.tokenizer.get_vocab().get(text)
-        return found
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of tokens, special ones included."""
-        text: str = self.tokenizer.decode(list(ids), skip_special_tokens=False)
-        return text
-
-    def read_prompt(self, ids: Sequence[int]) -> str:
-        """Return the end of a prompt's text, from before the header of the assistant's turn on."""
-        header = self.format.header
-        for length in _TAILS:
-            if length >= len(ids):
-                break
-            text = self.decode(ids[-length:])
-            if header and header in text:
-                return text
-        return self.decode(ids)
-
-    def cut(self, text: str, ids: Sequence[int]) -> list[tuple[str, Collection[int]]]:
-        """Cut the text of several tokens where special ones stand that a client must not see."""
-        return cut_at_special(text, ids, self.special, self.decode)
+    def marker_ids(self) -> tuple[int | None, int | None]:
+        """The tokens that start and end reasoning, each where it is one token."""
+        reasoning = self.format.reasoning
+        if reasoning is None:
+            return None, None
+        vocabulary = self.tokenizer.get_vocab()
+        return vocabulary.get(reasoning.start.text), vocabulary.get(reasoning.end.text)
 
 
 def get_reader(tokenizer: Any, model_config: Any = None) -> Reader:
@@ -112,24 +86,8 @@ def get_reader(tokenizer: Any, model_config: Any = None) -> Reader:
 
     Raises :class:`AutoparserError` where there is no template or it is not understood.
     """
-    server = _find_server(tokenizer, model_config)
-    known = _READERS.get(id(tokenizer))
-    if known is not None and known[0].tokenizer is tokenizer and known[0].chat_template == server.chat_template:
-        return known[1]
-    reader = Reader(_pin(server), tokenizer)
-    _READERS[id(tokenizer)] = (server, reader)
-    if len(_READERS) > _MOST:
-        _make_room()
-    publish_counters()
-    return reader
-
-
-def _make_room() -> None:
-    """Forget the first reader that can be made again at no cost: that of a template, whose format is known by its text."""
-    for key, (server, _) in _READERS.items():
-        if key not in _SERVERS and renders_jinja(server.tokenizer):
-            del _READERS[key]
-            return
+    server = _SERVERS.get(id(tokenizer)) or _GUESSED.get(id(tokenizer)) or _guess_server(tokenizer, model_config)
+    return server.reader
 
 
 def find_given(request: Any, tokenizer: Any) -> str | None:
@@ -201,8 +159,7 @@ def _pin(server: Server) -> ChatFormat:
         named = {"chat_template": given} if given else {}
         # What a tokenizer of transformers' gives as text is what is cut into tokens; others tell the tokens alone.
         encoder = tokenizer if isinstance(tokenizer, PreTrainedTokenizerBase) else _Encoder(tokenizer)
-        key = (id(tokenizer), given)  # which is kept with its reader
-        return FORMATS.pin(load_renderer(encoder, **named), "the tokenizer's own encoder", key=key)
+        return FORMATS.pin(load_renderer(encoder, **named), "the tokenizer's own encoder", key=(tokenizer, given))
     without = resolve_template(tokenizer, given, None, server.model_config)
     with_tools = resolve_template(tokenizer, given, [_PROBE_TOOL], server.model_config)
     sources = [source for source in dict.fromkeys((without, with_tools)) if source]
@@ -247,15 +204,7 @@ class _Encoder:
             if add_generation_prompt or messages[-1]["role"] != "assistant":
                 raise
             ids = render(messages, tools=tools, continue_final_message=True, **kwargs)
-        return self._decode(ids)
-
-    def _decode(self, ids: Sequence[int]) -> str:
-        """Return the text of tokens, each stretch between special ones decoded for itself, as that of an output is."""
-        texts = []
-        for special, group in groupby(ids, self._special.__contains__):
-            stretch = list(group)
-            if special:
-                texts += [self._special[token] for token in stretch]
-            else:
-                texts.append(self._tokenizer.decode(stretch, skip_special_tokens=True))
-        return "".join(texts)
+        decode = self._tokenizer.decode  # as that of an output is: each stretch between special tokens for itself
+        return "".join(
+            text for _, text in decode_apart(ids, self._special, lambda stretch: decode(stretch, skip_special_tokens=True))
+        )

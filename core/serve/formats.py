@@ -27,7 +27,7 @@ from ..export.certificate import FILE_NAME, load_certificate
 from ..format import ChatFormat
 from ..teach.lesson import load_environment_lessons
 from .apart import ANALYST
-from .counters import COUNTERS, Counters
+from .counters import COUNTERS
 from .reader import check_policy
 
 _LOG = logging.getLogger(__name__)
@@ -62,12 +62,10 @@ class Formats:
         log: logging.Logger = _LOG,
         *,
         capacity: int = CAPACITY,
-        counters: Counters = COUNTERS,
         apart: Callable[[str, Mapping[str, str], float], ChatFormat] | None = None,
     ) -> None:
         self._log = log
         self._capacity = capacity
-        self._counters = counters
         self._apart = apart or ANALYST.analyse
         self._lock = Lock()
         self._pinned: dict[Hashable, ChatFormat] = {}
@@ -76,14 +74,7 @@ class Formats:
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="chat-autoparser")  # starts its thread with its first task
 
     def pin(
-        self,
-        template: Any,
-        name: str,
-        *,
-        key: Hashable = None,
-        budget: Budget = OWN_BUDGET,
-        folder: str | None = None,
-        **special_tokens: str,
+        self, template: Any, name: str, *, key: Hashable = None, folder: str | None = None, **special_tokens: str
     ) -> ChatFormat:
         """Return the format of the server's own template, analysed here and now at the first call, and keep it.
 
@@ -94,9 +85,8 @@ class Formats:
         """
         find_seconds()
         if key is None:
-            key = _make_key(template if isinstance(template, str) else id(template), special_tokens)
-        with self._lock:
-            known = self._pinned.get(key)
+            key = _make_key(template, special_tokens)
+        known = self._pinned.get(key)
         if known is not None:
             return known
         check_policy()
@@ -105,7 +95,7 @@ class Formats:
         try:
             lessons = load_environment_lessons()
             try:
-                renderer = load_renderer(template, **special_tokens).within(budget)
+                renderer = load_renderer(template, **special_tokens).within(OWN_BUDGET)
             except MissingTemplateError:
                 if not lessons:
                     raise
@@ -114,15 +104,12 @@ class Formats:
             if certified is not None:
                 format, origin = certified, f"{name}, certified in {FILE_NAME},"
             else:
-                self._counters.add("analyses")
+                COUNTERS.add("analyses")
                 format = analyze(renderer, examples=lessons)
         except AutoparserError as error:
-            self._counters.add("refused_analyses")
+            COUNTERS.add("refused_analyses")
             raise type(error)(f"{name} is not understood: {' '.join(str(error).split())}") from None
-        with self._lock:
-            if key in self._pinned:
-                return self._pinned[key]
-            self._pinned[key] = format
+        format = self._pinned.setdefault(key, format)
         self._log.info("%s", report_format(format, origin, perf_counter() - start))
         warn_of_doubts(format, name, self._log)
         return format
@@ -185,7 +172,7 @@ class Formats:
         try:
             if monotonic() > deadline:
                 raise BudgetError("it had to wait too long for other templates")
-            self._counters.add("analyses")
+            COUNTERS.add("analyses")
             format = self._apart(source, special_tokens, find_seconds())
             self._log.info("%s", report_format(format, "a request's chat template", perf_counter() - start))
         except Exception as error:
@@ -200,7 +187,7 @@ class Formats:
         future.set_result(format)
 
     def _refuse(self, reason: str) -> None:
-        self._counters.add("refused_analyses")
+        COUNTERS.add("refused_analyses")
         self._log.warning("chat-autoparser: a request's chat template is not understood, all is content: %s", reason)
 
 

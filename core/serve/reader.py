@@ -5,19 +5,20 @@ from __future__ import annotations
 import logging
 import os
 from contextlib import suppress
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 from ..delta import Delta
 from ..errors import AutoparserError
 from ..recover import REPAIR, Policy, PolicyName, get_policy
-from .counters import COUNTERS, Counters
-from .split import Rest
+from .counters import COUNTERS
+from .special import cut_at_special
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..format import ChatFormat
-    from ..parse import StreamParser
+    from ..parse import ReasoningSplitter, StreamParser
 
 POLICY = "CHAT_AUTOPARSER_POLICY"
 """The environment variable that names it: ``strict``, ``lenient`` or ``repair`` (as without it)."""
@@ -26,6 +27,7 @@ _LOG = logging.getLogger(__name__)
 _MOST_DUE = 64  # texts of special tokens that are waited for: that of a token that stops generation never comes
 _LATEST = 200  # characters of other text that may come before: engines hold back what may become a stop string
 _NONE: Mapping[int, str] = {}
+_RANKS = {"reasoning": 0, "content": 1, "tool_call": 2}
 
 
 def check_policy() -> Policy:
@@ -58,16 +60,73 @@ def make_parser(
     return format.parser(tools, prompt, policy=policy, **options)
 
 
+class Rest:
+    """Hands text on, as a parser that knows no structure: as reasoning where that was ``thinking``, else as content.
+
+    Calls are those that were seen before.
+    """
+
+    in_call = False
+    holds_back = False
+    recoveries: tuple[tuple[str, int], ...] = ()
+
+    def __init__(self, thinking: bool = False, incomplete: frozenset[int] = frozenset(), calls: int = 0) -> None:
+        self.in_reasoning = thinking
+        self.incomplete_calls = incomplete
+        self.calls_seen = calls
+
+    def feed(self, text: str) -> list[Delta]:
+        return [Delta("reasoning" if self.in_reasoning else "content", text)] if text else []
+
+    def finish(self) -> list[Delta]:
+        return []
+
+
+class SplitReader:
+    """Reads the reasoning with a splitter, and what is behind it with another parser; without one, that is content.
+
+    As a parser of the core's it tells where it stands, of calls what the other parser tells.
+    """
+
+    def __init__(self, splitter: ReasoningSplitter, behind: Any = None) -> None:
+        self._splitter = splitter
+        self._behind: Any = Rest() if behind is None else behind
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._behind, name)
+
+    @property
+    def in_reasoning(self) -> bool:
+        return self._splitter.in_reasoning
+
+    @property
+    def holds_back(self) -> bool:
+        return bool(self._splitter.holds_back or self._behind.holds_back)
+
+    @property
+    def recoveries(self) -> tuple[tuple[str, int], ...]:
+        return (*((("fault", 0),) if self._splitter.failed else ()), *self._behind.recoveries)
+
+    def feed(self, text: str) -> list[Delta]:
+        return self._sort(*self._splitter.feed(text))
+
+    def finish(self) -> list[Delta]:
+        return [*self._sort(*self._splitter.finish()), *self._behind.finish()]
+
+    def _sort(self, reasoning: str, rest: str) -> list[Delta]:
+        deltas = [Delta("reasoning", reasoning)] if reasoning else []
+        return [*deltas, *self._behind.feed(rest)] if rest else deltas
+
+
 class OutputReader:
     """Reads one output of a format; made for each choice of a request, in microseconds.
 
     ``tools`` and ``prompt`` are those of :meth:`ChatFormat.parser`. ``special`` are the special tokens by their ids whose
     text is to be dropped (:attr:`Served.special`), where the engine shows them. Only what was generated as such a
-    token is dropped, and nothing that stands inside a call: there it is a piece of an argument. ``parser`` overrides
-    what reads: anything with ``feed`` and ``finish``.
+    token is dropped, and nothing that stands inside a call: there it is a piece of an argument. Which of equal texts was one,
+    where several tokens come at once, is known with ``decode``, which returns the text of tokens. With ``single`` only the
+    first call is handed on. ``parser`` overrides what reads: a parser of the core's, or what behaves like one.
     """
-
-    __slots__ = ("_counters", "_done", "_due", "_held", "_length", "_log", "_mark", "_parser", "_special", "_tail", "_text_kept")
 
     def __init__(
         self,
@@ -76,13 +135,15 @@ class OutputReader:
         prompt: str | None = None,
         *,
         special: Mapping[int, str] = _NONE,
+        decode: Callable[[Sequence[int]], str] | None = None,
+        single: bool = False,
         parser: Any = None,
-        counters: Counters = COUNTERS,
         log: logging.Logger = _LOG,
     ) -> None:
         self._parser: Any = make_parser(format, tools, prompt) if parser is None else parser
         self._special = special
-        self._counters = counters
+        self._decode = decode
+        self._single = single
         self._log = log
         self._due: list[tuple[str, int]] = []  # texts, and how many characters had been read when they became due
         self._length = 0
@@ -93,25 +154,21 @@ class OutputReader:
         self._mark = _find_mark(format) if tools is None or tools else ""
 
     @property
-    def in_reasoning(self) -> bool:
-        """Whether the next character is read as reasoning."""
-        return bool(getattr(self._parser, "in_reasoning", False))
-
-    @property
     def incomplete(self) -> frozenset[int]:
         """The numbers of the calls that have no end: they were cut off, or went wrong; known when all was read."""
-        return frozenset(getattr(self._parser, "incomplete_calls", ()))
+        found: frozenset[int] = self._parser.incomplete_calls
+        return found & {0} if self._single else found
 
-    def feed(self, text: str, ids: Collection[int] = ()) -> list[Delta]:
+    def feed(self, text: str, ids: Sequence[int] = ()) -> list[Delta]:
         """Read a piece of the output and the ids of its tokens. Text may come later than the ids of its tokens."""
         special = self._special
-        if special:
-            for token in ids:
-                if token in special:
-                    self._due.append((special[token], self._length))
-            if self._due or self._held:
-                return self._feed_around(text)
-        return self._read(text)
+        if not special:
+            return self._read(text)
+        deltas: list[Delta] = []
+        for piece, tokens in [(text, ids)] if self._decode is None else cut_at_special(text, ids, special, self._decode):
+            self._due += [(special[token], self._length) for token in tokens if token in special]
+            deltas += self._feed_around(piece) if self._due or self._held else self._read(piece)
+        return deltas
 
     def finish(self) -> list[Delta]:
         """Say that the output has ended; return what was held back. What it was made of is counted now."""
@@ -119,14 +176,14 @@ class OutputReader:
             return []
         self._done = True
         held, self._held = self._held, ""
-        deltas = self._read(held) if held else []
+        deltas = self._read(held)
         try:
             more: list[Delta] = self._parser.finish()
         except Exception:
             more = self._give_up("")
-        self._watch(more)
+        deltas = deltas + self._hand_on(more)
         self._count()
-        return deltas + more
+        return deltas
 
     def _feed_around(self, text: str) -> list[Delta]:
         """Read a piece, less the texts of special tokens that are due."""
@@ -140,7 +197,7 @@ class OutputReader:
             if place < 0:
                 break
             deltas += self._read_around(text[:place])
-            if getattr(self._parser, "in_call", False):
+            if self._parser.in_call:
                 deltas += self._read_around(token)
             text = text[place + len(token) :]
             self._due.remove((token, since))
@@ -161,38 +218,63 @@ class OutputReader:
             deltas: list[Delta] = self._parser.feed(text)
         except Exception:
             deltas = self._give_up(text)
-        if self._mark:
-            self._watch(deltas)
-        return deltas
+        return self._hand_on(deltas)
 
     def _give_up(self, text: str) -> list[Delta]:
         """Go on without a parser that has failed: what is left is reasoning where it was being read, else content."""
         self._log.exception("chat-autoparser: reading an output failed, and its rest is handed on. Please report this")
-        self._counters.add("faults")
-        thinking, incomplete = self.in_reasoning, self.incomplete
-        if getattr(self._parser, "in_call", False):
-            incomplete |= {max(getattr(self._parser, "calls_seen", 1) - 1, 0)}
-        rest = self._parser = Rest(thinking, incomplete, getattr(self._parser, "calls_seen", 0))
+        COUNTERS.add("faults")
+        failed = self._parser
+        cut = {max(failed.calls_seen - 1, 0)} if failed.in_call else ()
+        rest = self._parser = Rest(failed.in_reasoning, failed.incomplete_calls.union(cut), failed.calls_seen)
         return rest.feed(text)
 
-    def _watch(self, deltas: list[Delta]) -> None:
-        """Look for what opens calls in the text that is handed on."""
+    def _hand_on(self, deltas: list[Delta]) -> list[Delta]:
+        """Return what the client is to see, and look in it for text that opens calls."""
         if self._mark and not self._text_kept:
             for delta in deltas:
                 if delta.kind == "content":
                     seen = self._tail + delta.text
                     self._text_kept = self._text_kept or self._mark in seen
-                    self._tail = seen[-len(self._mark) + 1 :] if len(self._mark) > 1 else ""
+                    self._tail = seen[1 - len(self._mark) :]
+        return [delta for delta in deltas if not delta.index] if self._single else deltas
 
     def _count(self) -> None:
-        count = self._counters.add
+        count, parser = COUNTERS.add, self._parser
+        faults = sum(kind == "fault" for kind, _ in parser.recoveries)
         count("outputs")
-        count("calls", getattr(self._parser, "calls_seen", 0))
-        count("cut_calls", len(self.incomplete))
+        count("calls", parser.calls_seen)
+        count("cut_calls", len(parser.incomplete_calls))
         count("text_kept", int(self._text_kept))
-        kinds = [kind for kind, _ in getattr(self._parser, "recoveries", ())]
-        count("faults", kinds.count("fault"))
-        count("recoveries", len(kinds) - kinds.count("fault"))
+        count("faults", faults)
+        count("recoveries", len(parser.recoveries) - faults)
+
+
+class Outbox:
+    """The deltas of one stream that have not been sent yet.
+
+    A message of an engine's may hold reasoning, content and calls at once, and whoever reads it takes them in that order. So
+    what came in another order is sent in several messages: what cannot go out with this one waits for the next.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[Delta] = []
+
+    def take(self, deltas: list[Delta]) -> list[Delta]:
+        """Return as much of what is waiting and of what comes now as can go out in one message."""
+        if not self._waiting and len(deltas) < 2:
+            return deltas
+        deltas, self._waiting = self._waiting + deltas, []
+        for place, (before, delta) in enumerate(pairwise(deltas), 1):
+            if _RANKS[delta.kind] < _RANKS[before.kind]:
+                self._waiting = deltas[place:]
+                return deltas[:place]
+        return deltas
+
+    def take_all(self, deltas: list[Delta]) -> list[Delta]:
+        """Return everything: the stream has ended."""
+        deltas, self._waiting = self._waiting + deltas, []
+        return deltas
 
 
 def _find_mark(format: ChatFormat) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..plan.constants import is_firm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..format import ChatFormat, TurnGraph
 
@@ -38,9 +38,21 @@ def list_named_tokens(tokenizer: Any) -> dict[str, str]:
     return {name: text for name, text in tokens.items() if isinstance(text, str)}
 
 
+def decode_apart(
+    ids: Sequence[int], special: Mapping[int, str], decode: Callable[[Sequence[int]], str]
+) -> Iterator[tuple[list[int], str]]:
+    """Return tokens with their texts: each special one for itself, and each stretch between them as ``decode`` has it."""
+    for known, group in groupby(ids, special.__contains__):
+        stretch = list(group)
+        if known:
+            yield from (([token], special[token]) for token in stretch)
+        else:
+            yield stretch, decode(stretch)
+
+
 def cut_at_special(
     text: str, ids: Sequence[int], special: Mapping[int, str], decode: Callable[[Sequence[int]], str]
-) -> list[tuple[str, Collection[int]]]:
+) -> list[tuple[str, Sequence[int]]]:
     """Cut the text of several tokens where ``special`` ones stand; returns pieces of the text, each with its tokens.
 
     Which of several equal texts was such a token, and which the model has spelled, only the texts of the other tokens tell:
@@ -49,18 +61,18 @@ def cut_at_special(
     """
     if len(ids) < 2 or special.keys().isdisjoint(ids):
         return [(text, ids)]
-    pieces: list[tuple[str, Collection[int]]] = []
+    pieces: list[tuple[str, Sequence[int]]] = []
     rest = text
-    for known, group in groupby(ids, special.__contains__):
-        stretch = list(group)
-        for tokens in ([token] for token in stretch) if known else [stretch]:
-            piece = (special[tokens[0]] if known else decode(tokens))[: len(rest)]
-            if not rest.startswith(piece):
-                return [(text, ids)]
-            pieces.append((piece, tokens))
-            rest = rest[len(piece) :]
+    for tokens, whole in decode_apart(ids, special, decode):
+        piece = whole[: len(rest)]
+        if not rest.startswith(piece):
+            return [(text, ids)]
+        pieces.append((piece, tokens))
+        rest = rest[len(piece) :]
     return [(text, ids)] if rest else pieces
 
+
+_TAILS = (48, 512)  # how many tokens of a prompt are looked at before all of it is
 
 State = Literal["ended", "open", "possible"]
 """Whether reasoning is over, stands open, or may begin."""
@@ -93,6 +105,21 @@ class Served:
     def end_mark(self) -> str:
         """The text behind which reasoning is over: its own, or that of content, which has to follow; "" where there is none."""
         return (self.format.reasoning.end.text or self.format.content.start.text) if self.format.reasoning else ""
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of tokens, special ones included."""
+        return str(self.tokenizer.decode(list(ids), skip_special_tokens=False))
+
+    def read_prompt(self, ids: Sequence[int]) -> str:
+        """Return the end of a prompt's text, from before the header of the assistant's turn on."""
+        header = self.format.header
+        for length in _TAILS:
+            if length >= len(ids):
+                break
+            text = self.decode(ids[-length:])
+            if header and header in text:
+                return text
+        return self.decode(ids)
 
     def find_state(self, prompt: str | None) -> State:
         """Return what a prompt leaves to the model."""

@@ -55,9 +55,9 @@ class ToolChoice:
         allowed = _get(choice, "allowed_tools") or choice
         listed = _get(allowed, "tools")
         if isinstance(listed, list | tuple):
-            names = frozenset(filter(None, map(_get_name, listed)))
+            names = frozenset(filter(None, map(get_name, listed)))
             return cls("required" if _get(allowed, "mode") == "required" else "auto", names)
-        name = _get_name(choice)
+        name = get_name(choice)
         return cls("required", frozenset({name}), single=True) if name else cls()
 
     def select(self, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -67,7 +67,8 @@ class ToolChoice:
         return [tool for tool in tools if self.names is None or tool["function"]["name"] in self.names]
 
 
-def _get_name(named: Any) -> str | None:
+def get_name(named: Any) -> str | None:
+    """Return the name of a tool, or that a choice names, of either API; None where there is none."""
     name = _get(_get(named, "function") or named, "name")
     return name if isinstance(name, str) and name else None
 

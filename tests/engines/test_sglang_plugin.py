@@ -27,6 +27,8 @@ from sglang.srt.plugins import load_plugins
 from tiny_model import make_model
 from transformers import AutoTokenizer
 
+from chat_autoparser import Delta
+from chat_autoparser.serve.reader import Rest
 from chat_autoparser.sglang_plugin import NAME, SWITCH, engine, formats, register, registration, resolution, serving
 from chat_autoparser.sglang_plugin.builtin import Stages, make_tools
 from chat_autoparser.sglang_plugin.calls import CallDetector
@@ -140,8 +142,8 @@ def test_ids_of_the_model_are_kept() -> None:
 
 
 def test_a_failure_inside_costs_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Broken:
-        def feed(self, text: str) -> None:
+    class Broken(Rest):
+        def feed(self, text: str) -> list[Delta]:
             raise RuntimeError("broken")
 
     detector, splitter = make_detector(), ReasoningDetector(tokenizer=load_tokenizer(JSON_IN_TAGS))
