@@ -45,10 +45,6 @@ class AutoToolParser(ToolParser):  # type: ignore[misc]
         constrain(request, reader, self.level, None, tells=False)
         return request
 
-    def get_remaining_unstreamed_args(self) -> str:
-        """Return nothing: all arguments are streamed."""
-        return ""
-
     def extract_tool_calls_streaming(
         self,
         previous_text: str,

@@ -16,6 +16,7 @@ from dataclasses import asdict
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from time import perf_counter
 from typing import Any, BinaryIO
 
 from ..analysis import analyze, search_further
@@ -36,7 +37,7 @@ from .difference import compare, cross, lay_out_changes
 from .display import Display
 from .doctor import examine, lay_out_findings
 from .options import BAD_INPUT, BROKEN, FOUND, INTERRUPTED, OK, PIPE_CLOSED, make_argument_parser
-from .overview import check_template, choose_width, lay_out_result, lay_out_summary, make_heading, make_report
+from .overview import Result, choose_width, lay_out_result, lay_out_summary, make_heading, make_report
 from .page import make_page
 from .sources import (
     InputError,
@@ -216,8 +217,7 @@ def check_paths(arguments: argparse.Namespace) -> int:
     with progress.track(len(paths)) as begin:
         for path in paths:
             begin(str(path))
-            load = partial(_load_named, str(path), arguments)
-            results.append(check_template(path, load, lambda renderer: _analyze(renderer, arguments)))
+            results.append(_check(path, arguments))
             found = results[-1].format
             if not arguments.json:
                 out.print(lay_out_result(results[-1], width))
@@ -233,6 +233,17 @@ def check_paths(arguments: argparse.Namespace) -> int:
         _tell(f"{unreadable[0].path}: {unreadable[0].error}{more}")
         return BAD_INPUT
     return OK if all(result.proven for result in results) else FOUND
+
+
+def _check(path: Path, arguments: argparse.Namespace) -> Result:
+    """Load and analyse one template; whatever is wrong with it is in the result."""
+    start, renderer = perf_counter(), None
+    try:
+        renderer = _load_named(str(path), arguments)
+        format = _analyze(renderer, arguments)
+    except AutoparserError as error:
+        return Result(path, perf_counter() - start, error=str(error), unreadable=renderer is None)
+    return Result(path, perf_counter() - start, format)
 
 
 def show_difference(arguments: argparse.Namespace) -> int:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..ask.renderer import Renderer
 from ..describe.spans import Line, Span, make_visible
 from ..describe.verdict import WORDS, rate, rate_status
 from ..describe.words import name_start
-from ..errors import AutoparserError
 from ..format import ChatFormat
 from ..prove.proof import PARTS
 
@@ -38,19 +35,6 @@ class Result:
     def proven(self) -> bool:
         """Whether turns were read back and all of the format was proven."""
         return self.format is not None and rate(self.format.verdict) == "good"
-
-
-def check_template(path: Path, load: Callable[[], Renderer], analyze: Callable[[Renderer], ChatFormat]) -> Result:
-    """Load and analyse one template; whatever is wrong with it is in the result."""
-    start = time.perf_counter()
-    loaded = False
-    try:
-        renderer = load()
-        loaded = True
-        format = analyze(renderer)
-    except AutoparserError as error:
-        return Result(path, time.perf_counter() - start, error=str(error), unreadable=not loaded)
-    return Result(path, time.perf_counter() - start, format)
 
 
 def name_parts(format: ChatFormat) -> dict[str, str]:
