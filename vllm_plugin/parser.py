@@ -39,7 +39,7 @@ class AutoParser(Parser):  # type: ignore[misc]
     @property
     def incomplete(self) -> frozenset[int]:
         """The numbers of the calls of the output that was read last that have no end."""
-        return self._stream.incomplete if self._stream is not None else frozenset()
+        return self._stream.output.incomplete if self._stream is not None else frozenset()
 
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
         """Remember the rendered prompt."""
@@ -74,7 +74,7 @@ class AutoParser(Parser):  # type: ignore[misc]
         """Read a whole output; returns reasoning, content and calls."""
         self._stream = stream = self._open(request)
         deltas = stream.read(model_output, model_output_token_ids, True)
-        return make_whole(deltas, stream.incomplete)
+        return make_whole(deltas, stream.output.incomplete)
 
     def parse_delta(
         self,
@@ -122,7 +122,7 @@ def _starts_at_once(request: Any) -> bool:
 
 
 class Stream:
-    """One output that is being read.
+    """One output that is being read, by ``output``.
 
     ``level`` is the server's (``--tool-strict-level``), None where calls are not read. Reasoning is text like any other unless
     the stream ``thinks``; where it is the ``second`` stage, somebody else has read it.
@@ -140,7 +140,7 @@ class Stream:
                 splitter = (reader.plain if at_once else format).reasoning_splitter([], prompt)
                 parser = SplitReader(splitter, make_parser(JSON_CALLS, tools, asked=asked))
         hidden = request.skip_special_tokens and not reader.needs_special  # what a reader needs was asked for, in another object
-        self._reader = OutputReader(
+        self.output = OutputReader(
             format,
             tools,
             parser=parser or make_parser(format, tools, prompt, asked=asked, after_reasoning=at_once),
@@ -154,16 +154,11 @@ class Stream:
         self._pends = is_chat(request)
         self._calls = 0
 
-    @property
-    def incomplete(self) -> frozenset[int]:
-        """The numbers of the calls that have no end, among those that are handed on."""
-        return self._reader.incomplete
-
     def read(self, text: str, ids: Sequence[int], finished: bool) -> list[Delta]:
         """Read a piece, the last one if it has finished; return what the client is to see: no hidden reasoning."""
-        deltas = self._reader.feed(text, ids)
+        deltas = self.output.feed(text, ids)
         if finished:
-            deltas = deltas + self._reader.finish()
+            deltas = deltas + self.output.finish()
         return deltas if self._shows else [delta for delta in deltas if delta.kind != "reasoning"]
 
     def send(self, text: str, ids: Sequence[int], finished: bool) -> Any:
@@ -178,9 +173,9 @@ class Stream:
             return message
         if message is not None and message.tool_calls:
             self._calls = max(self._calls, 1 + max(call.index for call in message.tool_calls))
-            if not finished or self.incomplete:
+            if not finished or self.output.incomplete:
                 message.tool_calls = PendingCalls(message.tool_calls)
-        elif finished and self._calls and not self.incomplete:
+        elif finished and self._calls and not self.output.incomplete:
             message = message or DeltaMessage()
             message.tool_calls = [DeltaToolCall(index=self._calls - 1, function=DeltaFunctionCall(arguments=""))]
         return message
