@@ -1,17 +1,20 @@
-"""What stands around calls, or in their place: fences of code, marks of other formats, headers, JSON, and the names of tools."""
+"""What stands around calls and their fields, or in their place: fences of code, marks of other formats, headers, JSON, the names of
+tools, and what a model writes twice: a mark, a name or a key with the mark before it, or half of one."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 
+from ..format import Insides
 from ..format.units import MORE
-from ..plan.constants import skip_blank
+from ..plan.constants import is_firm, is_marked, match_texts, skip_blank
 from ..plan.headers import LONGEST
 from ..plan.landmarks import TURN
 from ..plan.plan import OPEN_REASONING
 from ..plan.relaxed import WRAPPED
 from ..plan.rules import OF_FIELDS, WAIT, Rule, Spot, Wait
+from ..plan.scalars import BEGINNINGS
 from ..recover import find_name
 from .fence import read_run, skip_fence, skip_fence_end
 from .landing import Landing, Step, list_id
@@ -19,6 +22,7 @@ from .shape import find_start, find_wrapper, find_wrapper_end
 from .standing import Standing
 
 GUARDS = 2  # recoveries that lean on each other
+_HALF_WORD = re.compile(r"\w[\w.-]{0,63}")
 _HALF_HEADER = re.compile(r"\S+(?: +\S*[=<>|]\S*)*")
 """A word, and what has signs of marks in it, but no sentence."""
 
@@ -30,8 +34,8 @@ class Surroundings(Standing):
         """Return where the best rule of a spot leads."""
         raise NotImplementedError
 
-    def _find_best(self, places: tuple[int, ...], final: bool, spot: Spot | None = None) -> Landing | Wait | None:
-        """Return where the best rule leads from one of some places."""
+    def _find_best(self, at: int, final: bool, spot: Spot | None = None) -> Landing | Wait | None:
+        """Return where the best rule leads from a place, or from behind the white space there."""
         raise NotImplementedError
 
     def _try_like(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
@@ -55,7 +59,7 @@ class Surroundings(Standing):
         if end == at or self._guards >= GUARDS:
             return None
         self._guards += 1
-        landing = self._find_best((self.buffer.index("\n", at), end), final, spot)
+        landing = self._find_best(self.buffer.index("\n", at), final, spot)
         self._guards -= 1
         if not isinstance(landing, Landing):
             return landing
@@ -80,7 +84,7 @@ class Surroundings(Standing):
         led = self._ends_sentence(at) if end == at else closing != ""  # a mark that names the tool itself stands in no sentence
         if end < 0 or own or not (led or self._is_fresh(at)):
             return None
-        if self._guards >= GUARDS or self.spot.nodes[0].kind != "content" or self._follows_data(at):
+        if self._guards >= GUARDS or self.spot.nodes[0].kind != "content" or self._find_last(at) in ("}", ">", "]", ")"):
             return None
         self._guards += 1
         landing = self._find_landing(self.spot, end, final) if end > at else None
@@ -129,14 +133,15 @@ class Surroundings(Standing):
         numbered = headers.id.search(header) if headers.id else None
         steps: tuple[Step, ...] = (Step("close"), Step("open"), Step("name", name), *list_id(numbered[1] if numbered else None))
         landing: Landing | Wait | None = None
-        if named and self._may_name(name):
+        may_call = self.may_call and (self.tools is None or not self.known_only or name in self.tools)
+        if named and may_call:
             landing = self._find_landing(headers.spots["name"], at, final)
         elif named:  # a call that is none is text with its name
             start = skip_blank(self.buffer, at)
             if start >= len(self.buffer) or self.buffer[start] == "{":
                 return WAIT if start >= len(self.buffer) and not final else None
         if landing is None and final and name in self.names:
-            cut = self._find_best((at, skip_blank(self.buffer, at)), False, headers.spots["name"])
+            cut = self._find_best(at, False, headers.spots["name"])
             if isinstance(cut, Wait):
                 return None  # what is cut off behind the name of a tool is no answer
         if landing is None:
@@ -181,3 +186,46 @@ class Surroundings(Standing):
         if named is None:
             return WAIT
         return Landing(end, self.plan.spot(TURN, rule.targets), rule) if named else None
+
+    def _skip_doubled(self, rule: Rule, here: Landing, final: bool) -> Landing | Wait:
+        """Return a landing before a field of a call, behind what leads to it or the last mark of that, if it stands there twice."""
+        at = skip_blank(self.buffer, here.end)
+        for text in self._list_doubled(rule, here):
+            if self.buffer.startswith(text, at):
+                return here.replace(end=at + len(text), rule=here.rule.name_recovery("mark doubled"))
+            if not final and text.startswith(self.buffer[at:]):
+                return Wait(text[len(self.buffer) - at :])
+        return here
+
+    def _list_doubled(self, rule: Rule, here: Landing) -> list[str]:
+        """Return what, doubled, is none of the field behind it: no JSON, name or value of another type begins so, and no text with
+        several marks."""
+        core = rule.constant.core
+        own = any(isinstance(node.codec, Insides) for node in here.spot.nodes)  # lists may begin as any mark does
+        if not (core and self.policy.recover) or self.frames or own:
+            return []
+        last = rule.constant.last or rule.constant.atoms[-1].text
+        if rule.kind == "value":
+            types = self._find_wanted(here)
+            if types and "string" not in types:
+                begun = set().union(*(BEGINNINGS[kind] for kind in types))
+                return [text for text in (core, last) if is_firm(text) or text[0] not in begun]
+            return [core] if is_marked(last) and core != last and is_firm(core.removesuffix(last)) else []
+        behind = [whole for rest, whole in self.plan.whole_openings if rest == core] if rule.opens else []
+        return [text for text in (core, last if rule.kind == "arguments" else "") if is_firm(text)] + behind
+
+    def _skip_repeated(self, mark: str, here: Landing, final: bool) -> Landing | Wait:
+        """Return a landing behind a word, or half of one, where the mark before it comes again and then the whole word; behind a
+        whole one what stands there whatever follows, or a beginning of that."""
+        half = _HALF_WORD.match(self.buffer, here.end) if mark and self.policy.recover and not self.frames else None
+        if half is None:
+            return here
+        word, wait = half[0], False
+        for between in here.spot.starts_behind:
+            end = match_texts((between, mark), self.buffer, half.end())
+            whole = self.buffer[end : end + len(word) + 1] if end >= 0 else ""
+            if end == MORE or (end >= 0 and len(whole) <= len(word) and word.startswith(whole)):
+                wait = not final
+            elif end >= 0 and whole.startswith(word) and (between != "") != (whole[-1].isalnum() or whole[-1] == "_"):
+                return here.replace(end=end, rule=here.rule.name_recovery("mark doubled"))
+        return WAIT if wait else here

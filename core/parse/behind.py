@@ -1,4 +1,5 @@
-"""Behind a field of a call: what follows it, and what becomes of the call where nothing does that the format knows."""
+"""Behind a field of a call: what follows it, and what becomes of the call where nothing does that the format knows; and calls
+that are told by their shape, or by the tools and parameters that they name, which are taken whole, or are text."""
 
 from __future__ import annotations
 
@@ -7,16 +8,19 @@ from json.encoder import encode_basestring
 
 from ..format.units import MORE, NO
 from ..plan.constants import skip_blank
-from ..plan.ends import SHORT_END
+from ..plan.ends import SHORT_END, Marks
 from ..plan.landmarks import GAP, SHAPE, TURN, UNSHOWN
+from ..plan.openings import FENCED_CALL
 from ..plan.plan import STRAY
-from ..plan.rules import MISTYPED, WAIT, Wait
-from ..recover import unquote
-from .landing import HELD, Landing
-from .names import SHORT
-from .shape import find_wrapper_end
-from .shaped import ShapedReader
+from ..plan.rules import MISTYPED, OF_FIELDS, Wait
+from ..recover import Begun, find_tool_in, repair, unquote
+from .fence import Fence
+from .landing import HELD, Landing, Step
+from .names import OTHER_LETTERS, SHORT, WITH_PREFIX
+from .shape import Fields, Shape, find_wrapper_end
+from .values import ValueReader
 
+_CLOSERS = re.compile(r"[)\]}\s]{1,16}")
 _STRAY = re.compile(r"[,;{}\[\]()\"'\s]{1,64}")
 _MEMBER = re.compile(r"\s*,\s*\"(\w{1,32})\"\s*:\s*(?:\"[^\"\\\n]{0,64}\"|[\w.-]{1,32})(?=\W)")
 _HALF_MEMBER = re.compile(r"\s*,\s*(?:\"\w{0,32}(?:\"\s*(?::\s*(?:\"[^\"\\\n]{0,64}\"?|[\w.-]{0,32}))?)?)?")
@@ -33,12 +37,12 @@ def _match_closing(buffer: str, at: int, final: bool) -> int:
     return found.end() if found else NO
 
 
-class BehindFields(ShapedReader):
-    """Goes on behind fields that have ended."""
+class BehindFields(ValueReader):
+    """Goes on behind fields that have ended, and looks at what may be a call of another notation until that is told."""
 
     def _step_behind(self, final: bool) -> bool:
         """Find what follows a field that has ended."""
-        best = self._find_best((self.at, skip_blank(self.buffer, self.at)), final)
+        best = self._find_best(self.at, final)
         if best is None or (isinstance(best, Landing) and best.rule.recovery):
             ends = [end for node in self.spot.nodes if (end := self.plan.get_end(node)) and self.buffer.endswith(end, 0, self.at)]
             like = self._find_like(self.spot.rules, self.at, final, ends=ends)
@@ -53,7 +57,7 @@ class BehindFields(ShapedReader):
     def _step_text(self, final: bool) -> bool:
         """Read a text; right behind calls what is like structure comes before that."""
         if self.fresh and self.spot.nodes[0] in UNSHOWN:
-            best = self._find_best((self.at, skip_blank(self.buffer, self.at)), final)
+            best = self._find_best(self.at, final)
             best = best or self._find_like(self.spot.rules, self.at, final)
             if isinstance(best, Wait) or (best and best.rule.recovery == MISTYPED):
                 return self._go(best)
@@ -66,35 +70,37 @@ class BehindFields(ShapedReader):
 
         Signs of data alone before what ends calls belong to neither. Returns whether that could be told.
         """
-        call = self.writer.call
         if final and self.at >= len(self.buffer):
             self.behind = False
             return True
-        if final and isinstance(self._find_best((self.at, skip_blank(self.buffer, self.at)), False), Wait):
+        if final and isinstance(self._find_best(self.at, False), Wait):
             self.at = self.scan = len(self.buffer)  # half of the structure that would have followed
             return True
         if self._read_again():
             return True
-        members = self._skip_members() if self.policy.recover else self.at
-        follows = self._find_next_behind_strays(members, final) if self.policy.recover else None
-        if follows:
+        end = over = NO
+        if self.policy.recover:
+            members = self._skip_members()
+            if not final and _HALF_MEMBER.fullmatch(self.buffer, members):
+                return False
+            follows = self._find_next_behind_strays(members, final)
             if isinstance(follows, Landing):
                 self._note(STRAY, self.at)
-            return self._go(follows)
-        end = self._find_end_behind_signs(members, final) if self.policy.recover else NO
-        if end == MORE:
-            return False
-        over = self._find_over(final) if end == NO and self.policy.recover and not self.frames else NO
-        if over == MORE:
-            return False
-        rest = self._begin_rest(final) if end == NO and over == NO and self.policy.recover else False
-        if rest is not False:
-            return rest is True
-        quoted = self._read_quote_within(final) if self.writer.quote and end == NO and over == NO else None
-        if quoted is not None:
-            return quoted
+            if follows:
+                return self._go(follows)
+            end = self._find_end_behind_signs(members, final)
+            over = self._find_over(final) if end == NO and not self.frames else NO
+            if end == MORE or over == MORE:
+                return False
+        if self.policy.recover and end == over == NO:
+            rest = self._begin_rest(final)
+            if rest is not False:
+                return rest is True
+            quoted = self._read_quote_within(final) if self.writer.quote else None
+            if quoted is not None:
+                return quoted
         self._note(SHORT_END if over >= 0 else "call ended early" if end == NO else STRAY, self.at)
-        self._close_call(complete=bool(call and call.complete) or end != NO or over >= 0)
+        self._close_call(complete=end != NO or over >= 0)
         self.spot = self.plan.spot(TURN, (GAP if end == NO else SHAPE,), self.may_call)
         self.behind, self.fresh = False, True
         self.at = self.scan = max(end, over, self.at)
@@ -106,7 +112,7 @@ class BehindFields(ShapedReader):
         begin = self.at + (0 if final else self.looked)
         for found in _OF_STRING.finditer(self.buffer, begin, self.at + HELD):
             end = found.end()
-            follows = self._find_best((end, skip_blank(self.buffer, end)), final) if found[0] == '"' else None
+            follows = self._find_best(end, final) if found[0] == '"' else None
             if isinstance(follows, Wait):
                 return False
             self.looked = end - self.at
@@ -136,14 +142,12 @@ class BehindFields(ShapedReader):
     def _find_next_behind_strays(self, at: int, final: bool) -> Landing | Wait | None:
         """Return where what the template writes behind a field leads, the end of a call or the next one, behind the members of the
         object around the call that end at a place, or without any behind a sign too many."""
-        if at > self.at and not final and _HALF_MEMBER.fullmatch(self.buffer, at):
-            return WAIT
         if at == self.at:
             at = skip_blank(self.buffer, self.at)
             if self.buffer[at : at + 1] not in self.plan.strays:
                 return None
             at += 1
-        landing = self._find_best((at, skip_blank(self.buffer, at)), final)
+        landing = self._find_best(at, final)
         if isinstance(landing, Landing):
             ends = landing.rule.closes and not landing.rule.recovery
             return landing if ends or (landing.calls and landing.find("name") in self.names) else None
@@ -159,8 +163,6 @@ class BehindFields(ShapedReader):
     def _find_end_behind_signs(self, at: int, final: bool) -> int:
         """Return where a mark stands that ends calls or the turn, or the output ends, behind a few signs of data at a place; NO
         where none does, or that more is needed to tell."""
-        if not final and _HALF_MEMBER.fullmatch(self.buffer, at):
-            return MORE
         found, marks = _STRAY.match(self.buffer, at), self.plan.field_ends
         if found is None or marks is None:
             return NO
@@ -169,3 +171,116 @@ class BehindFields(ShapedReader):
             return end
         rest = self.buffer[end : end + SHORT]
         return MORE if not final and marks.may_begin(rest) else NO
+
+    # Calls told by their shape -------------------------------------------------------------------------------------------
+
+    def _take_step(self, step: Step, start: int) -> None:
+        """Do one step of what a rule leads to; ``start`` is where that begins."""
+        writer = self.writer
+        if step.kind == "close":
+            self._close_call()
+        elif step.kind == "open":
+            writer.open_call(self.plan.id_behind, step.text)
+            self.anchor = start
+        elif step.kind == "fence":
+            self._note(FENCED_CALL, start)
+            self.fence = Fence(step.text, dressed=True)
+        elif writer.call is None:
+            return
+        elif step.kind == "key":
+            writer.call.keys.append(step.text)
+        elif step.kind == "id" and writer.call.id is None:
+            writer.call.id = step.text
+        elif step.kind == "name" and writer.call.name is None:
+            writer.call.name = find_tool_in(step.text, self.tools) if self.policy.recover else step.text
+            self.anchor = -1
+            if writer.call.name != step.text:
+                self._note(WITH_PREFIX if writer.call.name in step.text else OTHER_LETTERS, start)
+
+    def _begin_shape(self, landing: Landing, start: int) -> None:
+        """Look at what may be calls, from where the text before it ended; white space that waits for a text goes on waiting."""
+        start = self.at if self.fresh and self.buffer[self.at : start].isspace() else start
+        stops = tuple(filter(None, map(str.strip, (*self.plan.stops, self.plan.turn_end))))
+        if landing.rule.guard not in OF_FIELDS:
+            self.shape = Shape(landing, start, self.spot, stops, self.plan.bare_calls)
+        else:
+            closing = next((step.text for step in landing.steps if step.kind == "wrap"), "")
+            ends = Marks.find((closing,), stops) if closing else self.plan.field_ends
+            self.shape = Fields(landing.end - start, self.spot, self.plan.notation, ends, self.plan.last_ends, landing.fence)
+        self.at, self.scan, self.spot = start, landing.end, landing.spot
+
+    def _begin_rest(self, final: bool) -> bool | None:
+        """Look at what stands behind a field of a call for further arguments; whether there are any, None where more may tell."""
+        begun = self._find_begun()
+        if begun is None or self.at == self.refused or not (self.tries and self._closes_frames(final)):
+            return False
+        named = self._names_rest(self.at, final)
+        if named:
+            self.shape = self._look_for_rest(begun)
+        return named
+
+    def _look_for_rest(self, begun: Begun) -> Fields:
+        return Fields(0, self.spot, self.plan.notation, self.plan.field_ends, self.plan.last_ends, begun=begun)
+
+    def _closes_frames(self, final: bool) -> bool:
+        """Whether brackets stand at the place that may end all lists and objects that are open, or may still come."""
+        found = _CLOSERS.match(self.buffer, self.at)
+        closed = sum(map(found[0].count, ")]}")) if found else 0
+        end = found.end() if found else self.at
+        return closed >= len(self.frames) or (not final and end == len(self.buffer))
+
+    def _end_late(self) -> bool:
+        """End a value as all texts end, or where nothing but further arguments of the call follows the first place for that."""
+        own, at = self.plan.get_end(self.spot.nodes[0]), self.doubt
+        begun, end = self._find_begun(), at + len(own)
+        if begun is None or self.frames or not (own and self.buffer.startswith(own, at)):
+            return super()._end_late()
+        rest = self._look_for_rest(begun)
+        over = rest.read(self.buffer, end, True, self.tools, self.plan.envelope)
+        if over < 0:
+            return super()._end_late()
+        self._end_text(at)
+        self.at, self.doubt = end, -1
+        self._take_calls(rest, over)
+        return True
+
+    def _step_shape(self, final: bool) -> bool:
+        """Take the calls that are found; without any the text is read as if it had never been looked at."""
+        shape, place = self.shape, self.at
+        assert shape
+        end = shape.read(self.buffer, place, final, self.tools, self.plan.envelope)
+        if end == MORE:
+            return False
+        self.shape, self.spot = None, shape.left
+        unknown = self.known_only and self.tools is not None and any(call.name not in self.tools for call in shape.calls)
+        if end == NO or unknown:
+            self.tries -= 1
+            self.mentioned = self.mentioned or not shape.whole
+            if isinstance(shape, Fields):
+                self.refused, self.scan = place + shape.ahead, place
+            else:
+                self.formless, self.scan = place + shape.ahead, place
+            return True
+        self._take_calls(shape, end)
+        return True
+
+    def _take_calls(self, shape: Shape | Fields, end: int) -> None:
+        """Emit what was found up to a place: the rest of the call that is open, if that is looked for, and calls."""
+        place = self.at
+        if isinstance(shape, Fields) and shape.begun:
+            self.writer.members(shape.calls.pop(0).arguments)
+        self._close_call()
+        if shape.fence:
+            self._take_step(Step("fence", shape.fence), place)
+        for call in shape.calls:
+            self.writer.open_call(False)
+            if call.id:
+                self._take_step(Step("id", call.id), place)
+            self._take_step(Step("name", call.name), place)
+            mended = repair(call.arguments) if self.policy.repair else None
+            self.writer.arguments(mended or call.arguments)
+            self.writer.close_call()
+        self.fresh, self.behind = True, False
+        self._note(shape.recovery, place)
+        self.at = self.scan = end
+        self.spot = self.plan.spot(TURN, (SHAPE,), self.may_call)

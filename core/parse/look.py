@@ -11,15 +11,14 @@ import re
 from collections.abc import Iterable
 
 from ..format import Insides
-from ..format.units import MORE, NO
+from ..format.units import MORE, NO, get_units
 from ..plan.constants import end_word, skip_blank, skip_spaces
 from ..plan.ends import DOUBLED
 from ..plan.landmarks import AFTER, GAP, TURN
 from ..plan.rules import GUESSED, NO_EXAMPLE, OF_FIELDS, OF_TOOLS, WAIT, Rule, Spot, Wait
 from ..plan.scalars import BEGINNINGS, find_within
 from ..recover import QUOTES
-from .around import GUARDS
-from .doubled import Doubled
+from .around import GUARDS, Surroundings
 from .landing import Landing, Step
 from .names import SHORT
 
@@ -27,6 +26,7 @@ DEPTH = 128  # lists and objects within each other
 POPS = 16  # of these are left at once, as each takes several calls of functions
 
 UNBRACKETED = Rule(("",), (GAP,), closes=True, recovery="brackets missing")
+_BEGINNING = 160  # characters in which an object is known from its beginning
 _OBJECT = re.compile(rf"\{{\s*(?:([{''.join(QUOTES)}}}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
 _HALF_KEY = re.compile(r"\{\s*[\"']?\w*[\"']?\s*")
 _FIRST_KEY = re.compile(r"\{\s*[\"']?(\w+)[\"']?\s*:")
@@ -36,7 +36,7 @@ _HALF_CALL = re.compile(
 )
 
 
-class Lookahead(Doubled):
+class Lookahead(Surroundings):
     """Looks at the buffer of a generation from where its reader stands."""
 
     def _find_landing(self, spot: Spot, at: int, final: bool) -> Landing | Wait | None:
@@ -80,20 +80,19 @@ class Lookahead(Doubled):
         filled = (rule.fill(find) if rule.constant.echoes else rule for rule in rules)
         return [rule for rule in filled if rule]
 
-    def _find_best(self, places: tuple[int, ...], final: bool, spot: Spot | None = None) -> Landing | Wait | None:
-        """Return where the best rule leads from one of some places; None, or that more is needed.
+    def _find_best(self, at: int, final: bool, spot: Spot | None = None) -> Landing | Wait | None:
+        """Return where the best rule leads from a place, or from behind the white space there; None, or that more is needed.
 
         The best is one that a template renders, of those one with a mark, and then the one that reaches furthest. It is a rule
         of the spot in which the parser stands, unless another one is given.
         """
-        best: Landing | None = None
-        for at in dict.fromkeys(places):
-            landing = self._find_landing(spot or self.spot, at, final)
-            if isinstance(landing, Wait):
-                return landing
-            if landing and (best is None or _is_better(landing, best)):
-                best = landing
-        return best
+        spot, bare = spot or self.spot, skip_blank(self.buffer, at)
+        best = self._find_landing(spot, at, final)
+        if bare == at or isinstance(best, Wait):
+            return best
+        behind = self._find_landing(spot, bare, final)
+        better = isinstance(behind, Wait) or best is None or (behind and _is_better(behind, best))
+        return behind if better else best
 
     def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
         if rule.constant.echoes:
@@ -188,18 +187,14 @@ class Lookahead(Doubled):
         frame, key = self.frames.pop(), self._key
         self._pops += 1
         self._key = frame.key
-        landing = self._find_landing(frame.spot, end, final)
-        bare = skip_blank(self.buffer, end)
-        shown = isinstance(landing, Landing) and landing.rule.constant.core and not landing.rule.recovery
-        if bare > end and not (shown or isinstance(landing, Wait)):
-            behind = self._find_landing(frame.spot, bare, final)  # layout may stand before what follows
-            better = isinstance(behind, Wait) or (behind and (landing is None or _is_better(behind, landing)))
-            landing = behind if better else landing
-        landing = landing or self._end_in_brackets(bare, final)
+        landing = self._find_best(end, final, frame.spot) or self._end_in_brackets(skip_blank(self.buffer, end), final)
         self.frames.append(frame)
         self._pops -= 1
         self._key = key
-        return landing.replace(pops=landing.pops + 1, closer=rule) if isinstance(landing, Landing) else landing
+        if landing is None or isinstance(landing, Wait):
+            return landing
+        left = landing.pops + 1
+        return Landing(landing.end, landing.spot, landing.rule, landing.trail, landing.steps, left, landing.behind, rule)
 
     def _end_in_brackets(self, at: int, final: bool) -> Landing | Wait | None:
         """Return where a mark leads that ends the call, or stands before the end of the turn, or that the next call begins, where
@@ -296,7 +291,7 @@ class Lookahead(Doubled):
         landing = self._find_landing(spot, at, final)
         if landing is None and self.names and self.policy.recover:
             before, self.ended = self.ended, start  # what begins a call only right behind another one
-            landing = self._find_best((start, at), final, spot)
+            landing = self._find_best(start, final, spot)
             self.ended = before
             if isinstance(landing, Landing) and not (landing.calls and landing.find("name") in self.names):
                 return False
@@ -316,7 +311,8 @@ class Lookahead(Doubled):
         at = skip_blank(self.buffer, here.end)
         if at >= len(self.buffer):
             return WAIT if not final else None if braced else here
-        begun = self._read_beginning(here, at, final)
+        begun, within = self.buffer[at : at + _BEGINNING], find_within(here.spot.nodes)
+        begun = get_units(within).decode(begun, final) if within else begun
         if begun[:1] == "{":
             found = _OBJECT.match(begun)
             if found is None or (found[1] is None and not final):
@@ -340,10 +336,8 @@ class Lookahead(Doubled):
         return landing if isinstance(landing, Wait) else None
 
     def _find_inner_arguments(self, here: Landing, at: int, final: bool) -> Landing | Wait:
-        """Return a landing before the object at a place; if that is the whole call once more, before the arguments in it.
-
-        No key around them is a parameter of the tool, so that they can be nothing else; more may be needed to tell.
-        """
+        """Return a landing before the object at a place; if that is the whole call once more, before the arguments in it: no key
+        around them is a parameter of the tool, so that they can be nothing else."""
         name = self._find_name(here)
         if not self.policy.recover or name is None or name not in self.names or find_within(here.spot.nodes):
             return here

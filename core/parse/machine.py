@@ -7,9 +7,9 @@ and never taken back. Everything else is text.
 
 The parser is made of layers, each a class on the one before: what it remembers (``standing``), what stands around calls
 (``around``) and anywhere (``look``), what is mistyped (``likely``), names and keys (``short``), calls that are shown or thought
-of (``drafts``), texts (``texts``), JSON that is handed on (``passing``), values (``values``), calls told by their shape
-(``shaped``), what is behind fields (``behind``), and here the way through all of them. What is written as JSON lives in the
-writer, what the format says in the plan.
+of (``drafts``), texts (``texts``), JSON that is handed on (``passing``), values (``values``), what is behind fields and calls told
+by their shape (``behind``), and here the way through all of them. What is written as JSON lives in the writer, what the format
+says in the plan.
 """
 
 from __future__ import annotations
@@ -123,11 +123,8 @@ class Machine(BehindFields):
         return True
 
     def _find_quick(self) -> Callable[[str], re.Match[str] | None] | None:
-        """Return what finds a place in the next piece, behind what is held back of a text, that may matter; without one both are
-        handed on as they are.
-
-        None where each piece has to be looked at.
-        """
+        """Return what finds a place in the next piece, behind what is held back of a text, that may matter: without one both are
+        handed on as they are. None where each piece has to be looked at."""
         self._passing = None
         held = len(self.buffer) - self.at
         if self.fresh or self.begins or self.starts or self.behind or self.trail or held > _HALF:
@@ -170,10 +167,10 @@ class Machine(BehindFields):
         self.at, self.scan, self.began = len(before), max(self.scan - cut, len(before)), self.began - cut
         self.refused, self.formless = self.refused - cut, self.formless - cut
 
-    def settle(self) -> None:
+    def take_beginning(self) -> None:
         """Take what has come of the beginning of a turn for all of it: the prompt has written that, and the model goes on."""
         if self.spot.kind == "start" and self.at < len(self.buffer):
-            landing = self._find_best((self.at, skip_blank(self.buffer, self.at)), True)
+            landing = self._find_best(self.at, True)
             if isinstance(landing, Landing) and landing.rule.constant.core and landing.spot.kind != "end":
                 self._apply(landing, self.at)
                 self._run_safely(False)
@@ -183,7 +180,8 @@ class Machine(BehindFields):
     def _run_safely(self, final: bool) -> None:
         """Read on; a fault of the parser's own must not end a generation: then the rest is text."""
         try:
-            self._run(final)
+            while (self.at < len(self.buffer) or final or self.spot.kind == "start") and self._step(final):
+                pass
             if final:
                 self._end()
         except Exception:
@@ -205,11 +203,6 @@ class Machine(BehindFields):
             self.spot = Spot(TURN, nodes[:1], ())  # in which nothing is looked for
         self.writer.text("reasoning" if thinking else "content", self.buffer[self.at :])
         self.at = self.scan = len(self.buffer)
-
-    def _run(self, final: bool) -> None:
-        while self.at < len(self.buffer) or final or self.spot.kind == "start":
-            if not self._step(final):
-                return
 
     def _step(self, final: bool) -> bool:
         """Go on as far as one decision leads; returns whether there may be another one."""
@@ -248,7 +241,7 @@ class Machine(BehindFields):
         at = skip_blank(self.buffer, self.at)
         if at >= len(self.buffer) and not final:
             return False
-        best = self._find_best((self.at, at), final)
+        best = self._find_best(self.at, final)
         if best is None or isinstance(best, Landing):
             best = self._find_longer(best, at, final) if best else self._find_like(self.spot.rules, at, final)
         if isinstance(best, Wait):

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from ..format.units import MORE, NO
 from ..plan.rules import Rule
 
 SHORT = 256  # characters that a name or a key may have
@@ -48,19 +47,11 @@ def find_count(rule: Rule, buffer: str, end: int) -> str:
 
 
 def find_longer(names: frozenset[str], text: str, start: int, end: int) -> str:
-    """Return the one of some names that may stand at a place and is longer than what is read there, where that is none of them;
-    empty where none is.
-    """
-    odd = _list_odd(names)
-    if not odd or start == end or text[start:end] in names:
+    """Return the one of some names that may stand at a place and is longer than what is read there, if that is none; or nothing."""
+    if start == end or text[start:end] in names:
         return ""
-    return next((n for n in odd if len(n) > end - start and n.startswith(text[start : start + len(n)])), "")
-
-
-@lru_cache(maxsize=64)
-def _list_odd(names: frozenset[str]) -> tuple[str, ...]:
-    """Return the names that are more than one word, as programs write it."""
-    return tuple(name for name in names if not name.isidentifier())
+    odd = (name for name in names if not name.isidentifier() and len(name) > end - start)  # a single word ends by itself
+    return next((name for name in odd if name.startswith(text[start : start + len(name)])), "")
 
 
 def find_counted_id(rule: Rule, buffer: str, end: int) -> str | None:
@@ -94,27 +85,11 @@ def find_name_in_id(text: str, names: tuple[str, ...]) -> str:
     return next(iter(known), None) or re.sub(r"[^\w]\d+$", "", text).rpartition(".")[2] or text
 
 
-def find_quoted(buffer: str, start: int, quote: str, final: bool) -> tuple[int, int]:
-    """Return where a key begins and ends that stands between quotes at a place; the end is NO or MORE where none does, or may."""
-    if not quote or not buffer.startswith(quote, start):
-        return start, MORE if not final and start < len(buffer) and quote.startswith(buffer[start:]) else NO
-    begin = start + len(quote)
-    end = buffer.find(quote, begin, begin + SHORT)
-    if end < 0:
-        return begin, NO if final or len(buffer) > begin + SHORT else MORE
-    return begin, end if KEY.fullmatch(buffer, begin, end) else NO
-
-
 def find_signs(buffer: str, end: int) -> str:
     """Return the signs that lead to a key, which begins at a place or behind white space there; empty where a word or a bracket
     does."""
     found = _LEADING.search(buffer[max(end - 16, 0) : end].rstrip())
     return found[0] if found else ""
-
-
-def is_comment(buffer: str, at: int) -> bool:
-    """Whether a comment begins at a place whose line has not ended, or may when more has come."""
-    return buffer.startswith(("#", "//"), at) or buffer[at : at + 2] == "/"
 
 
 def is_within(marks: Iterable[str], buffer: str, start: int, end: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from json.encoder import encode_basestring
 
 from ..format.units import MORE, Units, get_units
@@ -14,8 +15,6 @@ from ..recover import complete, repair
 from .landing import Landing
 from .lexer import GOING, HOLD, ODD, Beside, JsonLexer
 from .texts import TextReader
-
-_PIECES = 4096  # of what was handed on are kept apart
 
 
 class JsonReader(TextReader):
@@ -41,15 +40,13 @@ class JsonReader(TextReader):
             self.writer.text("content", self.buffer[self.anchor : self.at])
 
     def _pass_piece(self, lexer: JsonLexer, text: str) -> bool:
-        """Read a piece behind JSON that was handed on; returns whether it is nothing but more of that, for the caller to hand on.
-
-        Otherwise what is not handed on yet is the buffer.
-        """
+        """Read a piece behind JSON that was handed on; returns whether it is nothing but more of that, for the caller to hand on:
+        else what is left of it is the buffer."""
         end = lexer.scan(text, 0)
         if end == GOING:
             self.gone += len(text)
             if lexer.mends:
-                self._keep(text)
+                self.passed.write(text)
             return True
         self.gone += len(self.buffer)
         odd = end in (ODD, HOLD)
@@ -57,16 +54,10 @@ class JsonReader(TextReader):
         self.writer.arguments(text[:end])
         self.buffer, self.at, self.scan = text, end, end
         if odd:
-            self._keep(text[:end])
+            self.passed.write(text[:end])
         else:
             self._end_json()
         return False
-
-    def _keep(self, text: str) -> None:
-        """Keep what was handed on. Many small texts take many times what they hold, and so they are joined now and then."""
-        self.passed.append(text)
-        if len(self.passed) > _PIECES + len(self.passed[0]) // _PIECES:
-            self.passed = ["".join(self.passed)]
 
     def _start_json(self, foreign: bool = False) -> bool:
         """Begin a value that is passed through; one in ``foreign`` notation is held until its end, and written as JSON."""
@@ -79,7 +70,7 @@ class JsonReader(TextReader):
         mends = self.policy.repair or foreign or (self.policy.recover and self.spot.kind == "value")
         mends = mends and self.within is None
         self.lexer = JsonLexer(mends=mends, loose=mends)
-        self.mending, self.passed = foreign and self.within is None, []
+        self.mending, self.passed = foreign and self.within is None, StringIO()
         return True
 
     def _step_json(self, final: bool) -> bool:
@@ -142,13 +133,12 @@ class JsonReader(TextReader):
 
     def _find_end_of_call(self, place: int, final: bool) -> Landing | Wait | None:
         """Return the structure that stands where JSON cannot go on: what ends the call, or a mark of what may stand behind it."""
-        places = place, skip_blank(self.buffer, place)
-        found = self._find_best(places, final)
+        found = self._find_best(place, final)
         if isinstance(found, Landing):
             ends = found.rule.closes or found.steps or found.spot.kind == "end"
             found = found if ends and found.end > place and found.rule.recovery != TRAILING else None
         if found is None:
-            found = self._find_best(places, final, self.plan.spot(TURN, (GAP,), self.may_call))
+            found = self._find_best(place, final, self.plan.spot(TURN, (GAP,), self.may_call))
             if isinstance(found, Landing) and not found.rule.constant.marked:
                 return None
         return found
@@ -169,7 +159,7 @@ class JsonReader(TextReader):
 
     def _add_brackets(self) -> None:
         """Close what is open in JSON that was handed on, if that makes it valid and that is wanted."""
-        written = "".join(self.passed).rstrip() if self.policy.repair and not self.sent else ""
+        written = self.passed.getvalue().rstrip() if self.policy.repair and not self.sent else ""
         whole = complete(written)
         if self.writer.call and len(whole) > len(written) and read_json(whole):
             self.writer.arguments(whole[len(written) :])
@@ -179,12 +169,12 @@ class JsonReader(TextReader):
         """Hand on JSON up to a place; while it is mended it waits."""
         self.scan = max(end, self.scan)
         text = self.buffer[self.at : end]
-        if self.lexer and self.lexer.mends and not self.passed and text.strip() == "{":
+        if self.lexer and self.lexer.mends and not self.passed.tell() and text.strip() == "{":
             return  # what comes next tells whether it begins a set
         if not self.mending and text:
             self.writer.arguments(text)
             if self.lexer and self.lexer.mends:
-                self._keep(text)
+                self.passed.write(text)
             self.at = end
 
     def _pass_odd(self, lexer: JsonLexer, quoted: bool) -> None:
@@ -200,7 +190,7 @@ class JsonReader(TextReader):
         valid = False
         if self.mending:
             self.mending = False
-            passed, held = "".join(self.passed), self.buffer[self.at : self.scan]
+            passed, held = self.passed.getvalue(), self.buffer[self.at : self.scan]
             mended, sent = repair(passed + held), self.sent or passed
             text = next((whole[len(sent) :] for whole in (mended, passed + held) if whole and whole.startswith(sent)), held)
             valid = bool(mended and mended.startswith(sent))

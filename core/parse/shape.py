@@ -14,7 +14,7 @@ from ..recover import SPEAKS, Begun, Envelope, FoundCall, Notation, complete, re
 from ..schema import ToolSet
 from .fence import Fence, skip_fence_end
 from .landing import HELD_CALL, Landing
-from .lexer import BROKEN, HOLD, ODD, JsonLexer
+from .lexer import HOLD, ODD, JsonLexer
 from .names import SHORT
 
 _TAG = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>"
@@ -100,7 +100,8 @@ class Shape:
         self.calls: list[FoundCall] = []
         self.ahead = landing.end - start  # where the value begins that is being looked at
         self._seen = self.ahead
-        self._lexer = JsonLexer(careful=True)
+        self._lexer = JsonLexer(mends=True)
+        self._odd = False  # whether the value is nothing like JSON: signs stand in it that JSON does not have
         self._short = False  # whether a mark ends the value, without the brackets that do
 
     def read(self, buffer: str, at: int, final: bool, tools: ToolSet | None, envelope: Envelope) -> int:
@@ -121,17 +122,16 @@ class Shape:
                 if buffer[place] not in "{[":
                     return at + self._seen if self._bare and self.calls and "\n" in buffer[at + self._seen : place] else NO
                 self.ahead = self._seen = place - at
-                self._lexer, self._short = JsonLexer(careful=True), False
+                self._lexer, self._odd, self._short = JsonLexer(mends=True), False, False
             start, end = at + self.ahead, self._scan(buffer, at, final)
-            odd = self._lexer.mends
             if end < 0 and not final:
                 named = bool(self.calls) or size - start <= SHORT or _names_tool(buffer, start, tools)
-                return NO if (odd and size - start > HELD_CALL) or ((odd or self.whole) and not named) else MORE
+                return NO if (self._odd and size - start > HELD_CALL) or ((self._odd or self.whole) and not named) else MORE
             cut = end < 0 and self.whole and buffer.endswith(("}", "]"))  # nothing but brackets is missing at the end of the output
             if cut:
                 end, self._seen, self._short = size, size - at, True
             text = buffer[start:end] if end >= 0 else None
-            calls = read_calls(text, tools, envelope) if text and not odd else None
+            calls = read_calls(text, tools, envelope) if text else None
             mended = repair(complete(text) if self._short else text) if text and not calls else None
             calls = read_calls(mended, tools, envelope) if mended else calls
             if not calls or (cut and any(call.arguments not in buffer for call in calls)):
@@ -142,13 +142,11 @@ class Shape:
                 return NO  # a name in brackets is no call yet
 
     def _scan(self, buffer: str, at: int, final: bool) -> int:
-        """Read on to the end of the value; from its beginning in other notation where it turns out to be no JSON."""
+        """Read on to the end of the value, in whatever notation it is."""
         end = self._lexer.scan(buffer, at + self._seen, final)
-        if end == BROKEN:
-            self._lexer = JsonLexer(mends=True)
-            end = self._lexer.scan(buffer, at + self.ahead, final)
         while end == ODD or (end == HOLD and final):
             place = self._lexer.place
+            self._odd |= not (self._lexer.plain or buffer[place].isalpha() or buffer[place] in ",_")
             if not self._lexer.plain and buffer.startswith(self._closing, place):
                 self._seen, self._short = place - at, True
                 return place
@@ -202,7 +200,8 @@ class Fields:
                 return MORE if not final and size - begin <= HELD_CALL else NO
             seen = found.end() if found else size
             end = found.start() if found and found.lastindex else seen  # what ends the turn is no part of the call
-            calls = self._read_fields(rest or buffer[begin:end], tools)
+            text = rest or buffer[begin:end]
+            calls = read_fields(text, tools, self._notation, self.begun) if len(text) <= HELD_CALL else None
             if calls and (found or any(call.arguments != "{}" for call in calls)):
                 self.calls = calls
                 return end if self.fence else _leave_fence(buffer, at, end, end, final)
@@ -214,9 +213,6 @@ class Fields:
         end = next((end for end in self._last if text.rstrip().endswith(end)), "")
         rest = _drop_last_marks(text.rstrip().removesuffix(end))
         return rest if end or _is_closed(rest) or _closes_first(text) else ""
-
-    def _read_fields(self, text: str, tools: ToolSet) -> list[FoundCall] | None:
-        return read_fields(text, tools, self._notation, self.begun) if len(text) <= HELD_CALL else None
 
 
 def _drop_last_marks(text: str) -> str:

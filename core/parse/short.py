@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ..format.units import MORE, NO, Units, get_units
 from ..plan.constants import DATA, SIGNS, find_end, skip_blank
 from ..plan.echoes import cut_echo
@@ -32,9 +30,7 @@ from .names import (
     find_longer,
     find_name_in_id,
     find_numbered_id,
-    find_quoted,
     find_signs,
-    is_comment,
     is_within,
 )
 
@@ -67,7 +63,8 @@ class ShortFields(Likely):
         if found is not None or not (self.policy.recover and self.names):
             return found
         start = find_end(COMMENTS, self.buffer, here.end)
-        if start - here.end > SHORT or start == len(self.buffer) or is_comment(self.buffer, start):
+        comment = self.buffer.startswith(("#", "//"), start) or self.buffer[start : start + 2] == "/"  # or half of one
+        if comment or start - here.end > SHORT or start == len(self.buffer):
             return None if final or len(self.buffer) - here.end > SHORT else WAIT
         here = here.replace(end=start, rule=here.rule.name_recovery(AMID))
         found = self._land_name(here, final) if kind == "name" else self._read_short(here, kind, start, final)
@@ -133,11 +130,17 @@ class ShortFields(Likely):
 
     def _read_quoted(self, here: Landing, start: int, final: bool) -> Landing | Wait | None:
         """Read a key that stands in the quotes of strings, where the format writes none around keys."""
-        begin, end = find_quoted(self.buffer, start, self.plan.quote, final)
+        quote, rest = self.plan.quote, self.buffer[start : start + SHORT]
+        if not quote or not rest.startswith(quote):
+            return WAIT if rest and quote.startswith(rest) and not final else None
+        begin = start + len(quote)
+        end = self.buffer.find(quote, begin, begin + SHORT)
         if end < 0:
-            return WAIT if end == MORE else None
+            return None if final or len(self.buffer) > begin + SHORT else WAIT
+        if not KEY.fullmatch(self.buffer, begin, end):
+            return None
         here = here.replace(rule=here.rule.name_recovery("key in quotes"))
-        return self._leave_short(here, "key", self.buffer[begin:end], end + len(self.plan.quote), final)
+        return self._leave_short(here, "key", self.buffer[begin:end], end + len(quote), final)
 
     def _land_name(self, here: Landing, final: bool) -> Landing | Wait | None:
         buffer, start = self.buffer, here.end
@@ -160,15 +163,12 @@ class ShortFields(Likely):
             if at < len(buffer) and not here.spot.list_behind(buffer[at], ()):
                 continue
             landing = self._leave_short(here, "name", buffer[start:at], at, final)
-            if isinstance(landing, Landing) and self._is_number(buffer[start:at]):
-                return wait
+            numbers = self.policy.recover and self.tools is not None and not any(map(str.isalpha, buffer[start:at]))
+            if isinstance(landing, Landing) and numbers:
+                return wait  # no tool but one of the request is called what has no letter
             if landing is not None:
                 return landing
         return Wait(short=here.spot) if open_end else wait
-
-    def _is_number(self, name: str) -> bool:
-        """Whether what stands where the request's tools are named has no letter, as no tool but one of those would be called."""
-        return self.policy.recover and self.tools is not None and not any(map(str.isalpha, name))
 
     def _land_prefixed(self, here: Landing, final: bool) -> Landing | Wait | None:
         """Read the name of a tool with a word in front of it."""
@@ -193,10 +193,8 @@ class ShortFields(Likely):
         return self._leave_short(told, "name", name, found.end(), final)
 
     def _leave_short(self, here: Landing, kind: str, text: str, at: int, final: bool) -> Landing | Wait | None:
-        """Leave a short field with what ends it, to the letter or with other layout.
-
-        What the template writes comes before what is relaxed, and what ends the call before what ends the turn.
-        """
+        """Leave a short field with what ends it, to the letter or with other layout: what the template writes comes before what is
+        relaxed, and what ends the call before what ends the turn."""
         taken = self._take_short(here, kind, text, at)
         if taken is None:
             return None
@@ -204,14 +202,16 @@ class ShortFields(Likely):
         second: Landing | None = None
         told: Landing | None = None  # where one of a few words would have to follow, and does not
         like = False  # whether what stands there begins as a mark behind the field does
-        for rule in self._fill(self._list_ends(taken, kind, at), taken):
+        types = self._find_wanted(taken) if kind == "key" else ()
+        for rule in self._fill(here.spot.list_behind(self.buffer[at : at + 1], types), taken):
             if rule.guard == "like":
                 like = like or rule.constant.match_exactly(self.buffer, at, final) >= 0
                 continue
             if rule.spelling and rule.spelling != self.spelling:
                 continue
             if rule.kind == "end" and here.spot.graph == TURN:
-                landing = self._end_behind(rule, taken, kind, at, final)
+                begin = skip_blank(self.buffer, at) if rule.constant.core else at
+                landing = None if self._is_half_name(rule, taken, kind) else self._try_end(rule, begin, final, taken)
                 if isinstance(landing, Landing):
                     return landing
                 ends = ends or landing
@@ -219,10 +219,9 @@ class ShortFields(Likely):
             landing, better = self._leave_by(rule, taken, kind, at, final)
             if isinstance(landing, Wait):
                 return landing
-            if landing and landing.spot.kind == "value" and final:
-                types = self._find_wanted(taken)
-                if self._breaks_off((each for each in here.spot.rules if any(fits(n.type, types) for n in each.targets)), at):
-                    continue
+            fitting = (each for each in here.spot.rules if any(fits(node.type, types) for node in each.targets))
+            if landing and landing.spot.kind == "value" and final and self._breaks_off(fitting, at):
+                continue
             if landing and better:
                 return ends if ends and not rule.closes else landing
             if rule.is_told:
@@ -244,7 +243,9 @@ class ShortFields(Likely):
             if ends and key not in self._list_declared(self._find_name(here)):
                 return None  # a mark that ends something stands where a key would
             taken = bool(key) and self._takes_key(here, key, at) and (here.rule.guard != "entry" or self._is_new(key))
-            return here.replace(steps=(*here.steps, Step("key", key))) if taken and not self._opens_within(here, at) else None
+            # Where other layout stands before it than the template writes, a call may begin in it.
+            within = not self._is_laid(here) and is_within(self.plan.opening_marks, self.buffer, here.end, at)
+            return here.replace(steps=(*here.steps, Step("key", key))) if taken and not within else None
         if kind == "name":
             if any(mark in text for mark in self.plan.opening_marks):
                 return None  # another call has begun
@@ -277,22 +278,6 @@ class ShortFields(Likely):
     def _is_laid(self, here: Landing) -> bool:
         """Whether the text of a rule stands to the letter before a place."""
         return self.buffer.endswith(here.rule.constant.text, 0, here.end)
-
-    def _opens_within(self, here: Landing, at: int) -> bool:
-        """Whether a call may begin in a key, where other layout stands before the key than the template writes."""
-        return not self._is_laid(here) and is_within(self.plan.opening_marks, self.buffer, here.end, at)
-
-    def _list_ends(self, here: Landing, kind: str, at: int) -> Iterable[Rule]:
-        """Return the rules that may end a short field at a place, the one to try first before others."""
-        sign = self.buffer[at : at + 1]
-        told = kind == "key" and not self.frames and self.tools is not None
-        return here.spot.list_behind(sign, self._find_wanted(here) if told else ())
-
-    def _end_behind(self, rule: Rule, here: Landing, kind: str, at: int, final: bool) -> Landing | Wait | None:
-        """Match the end of the turn behind a short field."""
-        if self._is_half_name(rule, here, kind):
-            return None
-        return self._try_end(rule, skip_blank(self.buffer, at) if rule.constant.core else at, final, here)
 
     def _is_half_name(self, rule: Rule, here: Landing, kind: str) -> bool:
         """Whether nothing tells that what was read is not half a name, if the output ends behind it."""
@@ -371,7 +356,7 @@ class ShortFields(Likely):
 
     def _check_empty(self, landing: Landing, end: int, final: bool) -> Landing | Wait | None:
         """Return where a value leads that is written as nothing, if what follows it ends its key."""
-        follows = self._find_best((end, skip_blank(self.buffer, end)), final, landing.spot)
+        follows = self._find_best(end, final, landing.spot)
         if not isinstance(follows, Landing):
             return follows
         return landing if follows.rule.constant.text or follows.spot.kind == "end" else None  # nothing follows everything
@@ -401,8 +386,7 @@ class ShortFields(Likely):
         return len(here.rule.constant.core) > 1 and any(constant.match_exactly(self.buffer, at, False) != NO for constant in behind)
 
     def _doubts_key(self, rule: Rule, here: Landing, at: int) -> bool:
-        """Whether what seems to be a key stands before something else than the template writes behind keys, and is none of the
-        tool's."""
+        """Whether what seems to be a key, and is none of the tool's, stands before what no template writes behind keys."""
         key, constant = here.steps[-1].text, rule.constant
         glued = constant.lead != "" and DATA.issuperset(constant.core) and not self.buffer[at : at + 1].isspace()
         other = (bool(rule.recovery) or glued) and not (constant.firm or self.frames)
@@ -420,8 +404,7 @@ class ShortFields(Likely):
         return within and self.policy.recover and self._is_undeclared(here, key)
 
     def _bars_key(self, sign: str, units: Units, holds_signs: bool) -> bool:
-        """Whether no key goes on with a sign: a line break, one that is written otherwise, or where none is one of data, but
-        those of paths."""
+        """Whether no key goes on with a sign: a line break, one that is written otherwise, or of data where none holds these."""
         path = self.plan.graph.path
         if path is not None and sign in path.signs:
             return False

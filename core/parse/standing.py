@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from io import StringIO
 
 from ..format import Insides, Json, Node, Text
 from ..format.units import MORE, NO, get_units
@@ -11,14 +12,13 @@ from ..plan.constants import Constant, is_word_in_signs, skip_blank
 from ..plan.landmarks import AFTER, GAP, TURN
 from ..plan.plan import Plan
 from ..plan.rules import LATE, WAIT, Rule, Spot, Wait
-from ..plan.scalars import find_within, match_scalar
+from ..plan.scalars import match_scalar
 from ..recover import Begun, Policy, compile_names, read_literal
 from ..schema import UNKNOWN, Schema, ToolSet
 from .fence import Fence
 from .landing import Frame, Landing, Step, list_id
-from .lexer import JsonLexer
+from .lexer import JsonLexer, Strings
 from .names import SHORT, find_count, find_counted_id
-from .quoted import Strings
 from .shape import Fields, Shape
 from .writer import Call, Writer
 
@@ -27,7 +27,6 @@ TRIES = 8  # so often may a JSON value be looked at that is no call
 _STOPS = frozenset(".!?…。！？")  # at the end of a sentence
 _OF_CODE = frozenset("{}<>[]%=;:,`'\"\\/|&#")  # signs with which no answer ends
 _INDENT = 16  # so much layout may stand before a fence
-_BEGINNING = 160  # characters in which an object is known from its beginning
 
 
 class Standing:
@@ -56,7 +55,7 @@ class Standing:
         self.holding = False  # whether a value waits for its end to tell its type, or its quotes
         self.strings = Strings()  # those of such a value, if it is JSON
         self.nested = False  # whether the value that is read holds what its end closes
-        self.begun = False  # whether a mark that begins calls stands in the content
+        self.mentioned = False  # whether a mark that begins calls stands in the content
         self.ended = -1  # where a call would have ended that is looked at
         self.odd = False  # whether a field began as no render shows it, so that a text may not be written as the format has it
         self.owed = False  # whether a part of what ends a call was left out, and may still come
@@ -76,12 +75,11 @@ class Standing:
         self.mute = 0  # where in the buffer the prompt ends, as long as what it has written is held back
         self.streaming = False  # whether a value is emitted as a string as it comes
         self.doubt = -1  # the first place at which a value may have ended if what ends it never comes
-        self.raw = False  # whether escapes stand in what waits for that end
         self.rejoined = False  # whether reasoning that had ended was opened again, and nothing of it has come
         self.lexer: JsonLexer | None = None
         self.within: Text | None = None  # the notation in which JSON is written as a text
         self.mending = False  # whether JSON waits for its end to be made valid
-        self.passed: list[str] = []  # what was handed on of JSON that may have to be mended
+        self.passed = StringIO()  # what was handed on of JSON that may have to be mended
         self.sent = ""  # what was written of it, where that is not what was handed on
         self.looked = 0  # how far behind a quote that may stand within its string was looked for one that ends that
         self.closer = ""  # the bracket at its end that is also the beginning of what follows
@@ -96,11 +94,8 @@ class Standing:
         self.unclosed = False  # whether a call stood in reasoning that was not closed
 
     def _match_value(self, landing: Landing, final: bool) -> int:
-        """Match the beginning of the value to which a rule leads.
-
-        Where none of those stands that it may be (NO), another rule is the better one, unless that ends the call and this one reads
-        a key of the tool.
-        """
+        """Match the beginning of the value to which a rule leads, if its notation tells it; where it is none (NO), another rule is
+        the better one."""
         nodes = landing.spot.nodes
         if landing.spot.kind != "value" or any(isinstance(node.codec, (Text, Insides, Json)) for node in nodes):
             return 0
@@ -113,7 +108,7 @@ class Standing:
         """Whether nothing visible stands between the beginning of this text, which may be a mark of its own, and a place."""
         return at == self.ended or (self.fresh and not self.spot.lined and skip_blank(self.buffer, self.at) >= at)
 
-    def _ends_text(self, at: int) -> bool:
+    def _may_end_at(self, at: int) -> bool:
         """Whether a text may end with the sign before a place, or a line has begun there."""
         sign = self.buffer[at - 1] if at > self.at else self.before[-1:]
         return sign.isalnum() or sign in ("", "\n") or sign in _STOPS
@@ -156,10 +151,6 @@ class Standing:
             return text
         bare = self.before.rstrip()
         return bare[-1:] + ("\n" if "\n" in self.before[len(bare) :] else "") + text
-
-    def _follows_data(self, at: int) -> bool:
-        """Whether the last visible sign before a place ends data or a mark."""
-        return self._find_last(at) in ("}", ">", "]", ")")
 
     def _find_last(self, at: int) -> str:
         """Return the last visible sign before a place."""
@@ -212,8 +203,8 @@ class Standing:
                 is_word_in_signs(rule.constant.core) or (self._stands_apart(at) and not self._is_sample(at))
             )
         if rule.guard == "orphan":
-            return self._ends_text(at) and self.may_call and not self.begun
-        return rule.guard != "told" or self._ends_text(at)
+            return self._may_end_at(at) and self.may_call and not self.mentioned
+        return rule.guard != "told" or self._may_end_at(at)
 
     def _is_held(self, rule: Rule, at: int) -> bool:
         """Whether the notation of the text that is being read tells that a place is within it, so that only what ends it does: also
@@ -279,10 +270,6 @@ class Standing:
         """Match the name of a tool of the request at a place of a text, as a whole word."""
         return compile_names(frozenset(self.names)).match(text, at)
 
-    def _may_name(self, name: str) -> bool:
-        """Whether markup alone makes a call of a tool."""
-        return self.may_call and (self.tools is None or not self.known_only or name in self.tools)
-
     def _fits_behind(self, at: int, final: bool) -> bool | Wait:
         """Whether what follows a call in a render may begin at a place, or the output ends there; or more is needed to tell."""
         at = skip_blank(self.buffer, at)
@@ -290,12 +277,6 @@ class Standing:
             return final or WAIT
         shown = self.plan.spot(TURN, (GAP,), self.may_call).list_short(self.buffer[at])
         return any(rule.constant.core and not rule.recovery for rule in shown)
-
-    def _read_beginning(self, here: Landing, at: int, final: bool) -> str:
-        """Return what stands at a place, as far as it has come, in the letters of JSON where that is written as a text."""
-        begun = self.buffer[at : at + _BEGINNING]
-        within = find_within(here.spot.nodes)
-        return begun if within is None else get_units(within).decode(begun, final)
 
     def _is_new(self, key: str) -> bool:
         """Whether a key is declared for the call that is open, and was not given yet."""

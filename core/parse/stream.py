@@ -56,7 +56,7 @@ class StreamParser(Machine):
         if rest:
             self._written = None if self._written is None else [rest]
             begun = self._feed_slices(rest[-_LONGEST:])  # what a prompt has written of the turn is read, and not emitted
-            self.settle()
+            self.take_beginning()
             self._begun = self.writer.restart(begun)
             self.mute = len(self.buffer) if self.spot.kind in ("content", "reasoning") else 0
 

@@ -20,7 +20,7 @@ from .landing import HELD, HELD_CALL, Landing
 from .names import SHORT
 
 BARE_CALL = Rule(("",), (SHAPE,), recovery="call by its parameters", guard="named")
-INTERRUPTED = Rule(("",), (AFTER,))
+INTERRUPTED = Rule(("",), (AFTER,))  # reasoning, by a mark that begins calls, though no call follows
 _BEHIND_NAME = re.compile(r"\s*([(<{\[]?)")
 JOINT = "\n\n"  # between two blocks of reasoning
 _LONGEST_MARK = 256  # characters
@@ -51,20 +51,17 @@ class TextReader(Drafts):
             return False
         begins = self._find_bare_call(final)
         if begins is not None:
-            if isinstance(begins, Landing):
-                self._apply(begins, self.at)
-            return isinstance(begins, Landing)
+            return self._go(begins)
         while True:
             at = self._find_sign(final)
             if at < 0:
                 self.until, self.patience = self.spot.pattern if self.holding and self.at < self.scan else None, SHORT
                 return final and self.doubt >= 0 and self._end_late()
-            escape = self._find_escape(at, final)
-            if escape == MORE:
-                self._emit_text(self._find_blank(at))  # it may be the beginning of a mark that has layout before it
-                self.scan = at
-                return False
-            landing = self._find_beyond(at, escape, final) if escape > at else self._find_shown(at, final)
+            units = get_units(self.spot.codec)
+            escape = units.read(self.buffer, at, final)[0] if self.buffer[at] in units.first else at
+            landing: Landing | Wait | None = WAIT
+            if escape != MORE:  # else it may be the beginning of a mark that has layout before it
+                landing = self._find_beyond(at, escape, final) if escape > at else self._find_shown(at, final)
             landing = self._find_longer(landing, at, final) if isinstance(landing, Landing) else landing
             quoted = self._find_quote_end(landing, at, final) if isinstance(landing, Landing) else at
             if quoted > at:
@@ -76,14 +73,15 @@ class TextReader(Drafts):
                 self.scan = at
                 if isinstance(landing, Wait):
                     self._await(landing)
-                else:
-                    self._await_code_end()
+                elif self.fence.read(self.buffer[self.at :]).code:  # what follows the code that is open tells what a call is
+                    self.until, self.patience = CODE_SIGNS, HELD_CALL
                 return False
             if landing and landing.rule.guard in LATE:
                 self.doubt = at if self.doubt < 0 else self.doubt
                 self.scan = at + 1
                 continue
-            if landing is None and self._interrupts(at):
+            interrupts = self.spot.kind == "reasoning" and self.policy.interrupts != "call"
+            if landing is None and interrupts and self.buffer.startswith(tuple(self.plan.opening_marks), at):
                 landing = Landing(at, self.plan.spot(TURN, (AFTER,), self.may_call), INTERRUPTED)
             if landing and self.doubt >= 0 and self._calls_between(self.doubt, at):
                 return self._end_late()
@@ -160,7 +158,7 @@ class TextReader(Drafts):
         written = self.buffer[at:escape]
         if not self.spot.goes_beyond(written):
             return None
-        landing = self._find_best((at, skip_blank(self.buffer, at)), final)
+        landing = self._find_best(at, final)
         if not isinstance(landing, Landing):
             return landing
         longer = not landing.rule.recovery and landing.rule.constant.text.startswith(written)
@@ -173,8 +171,8 @@ class TextReader(Drafts):
         rest = self.buffer[at:]
         if not (is_firm(rest) and any(mark.startswith(rest) for mark in self.plan.beginnings)):
             return False
-        alone = self.may_call and not (self.begun or self._is_sample(at))
-        cut = self.policy.recover and alone and self._ends_text(at)
+        alone = self.may_call and not (self.mentioned or self._is_sample(at))
+        cut = self.policy.recover and alone and self._may_end_at(at)
         if cut:
             self._note(CUT_MARK, at)
         return cut or self.policy.markup == "drop"
@@ -186,22 +184,16 @@ class TextReader(Drafts):
             return False
         return self._is_fresh(at) and marks.may_begin(rest)
 
-    def _interrupts(self, at: int) -> bool:
-        """Whether a mark that begins calls ends reasoning here, though no call follows."""
-        if self.spot.kind != "reasoning" or self.policy.interrupts == "call":
-            return False
-        return any(self.buffer.startswith(mark, at) for mark in self.plan.opening_marks)
-
     def _look_at_text(self, at: int) -> None:
         """Remember of a place at which no rule matches what later ones ask of the text before them."""
         if self.spot.kind == "value":
-            self.nested = self.nested or any(self.buffer.startswith(opening, at) for opening in self.spot.openings)
+            self.nested = self.nested or self.buffer.startswith(self.spot.openings, at)
             return
         if self.buffer[at] in "`~":
             self._emit_text(self._find_blank(at))  # no later place looks again at the code that is open before this one
-        begins = self.spot.kind == "content" and any(self.buffer.startswith(mark, at) for mark in self.plan.beginnings)
-        self.begun = self.begun or begins
-        self.sampled = self.sampled or any(self.buffer.startswith(other, at) for other in self.plan.others)
+        begins = self.spot.kind == "content" and self.buffer.startswith(self.plan.beginnings, at)
+        self.mentioned = self.mentioned or begins
+        self.sampled = self.sampled or self.buffer.startswith(tuple(self.plan.others), at)
 
     def _leave_text(self, landing: Landing, at: int) -> None:
         """End the text at a place, and go where a rule leads from there."""
@@ -231,8 +223,8 @@ class TextReader(Drafts):
             return False
         spot = self.plan.spot(TURN, (GAP,), self.may_call)
         places = (self.buffer.find(mark, start, end) for mark in (*self.plan.opening_marks, *self.plan.opening_lines))
-        around = ((place - 1, place, place + 1) for place in places if place > start)
-        landings = (self._find_best(each, True, spot) for each in around)
+        around = (place + step for place in places if place > start for step in (-1, 0, 1))
+        landings = (self._find_landing(spot, each, True) for each in around)
         return any(isinstance(each, Landing) and each.calls and each.find("name") in self.names for each in landings)
 
     def _lands_behind(self, at: int) -> bool:
@@ -248,26 +240,14 @@ class TextReader(Drafts):
         self.until, self.patience = wait.short.short_end if wait.short else None, SHORT
         self.awaited = wait.text if self.until else wait.text[:-1]
 
-    def _await_code_end(self) -> None:
-        """Note that nothing need be decided before the code ends that is open, where what follows it tells what a call is."""
-        if self.fence.read(self.buffer[self.at :]).code:
-            self.until, self.patience = CODE_SIGNS, HELD_CALL
-
-    def _find_escape(self, at: int, final: bool) -> int:
-        """Return where an escape ends that stands at a place: there if none does, or that more is needed to tell."""
-        units = get_units(self.spot.codec)
-        return units.read(self.buffer, at, final)[0] if self.buffer[at] in units.first else at
-
     def _take_escape(self, at: int, end: int) -> None:
         """Read the escape between two places, or take the character for itself where there is none."""
         self.scan = max(end, at + 1)
         if end > at and not self.holding:
             self._emit_text(at)
-            if self.at < at:
-                self.raw = True
-                return
-            self._emit(get_units(self.spot.codec).read(self.buffer, at, True)[1])
-            self.at = self.scan = end
+            if self.at == at:  # else it waits with the text before it
+                self._emit(get_units(self.spot.codec).read(self.buffer, at, True)[1])
+                self.at = self.scan = end
 
     def _take_start(self, final: bool) -> bool:
         """Read the escape that stands only where a text begins; returns whether it has come whole, or is not there."""
@@ -305,7 +285,7 @@ class TextReader(Drafts):
                 self._emit(JOINT)
             self.fresh = self.rejoined = False
         if text:
-            self._emit(get_units(self.spot.codec).decode(text) if self.raw else text)
+            self._emit(get_units(self.spot.codec).decode(text))
         self.at = end
         self.mute = self.mute if end < self.mute else 0
 
@@ -352,6 +332,5 @@ class TextReader(Drafts):
             self.at = end
             return
         self._emit_text(end)
-        self.raw = False
         if self.spot.kind == "value":
             self.writer.arguments('"')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from io import StringIO
 from json.encoder import encode_basestring
 
 from ..format import Choice, Insides, Json, Node, Text
@@ -37,7 +38,10 @@ class ValueReader(JsonReader):
             writer.open_container("{}")
         if call.keys:
             call.key = key = call.keys.pop(0)
-            keys: list[str | int] = [key] if self.frames else self._enter_path(key, call.name)
+            keys: list[str | int] = [key] if self.frames else self._split_path(key, call.name)
+            if not self.frames and not writer.enter(keys):
+                keys = [key]  # what seemed to be a path is none
+                writer.enter(keys)
             writer.key(keys[-1])
             schema = self.schema.get_property(key) if self.frames else self._find_property(call.name, keys)
         else:
@@ -55,34 +59,16 @@ class ValueReader(JsonReader):
         elif not self.insides:
             self._choose_reading(nodes, schema)
 
-    def _enter_path(self, key: str, name: str | None) -> list[str | int]:
-        """Return the keys and places under which an argument stands; the objects and lists in which it does are open then."""
-        keys = self._split_path(key, name)
-        if not self.writer.enter(keys):
-            keys = [key]
-            self.writer.enter(keys)
-        return keys
-
     def _list_insides(self, nodes: tuple[Node, ...]) -> list[Node]:
         """Return the lists and objects that a value may be."""
         return [node for node in nodes if isinstance(node.codec, Insides) and self.plan.has_inside(node.codec.graph)]
 
-    def _step_inside(self, final: bool) -> bool:
-        """Enter the list or object that begins here; else the list."""
-        node = self._find_inside(self.insides, final)
-        if isinstance(node, Wait):
-            return False
-        self._enter(node or min(self.insides, key=lambda node: node.type))
-        return True
-
     def _find_inside(self, insides: list[Node], final: bool) -> Node | Wait | None:
-        """Return the object if the text begins as it does, and a key stands at its beginning; the list if it begins as that.
-
-        What the items of the list begin with is no key, though an object may have it for one.
-        """
+        """Return the object if the text begins as it does, with a key; the list if it begins as that: what its items begin with is
+        no key."""
         for node in sorted(insides, key=lambda node: node.type, reverse=True):
             self.frames.append(self._make_frame(node))
-            landing = self._find_best((self.at, skip_blank(self.buffer, self.at)), final, self._get_inside(node))
+            landing = self._find_best(self.at, final, self._get_inside(node))
             self.frames.pop()
             if isinstance(landing, Wait):
                 return landing
@@ -146,7 +132,10 @@ class ValueReader(JsonReader):
                 self._write_block(begin, end)
                 return True
         if self.insides:
-            return self._step_inside(final)
+            node = self._find_inside(self.insides, final)
+            if not isinstance(node, Wait):
+                self._enter(node or min(self.insides, key=lambda node: node.type))  # what is no object is the list
+            return not isinstance(node, Wait)
         if self.holding or any(node.type == "string" for node in self.spot.nodes):
             return self._step_text(final)
         return self._step_scalar(final)
@@ -203,17 +192,13 @@ class ValueReader(JsonReader):
         if looks and self.policy.recover:
             end, literal = self._check_scalar(at, end, literal, final)
         if end == NO and self.policy.recover and not looks:
-            sign = self.buffer[at : at + 1]
-            if sign in QUOTES or sign in ("(", "[", "{"):
-                self._note("value in other notation", at)
-                return self._start_json(foreign=sign != '"')
-            bracket = self._find_bracket(at, final)
-            if bracket == MORE:
+            begin = self._find_foreign(at, final)
+            if begin == MORE:
                 return False
-            if bracket > at:
+            if begin >= at:
                 self._note("value in other notation", at)
-                self.at = bracket
-                return self._start_json(foreign=True)
+                self.at = begin
+                return self._start_json(foreign=self.buffer[begin] != '"')
             end, literal = read_bare(self.spot.nodes, self.buffer, at, final)
             if end > at:
                 self._note("value in other notation", at)
@@ -246,23 +231,23 @@ class ValueReader(JsonReader):
                 return True
         return False
 
-    def _find_bracket(self, at: int, final: bool) -> int:
-        """Return where a list or an object begins behind a word that says so, if nothing else is wanted; the place itself where
-        none does, or that more is needed to tell."""
-        types = self.wanted.get_types()
-        if not types or not {"array", "object"}.issuperset(types):
+    def _find_foreign(self, at: int, final: bool) -> int:
+        """Return where a string, a list or an object begins in whatever notation: at a place, or of the latter, if nothing else is
+        wanted, behind a word that says so; NO where none does, or that more is needed to tell."""
+        if self.buffer.startswith((*QUOTES, "(", "[", "{"), at):
             return at
-        found = _CONSTRUCTED.match(self.buffer, at)
-        if found is None or (found.end() == len(self.buffer) and not final):
-            return MORE if found and found.end() - at < SHORT else at
-        return found.end() if self.buffer.startswith(("[", "{"), found.end()) else at
+        types = self.wanted.get_types()
+        found = _CONSTRUCTED.match(self.buffer, at) if types and {"array", "object"}.issuperset(types) else None
+        if found and found.end() == len(self.buffer) and not final:
+            return MORE
+        return found.end() if found and self.buffer.startswith(("[", "{"), found.end()) else NO
 
     def _check_scalar(self, at: int, end: int, literal: str, final: bool) -> tuple[int, str]:
         """Return where a number or a word really ends and its JSON: it may be the beginning of a text (NO), or a number may go on
         as no render shows it; or that more is needed to tell (MORE)."""
         types = self.wanted.get_types()
         if "string" in types and not {"integer", "number", "boolean"} & {*types}:
-            follows: Landing | Wait | bool | None = self._find_best((end, skip_blank(self.buffer, end)), final)
+            follows: Landing | Wait | bool | None = self._find_best(end, final)
             bare = isinstance(follows, Landing) and not (follows.rule.constant.core or follows.find("key"))
             if bare:  # nothing ends it, so what follows its call has to
                 follows = self._structure_follows(end, final, True)
@@ -281,7 +266,7 @@ class ValueReader(JsonReader):
 
     def _goes_on(self, end: int, final: bool) -> bool:
         """Whether a number goes on with the dot that stands behind it, as no render shows it."""
-        found = self._find_best((end,), final) if self.buffer.startswith(".", end) else WAIT
+        found = self._find_landing(self.spot, end, final) if self.buffer.startswith(".", end) else WAIT
         bare = isinstance(found, Landing) and not found.rule.constant.core  # nothing ends it, so what follows its call has to
         return found is None or (bare and not self._fits_behind(end, final))
 
@@ -307,26 +292,25 @@ class ValueReader(JsonReader):
         within = self.buffer.startswith(brackets[0], self.began)
         if not within and self.buffer[: self.began].rstrip()[-1:] != brackets[0]:
             return False
-        if not (("" if within else brackets[0]) + self.buffer[self.began : max(self.at, self.began + within)]).startswith(sent):
+        begun = "" if within else brackets[0]
+        if not (begun + self.buffer[self.began : max(self.at, self.began + within)]).startswith(sent):
             return False  # what was written of it cannot be taken back
         self._note("value in other notation", self.began)
         self.sent = sent
-        self.closer, self.passed, self.mending = "" if within else brackets[1], [] if within else [brackets[0]], True
+        self.closer, self.mending, self.passed = "" if within else brackets[1], True, StringIO()
+        self.passed.write(begun)
         self.spot, self.schema, self.behind = base.spot, base.schema, False
         del self.frames[:], call.levels[1 + len(call.path) :]
         self.lexer = JsonLexer(mends=True)
-        self.lexer.scan("".join(self.passed), 0)
+        self.lexer.scan(begun, 0)
         self.at = self.scan = self.began
         return True
 
     # The end of the output -----------------------------------------------------------------------------------------------
 
     def _cut_value(self) -> tuple[bool, bool]:
-        """End a value in which the output stops: what may be the beginning of structure is no part of it.
-
-        Returns whether the call ends there, too, where nothing but the end of the turn stands behind the text; and whether the
-        value has ended.
-        """
+        """End a value in which the output stops: what may be the beginning of structure is no part of it. Returns whether the call
+        ends there, too, as nothing but the end of the turn stands behind the text; and whether the value has ended."""
         end, whole = self._find_half_end()
         if not any(node.type == "string" for node in self.spot.nodes):
             return False, False
@@ -354,10 +338,8 @@ class ValueReader(JsonReader):
         return bare[:1].isalpha() and not literal and (not types or "string" in types)
 
     def _find_half_end(self) -> tuple[int, bool]:
-        """Return where the value ends before a beginning of structure, and whether what ends all values is there.
-
-        An escape that is whole belongs to the value, whatever begins as it does.
-        """
+        """Return where the value ends before a beginning of structure, and whether what ends all values is there; an escape that is
+        whole belongs to the value."""
         size = len(self.buffer)
         if any(self.buffer.endswith(written) for written in get_units(self.spot.codec).written if len(written) <= size - self.at):
             return size, False
