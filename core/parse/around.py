@@ -19,7 +19,7 @@ from ..recover import find_name
 from .fence import read_run, skip_fence, skip_fence_end
 from .landing import Landing, Step, list_id
 from .shape import find_start, find_wrapper, find_wrapper_end
-from .standing import Standing
+from .standing import STOPS, Standing
 
 GUARDS = 2  # recoveries that lean on each other
 _HALF_WORD = re.compile(r"\w[\w.-]{0,63}")
@@ -81,7 +81,8 @@ class Surroundings(Standing):
         own = end > at and any(self.buffer[at:end].strip() in text for text in self.plan.texts)
         if end == MORE and not final:
             return WAIT
-        led = self._ends_sentence(at) if end == at else closing != ""  # a mark that names the tool itself stands in no sentence
+        ended = self._begins_line(at) or self._find_last(at) in STOPS  # a mark that names the tool itself stands in no sentence
+        led = ended if end == at else closing != ""
         if end < 0 or own or not (led or self._is_fresh(at)):
             return None
         if self._guards >= GUARDS or self.spot.nodes[0].kind != "content" or self._find_last(at) in ("}", ">", "]", ")"):
@@ -198,8 +199,7 @@ class Surroundings(Standing):
         return here
 
     def _list_doubled(self, rule: Rule, here: Landing) -> list[str]:
-        """Return what, doubled, is none of the field behind it: no JSON, name or value of another type begins so, and no text with
-        several marks."""
+        """Return what, doubled, is no part of the field behind it: none begins so but a text, which does not with several marks."""
         core = rule.constant.core
         own = any(isinstance(node.codec, Insides) for node in here.spot.nodes)  # lists may begin as any mark does
         if not (core and self.policy.recover) or self.frames or own:

@@ -29,14 +29,6 @@ _TAGS = r"[\"'>]{0,4}(?:</[^\s<>]{1,40}>\s{0,8}){%d,3}"
 _CLOSING, _HALF_CLOSING = re.compile(_TAGS % 1), re.compile(_TAGS % 0 + r"(?:<(?:/[^\s<>]{0,40})?)?")
 
 
-def _match_closing(buffer: str, at: int, final: bool) -> int:
-    """Return the place behind the tags that close at a place, behind what may end another tag; NO, or MORE."""
-    if not final and _HALF_CLOSING.fullmatch(buffer, at):
-        return MORE
-    found = _CLOSING.match(buffer, at)
-    return found.end() if found else NO
-
-
 class BehindFields(ValueReader):
     """Goes on behind fields that have ended, and looks at what may be a call of another notation until that is told."""
 
@@ -66,10 +58,8 @@ class BehindFields(ValueReader):
         return super()._step_text(final)
 
     def _deviate(self, final: bool) -> bool:
-        """Nothing that the format knows follows a field of a call: the call ends here, and what follows is text.
-
-        Signs of data alone before what ends calls belong to neither. Returns whether that could be told.
-        """
+        """Nothing that the format knows follows a field of a call: the call ends here, and what follows is text. Signs of data
+        alone before what ends calls belong to neither. Returns whether that could be told."""
         if final and self.at >= len(self.buffer):
             self.behind = False
             return True
@@ -124,8 +114,7 @@ class BehindFields(ValueReader):
         return None if final or len(self.buffer) - self.at >= HELD else False
 
     def _find_over(self, final: bool) -> int:
-        """Return where the call is over behind a field of it, as a call or the end of the turn follows: at once, behind a mark of
-        another format that ends calls, or any tag that closes; NO, or MORE."""
+        """Return where the call is over as another one or the end of the turn follows, at once or behind a mark that closes."""
         over = self._structure_follows(self.at, final, False)
         if over is not False:
             return self.at if over is True else MORE
@@ -133,15 +122,16 @@ class BehindFields(ValueReader):
         end = find_wrapper_end(self.buffer, at, final)
         behind = self.at  # what is such a mark is passed by a rule of its own
         if end == NO:
-            end = behind = _match_closing(self.buffer, at, final)
+            found, half = _CLOSING.match(self.buffer, at), _HALF_CLOSING.fullmatch(self.buffer, at)
+            end = behind = MORE if half and not final else found.end() if found else NO
         if end < 0:
             return end
         over = self._structure_follows(end, final, True)
         return MORE if isinstance(over, Wait) else behind if over else NO
 
     def _find_next_behind_strays(self, at: int, final: bool) -> Landing | Wait | None:
-        """Return where what the template writes behind a field leads, the end of a call or the next one, behind the members of the
-        object around the call that end at a place, or without any behind a sign too many."""
+        """Return where the end of a call leads, or the next one, behind the members of the object around the call that end at a
+        place, or without any behind a sign too many."""
         if at == self.at:
             at = skip_blank(self.buffer, self.at)
             if self.buffer[at : at + 1] not in self.plan.strays:
@@ -161,8 +151,7 @@ class BehindFields(ValueReader):
         return at
 
     def _find_end_behind_signs(self, at: int, final: bool) -> int:
-        """Return where a mark stands that ends calls or the turn, or the output ends, behind a few signs of data at a place; NO
-        where none does, or that more is needed to tell."""
+        """Return where a mark that ends calls or the turn, or the output, stands behind a few signs of data at a place."""
         found, marks = _STRAY.match(self.buffer, at), self.plan.field_ends
         if found is None or marks is None:
             return NO

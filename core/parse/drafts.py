@@ -24,27 +24,23 @@ class Drafts(ShortFields):
         raise NotImplementedError
 
     def _find_quote_end(self, landing: Landing, at: int, final: bool) -> int:
-        """Return up to where all is text because a call is shown in code, or thought of; the place itself if it is not, or that
-        more is needed."""
+        """Return up to where all is text because a call is shown in code, or thought of; the place itself where none is."""
         thought = landing.rule.recovery == OPEN_REASONING
         if not (thought or (landing.calls and self.spot.kind == "content" and self.policy.recover)):
             return at
         fence = self.fence.read(self.buffer[self.at : at])
         if 0 < len(fence.code) < 3 and fence.code == fence.run:
             named = landing.find("name")
-            return at + 1 if self.names and named and named not in self.names else self._find_span_end(at, final, fence.code)
+            if self.names and named and named not in self.names:
+                return at + 1
+            end = find_span_end(self.buffer, at, final, fence.code)
+            shown = end >= 0 and (self._read_apart(self.buffer[at:end]) or "").endswith(fence.code)
+            return end if shown or end == MORE else at
         if (landing.fence or fence.fenced) and not fence.dressed:
             if landing.rule.recovery and not (landing.fence or self._begins_line(at)):
                 return at + 1  # amid a line of code nothing is called that no render shows so
             return self._find_fence_end(landing, at, final, landing.fence or fence.code)
         return self._find_thought_end(landing, at, final) if thought else at
-
-    def _find_span_end(self, at: int, final: bool, run: str) -> int:
-        """Return where code ends that stands in a line and begins with a call."""
-        end = find_span_end(self.buffer, at, final, run)
-        if end < 0:
-            return MORE if end == MORE else at
-        return end if (self._read_apart(self.buffer[at:end]) or "").endswith(run) else at
 
     def _find_fence_end(self, landing: Landing, at: int, final: bool, run: str) -> int:
         """Return where a fence ends behind which prose goes on, or a place in its first line if not only calls stand in it."""

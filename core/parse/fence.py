@@ -102,8 +102,7 @@ def read_run(text: str, at: int) -> str:
 
 
 def skip_fence_end(text: str, at: int, final: bool, run: str = "") -> int:
-    """Return the place behind the line that ends a fence, that of a run; the place itself where none stands there, or that more is
-    needed."""
+    """Return the place behind the line that ends the fence of a run; the place itself where none stands there, or MORE."""
     found = _END.match(text, at)
     if not final and (_HALF_END.fullmatch(text, at) or (found and found.end() == len(text))):
         return MORE

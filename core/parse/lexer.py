@@ -230,8 +230,7 @@ class Strings:
         self._broken = True  # whether it is no JSON, for a line ends within a string
 
     def holds(self, buffer: str, start: int, gone: int, at: int) -> bool:
-        """Whether a place stands within a string of the value that begins at a start behind the white space there; ``gone``
-        characters have left the buffer."""
+        """Whether a place stands within a string of the value behind a start; ``gone`` characters have left the buffer."""
         if self._begin != start + gone:
             begin = skip_blank(buffer, start)
             self._begin, self._seen, self._quotes = start + gone, begin + gone, []

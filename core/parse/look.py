@@ -91,8 +91,10 @@ class Lookahead(Surroundings):
         if bare == at or isinstance(best, Wait):
             return best
         behind = self._find_landing(spot, bare, final)
-        better = isinstance(behind, Wait) or best is None or (behind and _is_better(behind, best))
-        return behind if better else best
+        if behind is None or best is None or isinstance(behind, Wait):
+            return behind or best
+        again = behind.rule is best.rule and not best.rule.constant.text  # the layout between them may belong to what follows
+        return best if again or _rank(behind) <= _rank(best) else behind
 
     def _try_rule(self, rule: Rule, at: int, final: bool, spot: Spot) -> Landing | Wait | None:
         if rule.constant.echoes:
@@ -197,8 +199,7 @@ class Lookahead(Surroundings):
         return Landing(landing.end, landing.spot, landing.rule, landing.trail, landing.steps, left, landing.behind, rule)
 
     def _end_in_brackets(self, at: int, final: bool) -> Landing | Wait | None:
-        """Return where a mark leads that ends the call, or stands before the end of the turn, or that the next call begins, where
-        brackets are still open."""
+        """Return where the call ends though brackets are open, by a mark, or as the next call or the end of the turn follows."""
         marks = self.plan.field_ends if self.policy.recover else None
         if marks is None:
             return None
@@ -363,12 +364,6 @@ class Lookahead(Surroundings):
     def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | Wait | None:
         """Read a name, an id or a key, and what is behind it."""
         raise NotImplementedError
-
-
-def _is_better(landing: Landing, best: Landing) -> bool:
-    """Whether a place further on is better; behind a rule without a text the layout between them may belong to what follows."""
-    again = landing.rule is best.rule and not landing.rule.constant.text
-    return not again and _rank(landing) > _rank(best)
 
 
 def _rank(landing: Landing) -> tuple[bool, bool, int]:

@@ -86,8 +86,7 @@ def find_name_in_id(text: str, names: tuple[str, ...]) -> str:
 
 
 def find_signs(buffer: str, end: int) -> str:
-    """Return the signs that lead to a key, which begins at a place or behind white space there; empty where a word or a bracket
-    does."""
+    """Return the signs that lead to a key at a place or behind white space there; empty where a word or a bracket does."""
     found = _LEADING.search(buffer[max(end - 16, 0) : end].rstrip())
     return found[0] if found else ""
 

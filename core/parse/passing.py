@@ -114,8 +114,7 @@ class JsonReader(TextReader):
         return self.at + lexer.beside.other
 
     def _choose_reading_of_quotes(self, beside: Beside, found: Landing | int, final: bool) -> Landing | Wait | int:
-        """Choose between the readings of JSON with a quote that may stand within a string: the one is right behind whose end, which
-        comes first, the call ends."""
+        """Choose between the readings of a quote within a string: right is the first behind whose end the call ends."""
         end = beside.look(self.buffer, self.at, final)
         if isinstance(found, int) and found >= 0:
             beside.other = found - self.at

@@ -70,8 +70,7 @@ def find_wrapper(buffer: str, at: int) -> tuple[int, str]:
 
 
 def find_wrapper_end(buffer: str, at: int, final: bool) -> int:
-    """Return where a mark of another format ends that closes calls, or a special token that is all that is left of the output; NO
-    where none stands, or MORE."""
+    """Return where a mark of another format ends that closes calls, or a special token with which the output ends; NO, or MORE."""
     if _LAST_TOKEN.fullmatch(buffer, at):
         return len(buffer) if final else MORE
     found = _WRAPPER_END.match(buffer, at)

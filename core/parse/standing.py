@@ -24,7 +24,7 @@ from .writer import Call, Writer
 
 TRIES = 8  # so often may a JSON value be looked at that is no call
 
-_STOPS = frozenset(".!?…。！？")  # at the end of a sentence
+STOPS = frozenset(".!?…。！？")  # at the end of a sentence
 _OF_CODE = frozenset("{}<>[]%=;:,`'\"\\/|&#")  # signs with which no answer ends
 _INDENT = 16  # so much layout may stand before a fence
 
@@ -111,7 +111,7 @@ class Standing:
     def _may_end_at(self, at: int) -> bool:
         """Whether a text may end with the sign before a place, or a line has begun there."""
         sign = self.buffer[at - 1] if at > self.at else self.before[-1:]
-        return sign.isalnum() or sign in ("", "\n") or sign in _STOPS
+        return sign.isalnum() or sign in ("", "\n") or sign in STOPS
 
     def _is_sample(self, at: int) -> bool:
         """Whether what stands at a place is shown: in code, or behind what shows how messages of other roles begin."""
@@ -127,21 +127,16 @@ class Standing:
         within = begun == self.at and self.spot.lined  # a mark of the text stands before the place, as before each of its lines
         return before in ("", "\n") and not within
 
-    def _ends_sentence(self, at: int) -> bool:
-        """Whether a line begins at a place, or a sentence has ended right before it."""
-        return self._begins_line(at) or self._find_last(at) in _STOPS
-
     def _ends_answer(self, at: int) -> bool:
         """Whether an answer may have ended at a place: with a sentence, a line, or a word right before it."""
         text = self._join_before(self.buffer[self.at : at]) if at > self.at else self.before
         bare = text.rstrip()
         if not bare or bare[-1] in _OF_CODE:
             return False
-        return bare == text or bare[-1] in _STOPS or "\n" in text[len(bare) :]
+        return bare == text or bare[-1] in STOPS or "\n" in text[len(bare) :]
 
     def _stands_apart(self, at: int) -> bool:
-        """Whether what stands at a place is no part of a sentence; in a text whose lines have a mark each only a line without one
-        is none."""
+        """Whether what stands at a place is no part of a sentence: of a text whose lines have marks, a line without one is none."""
         return self._begins_line(at) or (not self.spot.lined and self._ends_answer(at))
 
     def _join_before(self, text: str) -> str:
@@ -192,8 +187,9 @@ class Standing:
         if rule.guard == "typed":
             if spot is not self.spot or at - self.at > SHORT:
                 return False
-            value = self.buffer[self.at : at].strip()
-            return self._is_typed(value) if value else self.behind
+            value, types = self.buffer[self.at : at].strip(), self.wanted.get_types()
+            found = read_literal(value, 0) if types and "string" not in types else None
+            return found is not None and found[0] == len(value) if value else self.behind
         if rule.guard == "called":
             wrapped = spot.kind == "content" and spot.shown and self.plan.content_end  # what ends the answer comes before a call
             begins = self._is_fresh(at) if wrapped else self._stands_apart(at)
@@ -207,12 +203,9 @@ class Standing:
         return rule.guard != "told" or self._may_end_at(at)
 
     def _is_held(self, rule: Rule, at: int) -> bool:
-        """Whether the notation of the text that is being read tells that a place is within it, so that only what ends it does: also
-        that of a string in JSON.
-
-        It does not where a line ends as none in the text does, where something begins that would be written otherwise in
-        it, and within what began in other marks.
-        """
+        """Whether the notation of the text that is being read, or of a string in JSON, tells that a place is within it, so that
+        only what ends it does: not where a line ends as none in it does, or something begins that would be written otherwise in it, nor
+        within what began in other marks."""
         free = rule.kind == "end" or rule.guard in LATE or not (rule.recovery or rule.opens)
         if free or self.behind or self.odd or self.spelling:
             return False
@@ -223,11 +216,6 @@ class Standing:
         if self.spot.parts_lines and "\n" in self.buffer[max(0, at - 1) : at + 1]:
             return False
         return not get_units(self.spot.codec).bars("".join(rule.constant.core.split()))
-
-    def _is_typed(self, value: str) -> bool:
-        """Whether what stands for a value is one that is no text, and none is wanted."""
-        types, found = self.wanted.get_types(), read_literal(value, 0)
-        return bool(types) and "string" not in types and found is not None and found[0] == len(value)
 
     def _match(self, rule: Rule, at: int, final: bool, spot: Spot) -> tuple[int, str]:
         """Match the text of a rule at a place; returns the place behind it (or NO, MORE), and the layout that may follow."""
@@ -298,8 +286,7 @@ class Standing:
         return self.tools.get_parameters(call.name).names_properties() and call.given.issuperset(self._list_declared(call.name))
 
     def _list_declared(self, name: str | None) -> frozenset[str]:
-        """Return the parameters that a tool of the request declares, those of all tools as long as no name has come; none where
-        nothing is known of the tool."""
+        """Return the parameters that a tool of the request declares, or all of them do as long as no name has come, if known."""
         if self.tools is None or (name is not None and name not in self.tools):
             return frozenset()
         declared = self._properties.get(name)

@@ -111,8 +111,7 @@ class TextReader(Drafts):
         return WAIT if more and not final else None
 
     def _find_sign(self, final: bool) -> int:
-        """Return the next place at which a rule or an escape may begin; NO where there is none, and the text up to the end is
-        emitted."""
+        """Return the next place at which a rule or an escape may begin; where there is none the text is emitted."""
         found, size = self.spot.pattern.search(self.buffer, self.scan), len(self.buffer)
         if found and (final or found.end() < size or not found[0].isspace()):
             return found.start() if not found[0].isspace() else max(found.start(), found.end() - SHORT)  # a flood of line breaks
@@ -265,10 +264,8 @@ class TextReader(Drafts):
             self.writer.arguments('"')
 
     def _emit_text(self, end: int) -> None:
-        """Emit the text up to a place, if it need not wait.
-
-        White space at the beginning waits until something visible follows, a value for its end while that may tell its type.
-        """
+        """Emit the text up to a place, if it need not wait: white space at the beginning does until something visible follows, a
+        value for its end while that may tell its type."""
         self.scan = max(self.scan, end)
         if self.doubt >= 0:
             self.doubt = self.doubt if end - self.doubt <= HELD else -1

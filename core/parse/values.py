@@ -141,8 +141,7 @@ class ValueReader(JsonReader):
         return self._step_scalar(final)
 
     def _find_quote(self) -> str:
-        """Return the quote that stands before the text that begins here, if no text that a template writes begins with another one;
-        else an empty text."""
+        """Return the quote before the text that begins here, if no text of the template's begins with another one, or nothing."""
         strings = [node for node in self.spot.nodes if isinstance(node.codec, Text)]
         quote = self.plan.get_end(strings[0]) if strings else ""
         units = get_units(self.spot.codec)
