@@ -8,12 +8,12 @@ from json.encoder import encode_basestring
 
 from ..format.units import MORE, NO
 from ..plan.constants import skip_blank
-from ..plan.ends import SHORT_END, Marks
+from ..plan.ends import SHORT_END
 from ..plan.landmarks import GAP, SHAPE, TURN, UNSHOWN
 from ..plan.openings import FENCED_CALL
 from ..plan.plan import STRAY
 from ..plan.rules import MISTYPED, OF_FIELDS, Wait
-from ..recover import Begun, find_tool_in, repair, unquote
+from ..recover import find_tool_in, repair, unquote
 from .fence import Fence
 from .landing import HELD, Landing, Step
 from .names import OTHER_LETTERS, SHORT, WITH_PREFIX
@@ -189,13 +189,10 @@ class BehindFields(ValueReader):
     def _begin_shape(self, landing: Landing, start: int) -> None:
         """Look at what may be calls, from where the text before it ended; white space that waits for a text goes on waiting."""
         start = self.at if self.fresh and self.buffer[self.at : start].isspace() else start
-        stops = tuple(filter(None, map(str.strip, (*self.plan.stops, self.plan.turn_end))))
         if landing.rule.guard not in OF_FIELDS:
-            self.shape = Shape(landing, start, self.spot, stops, self.plan.bare_calls)
+            self.shape = Shape(self.plan, landing, start, self.spot)
         else:
-            closing = next((step.text for step in landing.steps if step.kind == "wrap"), "")
-            ends = Marks.find((closing,), stops) if closing else self.plan.field_ends
-            self.shape = Fields(landing.end - start, self.spot, self.plan.notation, ends, self.plan.last_ends, landing.fence)
+            self.shape = Fields(self.plan, landing.end - start, self.spot, landing)
         self.at, self.scan, self.spot = start, landing.end, landing.spot
 
     def _begin_rest(self, final: bool) -> bool | None:
@@ -205,11 +202,8 @@ class BehindFields(ValueReader):
             return False
         named = self._names_rest(self.at, final)
         if named:
-            self.shape = self._look_for_rest(begun)
+            self.shape = Fields(self.plan, 0, self.spot, begun=begun)
         return named
-
-    def _look_for_rest(self, begun: Begun) -> Fields:
-        return Fields(0, self.spot, self.plan.notation, self.plan.field_ends, self.plan.last_ends, begun=begun)
 
     def _closes_frames(self, final: bool) -> bool:
         """Whether brackets stand at the place that may end all lists and objects that are open, or may still come."""
@@ -224,8 +218,8 @@ class BehindFields(ValueReader):
         begun, end = self._find_begun(), at + len(own)
         if begun is None or self.frames or not (own and self.buffer.startswith(own, at)):
             return super()._end_late()
-        rest = self._look_for_rest(begun)
-        over = rest.read(self.buffer, end, True, self.tools, self.plan.envelope)
+        rest = Fields(self.plan, 0, self.spot, begun=begun)
+        over = rest.read(self.buffer, end, True, self.tools)
         if over < 0:
             return super()._end_late()
         self._end_text(at)
@@ -237,7 +231,7 @@ class BehindFields(ValueReader):
         """Take the calls that are found; without any the text is read as if it had never been looked at."""
         shape, place = self.shape, self.at
         assert shape
-        end = shape.read(self.buffer, place, final, self.tools, self.plan.envelope)
+        end = shape.read(self.buffer, place, final, self.tools)
         if end == MORE:
             return False
         self.shape, self.spot = None, shape.left

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from ..format.units import MORE, NO
 from ..plan.constants import find_end
 from ..plan.ends import Marks
 from ..plan.landmarks import SHAPE
+from ..plan.plan import Plan
 from ..plan.rules import Spot
-from ..recover import SPEAKS, Begun, Envelope, FoundCall, Notation, complete, read_calls, read_fields, repair
+from ..recover import SPEAKS, Begun, FoundCall, complete, read_calls, read_fields, repair
 from ..schema import ToolSet
 from .fence import Fence, skip_fence_end
 from .landing import HELD_CALL, Landing
@@ -82,17 +82,17 @@ def find_wrapper_end(buffer: str, at: int, final: bool) -> int:
 class Shape:
     """Looks at JSON values that may be calls; until they have ended nothing of them is taken.
 
-    Where they began as a ``whole``, nothing but such values may follow, and what ``ends`` a turn; text only in a line of its own,
-    if all calls of the format are ``bare``. Places are counted from the one that ``read`` is given, so that what is behind it may
-    leave the buffer.
+    Where they began as a ``whole``, nothing but such values may follow, and what ends a turn; text only in a line of its own, if
+    all calls of the format are bare. Places are counted from the one that ``read`` is given, so that what is behind it may leave
+    the buffer.
     """
 
     recovery = "call by its shape"
 
-    def __init__(self, landing: Landing, start: int, left: Spot, ends: Iterable[str] = (), bare: bool = False) -> None:
+    def __init__(self, plan: Plan, landing: Landing, start: int, left: Spot) -> None:
         self.left = left  # the spot in which they were met
-        self._ends = tuple(ends)
-        self._bare = bare
+        self._plan = plan
+        self._ends = _list_stops(plan)
         self._closing = ("</", "[/", *self._ends)
         self.whole = landing.rule.guard == "whole" and left.nodes[0] is not SHAPE  # behind another such call a mark has come
         self.fence = landing.fence  # which ends behind all calls
@@ -103,9 +103,9 @@ class Shape:
         self._odd = False  # whether the value is nothing like JSON: signs stand in it that JSON does not have
         self._short = False  # whether a mark ends the value, without the brackets that do
 
-    def read(self, buffer: str, at: int, final: bool, tools: ToolSet | None, envelope: Envelope) -> int:
+    def read(self, buffer: str, at: int, final: bool, tools: ToolSet | None) -> int:
         """Return where the calls end that stand at a place; that there are none, or that more is needed."""
-        size = len(buffer)
+        size, envelope = len(buffer), self._plan.envelope
         while True:
             if self.calls and not self.whole:
                 return at + self._seen if self.fence else _leave_fence(buffer, at, at + self.ahead, at + self._seen, final)
@@ -119,7 +119,8 @@ class Shape:
                 if not final and any(end.startswith(buffer[place:]) for end in self._ends):
                     return MORE
                 if buffer[place] not in "{[":
-                    return at + self._seen if self._bare and self.calls and "\n" in buffer[at + self._seen : place] else NO
+                    alone = self._plan.bare_calls and self.calls and "\n" in buffer[at + self._seen : place]
+                    return at + self._seen if alone else NO
                 self.ahead = self._seen = place - at
                 self._lexer, self._odd, self._short = JsonLexer(mends=True), False, False
             start, end = at + self.ahead, self._scan(buffer, at, final)
@@ -129,10 +130,10 @@ class Shape:
             cut = end < 0 and self.whole and buffer.endswith(("}", "]"))  # nothing but brackets is missing at the end of the output
             if cut:
                 end, self._seen, self._short = size, size - at, True
-            text = buffer[start:end] if end >= 0 else None
-            calls = read_calls(text, tools, envelope) if text else None
-            mended = repair(complete(text) if self._short else text) if text and not calls else None
-            calls = read_calls(mended, tools, envelope) if mended else calls
+            text = buffer[start : max(end, start)]
+            calls = read_calls(text, tools, envelope)
+            if not calls and (mended := repair(complete(text) if self._short else text)):
+                calls = read_calls(mended, tools, envelope)
             if not calls or (cut and any(call.arguments not in buffer for call in calls)):
                 return NO  # of arguments, more may have been to come
             self.calls += calls
@@ -167,27 +168,18 @@ class Fields:
     recovery = "call by its parameters"
     whole = False
 
-    def __init__(
-        self,
-        ahead: int,
-        left: Spot,
-        notation: Notation,
-        ends: Marks | None,
-        last: tuple[str, ...] = (),
-        fence: str = "",
-        begun: Begun | None = None,
-    ) -> None:
+    def __init__(self, plan: Plan, ahead: int, left: Spot, landing: Landing | None = None, begun: Begun | None = None) -> None:
+        closing = landing.find("wrap") if landing else None
         self.left = left
-        self.fence = fence
+        self.fence = landing.fence if landing else ""
         self.begun = begun
         self.calls: list[FoundCall] = []
         self.ahead = self._seen = ahead
-        self._notation = notation
-        self._ends = ends
-        self._last = last  # what may stand at the end of an output
+        self._plan = plan
+        self._ends = Marks.find((closing,), _list_stops(plan)) if closing else plan.field_ends
         self._tries = _TRIES
 
-    def read(self, buffer: str, at: int, final: bool, tools: ToolSet | None, envelope: Envelope) -> int:
+    def read(self, buffer: str, at: int, final: bool, tools: ToolSet | None) -> int:
         """Return where the calls end that stand at a place; that there are none, or that more is needed."""
         begin, size = at + self.ahead, len(buffer)
         while tools and self._tries:
@@ -200,7 +192,7 @@ class Fields:
             seen = found.end() if found else size
             end = found.start() if found and found.lastindex else seen  # what ends the turn is no part of the call
             text = rest or buffer[begin:end]
-            calls = read_fields(text, tools, self._notation, self.begun) if len(text) <= HELD_CALL else None
+            calls = read_fields(text, tools, self._plan.notation, self.begun) if len(text) <= HELD_CALL else None
             if calls and (found or any(call.arguments != "{}" for call in calls)):
                 self.calls = calls
                 return end if self.fence else _leave_fence(buffer, at, end, end, final)
@@ -209,9 +201,14 @@ class Fields:
 
     def _find_rest(self, text: str) -> str:
         """Return the last text of an output without what ends that, if it is told by something that it has ended; else nothing."""
-        end = next((end for end in self._last if text.rstrip().endswith(end)), "")
+        end = next((end for end in self._plan.last_ends if text.rstrip().endswith(end)), "")
         rest = _drop_last_marks(text.rstrip().removesuffix(end))
         return rest if end or _is_closed(rest) or _closes_first(text) else ""
+
+
+def _list_stops(plan: Plan) -> tuple[str, ...]:
+    """Return what ends a turn."""
+    return tuple(filter(None, map(str.strip, (*plan.stops, plan.turn_end))))
 
 
 def _drop_last_marks(text: str) -> str:

@@ -204,8 +204,8 @@ class Standing:
 
     def _is_held(self, rule: Rule, at: int) -> bool:
         """Whether the notation of the text that is being read, or of a string in JSON, tells that a place is within it, so that
-        only what ends it does: not where a line ends as none in it does, or something begins that would be written otherwise in it, nor
-        within what began in other marks."""
+        only what ends it does: not where a line ends as none in it does, or something begins that would be written otherwise
+        in it, nor within what began in other marks."""
         free = rule.kind == "end" or rule.guard in LATE or not (rule.recovery or rule.opens)
         if free or self.behind or self.odd or self.spelling:
             return False
