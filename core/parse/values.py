@@ -13,7 +13,6 @@ from ..plan.constants import SIGNS, skip_blank
 from ..plan.rules import WAIT, Rule, Spot, Wait
 from ..plan.scalars import match_scalar, read_bare, read_empty
 from ..recover import LITERALS, QUOTES, read_literal, unquote
-from ..schema import Schema
 from .landing import HELD, Frame, Landing
 from .lexer import JsonLexer
 from .names import SHORT
@@ -57,7 +56,7 @@ class ValueReader(JsonReader):
         if len(self.insides) == 1:
             self._enter(self.insides[0])
         elif not self.insides:
-            self._choose_reading(nodes, schema)
+            self._choose_reading()
 
     def _list_insides(self, nodes: tuple[Node, ...]) -> list[Node]:
         """Return the lists and objects that a value may be."""
@@ -100,15 +99,13 @@ class ValueReader(JsonReader):
         self.spot, self.insides = self._get_inside(node), []
         self.behind = True
 
-    def _choose_reading(self, nodes: tuple[Node, ...], schema: Schema) -> None:
-        strings = [node for node in nodes if node.type == "string"]
-        alone = len(strings) == len(nodes) or schema.get_types() == ("string",)
-        if strings and alone and not (self._may_be_json() or self._is_untyped(strings[0])):
-            self.holding, self.streaming = self._may_quote(), True
-            if not self.holding:
-                self.writer.arguments('"')
-        else:
-            self.holding = bool(strings)
+    def _choose_reading(self) -> None:
+        strings = [node for node in self.spot.nodes if node.type == "string"]
+        alone = len(strings) == len(self.spot.nodes) or self.wanted.get_types() == ("string",)
+        self.streaming = bool(strings) and alone and not (self._may_be_json() or self._is_untyped(strings[0]))
+        self.holding = self._may_quote() if self.streaming else bool(strings)
+        if self.streaming and not self.holding:
+            self.writer.arguments('"')
 
     def _is_untyped(self, node: Node) -> bool:
         """Whether what stands as a text does, between no quotes, is none by the schema: then its end tells what it is."""
@@ -119,18 +116,14 @@ class ValueReader(JsonReader):
     # Numbers and words ---------------------------------------------------------------------------------------------------
 
     def _step_value(self, final: bool) -> bool:
-        if self.starts:
-            if not self._take_start(final):
-                return False
-            self.starts = False
+        if self.starts and not self._take_start(final):
+            return False
+        self.starts = False
         if self.begins:
-            begin, end = self._find_block(final)
-            if end == MORE:
-                return False
-            self.begins = False
-            if end != NO:
-                self._write_block(begin, end)
-                return True
+            taken = self._take_block(final)
+            self.begins = taken is False
+            if taken is not None:
+                return taken
         if self.insides:
             node = self._find_inside(self.insides, final)
             if not isinstance(node, Wait):
@@ -140,35 +133,29 @@ class ValueReader(JsonReader):
             return self._step_text(final)
         return self._step_scalar(final)
 
-    def _find_quote(self) -> str:
-        """Return the quote before the text that begins here, if no text of the template's begins with another one, or nothing."""
-        strings = [node for node in self.spot.nodes if isinstance(node.codec, Text)]
+    def _take_block(self, final: bool) -> bool | None:
+        """Take a text between three quotes, as programs have it, where no text of the template's begins so; returns None where none
+        stands here, False where more may tell."""
+        strings, units = [node for node in self.spot.nodes if isinstance(node.codec, Text)], get_units(self.spot.codec)
         quote = self.plan.get_end(strings[0]) if strings else ""
-        units = get_units(self.spot.codec)
-        return quote if quote in ("'", '"') and units.bars(quote) and quote not in units.first else ""
-
-    def _find_block(self, final: bool) -> tuple[int, int]:
-        """Return where a text between three quotes begins and ends, as programs have it, where no text of the template's begins so;
-        the end is NO where none stands, or MORE."""
-        quote = self._find_quote()  # the first of the three is the template's
-        if not quote and any(isinstance(node.codec, Text) for node in self.spot.nodes):
-            return NO, NO
-        at = self.at if quote else skip_blank(self.buffer, self.at)
+        own = quote in ("'", '"') and units.bars(quote) and quote not in units.first  # then one at each end is the template's
+        if strings and not own:
+            return None
+        at = self.at if own else skip_blank(self.buffer, self.at)
         sign = quote or self.buffer[at : at + 1]
-        opening = sign * (2 if quote else 3)
-        begin = at + len(opening)
+        opening = sign * (2 if own else 3)
         if sign not in ("'", '"') or not self.buffer.startswith(opening, at):
-            return at, MORE if not final and opening.startswith(self.buffer[at:]) else NO
+            return False if not final and opening.startswith(self.buffer[at:]) else None
+        begin = at + len(opening)
         end = self.buffer.find(3 * sign, begin)
-        return begin, MORE if end < 0 and not final and len(self.buffer) - at < HELD else end
-
-    def _write_block(self, begin: int, end: int) -> None:
-        """Write the text between two places."""
+        if end < 0:
+            return False if not final and len(self.buffer) - at < HELD else None
         self._note("text in three quotes", self.at)
         written = encode_basestring(unquote(self.buffer[begin:end]))
         self.writer.arguments(written[1:] if self.streaming and not self.holding else written)
-        self.at = self.scan = end + (2 if self._find_quote() else 3)  # the last of the three is the template's
+        self.at = self.scan = end + len(opening)
         self.holding, self.behind = False, True
+        return True
 
     def _step_scalar(self, final: bool) -> bool:
         """Read a value that tells where it ends."""
