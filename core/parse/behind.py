@@ -169,8 +169,7 @@ class BehindFields(ValueReader):
         if step.kind == "close":
             self._close_call()
         elif step.kind == "open":
-            writer.open_call(self.plan.id_behind, step.text)
-            self.anchor = start
+            writer.open_call(self.plan.id_behind, step.text, self.gone + start)
         elif step.kind == "fence":
             self._note(FENCED_CALL, start)
             self.fence = Fence(step.text, dressed=True)
@@ -182,7 +181,6 @@ class BehindFields(ValueReader):
             writer.call.id = step.text
         elif step.kind == "name" and writer.call.name is None:
             writer.call.name = find_tool_in(step.text, self.tools) if self.policy.recover else step.text
-            self.anchor = -1
             if writer.call.name != step.text:
                 self._note(WITH_PREFIX if writer.call.name in step.text else OTHER_LETTERS, start)
 

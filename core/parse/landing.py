@@ -66,16 +66,9 @@ class Landing:
         steps: tuple[Step, ...] | None = None,
     ) -> Landing:
         """Return the same with something else in it."""
-        return Landing(
-            self.end if end is None else end,
-            self.spot,
-            self.rule if rule is None else rule,
-            self.trail if trail is None else trail,
-            self.steps if steps is None else steps,
-            self.pops,
-            self.behind,
-            self.closer,
-        )
+        end, trail = self.end if end is None else end, self.trail if trail is None else trail
+        steps = self.steps if steps is None else steps
+        return Landing(end, self.spot, rule or self.rule, trail, steps, self.pops, self.behind, self.closer)
 
     @property
     def calls(self) -> bool:

@@ -86,7 +86,7 @@ class Machine(BehindFields):
             return [Delta("tool_call", text, self._quick_index)]
         self.awaited, self.until = "", None
         self._run_safely(False)
-        if self.at > TRIM and self.anchor < 0:
+        if self.at > TRIM and (self.writer.call is None or self.writer.call.name is not None):
             self._trim(self.buffer[self.at - 1])
         self._quick = self._find_quick()
         return self.writer.take()
@@ -325,9 +325,8 @@ class Machine(BehindFields):
         call = self.writer.call
         if call is not None:
             if call.name is None:
-                self._abandon()
                 self.writer.call = None
-                self.writer.text("content", rest)
+                self.writer.text("content", self.buffer[call.place - self.gone : self.at] + rest)
             else:
                 cut = self.spot.kind == "value" and not self.behind and self.lexer is None
                 complete, ended = self._cut_value() if cut else (False, self.behind or not (call.levels or self.lexer))

@@ -30,14 +30,8 @@ class JsonReader(TextReader):
             self.writer.arguments("{}")
         while complete and call.levels:
             self.writer.close_container()
-        if not self.writer.close_call(complete or call.complete):
-            self._abandon()
-        self.anchor = -1
-
-    def _abandon(self) -> None:
-        """Give a call that has no name back as text."""
-        if self.anchor >= 0:
-            self.writer.text("content", self.buffer[self.anchor : self.at])
+        if not self.writer.close_call(complete or call.complete):  # without a name it is text
+            self.writer.text("content", self.buffer[call.place - self.gone : self.at])
 
     def _pass_piece(self, lexer: JsonLexer, text: str) -> bool:
         """Read a piece behind JSON that was handed on; returns whether it is nothing but more of that, for the caller to hand on:

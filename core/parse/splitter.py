@@ -40,13 +40,11 @@ class _Thinker(StreamParser):
 
     def _find_rest(self, start: int, landing: Landing) -> int:
         """Return where the second stage begins: behind the end of reasoning, if there is one, and where a call begins."""
-        ends = (place + len(close) for close in self.plan.reasoning_ends if (place := self._find(close, start, landing)) >= 0)
-        behind = next(ends, start)
-        calls = max((self._find(text, start, landing) for text, _ in self.plan.openers if is_firm(text)), default=start)
+        places = ((self.buffer.find(close, start, landing.end), len(close)) for close in self.plan.reasoning_ends)
+        behind = next((place + size for place, size in places if place >= 0), start)
+        marks = (text for text, _ in self.plan.openers if is_firm(text))
+        calls = max((self.buffer.find(mark, start, landing.end) for mark in marks), default=start)
         return min(behind, calls) if calls > start else behind
-
-    def _find(self, text: str, start: int, landing: Landing) -> int:
-        return self.buffer.find(text, start, landing.end)
 
     def _fall_back(self) -> None:
         super()._fall_back()

@@ -90,7 +90,6 @@ class Standing:
         self.shape: Shape | Fields | None = None
         self.recoveries: list[tuple[str, int]] = []  # what was relaxed, and at which character of the output
         self.trail = ""  # layout that may follow the last rule
-        self.anchor = -1  # where a call without a name so far began
         self.unclosed = False  # whether a call stood in reasoning that was not closed
 
     def _match_value(self, landing: Landing, final: bool) -> int:

@@ -12,7 +12,6 @@ from ..plan.constants import is_marked
 from ..plan.plan import BEHIND, get_plan
 from ..recover import Habits, Policy, PolicyName, get_policy
 from ..schema import ToolSet
-from .landing import Step
 from .machine import Machine
 
 _SLICE = 8192  # characters
@@ -45,7 +44,6 @@ class StreamParser(Machine):
         self.habits: Habits | None = None
         self._written: list[str] | None = [] if chosen.cut == "text" else None  # all that came
         self._sources: dict[int, str] = {}  # what was written of the calls that have no end
-        self._opened = 0  # where the last call began
         self._ending = False
         self._begun: list[Delta] = []  # of a call that the prompt has begun
         unasked = wanted is not None and not wanted and chosen.unasked == "drop"
@@ -79,11 +77,6 @@ class StreamParser(Machine):
         deltas, self._begun = self._begun + super().finish(), []
         return self.habits.feed(deltas, final=True) if self.habits is not None and open_before else deltas
 
-    def _take_step(self, step: Step, start: int) -> None:
-        if step.kind == "open":
-            self._opened = self.gone + start
-        super()._take_step(step, start)
-
     def _end(self) -> None:
         self._ending = True
         super()._end()
@@ -95,7 +88,7 @@ class StreamParser(Machine):
         if self._written is not None and call is not None and call.name is not None:
             unclosed = self._ending and any((self.plan.closes.get(node.name) or "").strip() for node in self.spot.nodes)
             if unclosed or call.index in self.writer.incomplete:
-                self._sources[call.index] = "".join(self._written)[self._opened : end]
+                self._sources[call.index] = "".join(self._written)[call.place : end]
 
     @property
     def in_reasoning(self) -> bool:

@@ -16,10 +16,13 @@ HOLD = 256  # so many characters of arguments are waited for an id that stands b
 class Call:
     """A call that is being read. ``pending`` are pieces of arguments that wait for the name or the id."""
 
-    __slots__ = ("complete", "count", "given", "id", "index", "key", "keys", "levels", "name", "path", "pending", "sent", "waits")
+    __slots__ = (
+        "complete", "count", "given", "id", "index", "key", "keys", "levels", "name", "path", "pending", "place", "sent", "waits",
+    )  # fmt: skip
 
-    def __init__(self, index: int, waits: bool, count: str = "") -> None:
+    def __init__(self, index: int, waits: bool, count: str = "", place: int = 0) -> None:
         self.index = index
+        self.place = place  # that in the output at which it began
         self.count = count  # the number that stood where it began
         self.name: str | None = None
         self.id: str | None = None
@@ -90,9 +93,9 @@ class Writer:
 
     # Calls ---------------------------------------------------------------------------------------------------------------
 
-    def open_call(self, waits: bool, count: str = "") -> None:
+    def open_call(self, waits: bool, count: str = "", place: int = 0) -> None:
         """Begin a call; nothing of it is emitted before its name is known."""
-        self.call = Call(self.calls, waits, count)
+        self.call = Call(self.calls, waits, count, place)
 
     def _send_head(self, call: Call) -> None:
         self._flush()
