@@ -71,12 +71,7 @@ class JsonReader(TextReader):
         """Pass JSON through up to its end, or to where it is none: to the end of the call, or on as it is."""
         lexer = self.lexer
         assert lexer
-        if self.within:
-            ended = self._pass_decoded(get_units(self.within), final)
-            if ended:
-                self._end_json()
-            return ended
-        found = self._scan_json(lexer, final)
+        found = self._pass_decoded(get_units(self.within), final) if self.within else self._scan_json(lexer, final)
         if lexer.beside and not isinstance(found, Wait):
             found = self._choose_reading_of_quotes(lexer.beside, found, final)
         if isinstance(found, Landing):
@@ -204,8 +199,8 @@ class JsonReader(TextReader):
         if self.spot.kind == "arguments" and self.writer.call:
             self.writer.call.complete = True
 
-    def _pass_decoded(self, units: Units, final: bool) -> bool:
-        """Pass JSON through that is written as a text with escapes; returns whether it has ended."""
+    def _pass_decoded(self, units: Units, final: bool) -> Landing | Wait | int:
+        """Pass JSON through that is written as a text with escapes; returns the place behind it, or GOING."""
         assert self.lexer
         buffer, size = self.buffer, len(self.buffer)
         while self.at < size:
@@ -213,7 +208,7 @@ class JsonReader(TextReader):
             if text in units.first:
                 read, char = units.read(buffer, self.at, final)
                 if read == MORE:
-                    return False
+                    return GOING
                 end, text = (read, char) if read > self.at else (end, text)
             else:
                 found = units.signs.search(buffer, end)
@@ -225,5 +220,5 @@ class JsonReader(TextReader):
             self.writer.arguments(text if stop < 0 else text[:stop])
             self.at = self.scan = end if stop < 0 else end - len(text) + stop
             if stop >= 0:
-                return True
-        return False
+                return self.at
+        return GOING
