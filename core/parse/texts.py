@@ -130,10 +130,9 @@ class TextReader(Drafts):
         rest = self.buffer[at:]  # of layout alone, what only a recovery would have behind it is the value's own
         shown = (rule.constant.text for rule in self._fill(self.spot.rules) if not rule.recovery)
         half = not rest.isspace() or any(text.startswith(rest) for text in shown)
-        if half and not self._lands_behind(at):
-            self.scan = at  # what ends the value
-            return True
-        return False
+        ends = half and self._find_last_end(at + 1) is None
+        self.scan = at if ends else self.scan
+        return ends
 
     def _find_shown(self, at: int, final: bool) -> Landing | Wait | None:
         """Return where the best rule leads; a mark that a template writes behind layout comes before what has none, and before
@@ -206,14 +205,21 @@ class TextReader(Drafts):
 
     def _end_late(self) -> bool:
         """End a value whose end has not come at the first place where the call ends."""
-        places = [found.start() for found in self.spot.pattern.finditer(self.buffer, self.doubt)]
+        found = self._find_last_end(self.doubt)
         self.doubt = -1
-        for at in places:
+        if found:
+            self._leave_text(*found)
+        return found is not None
+
+    def _find_last_end(self, at: int) -> tuple[Landing, int] | None:
+        """Return where the first rule leads that matches from a place on where the output has ended, and at which place it does."""
+        while found := self.spot.pattern.search(self.buffer, at):
+            at = max(found.start(), found.end() - SHORT) if found[0].isspace() else found.start()
             landing = self._find_landing(self.spot, at, True)
             if isinstance(landing, Landing):
-                self._leave_text(landing, at)
-                return True
-        return False
+                return landing, at
+            at += 1
+        return None
 
     def _calls_between(self, start: int, end: int) -> bool:
         """Whether a mark begins the call of a tool of the request between two places, with what ends a text at the first."""
@@ -225,14 +231,6 @@ class TextReader(Drafts):
         around = (place + step for place in places if place > start for step in (-1, 0, 1))
         landings = (self._find_landing(spot, each, True) for each in around)
         return any(isinstance(each, Landing) and each.calls and each.find("name") in self.names for each in landings)
-
-    def _lands_behind(self, at: int) -> bool:
-        """Whether a rule matches behind a place, where the output has ended."""
-        while found := self.spot.pattern.search(self.buffer, at + 1):
-            at = max(found.start(), found.end() - SHORT) if found[0].isspace() else found.start()
-            if isinstance(self._find_landing(self.spot, at, True), Landing):
-                return True
-        return False
 
     def _await(self, wait: Wait) -> None:
         """Note what may come next without anything being decided by it."""
