@@ -93,10 +93,8 @@ class StreamParser(Machine):
     @property
     def in_reasoning(self) -> bool:
         """Whether the next character is read as reasoning, if it is no structure."""
-        if self.spot.kind == "start":
-            fallback = self.spot.fallback
-            return fallback is not None and fallback.kind == "reasoning" and not self._holds_end()
-        return self.spot.kind == "reasoning" and not self._holds_end()
+        field = self.spot.fallback if self.spot.kind == "start" else self.spot
+        return field is not None and field.kind == "reasoning" and not self._holds_end()
 
     def _holds_end(self) -> bool:
         """Whether what is held back begins with the end of reasoning, and only what follows it is waited for."""

@@ -19,6 +19,7 @@ from .names import SHORT
 from .passing import JsonReader
 
 _CLOSING_QUOTES = (*QUOTES, "`", "»", "”")
+_OPENINGS = (*QUOTES, "(", "[", "{")
 _CONSTRUCTED = re.compile(r"[^\W\d]\w{0,31}")
 
 
@@ -220,7 +221,7 @@ class ValueReader(JsonReader):
     def _find_foreign(self, at: int, final: bool) -> int:
         """Return where a string, a list or an object begins in whatever notation: at a place, or of the latter, if nothing else is
         wanted, behind a word that says so; NO where none does, or that more is needed to tell."""
-        if self.buffer.startswith((*QUOTES, "(", "[", "{"), at):
+        if self.buffer.startswith(_OPENINGS, at):
             return at
         types = self.wanted.get_types()
         found = _CONSTRUCTED.match(self.buffer, at) if types and {"array", "object"}.issuperset(types) else None
