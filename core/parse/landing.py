@@ -52,11 +52,6 @@ class Landing:
         self.behind = behind
         self.closer = closer
 
-    @property
-    def first(self) -> Rule:
-        """What stands at the place that was looked at."""
-        return self.closer or self.rule
-
     def replace(
         self,
         *,

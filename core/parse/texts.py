@@ -195,7 +195,7 @@ class TextReader(Drafts):
 
     def _leave_text(self, landing: Landing, at: int) -> None:
         """End the text at a place, and go where a rule leads from there."""
-        constant = landing.first.constant
+        constant = (landing.closer or landing.rule).constant
         led = self.buffer[at : at + 1].isspace()  # then the layout before it stands here
         start = constant.take_lead(self.buffer, self.at, at) if constant.firm and not led else at
         if landing.rule.recovery and not landing.rule.is_shown and self.buffer.startswith(" ", start):
