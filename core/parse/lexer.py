@@ -9,9 +9,11 @@ from bisect import bisect_left
 from ..plan.constants import skip_blank
 from ..recover.repair import COMMENT, QUOTES, ends_string
 
+_CAREFUL = re.compile(r'["{}\[\]]|[^\s\w,:.+-]')
 _OUTSIDE = re.compile(r'"|[{\[]+|[}\]]+|[^\s\w,:.+-]')
 _MENDED = re.compile(r'"|[{\[]+|[}\]]+|,\s*(?:[}\]]|\Z)|(?<![\w.])[^\W\d]\w*|[^\s\w,:.+-]')
 _BRACKETS = frozenset("{}[]")
+_BETWEEN = re.compile(r"[\s,:\w.+-]*")
 _COMMENT_BEGUN = re.compile(r"/(?:/[^\n]{0,1024}|\*(?:[^*]|\*(?!/)){0,1024})?\Z")
 _WORDS = frozenset(("true", "false", "null"))
 JSON_SIGNS = re.compile(r'["\\]')
@@ -24,23 +26,25 @@ _OTHER_SIGNS = {end: re.compile(rf"[{end}\\]") for end in QUOTES.values() if end
 
 OUT, STRING, ESCAPE = 0, 1, 2
 
-GOING, ODD, HOLD = -1, -2, -3
-"""What a scan answers where a value has not ended, where a sign stands that JSON does not have there, and where what comes next
-decides whether it does. Both of the last leave the place in ``place``."""
+GOING, BROKEN, ODD, HOLD = -1, -2, -3, -4
+"""What a scan answers where a value has not ended, where a text cannot be JSON, where a sign stands that JSON does not have there,
+and where what comes next decides whether it does. Both of the last leave the place in ``place``."""
 
 
 class JsonLexer:
     """Finds the end of one JSON value that begins with a bracket or a quote, however it is split.
 
-    One that ``mends`` stops at all that is to be made valid: other words than JSON's, a comma too many, a raw line break in a
-    string. A ``loose`` one stops at quotes that seem to stand within a string, too.
+    A ``careful`` one also tells where it is no JSON: by what stands between strings and brackets. One that ``mends`` stops
+    at all that is to be made valid: other words than JSON's, a comma too many, a raw line break in a string. A ``loose`` one stops
+    at quotes that seem to stand within a string, too.
     """
 
     __slots__ = (
-        "_before", "_closed", "_inner", "_key", "_open", "_outside", "_quote", "beside", "loose", "mends", "place", "state",
+        "_before", "_careful", "_closed", "_inner", "_key", "_open", "_outside", "_quote", "beside", "loose", "mends", "place",
+        "state",
     )  # fmt: skip
 
-    def __init__(self, mends: bool, loose: bool = False) -> None:
+    def __init__(self, careful: bool = False, mends: bool = False, loose: bool = False) -> None:
         self.state = OUT
         self.mends = mends
         self.loose = loose
@@ -51,7 +55,8 @@ class JsonLexer:
         self._key = False  # whether the string that is open is a key
         self._inner = False  # whether a quote stood within it
         self._open: list[str] = []  # the brackets that are open
-        self._outside = _MENDED if mends else _OUTSIDE
+        self._careful = careful
+        self._outside = _CAREFUL if careful else _MENDED if mends else _OUTSIDE
         self._closed = False  # whether the last sign ended a value
 
     @property
@@ -65,7 +70,7 @@ class JsonLexer:
         return _OTHER_SIGNS.get(self._quote) or (_ALL_SIGNS if self.mends else JSON_SIGNS)
 
     def scan(self, text: str, at: int, final: bool = False) -> int:
-        """Read on from a place; return the place behind the value, or GOING, ODD or HOLD. Behind a ``final`` text nothing comes."""
+        """Return the place behind the value, read on from a place; or GOING, BROKEN, ODD, HOLD. A ``final`` text is the last."""
         size = len(text)
         while at < size:
             if self.state == ESCAPE:
@@ -75,7 +80,7 @@ class JsonLexer:
             found = (self.signs if self.state == STRING else self._outside).search(text, at)
             sign = found[0] if found else ""
             bracket = found is not None and self.state == OUT and sign[0] in _BRACKETS
-            if (bracket or (sign == '"' and not self.loose)) and found:
+            if (bracket or (sign == '"' and not self.loose)) and found and not self._careful:
                 if bracket:
                     at = found.start() + self._turn_all(sign)
                 else:
@@ -88,10 +93,14 @@ class JsonLexer:
             if found and found.start() == 0 and sign[0].isalpha() and (self._before.isalnum() or self._before == "."):
                 at = found.end()  # the rest of a number whose beginning came before
                 continue
+            if self._careful and self.state == OUT and not self._may_follow(text[at : found.start() if found else size], sign):
+                return BROKEN
             if found is None:
                 self._before = self._find_before(text, size)
                 return GOING
-            if self.state == OUT and sign != '"':
+            if self.state == OUT and sign not in '"{}[]':
+                if self._careful:
+                    return BROKEN
                 self.place = found.start()
                 if sign[0] not in ',"' and found.end() == size and sign[0].isalpha():
                     return HOLD
@@ -172,15 +181,26 @@ class JsonLexer:
         """Whether a parenthesis that was passed closed the value."""
         return self.state == OUT and not self._open and self._closed
 
+    def _may_follow(self, between: str, sign: str) -> bool:
+        """Whether what stands between two signs, and the second one, may follow the first."""
+        text = between.strip()
+        if not self._closed:
+            return _BETWEEN.fullmatch(text) is not None
+        self._closed = not text and not sign
+        return text[0] in ",:" and _BETWEEN.fullmatch(text) is not None if text else sign in ("", "}", "]")
+
     def _take(self, sign: str) -> bool:
-        """Take a quote, or a sign that matters in a string; returns whether it ends the value."""
-        if self.state == OUT:
+        """Take a sign that matters; returns whether it ends the value."""
+        if self.state == STRING:
+            self._closed = sign == self._quote
+            self.state = OUT if self._closed else ESCAPE
+            self._quote = '"' if self._closed else self._quote
+            return self._closed and not self._open
+        if sign == '"':
             self.state = STRING
-            return False
-        self._closed = sign == self._quote
-        self.state = OUT if self._closed else ESCAPE
-        self._quote = '"' if self._closed else self._quote
-        return self._closed and not self._open
+        else:
+            self._turn_all(sign)
+        return not self._open and sign != '"'
 
     def _turn_all(self, brackets: str) -> int:
         """Open or close several brackets of a kind, as many as the value has; returns how many those are."""

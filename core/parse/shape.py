@@ -14,7 +14,7 @@ from ..recover import SPEAKS, Begun, FoundCall, complete, read_calls, read_field
 from ..schema import ToolSet
 from .fence import Fence, skip_fence_end
 from .landing import HELD_CALL, Landing
-from .lexer import HOLD, ODD, JsonLexer
+from .lexer import BROKEN, HOLD, ODD, JsonLexer
 from .names import SHORT
 
 _TAG = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>"
@@ -99,8 +99,7 @@ class Shape:
         self.calls: list[FoundCall] = []
         self.ahead = landing.end - start  # where the value begins that is being looked at
         self._seen = self.ahead
-        self._lexer = JsonLexer(mends=True)
-        self._odd = False  # whether the value is nothing like JSON: signs stand in it that JSON does not have
+        self._lexer = JsonLexer(careful=True)
         self._short = False  # whether a mark ends the value, without the brackets that do
 
     def read(self, buffer: str, at: int, final: bool, tools: ToolSet | None) -> int:
@@ -122,16 +121,17 @@ class Shape:
                     alone = self._plan.bare_calls and self.calls and "\n" in buffer[at + self._seen : place]
                     return at + self._seen if alone else NO
                 self.ahead = self._seen = place - at
-                self._lexer, self._odd, self._short = JsonLexer(mends=True), False, False
+                self._lexer, self._short = JsonLexer(careful=True), False
             start, end = at + self.ahead, self._scan(buffer, at, final)
+            odd = self._lexer.mends
             if end < 0 and not final:
                 named = bool(self.calls) or size - start <= SHORT or _names_tool(buffer, start, tools)
-                return NO if (self._odd and size - start > HELD_CALL) or ((self._odd or self.whole) and not named) else MORE
+                return NO if (odd and size - start > HELD_CALL) or ((odd or self.whole) and not named) else MORE
             cut = end < 0 and self.whole and buffer.endswith(("}", "]"))  # nothing but brackets is missing at the end of the output
             if cut:
                 end, self._seen, self._short = size, size - at, True
             text = buffer[start : max(end, start)]
-            calls = read_calls(text, tools, envelope)
+            calls = None if odd else read_calls(text, tools, envelope)
             if not calls and (mended := repair(complete(text) if self._short else text)):
                 calls = read_calls(mended, tools, envelope)
             if not calls or (cut and any(call.arguments not in buffer for call in calls)):
@@ -142,11 +142,13 @@ class Shape:
                 return NO  # a name in brackets is no call yet
 
     def _scan(self, buffer: str, at: int, final: bool) -> int:
-        """Read on to the end of the value, in whatever notation it is."""
+        """Read on to the end of the value; from its beginning in other notation where it turns out to be no JSON."""
         end = self._lexer.scan(buffer, at + self._seen, final)
+        if end == BROKEN:
+            self._lexer = JsonLexer(mends=True)
+            end = self._lexer.scan(buffer, at + self.ahead, final)
         while end == ODD or (end == HOLD and final):
             place = self._lexer.place
-            self._odd |= not (self._lexer.plain or buffer[place].isalpha() or buffer[place] in ",_")
             if not self._lexer.plain and buffer.startswith(self._closing, place):
                 self._seen, self._short = place - at, True
                 return place
