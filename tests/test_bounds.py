@@ -61,7 +61,7 @@ def test_what_is_remembered_of_outputs_is_little() -> None:
     for code in range(0x4E00, 0x4E00 + 1500):
         form.parse(f"{open_calls(SHAPE)}<{chr(code)}>", TOOLS, write_prompt(SHAPE))
     spots = get_plan(form.graph, True, False, True)._spots.values()
-    assert max(len(spot._short) for spot in spots) <= 512
+    assert max(len(spot._sorted) for spot in spots) <= 512
 
 
 def test_a_fault_of_whatever_kind_stays_within(monkeypatch: pytest.MonkeyPatch) -> None:

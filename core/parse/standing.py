@@ -262,7 +262,7 @@ class Standing:
         at = skip_blank(self.buffer, at)
         if at >= len(self.buffer):
             return final or WAIT
-        shown = self.plan.spot(TURN, (GAP,), self.may_call).list_short(self.buffer[at])
+        shown = self.plan.spot(TURN, (GAP,), self.may_call).list_behind(self.buffer[at])
         return any(rule.constant.core and not rule.recovery for rule in shown)
 
     def _is_new(self, key: str) -> bool:

@@ -147,6 +147,21 @@ def cut_first(text: str) -> str:
     return bare[: min(find_boundaries(bare) - {0}, default=0)].rstrip()
 
 
+def sort_longest(texts: Iterable[str]) -> list[str]:
+    """Return texts with the longest first, those of a length by their letters."""
+    return sorted(sorted(texts), key=len, reverse=True)
+
+
+def cut_heads(text: str) -> list[str]:
+    """Return the beginnings of a text up to the places where it may be cut, without white space behind them, the shortest first."""
+    return [text[:place].rstrip() for place in sorted(find_boundaries(text))]
+
+
+def cut_tails(text: str) -> list[str]:
+    """Return the ends of a text from these places on, without white space around them, the longest first."""
+    return [text[place:].strip() for place in sorted(find_boundaries(text))]
+
+
 class Constant:
     """A text between two fields. ``parts`` as in :class:`~chat_autoparser.format.Edge`.
 

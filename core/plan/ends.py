@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 from ..format import Json, Node, Text, TurnGraph
 from ..format.cut import COUNTER, cut_common_end, cut_common_start, find_boundaries, take_letters
 from ..format.units import get_units
-from .constants import DATA, cut_first, cut_last, get_constant, has_rare_sign, is_firm, is_marked, is_plain, is_word_in_signs
-from .echoes import begins, cut_to_echo, find_any, find_size, skip_echoes
-from .landmarks import (
-    AFTER,
-    END,
-    FENCED,
-    FIELDS,
-    GAP,
-    SHORT_FIELDS,
-    TURN,
-    is_delimited,
-    is_quoted,
-    list_tails,
-    read_parts,
-    tells_end,
-    write_parts,
+from .constants import (
+    DATA,
+    cut_first,
+    cut_heads,
+    cut_last,
+    cut_tails,
+    get_constant,
+    has_rare_sign,
+    is_firm,
+    is_marked,
+    is_plain,
+    is_word_in_signs,
+    sort_longest,
 )
-from .rules import Guard, Rule
+from .echoes import begins, cut_to_echo, find_any, find_size, skip_echoes
+from .landmarks import END, FENCED, FIELDS, GAP, SHORT_FIELDS, is_delimited, is_quoted, list_tails, read_parts, tells_end
+from .rules import Guard, Rule, make_closes, make_openings, make_rules
 from .thoughts import Thoughts
 
 MISSING = "field of a call missing"
@@ -48,6 +47,7 @@ _OTHER_SEPARATOR = "other sign between arguments"
 _BEHIND_KEY = re.compile(r"[\"']\s*:\s*")
 _ENDS = 4  # marks that end a turn, of which any two may stand behind each other
 _SEPARATORS = (",", ";", "|", "&", "")
+_BOTH: tuple[Guard, Guard] = ("typed", "late")
 
 
 class Marks(NamedTuple):
@@ -118,7 +118,9 @@ class Ends(Thoughts):
 
     def __init__(self, graph: TurnGraph) -> None:
         super().__init__(graph)
-        self._closings = self._find_closings()
+        closes = (close for name, close in self.closes.items() if name != FENCED.name)
+        self._closings = {tail for close in (*closes, self.section_close) if close for tail in cut_tails(close)}
+        """The ends of what ends calls, one or all."""
         self.call_ends = self._find_call_ends()
         self.field_ends = self._find_field_ends()
         ends = {self.ends[node.name].strip() for node in self.list_nodes("value")}
@@ -127,11 +129,14 @@ class Ends(Thoughts):
         self.last_ends = tuple(text for end in self.list_end_texts() if (text := end.strip()))
         """What may end an output behind a call."""
 
+    def _list_bare_rules(self, node: Node) -> list[Rule]:
+        """Return rules for what :meth:`list_bare_ends` lists, behind a field that tells where it ends."""
+        return make_rules(self.list_bare_ends(node) if tells_end(node) else (), END)
+
     def list_bare_ends(self, node: Node) -> list[str]:
         """Return what is behind a field at the end of a turn that a server has cut off."""
-        ends = [edge for edge in self.leave(node.name) if self.to(edge).kind == "end"]
-        texts = [write_parts(edge) for edge in ends]
-        done = node.kind in SHORT_FIELDS and all(map(self.is_leaving, self.leave(node.name)))  # the call is whole
+        texts = [link.text for link in self.leave(node) if link.to.kind == "end"]
+        done = node.kind in SHORT_FIELDS and not self.list_inner(node)  # the call is whole
         layout = {text[: len(text) - len(text.lstrip())] for text in texts if done and text[:1].isspace()}
         return sorted(layout.union(*map(self._list_cuts, texts)))
 
@@ -147,7 +152,7 @@ class Ends(Thoughts):
         marks = [stop for stop in self.stops if is_word_in_signs(stop.strip())][:_ENDS]
         ends = self.list_end_texts()
         first = dict.fromkeys([*marks, *(text.rstrip() for text in ends if text.rstrip().endswith(tuple(marks)))])
-        twice = [Rule(read_parts(f"{one}\n{two}"), (END,), recovery="end of the turn doubled") for one in first for two in marks]
+        twice = make_rules((f"{one}\n{two}" for one in first for two in marks), END, "end of the turn doubled")
         return [rule for text in ends for rule in self._list_cut_ends(text)] + twice
 
     def _list_cut_ends(self, text: str, anywhere: bool = False) -> list[Rule]:
@@ -162,16 +167,14 @@ class Ends(Thoughts):
         last = text.rstrip()
         mark = cut_last(last)
         half = [last[:-1]] if is_marked(mark) and not (mark[0].isalnum() or mark[-1].isalnum()) else []
-        rules = [Rule(read_parts(beginning), (END,)) for beginning in dict.fromkeys([text, *cut]) if beginning.strip()]
-        return rules + [Rule(read_parts(beginning), (END,), recovery=CUT_MARK) for beginning in half]
+        return make_rules((each for each in (text, *cut) if each.strip()), END) + make_rules(half, END, CUT_MARK)
 
     def _list_late_ends(self) -> list[Rule]:
         """Return the last marks of what ends a turn behind a call, where what is before them was left out."""
-        ends = [edge for edge in self.graph.turn.edges if self.to(edge).kind == "end"]
-        texts = [write_parts(edge).removeprefix(close) for edge in ends if (close := self.closes.get(edge.source))]
-        rests = {text[place:].strip() for text in texts for place in find_boundaries(text)}
-        told = (text for text in sorted(rests) if is_marked(text) or has_rare_sign(text))
-        return [Rule(read_parts(text), (END,), recovery=SHORT_END, cut=True) for text in told]
+        pairs = [(link.text, self.closes.get(link.source.name)) for link in self.links if link.to.kind == "end"]
+        texts = [text.removeprefix(close) for text, close in pairs if close]
+        told = (tail for text in texts for tail in cut_tails(text) if is_marked(tail) or has_rare_sign(tail))
+        return make_rules(sorted(told), END, SHORT_END, cut=True)
 
     def _list_close_ends(self, guard: Guard) -> list[Rule]:
         """Return the ends of what closes a call, for calls that have closed their brackets themselves, or closed them twice."""
@@ -180,50 +183,38 @@ class Ends(Thoughts):
         if guard == "owed":  # amid text only what the template itself writes
             firm = [text for text in firm if any(text in own for own in self.texts)]
             firm += [f"{sign}\n{text}" for text in firm for sign in ("}", "]") if text.startswith(sign)]  # one too many
-        return [Rule(read_parts(text), (GAP,), recovery=name, guard=guard) for text in firm]
-
-    def _list_short_sections(self) -> list[Rule]:
-        """Return beginnings of what ends all calls, for models that leave the rest out."""
-        close = self.section_close
-        texts = dict.fromkeys(close[:place].rstrip() for place in sorted(find_boundaries(close)) if place < len(close))
-        return [Rule(read_parts(t), (AFTER,), recovery=SHORT_SECTION, guard="structure") for t in texts if t.strip()]
+        return make_rules(firm, GAP, name, guard)
 
     def _list_skipping_closes(self, node: Node) -> list[Rule]:
         """Return the ends of what ends the call behind a field that follows this one, for models that leave that field out."""
-        closes = {self.closes.get(edge.target) or "" for edge in self.leave(node.name) if not self.is_leaving(edge)}
+        closes = [self.closes.get(link.to.name) or "" for link in self.list_inner(node)]
         quote = self.ends[node.name][:1] if isinstance(node.codec, Json) and node.codec.within else ""
-        rests = {close[place:].strip() for close in closes for place in find_boundaries(close) if 0 < place < len(close)}
-        texts = {quote + rest for rest in rests if rest}
-        guards: dict[str, Guard] = {text: "structure" if text.strip("]})\"'") else "" for text in sorted(texts)}
-        return [Rule(read_parts(text), (GAP,), closes=True, recovery=MISSING, guard=guard) for text, guard in guards.items()]
+        texts = sorted(quote + tail for close in closes for tail in cut_tails(close)[1:] if tail)
+        guards: list[Guard] = ["structure" if text.strip("]})\"'") else "" for text in texts]
+        return [rule for text, guard in zip(texts, guards, strict=True) for rule in make_closes([text], MISSING, guard)]
 
     def _list_closes_without_id(self, node: Node) -> list[Rule]:
         """Return what ends a call behind a field that is followed by an id, for models that leave that out."""
         rules: list[Rule] = []
-        for edge in self.leave(node.name):
-            if self.to(edge).kind != "id":
-                continue
-            close, leaving = self.closes.get(edge.target), filter(self.is_leaving, self.leave(edge.target))
-            ends = [Rule(read_parts(close), (GAP,), closes=True)] if close else [
-                Rule(behind.parts, (self.to(behind),), behind.opens_call, closes=True) for behind in leaving
+        for link in (link for link in self.leave(node) if link.to.kind == "id"):
+            close = self.closes.get(link.to.name)
+            ends = make_closes([close], MISSING) if close else [
+                Rule(end.parts, (end.to,), end.opens, closes=True, recovery=MISSING) for end in self.leave(link.to) if end.leaves
             ]  # where no mark ends the id, the whole end tells
             for end in ends:
                 whole = COUNTER.join(end.parts)
                 behind = [whole, *(self._list_cuts(whole) if end.kind == "end" else ())]
-                own, before = self.ends[node.name].rstrip(), write_parts(edge)
-                bare = {text for each in behind for text in (*leave_out(before, each), own + each)}
-                told = [text for text in sorted(bare) if text.strip() and (is_firm(text) or tells_end(node) or is_delimited(node))]
+                own = self.ends[node.name].rstrip()
+                bare = {text for each in behind for text in (*leave_out(link.text, each), own + each)}
+                told = [text for text in sorted(bare) if text.strip() and (is_firm(text) or tells_end(node))]
                 guards: dict[str, Guard] = {text: "known" if end.opens else "" if is_firm(text) else "ending" for text in told}
-                rules += [replace(end, parts=read_parts(text), recovery=MISSING, guard=guards[text]) for text in told]
+                rules += [replace(end, parts=read_parts(text), guard=guards[text]) for text in told]
         return rules
 
     def _list_without_end(self, node: Node) -> list[Rule]:
         """Return what leads from a key or JSON arguments to a further field of the call, for models that leave their end out."""
-        if node.kind not in ("arguments", "key"):
-            return []
-        inner = [edge for edge in self.leave(node.name) if not self.is_leaving(edge)]
-        pairs = [(text, self.to(edge)) for edge in inner for text in list_tails(write_parts(edge))]
-        return [Rule(read_parts(text), (target,), recovery=UNENDED) for text, target in pairs]
+        links = self.list_inner(node) if node.kind in ("arguments", "key") else []
+        return [rule for link in links for rule in make_rules(list_tails(link.text), link.to, UNENDED)]
 
     def _list_short_closes(self, node: Node, close: str) -> list[Rule]:
         """Return pieces of what ends a call, for models that leave the rest of it out.
@@ -241,21 +232,16 @@ class Ends(Thoughts):
         free = tells_end(node)
         own = self.shared.get(node.name, self.ends[node.name]).rstrip()
         guards: tuple[Guard, Guard] = ("", "") if certain else ("ending", "structure")
+        pieces = [text for text in texts if text.strip() and text != close.rstrip() and (free or is_firm(text))]
+        rules = [rule for text in pieces for rule in make_closes([text], SHORT_END, guards[len(text) <= len(own)])]
         lead = close[: len(close) - len(close.lstrip())]
         tails = [lead + close[place:].strip() for place in places] if node.kind == "value" and is_delimited(node) else []
-        rules = [
-            Rule(read_parts(text), (GAP,), closes=True, recovery=SHORT_END, guard=guards[len(text) <= len(own)])
-            for text in dict.fromkeys(texts)
-            if text.strip() and text != close.rstrip() and (free or is_firm(text))
-        ]
         told = (tail for tail in tails if is_firm(tail) and not own.lstrip().startswith(tail.strip()))
-        rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=SHORT_END, guard="typed") for text in told]
+        rules += make_closes(told, SHORT_END, "typed")
         inner = [own + close[place:] for place in places if own.strip() and free and close.startswith(own) and place > len(own)]
-        firm = (text for text in inner if is_firm(text[len(own) :]) and text not in texts)
-        rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=SHORT_END) for text in firm]
-        if (is_delimited(node) or node.kind in SHORT_FIELDS) and not own and close.strip():
-            rules.append(Rule(("",), (GAP,), closes=True, recovery=SHORT_END, guard="structure"))
-        return rules
+        rules += make_closes((text for text in inner if is_firm(text[len(own) :]) and text not in texts), SHORT_END)
+        bare = (is_delimited(node) or node.kind in SHORT_FIELDS) and not own and close.strip()
+        return rules + (make_closes([""], SHORT_END, "structure") if bare else [])
 
     @staticmethod
     def _list_trailing(inner: Iterable[str], ends: Iterable[str]) -> list[str]:
@@ -271,112 +257,90 @@ class Ends(Thoughts):
             return []
         own, rest = self.ends[node.name], self._find_rest(node)
         lead = own[: len(own) - len(own.lstrip())] or "\n"  # without an end of its own a text ends with its line
-        stops = {text[:end].strip() for text in (self.turn_end, *self.stops) for end in find_boundaries(text)}
-        rules = [Rule(read_parts(lead + text), (END,), recovery=SHORT_END, guard="last") for text in sorted(stops) if is_firm(text)]
-        marks = [(text, nodes) for text, nodes in self.openers if is_firm(text)]
-        rules += [Rule(read_parts(text), nodes, True, recovery=UNENDED, guard="typed") for text, nodes in marks]
+        stops = {head.lstrip() for text in (self.turn_end, *self.stops) for head in cut_heads(text)}
+        rules = make_rules((lead + text for text in sorted(stops) if is_firm(text)), END, SHORT_END, "last")
+        rules += make_openings((pair for pair in self.openers if is_firm(pair[0])), UNENDED, "typed")
         bare = own.rstrip()
-        if bare.strip() and _ends_text(node.codec, bare):
-            rules.append(Rule(read_parts(bare), (node,), recovery=_OTHER_SEPARATOR, guard="rest"))
+        rules += make_rules([bare] if _ends_text(node.codec, bare) else [], node, _OTHER_SEPARATOR, "rest")
         if rest is None:
             return rules
-        tails = [end[place:].strip() for end in (rest, rest + self.section_close) for place in sorted(find_boundaries(end))]
+        tails = cut_tails(rest) + cut_tails(rest + self.section_close)
         common = len(self.shared[node.name]) - len(own)  # as much of the rest stands before further arguments, too
         starts = [rest[:place].rstrip() for place in sorted(find_boundaries(rest)) if not 0 < place <= common]
         ends = [text for text in dict.fromkeys((*starts, *tails)) if is_firm(text) and text not in own]
-        guards: tuple[Guard, Guard] = ("typed", "late")
-        rules += [Rule(read_parts(lead + text), (GAP,), closes=True, recovery=UNENDED, guard=g) for text in ends for g in guards]
+        rules += [rule for text in ends for guard in _BOTH for rule in make_closes([lead + text], UNENDED, guard)]
         before = [own + text for text in starts if not is_firm(text)]
         behind = [text for text in ends if text in tails and text != rest]
-        rules += [Rule(read_parts(f"{one}\n{two}"), (GAP,), closes=True, recovery=SHORT_END) for one in before for two in behind]
-        rules += [Rule(read_parts(own + text), (GAP,), closes=True, recovery=SHORT_END, guard="last") for text in ends]
+        rules += make_closes((f"{one}\n{two}" for one in before for two in behind), SHORT_END)
+        rules += make_closes((own + text for text in ends), SHORT_END, "last")
         if named := cut_to_echo(own):
             told = (text for text in ends if not self.section_close.endswith(text))  # what ends the call is not left out, too
-            rules += [Rule(read_parts(f"{lead}{named}\n{t}"), (GAP,), closes=True, recovery=UNENDED, guard="ending") for t in told]
+            rules += make_closes((f"{lead}{named}\n{text}" for text in told), UNENDED, "ending")
         twice = f"{own}\n{own.lstrip()}\n" if _ends_text(node.codec, own) else ""  # else the first of two is the text's
-        again = (f"{text}\n{get_constant(read_parts(text)).last}" for text in ends)  # as what ends the call may be, too
-        doubled = [twice + text for text in (*ends, *again) if twice]
-        rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=DOUBLED, guard="ending") for text in doubled]
+        if twice:
+            again = (f"{text}\n{get_constant(read_parts(text)).last}" for text in ends)  # as what ends the call may be, too
+            rules += make_closes((twice + text for text in (*ends, *again)), DOUBLED, "ending")
         opening = own.strip().replace("/", "", 1).rstrip(">]|") if twice and "/" in own else ""
-        rules += [Rule((opening,), (node,), recovery=DOUBLED, guard="sample")] if is_firm(opening) else []
-        return rules + self._list_entry_ends(node, lead, twice)
+        rules += make_rules([opening], node, DOUBLED, "sample") if is_firm(opening) else []
+        return [*rules, *self._list_entry_ends(node, lead, twice)]
 
-    def _list_entry_ends(self, node: Node, lead: str, twice: str) -> list[Rule]:
+    def _list_entry_ends(self, node: Node, lead: str, twice: str) -> Iterator[Rule]:
         """Return the same where another field of the call follows a text; ``twice`` is what ends the text, doubled, if any."""
-        own, rules = self.ends[node.name], []
-        for edge in self.leave(node.name):
-            text, to = write_parts(edge)[len(own) :].lstrip(), (self.to(edge),)
-            if is_quoted(node) and own.strip() and not self.is_leaving(edge):  # other layout behind what ends the text
-                rules.append(Rule(edge.parts, to, recovery=RELAID_ARGUMENT, guard="entry", loose=True))
-            if not self.is_leaving(edge) and to[0].kind == "key":
-                halves = [own[place:].lstrip() for place in sorted(find_boundaries(own)) if 0 < place < len(own)]
-                halves = [half + text for half in dict.fromkeys((*halves, cut_to_echo(own))) if half]
-                rules += [Rule(read_parts(lead + h), to, recovery=UNENDED, guard="entry") for h in halves if is_marked(h)]
-            if not self.is_leaving(edge) and (is_firm(text) or (to[0].kind == "key" and self._encloses(text, edge.target))):
-                rules.append(Rule(read_parts(lead + text), to, recovery=UNENDED, guard="entry", laid=own[:1].isspace()))
-                rules += [Rule(read_parts(twice + text), to, recovery=DOUBLED)] if twice else []
-        return rules
+        own = self.ends[node.name]
+        halves = [own[place:].lstrip() for place in sorted(find_boundaries(own)) if place > 0] + [cut_to_echo(own)]
+        for link in self.list_inner(node):
+            text, to = link.text[len(own) :].lstrip(), link.to
+            if is_quoted(node) and own.strip():  # other layout behind what ends the text
+                yield from make_rules([link.text], to, RELAID_ARGUMENT, "entry", loose=True)
+            if to.kind == "key":
+                texts = (half + text for half in halves if half)
+                yield from make_rules((lead + each for each in texts if is_marked(each)), to, UNENDED, "entry")
+            # A key is no chance behind a sign that is none of data, if that is a mark with what is behind the key.
+            around = (f"{text}key{behind.text}" for behind in self.leave(to)) if to.kind == "key" else ("",)
+            if is_firm(text) or (not DATA.issuperset(text) and all(map(is_firm, around))):
+                yield from make_rules([lead + text], to, UNENDED, "entry", laid=own[:1].isspace())
+                yield from make_rules([twice + text] if twice else [], to, DOUBLED)
 
     def _list_other_layouts(self, node: Node) -> list[Rule]:
         """Return what leads to an argument where nothing but layout stands before it, and what ends the call behind a text that its
         quote has ended, with other layout."""
         told = is_delimited(node) or node.kind in SHORT_FIELDS
-        edges = [edge for edge in self.leave(node.name) if told and edge.text.isspace()]
-        targets = {self.to(edge): None for edge in edges}
-        rules = [Rule(("\n",), (to,), recovery=RELAID_ARGUMENT, guard="entry") for to in targets if to.kind == "key"]
+        keys = [link.to for link in self.leave(node) if told and link.text.isspace() and link.to.kind == "key"]
+        rules = [rule for key in keys for rule in make_rules(["\n"], key, RELAID_ARGUMENT, "entry")]
         close = self.closes[node.name] or ""
-        if (is_quoted(node) and len(close.split()) > 1) or (told and has_rare_sign(close)):
-            name = "layout behind arguments"
-            rules.append(Rule(read_parts(close), (GAP,), closes=True, recovery=name, guard="ending", loose=True))
-        return rules
-
-    def _encloses(self, before: str, key: str) -> bool:
-        """Whether a key is no chance where it stands behind a sign that is none of data: with what is behind it that is a mark."""
-        behind = map(write_parts, self.leave(key))
-        return not DATA.issuperset(before) and all(is_firm(f"{before}key{text}") for text in behind)
+        relaid = (is_quoted(node) and len(close.split()) > 1) or (told and has_rare_sign(close))
+        return rules + make_closes([close] if relaid else [], "layout behind arguments", "ending", loose=True)
 
     def _bars_end(self, node: Node) -> bool:
         """Whether a field is a value that cannot hold what ends it: no text, or one in which that would be written otherwise."""
-        free = node.kind == "value" and isinstance(node.codec, Text) and not _ends_text(node.codec, self.ends[node.name].rstrip())
-        return node.kind == "value" and not free
+        return node.kind == "value" and (not isinstance(node.codec, Text) or _ends_text(node.codec, self.ends[node.name].rstrip()))
 
-    def _list_other_separators(self, nodes: tuple[Node, ...]) -> list[Rule]:
+    def _list_other_separators(self, nodes: tuple[Node, ...]) -> Iterator[Rule]:
         """Return what leads from one of some values to another argument with other signs between them than the template writes,
         none, or what stands before the first one."""
-        entries = [edge for node in nodes for edge in self.leave(node.name) if all(map(self._bars_end, nodes))]
-        rules: list[Rule] = []
-        for edge in entries:
-            to = self.to(edge)
-            if to.kind != "key":
-                continue
-            own = self.ends[edge.source].rstrip()
-            firsts = [write_parts(first) for first in self.list_edges("name") if first.target == edge.target]
-            behind = write_parts(edge)[len(own) :]
+        entries = [link for node in nodes for link in self.leave(node) if all(map(self._bars_end, nodes))]
+        for link in (entry for entry in entries if entry.to.kind == "key"):
+            own = self.ends[link.source.name].rstrip()
+            firsts = [first.text for first in self.list_links("name") if first.to == link.to]
+            behind = link.text[len(own) :]
             opening = cut_common_end([behind, *firsts]).lstrip() if firsts else ""
             others = (sign for sign in _SEPARATORS if sign != behind.removesuffix(opening).strip())
             texts = {*filter(None, ("\n".join(filter(None, (own, sign, opening))) for sign in others))}
             texts |= {f"{own}\n{first.strip()}" for first in firsts if first.strip() not in ("", behind.strip())}
-            rules += [Rule(read_parts(text), (to,), recovery=_OTHER_SEPARATOR, guard="entry", loose=True) for text in sorted(texts)]
-        return rules
+            yield from make_rules(sorted(texts), link.to, _OTHER_SEPARATOR, "entry", loose=True)
 
     def _list_next_keys(self, node: Node) -> list[Rule]:
         """Return what begins a further call in the object of one before it, where the names of tools are keys of objects."""
         close = self.closes.get(node.name) or ""
-        keyed = [edge for edge in self.list_edges("name") if edge.target == node.name and _BEHIND_KEY.fullmatch(edge.text)]
-        names = tuple(self.nodes[TURN, edge.source] for edge in keyed if close.lstrip().startswith("}"))
-        text = f", {keyed[0].text[0]}" if keyed else ""
-        return [Rule((text,), names, True, recovery="layout between calls", guard="known", loose=True)] if names else []
+        keyed = [link for link in self.list_links("name") if link.to == node and _BEHIND_KEY.fullmatch(link.text)]
+        names = tuple(link.source for link in keyed if close.lstrip().startswith("}"))
+        texts = [f", {keyed[0].text[0]}"] if names else []
+        return make_rules(texts, names, "layout between calls", "known", opens=True, loose=True)
 
     def _find_rest(self, node: Node) -> str | None:
         """Return what ends the call behind what ends a text; None where no mark ends the text."""
         own, close = self.ends[node.name], self.closes[node.name]
         return close[len(own) :].lstrip() if close is not None and (is_firm(own) or is_quoted(node)) else None
-
-    def _find_closings(self) -> set[str]:
-        """Return the ends of what ends calls, one or all."""
-        closes = (close for name, close in self.closes.items() if name != FENCED.name)
-        texts = [close for close in (*closes, self.section_close) if close]
-        return {text[place:].strip() for text in texts for place in find_boundaries(text)}
 
     def _list_closings(self, others: Iterable[str] = ()) -> list[str]:
         """Return the ends of what ends calls, and other texts, that stand in nothing that begins calls."""
@@ -384,24 +348,23 @@ class Ends(Thoughts):
 
     def _list_openings(self) -> set[str]:
         """Return the beginnings of what begins calls."""
-        return {text[:place].rstrip() for text, _ in self.openers for place in find_boundaries(text)}
+        return {head for text, _ in self.openers for head in cut_heads(text)}
 
     def _find_call_ends(self) -> Marks | None:
         """Return the marks that end a call, and what finds several; None where nothing does that nobody writes by chance."""
-        fields = self.list_edges(*FIELDS)
-        inner = [write_parts(edge) for edge in fields if not self.is_leaving(edge)]
+        inner = [link.text for link in self.list_links(*FIELDS) if not link.leaves]
         signs = (text for text in self._closings if is_firm(text) or (len(text) > 1 and not any(map(is_plain, text))))
         told = (text for text in signs if not any(text in other for other in inner))
-        texts = sorted(told, key=lambda text: (-len(text), text))
+        texts = sort_longest(told)
         one = find_any(texts)
         return Marks(tuple(texts), re.compile(rf"(?:{one})(?:\s*(?:{one}))*")) if texts else None
 
     def _find_field_ends(self) -> Marks | None:
         """Return the marks behind which the last value of a call has ended: of calls, or (group 1) of turns."""
-        edges = self.list_edges(*FIELDS)
-        inner = [write_parts(edge) for edge in edges if self.to(edge).kind != "end"]
-        ends = [write_parts(edge) for edge in edges if self.to(edge).kind == "end"]
-        found = {text[place:].strip() for text in ends for place in find_boundaries(text)}.union(self.stops)
+        links = self.list_links(*FIELDS)
+        inner = [link.text for link in links if link.to.kind != "end"]
+        ends = [link.text for link in links if link.to.kind == "end"]
+        found = {tail for text in ends for tail in cut_tails(text)}.union(self.stops)
         others = [*inner, *(text for text, _ in self.openers), *(self.call_ends.texts if self.call_ends else ())]
         firm = {text for text in found if is_firm(text) and not any(text in other for other in others)}
         turns = sorted(text for text in firm if not any(other != text and other in text for other in firm))

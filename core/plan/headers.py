@@ -8,13 +8,14 @@ names it, and else the last word that tells the kinds of messages apart.
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import NamedTuple
 
 from ..format import Kind
 from ..format.cut import TOKEN, cut_common_start, find_boundaries
 from ..format.view import find_header
 from .constants import cut_first, is_firm, is_marked
-from .landmarks import TURN, Landmarks, write_parts
+from .landmarks import TURN, Landmarks
 from .rules import Rule, Spot
 
 LONGEST = 256
@@ -36,22 +37,21 @@ class Headers(NamedTuple):
 
 def find_headers(marks: Landmarks) -> Headers | None:
     """Return what the headers of a format have in common; None where its messages have none that end with a mark."""
-    begun, turn = find_header(marks.graph), marks.graph.turn.edges
-    pairs = [(marks.nodes[TURN, edge.target].kind, write_parts(edge)) for start in marks.graph.starts for edge in start.edges]
-    within = [edge for edge in turn if begun.strip() and begun in edge.text]
-    first = ""  # the mark with which the parts of a turn begin that has one header in all
-    if not within:
+    begun, first = find_header(marks.graph), ""
+    pairs = [(link.to.kind, link.text) for link in chain(*marks.firsts)]
+    within = [link for link in marks.links if begun.strip() and begun in link.text]
+    if not within:  # the turn has one header in all, and its parts begin with a mark of theirs
         begun, first = "", next((mark for _, text in pairs if is_firm(mark := cut_first(text))), "")
-        within = [edge for edge in turn if first and first in edge.text]
-    pairs += [(marks.nodes[TURN, edge.target].kind, first + write_parts(edge).rpartition(begun or first)[2]) for edge in within]
+        within = [link for link in marks.links if first and first in link.text]
+    pairs += [(link.to.kind, first + link.text.rpartition(begun or first)[2]) for link in within]
     texts = [(kind, text) for kind, text in pairs if kind in ("reasoning", "content") and text.startswith(first)]
     openings = [text for kind, text in pairs if kind == "name"]
-    fields = [edge for edge in turn if edge.source == "name" and not marks.is_leaving(edge)]
-    ids = [edge for edge in fields if marks.nodes[TURN, edge.target].kind == "id" and not _list_marks(edge.text)]  # in the header
-    numbered = {edge.target: write_parts(edge).strip() for edge in ids}
-    fields = [edge for edge in turn if edge.source in numbered and not marks.is_leaving(edge)] if numbered else fields
-    inner = sorted(fields, key=lambda edge: -len(edge.text))
-    ended = [*(text for _, text in texts), *map(write_parts, inner)]
+    fields = [link for link in marks.links if link.source.name == "name" and not link.leaves]
+    ids = [link for link in fields if link.to.kind == "id" and not _list_marks(link.text)]  # in the header
+    numbered = {link.to.name: link.text.strip() for link in ids}
+    fields = [link for link in marks.links if link.source.name in numbered and not link.leaves] if numbered else fields
+    inner = sorted(fields, key=lambda link: -len(link.text))
+    ended = [text for _, text in texts] + [link.text for link in inner]
     mark = next((t for t in reversed(_list_marks(ended[0])) if all(t in text for text in ended)), "") if ended else ""
     tells = mark and inner and openings and all(is_firm("".join(text.split()[-1:])) and mark not in text for text in openings)
     if not tells or len({kind for kind, _ in texts}) < 2:
@@ -63,13 +63,13 @@ def find_headers(marks: Landmarks) -> Headers | None:
     last = [found[0] for text in openings if (found := _LAST.search(text))]  # where a word stands before it, that tells the kind
     names = {text[:place] for text in last for place in find_boundaries(text) if is_firm(text[:place])}
     firsts = {tokens[0] for _, text in texts if (tokens := _list_marks(text))} | {min(names, key=len)}
-    firsts |= set(filter(is_firm, (cut_common_start([text for _, text in pairs]), *(edge.text for edge in ids))))
-    rules = tuple(Rule((write_parts(edge).partition(mark)[2],), (marks.nodes[TURN, edge.target],)) for edge in inner)
+    firsts |= set(filter(is_firm, (cut_common_start([text for _, text in pairs]), *(link.text for link in ids))))
+    rules = tuple(Rule((link.text.partition(mark)[2],), (link.to,)) for link in inner)
     spots: dict[Kind, Spot] = {"name": Spot(TURN, marks.list_nodes("name"), rules)}
     for kind, nodes in ((kind, marks.list_nodes(kind)) for kind, _ in texts):
         spots[kind] = Spot(TURN, nodes, (Rule(("",), nodes),))
     name = "|".join(re.escape(text.strip()) for text in sorted(names, key=len, reverse=True))
-    leaving = [edge.text for edge in within if marks.nodes[TURN, edge.source].kind in ("reasoning", "content")]
+    leaving = [link.text for link in within if link.source.kind in ("reasoning", "content")]
     ends = {text[: text.index(begun or first)] for text in leaving}  # what begins a message may be left out
     leads = {*filter(None, (begun, *(end + begun for end in ends))), *filter(is_marked, ends)}
     end = re.compile(rf"{re.escape(mark)}|(?=\{{)")

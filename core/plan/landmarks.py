@@ -10,13 +10,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
+from typing import NamedTuple
 
 from ..format import Edge, Graph, Json, Kind, Node, Numeral, Start, Text, TurnGraph
 from ..format.cut import COUNTER, cut_common_start, find_boundaries
 from ..format.view import find_reasoning, find_turn_end
 from ..recover import CLOSERS, Envelope
-from .constants import cut_last, is_firm, is_marked, is_word_in_signs
+from .constants import cut_last, cut_tails, is_firm, is_marked, is_word_in_signs
 from .echoes import cut_behind_key, fold_echoes
 
 TURN = ""
@@ -36,7 +37,7 @@ THOUGHT = Node("reasoning in other marks", "reasoning")
 """Stands for reasoning of a model whose template knows none."""
 OF_TURN = (*UNSHOWN, THOUGHT)
 """What no graph has stands in the turn, whatever list or object leads there."""
-END = Node("end", "end")
+START, END = Node("start", "start"), Node("end", "end")
 BODY = Node("arguments as JSON", "arguments", Json())
 """Stands for arguments that a model writes as one JSON object where the template writes fields."""
 UNQUOTED = Node("arguments without quotes", "arguments", Json())
@@ -54,6 +55,26 @@ NAMED_FIELDS = (*SHORT_FIELDS, "key")
 FIELDS: tuple[Kind, ...] = ("name", "id", "key", "value", "arguments")
 
 
+class Link(NamedTuple):
+    """An edge with the fields at its ends. ``text`` has COUNTER for each counter, ``leaves`` tells that it leaves a call."""
+
+    source: Node
+    text: str
+    to: Node
+    opens: bool
+    leaves: bool
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The text, cut where a counter stands."""
+        return read_parts(self.text)
+
+    @property
+    def shown(self) -> str:
+        """The text with 0 for each counter."""
+        return self.text.replace(COUNTER, "0")
+
+
 def write_parts(edge: Edge) -> str:
     """Return the text of an edge with :data:`COUNTER` for each counter."""
     return COUNTER.join(edge.parts)
@@ -64,10 +85,13 @@ def read_parts(text: str) -> tuple[str, ...]:
     return tuple(text.split(COUNTER))
 
 
+def _make_link(source: Node, edge: Edge, to: Node) -> Link:
+    return Link(source, write_parts(edge), to, edge.opens_call, edge.opens_call or to.kind in ("content", "reasoning", "end"))
+
+
 def list_tails(text: str) -> list[str]:
     """Return what is left of a text where its first marks are left out, as far as that is marked itself."""
-    tails = {text[place:].strip() for place in find_boundaries(text) if place}
-    return sorted(filter(is_marked, tails))
+    return sorted(filter(is_marked, cut_tails(text)[1:]))
 
 
 def list_doubled(text: str) -> list[str]:
@@ -92,11 +116,6 @@ def tells_end(node: Node) -> bool:
     return is_quoted(node) or is_delimited(node) or node.kind in SHORT_FIELDS
 
 
-def _begins_mark(text: str) -> bool:
-    """Whether a text begins with a sign that is not the end of a bracket."""
-    return not text[:1].isalnum() and text[:1] not in tuple(")]}>")
-
-
 class Landmarks:
     """The texts of a format that a parser knows by what they do."""
 
@@ -116,13 +135,20 @@ class Landmarks:
         self.heads = frozenset(text.removesuffix(other).strip() for text, other in beginnings.items() if other) - {""}
         """What ends a message right before those, though not a turn."""
         self.calls = any(node.kind in ("name", "id") for node in graph.turn.nodes)
-        self._edges: dict[str, dict[str, list[Edge]]] = {}
+        self._links: dict[tuple[str, str], list[Link]] = {}
+        self.links: list[Link] = []
         for name, inner in self.graphs.items():
-            by_source = self._edges.setdefault(name, {})
             for edge in inner.edges:
-                by_source.setdefault(edge.source, []).append(edge)
+                link = _make_link(self.nodes[name, edge.source], edge, self.nodes[name, edge.target])
+                self._links.setdefault((name, edge.source), []).append(link)
+                self.links += [link] if name == TURN else []
+        self.firsts = [[_make_link(START, edge, self.nodes[TURN, edge.target]) for edge in start.edges] for start in graph.starts]
+        """What leads to the first field of a turn, for each of its starts."""
         self.laid = _find_laid(graph)
-        self.laid_texts = self._find_laid_texts()
+        texts = {link.text for link in self.list_links("key") if link.to.type == "string"}
+        counts = Counter(map(str.strip, texts))
+        self.laid_texts = frozenset(text for text in texts if text.strip() and counts[text.strip()] > 1)
+        """What stands between keys and texts, of which another differs in nothing but the white space around it."""
         self.closes = {node.name: self._find_close(node) for node in graph.turn.nodes if node.kind in FIELDS}
         self.shared = {node.name: self._find_shared(node) for node in graph.turn.nodes if node.kind in FIELDS}
         """What stands behind a field, whatever follows, and in ``ends`` what of that ends it."""
@@ -140,13 +166,14 @@ class Landmarks:
                 if not text and close.strip():
                     self.closes.setdefault(ENCODED.name, f'"{close}')
                     self.ends[ENCODED.name] = '"'
-        self.content_end = self._find_content_end()
+        self.content_end = cut_common_start([link.text for link in self.list_links("content")] or [""]).strip()
         self.section_close = self._find_section_close()
-        self.texts = frozenset(edge.text for edges in self._edges.values() for each in edges.values() for edge in each)
+        self.texts = frozenset(link.shown for links in self._links.values() for link in links)
         self.openers = self._list_openers()
         self.envelope = Envelope(*(self._find_key(kind) for kind in ("name", "arguments", "id")))
         self.reasoning_ends = self._list_reasoning_closes()
-        self.id_behind = self._finds_id_behind()
+        self.id_behind = any(link.to.kind == "id" and not link.opens for link in self.list_links("arguments", "value"))
+        """Whether within a call an id follows the arguments."""
         self.quote = self._find_quote()
         self.inner_quotes = self._find_inner_quotes()
 
@@ -159,21 +186,17 @@ class Landmarks:
         """Return the fields of a turn that are of a kind."""
         return tuple(node for node in self.graph.turn.nodes if node.kind == kind)
 
-    def list_edges(self, *kinds: Kind) -> list[Edge]:
-        """Return the edges of a turn that lead from fields of some kinds."""
-        return [edge for kind in kinds for node in self.list_nodes(kind) for edge in self.leave(node.name)]
+    def list_links(self, *kinds: Kind) -> list[Link]:
+        """Return what leads on from the fields of a turn that are of some kinds."""
+        return [link for kind in kinds for node in self.list_nodes(kind) for link in self.leave(node)]
 
-    def leave(self, name: str) -> Sequence[Edge]:
-        """Return the edges of a turn that leave a field."""
-        return self._edges[TURN].get(name, ())
+    def leave(self, node: Node, graph: str = TURN) -> Sequence[Link]:
+        """Return what leads on from a field."""
+        return self._links.get((graph, node.name), ())
 
-    def to(self, edge: Edge) -> Node:
-        """Return the field to which an edge of a turn leads."""
-        return self.nodes[TURN, edge.target]
-
-    def is_leaving(self, edge: Edge) -> bool:
-        """Whether an edge leaves a call."""
-        return edge.opens_call or self.to(edge).kind in ("content", "reasoning", "end")
+    def list_inner(self, node: Node) -> list[Link]:
+        """Return what leads on from a field within its call."""
+        return [link for link in self.leave(node) if not link.leaves]
 
     def strip_stop(self, text: str) -> str:
         """Return what of a text at the end of a turn the model writes before the end of turn."""
@@ -189,7 +212,8 @@ class Landmarks:
     def _find_beginning(self, other: str) -> str:
         """Return what tells that a message of another role begins, without what ends a message before it, if a turn has that."""
         inner = [edge.text.lstrip() for edge in self.graph.turn.edges]
-        places = sorted(place for place in find_boundaries(other) if place and _begins_mark(other[place:].lstrip()))
+        signs = ((place, other[place:].lstrip()[:1]) for place in sorted(find_boundaries(other)) if place)
+        places = [place for place, sign in signs if not sign.isalnum() and sign not in tuple(")]}>")]  # a mark begins there
         heads = {place: other[:place].rstrip() for place in places if is_firm(other[:place])}
         known = [place for place, head in heads.items() if any(text.startswith(head) for text in inner)]
         text = other[min(known, default=0) :].strip()
@@ -197,21 +221,16 @@ class Landmarks:
 
     def list_end_texts(self) -> list[str]:
         """Return what ends turns behind text."""
-        return sorted({write_parts(edge) for edge in self.list_edges("content") if self.to(edge).kind == "end"} | set(self.stops))
+        return sorted({link.text for link in self.list_links("content") if link.to.kind == "end"} | set(self.stops))
 
-    def _list_leaving(self, source: str) -> list[str]:
+    def _list_leaving(self, node: Node) -> list[str]:
         """Return the texts behind the last field of a call, without the end of turn."""
-        found = []
-        for edge in self.leave(source):
-            if self.is_leaving(edge):
-                text = write_parts(edge)
-                ends = self.to(edge).kind == "end"
-                found.append(self.strip_stop(text) if ends else text)
-        return found
+        leaving = [link for link in self.leave(node) if link.leaves]
+        return [self.strip_stop(link.text) if link.to.kind == "end" else link.text for link in leaving]
 
     def _find_close(self, node: Node) -> str | None:
         """Return what ends a call behind a field; None where nothing tells it from the field's text."""
-        texts = self._list_leaving(node.name)
+        texts = self._list_leaving(node)
         if not texts:
             return None
         close = cut_common_start(texts)
@@ -222,60 +241,46 @@ class Landmarks:
 
     def _find_shared(self, node: Node) -> str:
         """Return what stands behind a field, whatever follows."""
-        edges = self.leave(node.name)
-        inner = [write_parts(edge) for edge in edges if not self.is_leaving(edge)]
-        return cut_common_start([*inner, *self._list_leaving(node.name)]) if edges else ""
-
-    def _find_content_end(self) -> str:
-        """Return what ends content, whatever follows."""
-        texts = [write_parts(edge) for edge in self.list_edges("content")]
-        return cut_common_start(texts).strip() if texts else ""
+        return cut_common_start([*(link.text for link in self.list_inner(node)), *self._list_leaving(node)] or [""])
 
     def _find_section_close(self) -> str:
         """Return what stands behind the last call, where it differs from what stands behind each."""
         found: list[tuple[bool, int, str]] = []
-        for source, close in self.closes.items():
-            for edge in self.leave(source):
-                if close is not None and self.to(edge).kind == "end":
-                    text = self.strip_stop(write_parts(edge))[len(close) :]
-                    # A call without arguments may end with what stands for those, a turn with another message.
-                    places = [place for stop in self.stops if (place := text.find(stop)) > 0]
-                    text = text[: min(places, default=len(text))]
-                    found.append((self.nodes[TURN, source].kind != "name", len(text), text))
+        for link in self.links:
+            close = self.closes.get(link.source.name)
+            if close is not None and link.to.kind == "end":
+                text = self.strip_stop(link.text)[len(close) :]
+                # A call without arguments may end with what stands for those, a turn with another message.
+                places = [place for stop in self.stops if (place := text.find(stop)) > 0]
+                text = text[: min(places, default=len(text))]
+                found.append((link.source.kind != "name", len(text), text))
         return max(found, default=(False, 0, ""))[2]
 
     def _list_openers(self) -> tuple[tuple[str, tuple[Node, ...]], ...]:
         """Return what may begin a call in text, the longest first, with what is behind it."""
         found: dict[str, list[Node]] = {}
-        sources = [(edge.source, edge) for edge in self.graph.turn.edges]
-        sources += [("", edge) for start in self.graph.starts for edge in start.edges]
-        for source, edge in sources:
-            if edge.opens_call and (not source or self.nodes[TURN, source].kind == "content"):
-                nodes = found.setdefault(write_parts(edge), [])
-                if self.to(edge) not in nodes:
-                    nodes.append(self.to(edge))
+        for link in [*self.links, *chain(*self.firsts)]:
+            if link.opens and link.source.kind in ("content", "start"):
+                nodes = found.setdefault(link.text, [])
+                nodes += [link.to] if link.to not in nodes else []
         return tuple((text, tuple(nodes)) for text, nodes in sorted(found.items(), key=lambda item: -len(item[0])))
 
     def _find_key(self, kind: Kind) -> str:
         """Return the key under which a field of a call is written as JSON; empty where it is not."""
-        for edge in self.graph.turn.edges:
-            found = _KEY.search(edge.text) if self.to(edge).kind == kind else None
-            if found:
-                return found[1]
-        return ""
+        found = (_KEY.search(link.shown) for link in self.links if link.to.kind == kind)
+        return next((key[1] for key in found if key), "")
 
     def _find_quote(self) -> str:
         """Return the mark that opens and ends strings; empty where nothing does that nobody writes by chance."""
-        nodes = [node.name for node in self.list_nodes("value") if node.type == "string"]
-        before = [write_parts(edge) for edge in self.graph.turn.edges if edge.target in nodes]
-        ends = sorted({self.ends[node].rstrip() for node in nodes})
+        nodes = [node for node in self.list_nodes("value") if node.type == "string"]
+        before = [link.text for link in self.links if link.to in nodes]
+        ends = sorted({self.ends[node.name].rstrip() for node in nodes})
         return next((end for end in ends if is_firm(end) and any(text.endswith(end) for text in before)), "")
 
     def _find_quotes(self) -> dict[str, str]:
         """Return the marks that open strings, each with what ends them: one that does both, or begins and ends with a bracket."""
         quotes = {self.quote: self.quote} if self.quote else {}
-        for edge in self.graph.turn.edges:
-            node, text = self.to(edge), write_parts(edge)
+        for _, text, node, *_ in self.links:
             if node.kind == "value" and node.type == "string" and text:
                 opening, end = cut_last(text), self.ends[node.name]
                 closer = _PAIRS.get(opening[0], "")
@@ -286,37 +291,26 @@ class Landmarks:
     def _find_inner_quotes(self) -> frozenset[str]:
         """Return the quotes around texts in lists and objects; none where a text of the call has marks or quotes of its own."""
         strings = [node for node in self.list_nodes("value") if node.type == "string"]
-        behind = [edge for node in strings for edge in self.leave(node.name)]
-        marked = any(is_firm(write_parts(edge)) for edge in behind if self.to(edge).kind != "end")
+        behind = [link for node in strings for link in self.leave(node)]
+        marked = any(is_firm(link.text) for link in behind if link.to.kind != "end")
         if marked or not strings or any(map(is_quoted, strings)):
             return frozenset()
-        edges = [(edge, self.nodes[name, edge.target]) for name, inner in self.graph.insides for edge in inner.edges]
-        return frozenset(edge.text[-1:] for edge, node in edges if node.kind == "value" and is_quoted(node)) & frozenset("\"'")
-
-    def _finds_id_behind(self) -> bool:
-        """Whether within a call an id follows the arguments."""
-        return any(self.to(edge).kind == "id" and not edge.opens_call for edge in self.list_edges("arguments", "value"))
+        inner = (link for (name, _), links in self._links.items() for link in links if name != TURN)
+        return frozenset(link.text[-1:] for link in inner if link.to.kind == "value" and is_quoted(link.to)) & frozenset("\"'")
 
     def get_end(self, node: Node) -> str:
         """Return what ends a field, whatever follows, without the layout around it; empty where nothing does."""
         return self.ends.get(node.name, "").strip()
 
-    def _find_laid_texts(self) -> frozenset[str]:
-        """Return what stands between keys and texts, of which another differs in nothing but the white space around it."""
-        texts = {edge.text for edge in self.list_edges("key") if self.to(edge).type == "string"}
-        counts = Counter(map(str.strip, texts))
-        return frozenset(text for text in texts if text.strip() and counts[text.strip()] > 1)
-
     def _list_reasoning_closes(self) -> list[str]:
         """Return what ends reasoning, without what the template prints between it and what follows."""
         found = []
-        nodes = [node.name for node in self.list_nodes("reasoning")]
-        leaving = [edge for edge in self.list_edges("reasoning") if self.to(edge).kind != "end"]
-        for node in nodes:
-            edges = [edge for edge in leaving if edge.source == node]
+        leaving = [link for link in self.list_links("reasoning") if link.to.kind != "end"]
+        for node in self.list_nodes("reasoning"):
+            links = [link for link in leaving if link.source == node]
             # Where all that follows are calls, what opens those may be part of a text that is shared.
-            texts = [write_parts(edge) for edge in (leaving if all(edge.opens_call for edge in edges) else edges)]
-            close = cut_common_start(texts).strip() if texts else ""
+            texts = [link.text for link in (leaving if all(link.opens for link in links) else links)]
+            close = cut_common_start(texts or [""]).strip()
             bare = close.removeprefix(self.reasoning_end).strip()
             if self.reasoning_end and bare != close and any(bare == text.strip() for text, _ in self.openers):
                 close = self.reasoning_end  # where all that follows are calls, their opener is no part of it

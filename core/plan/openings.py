@@ -6,14 +6,15 @@ As in :mod:`.relaxed`, each names what it relaxes and what must hold for it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from ..format import Edge, Node, TurnGraph
+from ..format import Node, TurnGraph
 from ..format.cut import COUNTER, find_boundaries
 from .constants import cut_first, get_constant, is_firm, is_marked, is_word_in_signs
 from .echoes import ECHOES, cut_echo
 from .ends import MISSING, SHORT_END, Ends, leave_out
-from .landmarks import FIELDS, SHAPE, UNSHOWN, is_quoted, list_doubled, list_tails, read_parts, write_parts
-from .rules import MISTYPED, Guard, Rule
+from .landmarks import FIELDS, SHAPE, UNSHOWN, Link, is_quoted, list_doubled, list_tails
+from .rules import MISTYPED, Guard, Rule, make_openings, make_rules
 
 FENCED_CALL = "fence around a call"
 RUNS = ("```", "~~~")
@@ -44,84 +45,87 @@ class Openings(Ends):
         self.opening_marks = self._list_opening_marks()
         inner = sorted({tail for text, _ in self.openers for tail in list_tails(text) if is_word_in_signs(cut_first(tail))})
         self.beginnings = (*self.opening_marks, *(text.lstrip() for text, _ in self.openers), *inner)
-        self.strays = self._find_strays()
+        ends = {close.strip().lstrip("\"'")[:1] for close in self.closes.values() if close}
+        self.strays = [",", ";", *sorted(ends & {")", "]", "}"})]
+        """Signs that models put behind a call without need: what separates, and a bracket that closes it once more."""
         behind = self._list_next_openings()
         texts = {*(text for _, text in behind), *(text for text, _ in self.openers)}
-        closed = [(edge, rest.strip()) for edge, rest in behind if self.closes.get(edge.source)]
-        self.whole_openings = sorted({(rest, write_parts(edge).strip()) for edge, rest in closed if rest and len(edge.parts) == 1})
+        closed = [(link, rest.strip()) for link, rest in behind if self.closes.get(link.source.name)]
+        self.whole_openings = sorted({(rest, link.text.strip()) for link, rest in closed if rest and len(link.parts) == 1})
         """What begins a call behind another one, each without and with what ends that before it."""
         self.opening_lines = {line for text in texts if "\n" in text and len(line := text[text.rindex("\n") :]) > 1}
         """The last lines of what begins calls, with the line breaks before them."""
 
     def _list_loose_openers(self, recovery: str) -> list[Rule]:
         """Return what may begin a call in any text: each opener, and its inner part where the outer one was left out."""
-        rules: list[Rule] = []
+        thoughts = self._list_openers_behind_reasoning() if recovery else []  # of these the first marks may be left out
+        tails = ((tail, nodes) for text, nodes in thoughts for tail in list_tails(text))
+        rules = make_openings((pair for pair in tails if _begins_with_mark(pair[0])), recovery, "known")
+        for text, nodes in self.openers:
+            rules += (*self._list_changed_openers(text, nodes, recovery), *self._list_cut_openers(text, nodes, recovery))
         bare = [(text[: found.start()], nodes) for text, nodes in self.openers if (found := _PREFIX.search(text))]
-        if recovery:
-            rules += self._list_openers_in_thoughts(recovery)
-        shown = len(self.openers)
-        for number, (text, nodes) in enumerate([*self.openers, *(pair for pair in bare if is_marked(pair[0]))]):
-            missing, marked, whole = recovery or BEGINNING, is_marked(text), number < shown
-            first = cut_first(text)
-            twice = list_doubled(text)
-            for edge in self.leave(nodes[0].name) if whole and nodes[0].kind == "id" else ():
-                named = (self.to(edge),)
-                texts = [text, *leave_out(text, write_parts(edge))] if named[0].kind == "name" else []
-                texts = [each for each in texts if each.lstrip()[:1] == text.lstrip()[:1]]
-                rules += [Rule(read_parts(each), named, True, recovery=recovery or MISSING, guard="known") for each in texts]
-            if whole and is_word_in_signs(first):
-                signs = _LEADING.match(text.lstrip())
-                halves = [text.lstrip()[size:] for size in range(1, signs.end() + 1)] if signs else []
-                stands: Guard = "known" if is_marked(text.lstrip()[len(first) :]) else "headless"  # one mark alone may be a text's
-                rules += [Rule(read_parts(half), nodes, True, recovery=recovery or MISTYPED, guard=stands) for half in halves]
-            twice += [text.replace("{", "{{", 1)] if "{" in text[len(first) :] else []  # as a format string has it
-            for other in twice if whole else ():
-                rules.append(Rule(read_parts(other), nodes, True, recovery=recovery or "mark doubled", guard="tool"))
-            for short in _leave_out_lines(text) if marked and whole else ():
-                rules.append(Rule(read_parts(short), nodes, True, recovery=missing, guard="known"))
-            if is_firm(text):  # data alone amid prose has to be looked at to its end
-                told = (marked and _begins_with_mark(text)) or self._follows_text(text)
-                doubted: Guard = "apart" if marked else "fresh"  # words stand in any sentence
-                label = text.strip()[:1].isalnum() and not told
-                guard: Guard = "tool" if (recovery and not label) or not whole else "" if told else doubted
-                rules.append(Rule(read_parts(text), nodes, True, recovery=recovery if whole else missing, guard=guard))
-            for place in sorted(find_boundaries(text)):
-                inner = text[place:]
-                if any(text.count(quote, 0, place) % 2 for quote in "\"'"):
-                    continue  # amid a text in quotes
-                bounded: Guard = "tool" if _begins_with_mark(inner) else "first"
-                guard = "known" if recovery else bounded if marked else "fresh"  # known: two recoveries at once
-                if place > 0 and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
-                    worded = guard == "known" or any(map(str.isalnum, inner))  # signs alone stand in tables and rules
-                    rules.append(Rule(read_parts(inner), nodes, True, recovery=missing, guard=guard if worded else "fresh"))
-                elif place > 0 and inner in ("(", "[", "{") and not recovery:
-                    rules.append(Rule((inner,), nodes, True, recovery=missing, guard="apart"))
-                behind = next((end for end in sorted(find_boundaries(text)) if end > place), 0)
-                if is_marked(text[:place]) and not inner[:1].isspace() and text[behind:].strip():
-                    rules.append(Rule(read_parts(text[:place] + text[behind:]), nodes, True, recovery=missing, guard=guard))
+        for text, nodes in (pair for pair in bare if is_marked(pair[0])):
+            rules += make_openings([(text, nodes)], recovery or BEGINNING, "tool")
+            rules += self._list_cut_openers(text, nodes, recovery)
         return rules
 
-    def _list_openers_in_thoughts(self, recovery: str) -> list[Rule]:
-        """Return what is left of what begins calls behind reasoning where its first marks were left out."""
-        pairs = [(tail, nodes) for text, nodes in self._list_openers_behind_reasoning() for tail in list_tails(text)]
-        told = [(text, nodes) for text, nodes in pairs if _begins_with_mark(text)]
-        return [Rule(read_parts(text), nodes, True, recovery=recovery, guard="known") for text, nodes in told]
+    def _list_changed_openers(self, text: str, nodes: tuple[Node, ...], recovery: str) -> Iterator[Rule]:
+        """Return an opener as it is, and without an id or a line in it, without its first signs, or with a mark in it twice."""
+        first, bare = cut_first(text), text.lstrip()
+        for link in self.leave(nodes[0]) if nodes[0].kind == "id" else ():
+            texts = [text, *leave_out(text, link.text)] if link.to.kind == "name" else []
+            texts = [each for each in texts if each.lstrip()[:1] == bare[:1]]
+            yield from make_rules(texts, link.to, recovery or MISSING, "known", opens=True)
+        if is_word_in_signs(first):
+            signs = _LEADING.match(bare)
+            halves = [bare[size:] for size in range(1, signs.end() + 1)] if signs else []
+            stands: Guard = "known" if is_marked(bare[len(first) :]) else "headless"  # one mark alone may be a text's
+            yield from make_rules(halves, nodes, recovery or MISTYPED, stands, opens=True)
+        twice = list_doubled(text)
+        twice += [text.replace("{", "{{", 1)] if "{" in text[len(first) :] else []  # as a format string has it
+        yield from make_rules(twice, nodes, recovery or "mark doubled", "tool", opens=True)
+        marked = is_marked(text)
+        yield from make_rules(_leave_out_lines(text) if marked else (), nodes, recovery or BEGINNING, "known", opens=True)
+        if not is_firm(text):
+            return  # data alone amid prose has to be looked at to its end
+        behind_text = any(link.opens and link.text == text for link in self.list_links("content"))
+        told = behind_text or (marked and _begins_with_mark(text))
+        doubted: Guard = "apart" if marked else "fresh"  # words stand in any sentence
+        label = bare[:1].isalnum() and not told
+        guard: Guard = "tool" if recovery and not label else "" if told else doubted
+        yield from make_rules([text], nodes, recovery, guard, opens=True)
+
+    def _list_cut_openers(self, text: str, nodes: tuple[Node, ...], recovery: str) -> Iterator[Rule]:
+        """Return an opener without its first marks, and without one amid it."""
+        missing, places = recovery or BEGINNING, sorted(find_boundaries(text))
+        for place, behind in zip(places, [*places[1:], 0], strict=True):
+            inner = text[place:]
+            if any(text.count(quote, 0, place) % 2 for quote in "\"'"):
+                continue  # amid a text in quotes
+            bounded: Guard = "tool" if _begins_with_mark(inner) else "first"
+            guard: Guard = "known" if recovery else bounded if is_marked(text) else "fresh"  # known: two recoveries at once
+            if place > 0 and inner.strip() != text.strip() and is_firm(inner) and not inner[:1].isspace():
+                worded = guard == "known" or any(map(str.isalnum, inner))  # signs alone stand in tables and rules
+                yield from make_rules([inner], nodes, missing, guard if worded else "fresh", opens=True)
+            elif place > 0 and inner in ("(", "[", "{") and not recovery:
+                yield from make_rules([inner], nodes, missing, "apart", opens=True)
+            if is_marked(text[:place]) and not inner[:1].isspace() and text[behind:].strip():
+                yield from make_rules([text[:place] + text[behind:]], nodes, missing, guard, opens=True)
 
     def _list_openers_behind_reasoning(self) -> list[tuple[str, tuple[Node, ...]]]:
         """Return what ends reasoning and begins a call, each with where it leads."""
-        edges = [edge for edge in self.list_edges("reasoning") if edge.opens_call]
-        return [(write_parts(edge), (self.to(edge),)) for edge in edges]
+        return [(link.text, (link.to,)) for link in self.list_links("reasoning") if link.opens]
 
     def _list_calls_behind_content(self) -> list[Rule]:
         """Return what begins calls behind the end of content, in formats whose content stands behind its calls or alone."""
         ends = (self.content_end.removesuffix(stop.strip()).strip() for stop in (*self.stops, self.turn_end, ""))
         close = min(filter(is_marked, ends), key=len, default="")
-        if not close or any(edge.opens_call for edge in self.list_edges("content")):
+        if not close or any(link.opens for link in self.list_links("content")):
             return []
         texts = [(f"{close}\n{text}", nodes) for text, nodes in self.openers if is_marked(text)]
         thoughts = self._list_openers_behind_reasoning()
         texts += [(text, nodes) for text, nodes in thoughts if text.startswith(close)]  # as behind a message of reasoning
-        return [Rule(read_parts(text), nodes, True, recovery="content before calls", guard="tool") for text, nodes in texts]
+        return make_openings(texts, "content before calls", "tool")
 
     def _list_line_openers(self, node: Node) -> list[Rule]:
         """Return what begins a call in a line of its own, which a text that ends with its line cannot hold."""
@@ -129,91 +133,76 @@ class Openings(Ends):
         if node.kind != "value" or not is_quoted(node) or own.strip() or "\n" not in own:
             return []
         lines = [(text, nodes) for text, nodes in self.openers if text.startswith(own) and is_marked(text)]
-        return [Rule(read_parts(text), nodes, True, recovery=SHORT_END, guard="known", loose=True) for text, nodes in lines]
-
-    def _follows_text(self, opener: str) -> bool:
-        """Whether the template writes an opener behind content."""
-        return any(edge.opens_call and write_parts(edge) == opener for edge in self.list_edges("content"))
+        return make_openings(lines, SHORT_END, "known", loose=True)
 
     def _list_opening_marks(self) -> list[str]:
         """Return the marks that begin calls, and nothing else."""
         thoughts = tuple(filter(None, (self.reasoning_start.strip(), *self.reasoning_ends)))
         others = [*self.closes.values(), self.section_close, *thoughts]
-        inner = self.list_edges(*FIELDS)
-        others += [edge.text for edge in inner if not edge.opens_call]
+        others += [link.shown for link in self.list_links(*FIELDS) if not link.opens]
         found = {text.strip() for text in self._list_openings() if is_marked(text) and not text.strip().startswith(thoughts)}
         marks = sorted(mark for mark in found if not any(mark in (text or "") for text in others))
         return [mark for mark in marks if not any(other != mark and mark.startswith(other) for other in marks)]
 
-    def _find_strays(self) -> list[str]:
-        """Return signs that models put behind a call without need: what separates, and a bracket that closes it once more."""
-        ends = {close.strip().lstrip("\"'")[:1] for close in self.closes.values() if close}
-        return [",", ";", *sorted(ends & {")", "]", "}"})]
-
     def _list_separated(self) -> list[Rule]:
         """Return what begins a call behind another one, with a sign between them that is not needed, or in the place of layout."""
-        pairs = [(f"{sign}\n{text.strip()}", nodes) for text, nodes in self.openers for sign in self.strays]
+        pairs: list[tuple[str, Node | tuple[Node, ...]]] = []
+        pairs += [(f"{sign}\n{text.strip()}", nodes) for text, nodes in self.openers for sign in self.strays]
         # Those that are firm may begin a call anywhere: see _list_loose_openers.
         pairs += [(text.strip(), nodes) for text, nodes in self.openers if text.strip() and not is_firm(text)]
-        parted = [(edge, rest) for edge, rest in self._list_next_openings() if self.closes.get(edge.source) is not None]
-        firm = [(edge, rest.strip()) for edge, rest in parted if is_firm(rest)]
-        pairs += [(f"{sign}\n{rest}", (self.to(edge),)) for edge, rest in firm for sign in self.strays]
-        parted = [(edge, rest) for edge, rest in parted if rest.strip() in ("", ",", ";")]
-        signs = [(edge, sign) for edge, own in parted for sign in ",;" if own and sign != own]
-        pairs += [(sign + " ", (self.to(edge),)) for edge, sign in signs]
+        parted = [(link, rest) for link, rest in self._list_next_openings() if self.closes.get(link.source.name) is not None]
+        firm = [(link.to, rest.strip()) for link, rest in parted if is_firm(rest)]
+        pairs += [(f"{sign}\n{rest}", to) for to, rest in firm for sign in self.strays]
+        loose = [(link.to, rest) for link, rest in parted if rest.strip() in ("", ",", ";")]
+        pairs += [(sign + " ", to) for to, own in loose for sign in ",;" if own and sign != own]
         name = "layout between calls"
-        lines = [edge for edge, own in parted if own.strip() or not own]
-        rules = [Rule(("\n",), (self.to(edge),), True, recovery=name, guard="fresh") for edge in lines]
-        named = (self.to(edge) for edge, rest in firm if is_word_in_signs(rest) and rest[-1] not in _LEADING_ON)
-        names = dict.fromkeys(node for node in named if node.kind == "name")
-        texts = ("", "\n", ", ", "; ")
-        rules += [Rule((text,), (node,), True, recovery=BEGINNING, guard="first") for node in names for text in texts]
-        return rules + [Rule(read_parts(text), nodes, True, recovery=name, guard="fresh", loose=True) for text, nodes in pairs]
+        rules = make_openings((("\n", to) for to, own in loose if own.strip() or not own), name, "fresh")
+        named = [to for to, rest in firm if is_word_in_signs(rest) and rest[-1] not in _LEADING_ON and to.kind == "name"]
+        rules += make_openings(((text, to) for to in named for text in ("", "\n", ", ", "; ")), BEGINNING, "first")
+        return rules + make_openings(pairs, name, "fresh", loose=True)
 
-    def _list_next_openings(self) -> list[tuple[Edge, str]]:
+    def _list_next_openings(self) -> list[tuple[Link, str]]:
         """Return what begins calls, without what ends another one before."""
-        opening = (edge for edge in self.graph.turn.edges if edge.opens_call)
-        return [(edge, write_parts(edge).removeprefix(self.closes.get(edge.source) or "")) for edge in opening]
+        opening = (link for link in self.links if link.opens)
+        return [(link, link.text.removeprefix(self.closes.get(link.source.name) or "")) for link in opening]
 
     def _list_shape_rules(self, behind: bool = False) -> list[Rule]:
         """Return the marks that begin calls, also ``behind`` others, for calls that are told by their shape behind them."""
         rules = self._list_shape_marks("call by its shape")
         texts = {*(text for text, _ in self.openers), *(text for _, text in self._list_next_openings() if behind)}
-        bare = [text for text in sorted(texts) if is_firm(text) and not is_marked(text) and text.lstrip(" \n,;")[:1] in ("[", "{")]
-        rules += [Rule(read_parts(text.strip()), (SHAPE,), recovery="call by its shape", guard="shape") for text in bare]
-        rules += self._list_named_rules("call by its parameters")
-        rules += [Rule((sign,), (SHAPE,), recovery="call by its shape", guard="whole") for sign in "<[{`~"]
-        keys = (edge for edge in self.list_edges("name") if self.to(edge).kind == "key")
-        tags = {get_constant(edge.parts).last[:1] for edge in keys} & {"<", "["}  # a tag of another kind may name the tool
-        return rules + [Rule((sign,), (SHAPE,), recovery="call by its parameters", guard="named") for sign in sorted(tags)]
+        bare = (text for text in sorted(texts) if is_firm(text) and not is_marked(text))
+        data = (text.strip() for text in bare if text.lstrip(" \n,;")[:1] in ("[", "{"))
+        rules += make_rules(data, SHAPE, "call by its shape", "shape") + self._list_named_rules("call by its parameters")
+        rules += make_rules("<[{`~", SHAPE, "call by its shape", "whole")
+        keys = (link for link in self.list_links("name") if link.to.kind == "key")
+        tags = {get_constant(link.parts).last[:1] for link in keys} & {"<", "["}  # a tag of another kind may name the tool
+        return rules + make_rules(sorted(tags), SHAPE, "call by its parameters", "named")
 
     def _list_shape_marks(self, recovery: str) -> list[Rule]:
         """Return the marks that begin calls, for JSON with the shape of calls behind them."""
         firm = (text for text in sorted(self._list_openings()) if is_marked(text) and text[-1] not in "[{\"'")
-        return [Rule(read_parts(text), (SHAPE,), recovery=recovery, guard="shape") for text in firm]
+        return make_rules(firm, SHAPE, recovery, "shape")
 
     @staticmethod
     def _list_fences(node: Node) -> list[Rule]:
         """Return what opens a fence of code around calls, and what ends it behind them."""
-        rules = [Rule((run,), (node,), True, recovery=FENCED_CALL, guard="fence") for run in RUNS]
-        ends = RUNS if node in UNSHOWN else ()
-        return rules + [Rule((run,), (node,), recovery=FENCED_CALL, guard="unfenced") for run in ends]
+        rules = make_rules(RUNS, node, FENCED_CALL, "fence", opens=True)
+        return rules + make_rules(RUNS if node in UNSHOWN else (), node, FENCED_CALL, "unfenced")
 
     def _list_named_rules(self, recovery: str) -> list[Rule]:
         """Return the marks that begin calls, for calls that are told by their parameters behind them; also what is no mark, if a
         name stands right behind it."""
         names = (text.strip() for text, nodes in self.openers if nodes[0].kind == "name" and not is_marked(text))
         signs = {text for text in names if text and text[0] not in "{[" and COUNTER not in text}
-        rules = [Rule((text,), (SHAPE,), recovery=recovery, guard="named") for text in self._list_named_marks()]
-        return rules + [Rule((text,), (SHAPE,), recovery=recovery, guard="called") for text in sorted(signs)]
+        rules = make_rules(self._list_named_marks(), SHAPE, recovery, "named")
+        return rules + make_rules(sorted(signs), SHAPE, recovery, "called")
 
     def _list_named_marks(self) -> list[str]:
         """Return the marks with which a call begins, or a line or a word within what opens one, for each of several calls."""
-        fields = [edge for edge in self.list_edges(*FIELDS) if not edge.opens_call]
-        others = [*map(write_parts, fields), *self.reasoning_ends]
-        named = (edge for edge in self.list_edges("name") if not self.is_leaving(edge))
+        others = [*(link.text for link in self.list_links(*FIELDS) if not link.opens), *self.reasoning_ends]
+        named = (link.text for link in self.list_links("name") if not link.leaves)
         # Where a header names the tool before the call does, the call itself begins with what stands before the second name.
-        again = tuple({cut_echo(text) for text in map(write_parts, named) if ECHOES["name"] in text})
+        again = tuple({cut_echo(text) for text in named if ECHOES["name"] in text})
         others = [text for text in others if not again or not text.startswith(again)]
         found: set[str] = set()
         for text in (*(text for text, _ in self.openers), *again):

@@ -7,36 +7,23 @@ because that is where models write what no template shows: behind a call, behind
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 
-from ..format import Edge, Graph, Node, Start, Text, TurnGraph
+from ..format import Graph, Kind, Node, Text, TurnGraph
 from ..format.cut import COUNTER
 from ..format.units import get_units
-from .constants import has_rare_sign, is_firm, is_marked
+from .constants import cut_heads, has_rare_sign, is_firm, is_marked, sort_longest
 from .echoes import drop_words, find_any
 from .ends import SHORT_END, SHORT_SECTION, TRAILING, Marks
 from .headers import find_headers
-from .landmarks import (
-    AFTER,
-    END,
-    FIELDS,
-    GAP,
-    OF_TURN,
-    OVER,
-    SHAPE,
-    SHORT_FIELDS,
-    TURN,
-    UNSHOWN,
-    read_parts,
-    tells_end,
-    write_parts,
-)
+from .landmarks import AFTER, END, FIELDS, GAP, OF_TURN, OVER, SHAPE, SHORT_FIELDS, START, TURN, UNSHOWN, Link, read_parts
 from .mistyped import find_mark
 from .openings import BEGINNING
 from .relaxed import WRAPPED, Relaxations, list_near_answers
-from .rules import MISTYPED, Guard, Rule, Spot, sort_rules
+from .rules import MISTYPED, SHAPES, Guard, Rule, Spot, make_closes, make_rules
 from .spellings import list_spellings
 from .thoughts import OTHER_ENDS, list_images
 
@@ -50,6 +37,7 @@ RESPELLED = "marks in another spelling"
 RELAID = "other layout"
 STRAY = "signs before the end of a call"
 
+_KINDS: tuple[Kind, ...] = ("name", "id", "key", "end", "arguments", "value", "reasoning", "content", "start")
 HEADER = Node("header", "content")
 _WORD = re.compile(r"[^\W\d_]{4}.*[^\w\s]|[^\w\s].*[^\W\d_]{4}", re.DOTALL)
 """A word with a sign before it or behind it."""
@@ -78,9 +66,9 @@ class Plan(Relaxations):
         found = self._spots.get(key)
         if found is None:
             rules = [rule for node in nodes for rule in self._list_rules(graph, node)]
-            rules += self._list_other_separators(nodes) if graph == TURN else []
+            rules += self._list_other_separators(nodes) if graph == TURN else ()
             if unclosed and nodes[0].kind == "content":
-                rules += [Rule(read_parts(text), nodes, recovery=LATE_END) for text in self._list_thought_ends()]
+                rules += make_rules(self._list_thought_ends(), nodes, LATE_END)
             rules += self._list_respelled(graph, nodes, rules)
             found = self._spots[key] = Spot(graph, nodes, self._sort(rules, calls))
         return found
@@ -92,7 +80,7 @@ class Plan(Relaxations):
     def _find_thought_ends(self) -> Marks | None:
         """Return the marks that end reasoning (group 1), and those of which one before them tells that they end another one."""
         ends = tuple(filter(is_marked, self._list_thought_ends()))
-        others = sorted({*self.stops, self.reasoning_start.strip(), *self.others} - {""}, key=len, reverse=True)
+        others = sort_longest({*self.stops, self.reasoning_start.strip(), *self.others} - {""})
         one, other = find_any(ends), find_any(others)
         return Marks((*ends, *others), re.compile("|".join(filter(None, (f"({one})", other))))) if ends else None
 
@@ -115,27 +103,26 @@ class Plan(Relaxations):
                 shown = (rule for rule in rules if not (rule.recovery or rule.guard))
                 new = [rule for rule in shown if rule.parts not in known_texts]
                 found += [replace(rule, recovery=RESPELLED, guard=guards[rule.opens], spelling=number) for rule in new]
-                thought = (rule for rule in rules if _opens_in_thought(rule) and rule.parts not in known_parts)
+                marked = [rule for rule in rules if rule.opens and rule.constant.marked and rule.parts not in known_parts]
+                thought = (rule for rule in marked if rule.recovery == OPEN_REASONING and rule.guard in ("", "tool"))
                 found += [replace(rule, guard="known", spelling=number) for rule in thought]
-                halves = (rule for rule in rules if rule.recovery == BEGINNING and rule.constant.marked)
-                inner = [rule for rule in halves if rule.parts not in known_parts]
+                inner = (rule for rule in marked if rule.recovery == BEGINNING)
                 found += [replace(rule, recovery=RESPELLED, guard="apart", spelling=number) for rule in inner]
                 own, theirs = (plan.ends.get(node.name, "").rstrip() for plan in (self, other))
                 closes = [rule.constant.text for rule in new if graph == TURN and rule.closes and not rule.opens and is_firm(own)]
                 rests = [text.removeprefix(theirs) for text in closes if text.startswith(theirs)]
-                texts = [own + rest for rest in rests if rest.strip()]
-                found += [Rule(read_parts(text), (GAP,), closes=True, recovery=RESPELLED) for text in texts]
+                found += make_closes((own + rest for rest in rests if rest.strip()), RESPELLED)
         return found
 
     def _list_respelled_starts(self, number: int) -> list[Rule]:
         """Return what opens reasoning or content behind a start, by its number, in other spellings."""
         if number < 0:
             return []
-        own, found = self.graph.starts[number].edges, list[Rule]()
+        own, found = self.firsts[number], list[Rule]()
         for spelling, other in enumerate(self._spellings, 1):
-            pairs = zip(own, other.graph.starts[number].edges, strict=True)
-            changed = (edge for known, edge in pairs if known.parts != edge.parts and is_marked(known.text))
-            rules = (other._make_rule(TURN, edge) for edge in changed)
+            pairs = zip(own, other.firsts[number], strict=True)
+            changed = (link for known, link in pairs if known.text != link.text and is_marked(known.shown))
+            rules = (other._make_rule(TURN, link) for link in changed)
             texts = (rule for rule in rules if rule.kind in ("reasoning", "content"))
             found += [replace(rule, recovery=RESPELLED, spelling=spelling) for rule in texts]
         return found
@@ -150,32 +137,30 @@ class Plan(Relaxations):
     def _make_start(self, number: int, calls: bool) -> Spot:
         """Make the beginning of a turn; what opens a call may be written by the prompt."""
         if number == BEHIND:
-            return Spot(TURN, (Node("start", "start"),), self._list_rules_after_reasoning(calls))
-        start = self.graph.starts[number] if number >= 0 else Start("")
-        opened = any(is_marked(text) and start.prompt.endswith(text) for text, _ in self.openers)
-        rules = [replace(self._make_rule(TURN, edge), marked=opened and not edge.text) for edge in start.edges]
+            return Spot(TURN, (START,), self._list_rules_after_reasoning(calls))
+        prompt, links = (self.graph.starts[number].prompt, self.firsts[number]) if number >= 0 else ("", [])
+        opened = any(is_marked(text) and prompt.endswith(text) for text, _ in self.openers)
+        rules = [replace(self._make_rule(TURN, link), marked=opened and not link.text) for link in links]
         opened = any(rule.kind == "reasoning" and not rule.constant.core for rule in rules)
         rules += self._list_respelled_starts(number) + _list_relaid(rules)
         rules += self._list_halved_starts(rules)
         rules += self._list_end_rules() + self._list_opened_reasoning(opened) + self._list_other_starts()
-        rules += self._list_loose_headers(first=True) + self._list_repeated_headers(start.prompt, rules)
+        rules += self._list_loose_headers(first=True) + self._list_repeated_headers(prompt, rules)
         if not opened and all(rule.kind != "content" or rule.recovery for rule in rules):
             rules += [replace(rule, guard="fresh", recovery=OTHER_PROMPT) for rule in self._list_content_starts()]
         if all(rule.kind != "reasoning" or rule.constant.core for rule in rules):
             rules += self._list_orphan_ends()
-        return Spot(TURN, (Node("start", "start"),), self._sort(rules, calls))
+        return Spot(TURN, (START,), self._sort(rules, calls))
 
     def _list_rules_after_reasoning(self, calls: bool) -> tuple[Rule, ...]:
         """Return what may follow the end of reasoning, and what a turn without reasoning may begin with."""
         rules = self._list_end_rules()
-        for edge in [*self.graph.turn.edges, *(edge for start in self.graph.starts for edge in start.edges)]:
-            target = self.to(edge)
-            text = write_parts(edge)
-            behind = [text.partition(close)[2] for close in self.reasoning_ends if close in text]
-            if behind and target.kind not in ("reasoning", "end"):
-                rules.append(Rule(read_parts(behind[0]), (target,), edge.opens_call))
-        for start in self.graph.starts:
-            rules += [self._make_rule(TURN, e) for e in start.edges if self.nodes[TURN, e.target].kind != "reasoning"]
+        firsts = list(chain(*self.firsts))
+        for link in (*self.links, *firsts):
+            behind = [link.text.partition(close)[2] for close in self.reasoning_ends if close in link.text]
+            if behind and link.to.kind not in ("reasoning", "end"):
+                rules += make_rules(behind[:1], link.to, opens=link.opens)
+        rules += [self._make_rule(TURN, link) for link in firsts if link.to.kind != "reasoning"]
         return self._sort(rules, calls)
 
     def behind(self, rule: Rule, graph: str, calls: bool) -> Spot:
@@ -191,14 +176,11 @@ class Plan(Relaxations):
         return self.spot(name, (self.nodes[name, next(n.name for n in self.graphs[name].nodes if n.kind == "start")],))
 
     def _sort(self, rules: Iterable[Rule], calls: bool) -> tuple[Rule, ...]:
-        """Return the rules that hold here: without those that begin calls where nothing is one, without recoveries where none is
-        wanted."""
-        kept = (rule for rule in rules if (calls or not rule.opens) and (self._recover or not rule.recovery))
-        return sort_rules(kept)
+        """Return the rules that hold here: none that begins calls where nothing is one, no recoveries where none is wanted."""
+        return _sort_rules(rule for rule in rules if (calls or not rule.opens) and (self._recover or not rule.recovery))
 
-    def _make_rule(self, graph: str, edge: Edge) -> Rule:
-        laid = graph in self.laid or edge.text in self.laid_texts
-        return Rule(edge.parts, (self.nodes[graph, edge.target],), edge.opens_call, laid=laid)
+    def _make_rule(self, graph: str, link: Link) -> Rule:
+        return Rule(link.parts, (link.to,), link.opens, laid=graph in self.laid or link.text in self.laid_texts)
 
     def _list_rules(self, graph: str, node: Node) -> list[Rule]:
         if node is OVER:
@@ -207,21 +189,20 @@ class Plan(Relaxations):
             rules = self._list_rules_behind(node)
             rules += self._list_fences(node) + (self._list_dropped(node) if self._drops else [])
             return rules + self._list_like(rules, node)
-        edges = self._edges[graph].get(node.name, ())
+        links = self.leave(node, graph)
         if graph != TURN:
-            ends = [edge for edge in edges if self.nodes[graph, edge.target].kind == "end"]
-            trailing = self._list_trailing([edge.text for edge in edges if edge not in ends], [edge.text for edge in ends])
-            targets = tuple(self.nodes[graph, edge.target] for edge in ends[:1])
-            rules = [self._make_rule(graph, edge) for edge in edges]
-            return rules + [Rule(read_parts(text), targets, recovery=TRAILING) for text in trailing]
+            ends = [link for link in links if link.to.kind == "end"]
+            trailing = self._list_trailing([link.shown for link in links if link not in ends], [link.shown for link in ends])
+            rules = [self._make_rule(graph, link) for link in links]
+            return rules + make_rules(trailing, tuple(link.to for link in ends[:1]), TRAILING)
         if node.kind in FIELDS:
-            rules = self._close_call(node, edges)
+            rules = self._close_call(node)
             rules += self._list_unnamed(rules)
             return rules + self._list_like(rules, node)
-        ends = [edge for edge in edges if self.to(edge).kind == "end"]
+        ends = [link for link in links if link.to.kind == "end"]
         units = get_units(node.codec if isinstance(node.codec, Text) else Text())
-        rules = [rule for edge in ends for rule in self._list_cut_ends(write_parts(edge), units.bars_start(edge.text))]
-        inner = [self._make_rule(graph, edge) for edge in edges if edge not in ends]
+        rules = [rule for link in ends for rule in self._list_cut_ends(link.text, units.bars_start(link.shown))]
+        inner = [self._make_rule(graph, link) for link in links if link not in ends]
         rules += inner
         if node.kind in ("content", "reasoning"):
             rules += _list_relaid(inner)
@@ -230,7 +211,7 @@ class Plan(Relaxations):
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING) + self._list_fences(node)
             rules += self._list_loose_headers()
         if node.kind == "reasoning":
-            rules += self._list_headers_between(rules) + list_near_answers(inner)
+            rules += (*self._list_headers_between(rules), *list_near_answers(inner))
             rules += self._list_reasoning_ends() + self._list_opened_reasoning(True)
             rules += self._list_named_rules(OPEN_REASONING) + self._list_shape_marks(OPEN_REASONING)
             rules += self._list_other_ends(node) + self._list_other_starts() + self._list_loose_headers(bare=True)
@@ -242,39 +223,36 @@ class Plan(Relaxations):
             rules += self._list_like([rule for rule in rules if rule.opens or rule.ends_answers], node)
         return rules
 
-    def _close_call(self, node: Node, edges: list[Edge] | tuple[Edge, ...]) -> list[Rule]:
-        """Return the rules behind a field of a call: edges within it, and what ends it."""
-        close = self.closes[node.name]
-        rules = [self._make_rule(TURN, edge) for edge in edges if not self.is_leaving(edge)]
-        rules += [Rule(read_parts(text), (END,)) for text in (self.list_bare_ends(node) if tells_end(node) else ())]
-        shared = close is not None and any(write_parts(edge).startswith(close) for edge in edges if not self.is_leaving(edge))
+    def _close_call(self, node: Node) -> list[Rule]:
+        """Return the rules behind a field of a call: what leads on within it, and what ends it."""
+        close, inner = self.closes[node.name], self.list_inner(node)
+        leaving = [link for link in self.leave(node) if link.leaves]
+        rules = [self._make_rule(TURN, link) for link in inner] + self._list_bare_rules(node)
+        shared = close is not None and any(link.text.startswith(close) for link in inner)
         if not close or shared:
             # Where what goes on in the call begins as its end does, or no mark is common to all ends, the whole end tells.
-            for edge in filter(self.is_leaving, edges):
-                if self.to(edge).kind == "end":
-                    rules += self._list_cut_ends(write_parts(edge), True)
-                elif close != "" or not edge.opens_call:  # behind an end without a text, the next call is looked for anyway
-                    rules.append(replace(self._make_rule(TURN, edge), closes=True))
-        rules += self._list_skips(node) + self._list_closes_without_id(node) + self._list_dressings(edges)
-        rules += self._list_signs(node) + self._list_half_signs(node) + self._list_other_types(node)
-        rules += self._list_rewritten(node, (edge for edge in edges if not self.is_leaving(edge)))
-        rules += self._list_bodies(node, close or "") + self._list_line_openers(node) + self._list_without_end(node)
-        rules += self._list_next_keys(node) + self._list_other_layouts(node)
+            for link in leaving:
+                if link.to.kind == "end":
+                    rules += self._list_cut_ends(link.text, True)
+                elif close != "" or not link.opens:  # behind an end without a text, the next call is looked for anyway
+                    rules.append(replace(self._make_rule(TURN, link), closes=True))
+        rules += chain(self._list_skips(node), self._list_closes_without_id(node), self._list_dressings(node))
+        rules += chain(self._list_signs(node), self._list_half_signs(node), self._list_other_types(node))
+        rules += chain(self._list_rewritten(node), self._list_bodies(node, close or ""), self._list_line_openers(node))
+        rules += self._list_without_end(node) + self._list_next_keys(node) + self._list_other_layouts(node)
         if node.kind == "value":
-            rules += self._list_trailing_inside([edge for edge in edges if not self.is_leaving(edge)])
+            rules += self._list_trailing_inside(inner)
         if close is None:
             return rules + (self._list_skipping_closes(node) if node.kind == "arguments" else self._list_value_ends(node))
         guard: Guard = "ending" if shared and node.kind in SHORT_FIELDS else ""  # arguments may follow that are written otherwise
         if self._may_hold(node, close):
             guard = "fitting"
-            rules.append(Rule(read_parts(close), (GAP,), closes=True, recovery=SHORT_END, guard="last"))
-        rules.append(Rule(read_parts(close), (GAP,), closes=True, guard=guard))
-        named = [edge for edge in edges if edge.opens_call and write_parts(edge) == close]  # a name tells that one begins
-        rules += [replace(self._make_rule(TURN, edge), closes=True) for edge in named]
-        trailing = self._list_trailing([write_parts(edge) for edge in edges if not self.is_leaving(edge)], [close])
-        rules += [Rule(read_parts(text), (GAP,), closes=True, recovery=TRAILING) for text in trailing if node.kind == "value"]
-        rules += self._list_short_closes(node, close)
-        return rules + self._list_value_ends(node)
+            rules += make_closes([close], SHORT_END, "last")
+        rules += make_closes([close], "", guard)
+        named = [link for link in leaving if link.opens and link.text == close]  # a name tells that one begins
+        rules += [replace(self._make_rule(TURN, link), closes=True) for link in named]
+        trailing = self._list_trailing([link.text for link in inner], [close]) if node.kind == "value" else []
+        return rules + make_closes(trailing, TRAILING) + self._list_short_closes(node, close) + self._list_value_ends(node)
 
     @staticmethod
     def _list_unnamed(rules: list[Rule]) -> list[Rule]:
@@ -283,49 +261,44 @@ class Plan(Relaxations):
         bare = ((rule, text) for rule in shown for text in sorted(drop_words(COUNTER.join(rule.parts))) if is_marked(text))
         return [replace(rule, parts=read_parts(text), recovery=MISTYPED) for rule, text in bare]
 
-    def _list_trailing_inside(self, edges: list[Edge]) -> list[Rule]:
+    def _list_trailing_inside(self, links: list[Link]) -> Iterator[Rule]:
         """Return what leads from the last argument to a field behind all arguments, behind a separator."""
-        keys = [write_parts(edge) for edge in edges if self.to(edge).kind == "key"]
-        rules: list[Rule] = []
-        for edge in edges:
-            target = self.to(edge)
-            texts = self._list_trailing(keys, [write_parts(edge)]) if target.kind in SHORT_FIELDS and keys else []
-            rules += [Rule(read_parts(text), (target,), recovery=TRAILING) for text in texts]
-        return rules
+        keys = [link.text for link in links if link.to.kind == "key"]
+        for link in (link for link in links if link.to.kind in SHORT_FIELDS):
+            yield from make_rules(self._list_trailing(keys, [link.text]), link.to, TRAILING)
 
     def _may_hold(self, node: Node, close: str) -> bool:
         """Whether what ends a value and its call, which is no mark, may stand in a text: then what follows it has to tell."""
-        leaving = [write_parts(edge) for edge in self.leave(node.name) if self.is_leaving(edge)]
+        leaving = [link.text for link in self.leave(node) if link.leaves]
         behind = all(text[len(close) :].strip() for text in leaving)
         return self._recover and node.kind == "value" and bool(close.strip()) and behind and not is_firm(close)
 
     def _list_rules_behind(self, node: Node) -> list[Rule]:
         rules = self._list_close_ends("" if node is SHAPE else "fresh") + self._list_close_ends("owed")
-        rules += [Rule((sign,), (AFTER,), recovery=WRAPPED, guard="wrapped") for sign in ("</", "[/", "<|")]
+        rules += make_rules(("</", "[/", "<|"), AFTER, WRAPPED, "wrapped")
         opening = [mark for plan in (self, *self._spellings) for mark in plan.opening_marks]
-        whole = (text for text in list_images(dict.fromkeys(opening)) if find_mark(text) == text)  # no beginning of one
+        whole = (text for text in list_images(opening) if find_mark(text) == text)  # no beginning of one
         images = (text for text in whole if not any(text in own for own in self.texts))
-        rules += [Rule(read_parts(text), (GAP,), recovery="stray end of a call", guard="fresh") for text in images]
+        rules += make_rules(images, GAP, "stray end of a call", "fresh")
         if node is not AFTER:
-            for source, close in self.closes.items():
-                for edge in self.leave(source) if close is not None else ():
-                    target = self.to(edge)
-                    if not self.is_leaving(edge) or close is None:
-                        continue
-                    rest = write_parts(edge)[len(close) :]
-                    if target.kind == "end":
-                        rules += [Rule(read_parts(rest), (END,), cut=True), Rule(read_parts(rest), (AFTER,))]
-                        strays = dict.fromkeys(["}", "]", *self.strays]) if is_firm(rest) else ()
-                        doubled = [f"{sign}\n{rest.lstrip()}" for sign in strays]
-                        rules += [Rule(read_parts(text), (END,), recovery=STRAY, guard="fresh", loose=True) for text in doubled]
-                    else:
-                        rules.append(Rule(read_parts(rest), (target,), edge.opens_call))
+            for link in (link for link in self.links if link.leaves):
+                close = self.closes.get(link.source.name)
+                if close is None:
+                    continue
+                rest = link.text[len(close) :]
+                if link.to.kind == "end":
+                    rules += make_rules([rest], END, cut=True) + make_rules([rest], AFTER)
+                    strays = ["}", "]", *self.strays] if is_firm(rest) else []
+                    rules += make_rules((f"{sign}\n{rest.lstrip()}" for sign in strays), END, STRAY, "fresh", loose=True)
+                else:
+                    rules += make_rules([rest], link.to, opens=link.opens)
             if self.section_close.strip():
-                rules.append(Rule(read_parts(self.section_close), (AFTER,)))
-                ends = [self.section_close, *(text for text in self._closings if is_firm(text))]
-                trailing = [f"{sign}\n{text.lstrip()}" for sign in self.strays for text in sorted(set(ends))]
-                rules += [Rule(read_parts(text), (AFTER,), recovery=TRAILING, guard="fresh", loose=True) for text in trailing]
-                rules += self._list_short_sections()
+                rules += make_rules([self.section_close], AFTER)
+                ends = sorted({self.section_close, *filter(is_firm, self._closings)})
+                trailing = (f"{sign}\n{text.lstrip()}" for sign in self.strays for text in ends)
+                rules += make_rules(trailing, AFTER, TRAILING, "fresh", loose=True)
+                heads = filter(None, cut_heads(self.section_close)[:-1])
+                rules += make_rules(heads, AFTER, SHORT_SECTION, "structure")
         rules += _list_relaid(rule for rule in rules if rule.opens or rule.kind == "end")
         rules += [replace(rule, recovery=SHORT_SECTION, guard="fresh") for rule in self._list_content_starts()]
         rules += self._list_loose_openers("") + self._list_separated() + self._list_late_ends() + self._list_opened_reasoning(False)
@@ -335,7 +308,7 @@ class Plan(Relaxations):
         rules += [replace(rule, guard="fresh") for text in ends for rule in self._list_cut_ends(text, True)]
         rules += self._list_end_rules() + self._list_message_ends() + self._list_loose_headers()
         signs = "}]" if self.list_nodes("arguments") else ""
-        rules += [Rule((sign,), (END,), recovery=STRAY, guard="fresh") for sign in signs]  # alone, at the end of the output
+        rules += make_rules(signs, END, STRAY, "fresh")  # alone, at the end of the output
         return rules + (self._list_overruns(node) + self._list_overruns_behind() if self._overruns else [])
 
     def _list_loose_headers(self, first: bool = False, bare: bool = False) -> list[Rule]:
@@ -344,7 +317,7 @@ class Plan(Relaxations):
         leads = self.headers.leads if self.headers and not (first or bare) else [""]
         firsts = [part for part in (self.headers.firsts if self.headers else ()) if not (bare and part.strip()[0].isalnum())]
         name = OPEN_REASONING if bare else "header in another order"
-        return [Rule(read_parts(lead + part), (HEADER,), recovery=name, guard="header") for lead in leads for part in firsts]
+        return make_rules((lead + part for lead in leads for part in firsts), HEADER, name, "header")
 
     def _list_message_ends(self) -> list[Rule]:
         """Return what ends a message and begins the next one, and what that begins with, for outputs that end there."""
@@ -360,9 +333,28 @@ def _list_relaid(rules: Iterable[Rule]) -> list[Rule]:
     return [replace(rule, recovery=RELAID, guard="known" if rule.opens else "", loose=True) for rule in worded]
 
 
-def _opens_in_thought(rule: Rule) -> bool:
-    """Whether a rule is that of a call in open reasoning that begins as calls do behind its end."""
-    return rule.opens and rule.recovery == OPEN_REASONING and rule.guard in ("", "tool") and rule.constant.marked
+def _sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    """Merge rules that say the same, and put what render shows before recoveries, longer texts before shorter ones."""
+    merged: dict[tuple[object, ...], Rule] = {}
+    for rule in rules:
+        key = rule.parts, rule.kind, rule.opens, rule.closes, rule.guard, bool(rule.recovery), rule.spelling
+        known = merged.get(key)
+        if known is None:
+            merged[key] = rule
+        else:
+            targets = known.targets + tuple(node for node in rule.targets if node not in known.targets)
+            merged[key] = replace(known, targets=targets, cut=known.cut or rule.cut)
+    shown = {(rule.parts, rule.kind, rule.opens, rule.loose) for rule in merged.values() if not (rule.recovery or rule.guard)}
+    kept = [rule for rule in merged.values() if not rule.recovery or (rule.parts, rule.kind, rule.opens, rule.loose) not in shown]
+
+    def rank(rule: Rule) -> tuple[object, ...]:
+        plain = not rule.constant.core and rule.kind in ("content", "reasoning")  # text begins where nothing else does
+        guessed = rule.guard in SHAPES or rule.guard == "like"
+        empty = rule.kind == "end" and not rule.constant.text  # what ends the list or object around it tells more than a key
+        relaxed = bool(rule.recovery) and not (rule.loose and rule.guard == "entry")  # a key that may come tells more than an end
+        return plain, relaxed, guessed, not rule.spelling, -rule.constant.size, not empty, _KINDS.index(rule.kind)
+
+    return tuple(sorted(kept, key=rank))
 
 
 @lru_cache(maxsize=64)

@@ -7,12 +7,12 @@ in every spot; see :mod:`.plan`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations
 from string import ascii_letters
 
-from ..format import Choice, Edge, Node, Text, TurnGraph
+from ..format import Choice, Node, Text, TurnGraph
 from ..format.cut import find_boundaries, find_common_end, find_common_start
 from ..format.units import get_units
 from ..recover import Notation, list_counted, list_words
@@ -20,29 +20,13 @@ from ..schema import TYPES
 from .constants import DATA, begins_in_sign, cut_first, is_marked, is_plain, is_word_in_signs
 from .echoes import has_echo
 from .ends import MISSING, leave_out
-from .landmarks import (
-    AFTER,
-    BODY,
-    ENCODED,
-    END,
-    FENCED,
-    FIELDS,
-    GAP,
-    MUTE,
-    NAMED_FIELDS,
-    OVER,
-    QUOTES,
-    SHORT_FIELDS,
-    TURN,
-    UNQUOTED,
-    read_parts,
-    write_parts,
-)
+from .landmarks import AFTER, BODY, ENCODED, END, FENCED, FIELDS, MUTE, NAMED_FIELDS, OVER, QUOTES, SHORT_FIELDS, TURN, UNQUOTED
 from .mistyped import BEGUN, LETTERS, LIKE
 from .openings import Openings
-from .rules import MISTYPED, UNTYPED, Guard, Rule
+from .rules import MISTYPED, UNTYPED, Guard, Rule, make_closes, make_rules
 
 WRAPPED = "mark of another format"
+OVERRUN = "message of another role"
 _TYPES = (*(kind.__name__ for kind in (str, int, float, bool, list, tuple, dict)), *TYPES, "none", "true", "false", "yes", "no")
 """The words for types that Python and JSON Schema have, and those that say whether something is of one."""
 
@@ -91,20 +75,18 @@ def _split_type(texts: set[str]) -> tuple[str, set[str], str]:
     return one[:start], {text[start : len(text) - len(behind)] for text in texts}, behind
 
 
-def list_near_answers(rules: Iterable[Rule]) -> list[Rule]:
+def list_near_answers(rules: Iterable[Rule]) -> Iterator[Rule]:
     """Return rules that lead to an answer without the first sign of the mark before it, or in other letters, where that is a word
     in its own line."""
-    found: list[Rule] = []
     for rule in rules:
         lead, core = rule.constant.lead, rule.parts[0].lstrip()
         if rule.kind != "content" or rule.laid or rule.recovery or len(rule.parts) > 1 or not core.strip():
             continue
         if rule.constant.label:
-            others = {core.upper(), core.lower()} - {core}
-            found += [replace(rule, parts=(lead + text,), recovery=MISTYPED) for text in sorted(others)]
+            others = (text for text in (core.upper(), core.lower()) if text != core)
+            yield from (replace(rule, parts=(lead + text,), recovery=MISTYPED) for text in others)
         elif not core[0].isalnum() and any(map(str.isalnum, cut_first(core))):
-            found.append(replace(rule, parts=(lead + core[1:],), recovery=MISTYPED, guard="" if lead else "told"))
-    return found
+            yield replace(rule, parts=(lead + core[1:],), recovery=MISTYPED, guard="" if lead else "told")
 
 
 class Relaxations(Openings):
@@ -123,16 +105,14 @@ class Relaxations(Openings):
         first = [other for other in self.others if not any(text.endswith(other) for text in self.others if text != other)]
         texts = [f"{end}\n{other}" for end in sorted(ends.union(self.heads) - {""}) for other in self.others]
         alone = [other for other in first if endless and _begins_in_signs(other)]
-        rules = [self._make_overrun(text, "turn") for text in texts] + [self._make_overrun(text, "alone") for text in alone]
-        return rules + [self._make_overrun(other, "sample") for other in self.others]
+        rules = make_rules(texts, OVER, OVERRUN, "turn") + make_rules(alone, OVER, OVERRUN, "alone")
+        return rules + make_rules(self.others, OVER, OVERRUN, "sample")
 
     def _list_overruns_behind(self) -> list[Rule]:
         """Return the same right behind a call, where no end of the turn need stand; a word and a colon may begin a text there."""
-        return [self._make_overrun(other, "fresh" if is_marked(other.strip(":")) else "over") for other in self.others]
-
-    @staticmethod
-    def _make_overrun(text: str, guard: Guard) -> Rule:
-        return Rule(read_parts(text), (OVER,), recovery="message of another role", guard=guard)
+        marks = [other for other in self.others if is_marked(other.strip(":"))]
+        words = [other for other in self.others if other not in marks]
+        return make_rules(marks, OVER, OVERRUN, "fresh") + make_rules(words, OVER, OVERRUN, "over")
 
     def _list_stray_ends(self) -> list[Rule]:
         """Return marks of reasoning and of calls without any, which models leave behind an answer."""
@@ -140,11 +120,11 @@ class Relaxations(Openings):
         empty = [f"{self.reasoning_start}\n{text}" for text in ends if self.reasoning_start]
         texts = [*ends, *empty, *(f"{one}\n{two}" for one in empty for two in ends)]
         texts = [f"{text}\n{end}" for text in texts for end in ("", *self.stops)]
-        rules = [Rule(read_parts(text), (END,), recovery="stray end of reasoning", guard="thought") for text in texts]
+        rules = make_rules(texts, END, "stray end of reasoning", "thought")
         first = cut_first(self.reasoning_start)
         told = is_word_in_signs(first) and not any(first in opener for opener, _ in self.openers)
         begun = [f"{text}\n{end}" for text in {first, self.reasoning_start} for end in ("", *self.stops)] if told else []
-        rules += [Rule(read_parts(text), (END,), recovery="thought begun at the end", guard="alone") for text in sorted(begun)]
+        rules += make_rules(sorted(begun), END, "thought begun at the end", "alone")
         calls = [text for text in self._list_closings() if _stands_alone(text)]
         whole = [(self.closes[node.name] or "") + self.section_close for node in self.list_nodes("value")]
         places = [(text, sorted(find_boundaries(text))) for text in dict.fromkeys(whole)]
@@ -152,7 +132,7 @@ class Relaxations(Openings):
         inner = {text for text in inner if not (has_echo(text) or any(text in opener for opener, _ in self.openers))}
         calls += sorted(text for text in inner if _stands_alone(text.split("\n")[0]))
         texts = [f"{text}\n{end}" for text in calls for end in ("", *self.stops)]
-        return rules + [Rule(read_parts(text), (END,), recovery="stray end of a call", guard="orphan") for text in texts]
+        return rules + make_rules(texts, END, "stray end of a call", "orphan")
 
     @staticmethod
     def _list_like(rules: Iterable[Rule], node: Node) -> list[Rule]:
@@ -168,107 +148,93 @@ class Relaxations(Openings):
         lines = [constant.core for constant in likely if "\n" in constant.lead]
         firsts = {core[1] for core in lines}.union(core[0] for core in lines if is_plain(core[0])) - {" ", "\n"}
         starts |= {f"\n{case}" for sign in firsts for case in (sign.lower(), sign.upper())}
-        return [Rule((start,), (node,), recovery=MISTYPED, guard="like") for start in sorted(starts)]
+        return make_rules(sorted(starts), node, MISTYPED, "like")
 
-    def _list_signs(self, node: Node) -> list[Rule]:
+    def _list_signs(self, node: Node) -> Iterator[Rule]:
         """Return the other sign that people put between a key and its value, where one of both is all that stands there."""
         if node.kind != "key":
-            return []
-        written = {edge.text.strip() for edge in self.list_edges("key")}
+            return
+        written = {link.text.strip() for link in self.list_links("key")}
         signs = {own[0] for own in map(_ASSIGNS.match, written) if own}
         if len(signs) > 1:  # which of them it is says of what type the value is
-            return []
-        found = [(edge.text.lstrip(), self.to(edge)) for edge in self.leave(node.name)]
-        pairs = [(text, target, begun[0]) for text, target in found if (begun := _ASSIGNS.match(text))]
-        texts = [(f" {other}{text[len(own) :]}", target) for text, target, own in pairs for other in _ASSIGNING if other != own]
-        return [Rule((text,), (target,), recovery="value in other notation") for text, target in texts]
+            return
+        for link in self.leave(node):
+            if own := _ASSIGNS.match(text := link.text.lstrip()):
+                texts = (f" {other}{text[own.end() :]}" for other in _ASSIGNING if other != own[0])
+                yield from make_rules(texts, link.to, "value in other notation")
 
-    def _list_half_signs(self, node: Node) -> list[Rule]:
+    def _list_half_signs(self, node: Node) -> Iterator[Rule]:
         """Return what stands behind a short field without its first sign, and before an id without its last, where it has no word
         by which it were told if it is mistyped, but several signs; before arguments behind a name also signs that stand twice."""
-        edges = self.leave(node.name) if node.kind in NAMED_FIELDS or node.kind == "arguments" else ()
-        pairs = [(write_parts(edge), self.to(edge)) for edge in edges if not self.is_leaving(edge)]
-        guard: Guard = "known" if node.kind == "name" else ""
-        rules: list[Rule] = []
-        for text, target in pairs:
-            bare = text.strip()
+        for link in self.list_inner(node) if node.kind in NAMED_FIELDS or node.kind == "arguments" else ():
+            bare = link.text.strip()
             if not bare or sum(map(str.isalnum, bare)) >= LETTERS:
                 continue
             headless, endless = bare[1:].lstrip(), bare[:-1].rstrip()
-            halves = ([headless] if node.kind != "arguments" else []) + ([endless] if target.kind == "id" else [])
-            texts = [text.replace(bare, half) for half in halves if len(half) > 1]
-            if node.kind == "name" and target.kind == "arguments":  # a tool with an object behind it tells
+            halves = ([headless] if node.kind != "arguments" else []) + ([endless] if link.to.kind == "id" else [])
+            texts = [link.text.replace(bare, half) for half in halves if len(half) > 1]
+            if node.kind == "name" and link.to.kind == "arguments":  # a tool with an object behind it tells
                 texts += filter(None, (headless, endless, f"{bare}\n{bare}"))
-            rules += [Rule(read_parts(each), (target,), recovery=MISTYPED, guard=guard) for each in texts]
-        return rules
+            yield from make_rules(texts, link.to, MISTYPED, "known" if node.kind == "name" else "")
 
     def _list_other_types(self, node: Node) -> list[Rule]:
         """Return what stands between a key and its value without the word there that tells its type, or with another word for it,
         or as before a text, but for the quote; the schema may tell it."""
         if node.kind != "key":
             return []
-        keys = self.list_edges("key")
-        texts = {write_parts(edge) for edge in keys if self.to(edge).type in ("string", "integer")}
+        keys = self.list_links("key")
+        texts = {link.text for link in keys if link.to.type in ("string", "integer")}
         begins, words, ends = _split_type(texts)
-        own = [(edge.text, self.to(edge)) for edge in self.leave(node.name)]
-        ended = [target for text, target in own if ends.strip() and text.endswith(ends)]
-        rules = [Rule(read_parts(ends), (target,), recovery=UNTYPED) for target in ended]
+        targets = [link.to for link in self.leave(node)]
+        ended = [link.to for link in self.leave(node) if ends.strip() and link.text.endswith(ends)]
+        rules = [rule for to in ended for rule in make_rules([ends], to, UNTYPED)]
         if not (begins.strip() and all(map(str.isalpha, words))):  # texts may have no word where others have one
-            other = {write_parts(edge) for edge in keys if self.to(edge).type in ("integer", "boolean")}
+            other = {link.text for link in keys if link.to.type in ("integer", "boolean")}
             begins, words, ends = _split_type(other)
         if begins.strip() and all(map(str.isalpha, words)):
             others = [f"{begins}{word}{ends}" for word in _TYPES if word not in words]
-            rules += [Rule((text,), (target,), recovery="type in another word") for text in others for _, target in own]
             values = [node for node in self.list_nodes("value") if node.type in ("string", "integer")]
             alike = len({self.ends[node.name] for node in values}) < 2  # else what ends a value tells its type, too
             bare = {begins + ends, *([_drop_pair(begins, ends)] if alike else [])}
-            rules += [Rule(read_parts(text), (target,), recovery=UNTYPED) for text in sorted(bare) for _, target in own]
+            for to in targets:
+                rules += make_rules(others, to, "type in another word") + make_rules(sorted(bare), to, UNTYPED)
         bare = {text[:-1] for text in texts if text.endswith(QUOTES)} - texts - {""}
-        plain = [target for _, target in own if target.type in ("integer", "number", "boolean")]
-        return rules + [Rule(read_parts(text), (target,), recovery=UNTYPED) for text in sorted(bare) for target in plain]
+        plain = [to for to in targets if to.type in ("integer", "number", "boolean")]
+        return rules + [rule for to in plain for rule in make_rules(sorted(bare), to, UNTYPED)]
 
-    def _list_skips(self, node: Node) -> list[Rule]:
+    def _list_skips(self, node: Node) -> Iterator[Rule]:
         """Return what leads on where a field was left out, or the mark before JSON: an id behind the name, or one before it."""
-        rules: list[Rule] = []
-        for edge in self.leave(node.name) if node.kind == "id" else ():
-            for behind in self.leave(edge.target) if self.to(edge).kind == "name" else ():
-                if is_marked(write_parts(edge)) and is_marked(write_parts(behind)) and not self.is_leaving(behind):
-                    rules.append(Rule(behind.parts, (self.nodes[TURN, behind.target],), recovery=MISSING, guard="tool"))
-        for edge in self.leave(node.name) if node.kind == "name" or node.carries_name else ():
-            target, text = self.to(edge), write_parts(edge)
-            if len(edge.parts) > 1 and is_marked(edge.parts[-1]) and not (is_marked(edge.parts[0]) or self.is_leaving(edge)):
-                rules.append(Rule(edge.parts[-1:], (target,), recovery=MISSING, guard="tool"))  # what counts the call
-            if target.kind == "arguments" and text.strip() and not self.is_leaving(edge):
+        for link in self.leave(node) if node.kind == "id" else ():
+            for behind in self.list_inner(link.to) if link.to.kind == "name" and is_marked(link.text) else ():
+                yield from make_rules([behind.text] if is_marked(behind.text) else [], behind.to, MISSING, "tool")
+        for link in self.leave(node) if node.kind == "name" or node.carries_name else ():
+            to, text, parts = link.to, link.text, link.parts
+            if len(parts) > 1 and is_marked(parts[-1]) and not (is_marked(parts[0]) or link.leaves):
+                yield from make_rules(parts[-1:], to, MISSING, "tool")  # what counts the call
+            if to.kind == "arguments" and text.strip() and not link.leaves:
                 told = is_marked(text) and not self.envelope.arguments  # else a tool with an object behind it tells
-                rules.append(Rule(("",), (target,), recovery=MISSING, guard="" if told else "known"))
-            if target.kind == "arguments" and (close := self.closes[target.name] or "").strip():
-                guard: Guard = "" if text.strip() else "structure"
-                if not guard and is_marked(text) and is_marked(close):
-                    guard = "ending"
-                if guard:
-                    rules.append(Rule(read_parts(close), (GAP,), closes=True, recovery="no arguments", guard=guard))
-            for behind in self.leave(target.name) if target.kind == "id" else ():
-                field = self.nodes[TURN, behind.target]
-                if self.is_leaving(behind):
-                    continue
-                for bare in leave_out(text, write_parts(behind)):
+                yield from make_rules([""], to, MISSING, "" if told else "known")
+            if to.kind == "arguments" and (close := self.closes[to.name] or "").strip():
+                if not text.strip():
+                    yield from make_closes([close], "no arguments", "structure")
+                elif is_marked(text) and is_marked(close):
+                    yield from make_closes([close], "no arguments", "ending")
+            for behind in self.list_inner(to) if to.kind == "id" else ():
+                for bare in leave_out(text, behind.text):
                     told = is_marked(text) and is_marked(bare)
-                    if bare.strip() or (bare and field.kind == "arguments"):
-                        rules.append(Rule(read_parts(bare), (field,), recovery=MISSING, guard="" if told else "tool"))
-                bare = _drop_bracket(text, write_parts(behind))
-                if is_marked(bare) and field.kind == "arguments" and not self.envelope.arguments:
-                    rules.append(Rule(("",), (field,), recovery=MISSING, guard="tool"))
-        return rules
+                    if bare.strip() or (bare and behind.to.kind == "arguments"):
+                        yield from make_rules([bare], behind.to, MISSING, "" if told else "tool")
+                bare = _drop_bracket(text, behind.text)
+                if is_marked(bare) and behind.to.kind == "arguments" and not self.envelope.arguments:
+                    yield from make_rules([""], behind.to, MISSING, "tool")
 
     def _list_bodies(self, node: Node, close: str) -> list[Rule]:
         """Return what follows a name where arguments written as fields stand as one JSON object, or a tag closes itself."""
         own = self.ends[node.name].rstrip()
         if node.kind != "name" or self.list_nodes("arguments") or not close.startswith(own):
             return []
-        rules = [Rule(read_parts(own), (BODY,), recovery="arguments as JSON")]
-        if own.endswith(">"):
-            rules.append(Rule(read_parts(own[:-1] + "/>"), (GAP,), closes=True, recovery="no arguments"))
-        return rules
+        closed = [own[:-1] + "/>"] if own.endswith(">") else []
+        return make_rules([own], BODY, "arguments as JSON") + make_closes(closed, "no arguments")
 
     def _list_empty_sections(self, target: Node) -> list[Rule]:
         """Return what opens calls with what closes them behind it, and nothing between."""
@@ -276,60 +242,52 @@ class Relaxations(Openings):
         opening = {start for text in self._list_openings() if _is_even(start := text.strip().rstrip(" [{("))}
         pairs = [(start, end) for start in sorted(opening) for end in sorted(closing) if is_marked(start) and is_marked(end)]
         texts = {f"{start}{inner}{end}" for start, end in pairs for inner in ("", "[]") if end[0] not in "]})"}
-        guards: tuple[Guard, ...] = ("fresh", "ending", "line")
         last = {f"{mark}\n{stop}" for mark in self.opening_marks for stop in ("", *self.stops)} if target is AFTER else ()
-        ends = [Rule(read_parts(text), (END,), recovery="no call between marks", guard="fresh") for text in sorted(last)]
-        firm = [read_parts(text) for text in sorted(texts)[:64]]
-        return ends + [Rule(parts, (target,), recovery="no call between marks", guard=guard) for parts in firm for guard in guards]
+        guards: tuple[Guard, ...] = ("fresh", "ending", "line")
+        firm, name = sorted(texts)[:64], "no call between marks"
+        ends = make_rules(sorted(last), END, name, "fresh")
+        return ends + [rule for text in firm for guard in guards for rule in make_rules([text], target, name, guard)]
 
     def _list_dropped(self, node: Node) -> list[Rule]:
         """Return the marks of calls that begin or end none, for those who want them dropped."""
         name = "mark without a call"
-        begins = [Rule(read_parts(text), (MUTE,), recovery=name) for text in self.opening_marks]
-        kinds = [(self.nodes[TURN, edge.source].kind, self.to(edge).kind, edge) for edge in self.graph.turn.edges]
-        inner = {edge.text.strip() for source, target, edge in kinds if {source, target} <= {*SHORT_FIELDS, "arguments"}}
+        kinds = {*SHORT_FIELDS, "arguments"}
+        inner = {link.shown.strip() for link in self.links if {link.source.kind, link.to.kind} <= kinds}
         ends = filter(is_marked, self._list_closings(inner))
-        return begins + [Rule(read_parts(text), (node,), recovery=name) for text in ends]
+        return make_rules(self.opening_marks, MUTE, name) + make_rules(ends, node, name)
 
     def _find_notation(self) -> Notation:
         """Return what the format has around the values of calls."""
-        fields = [edge for edge in self.graph.turn.edges if self.nodes[TURN, edge.source].kind in FIELDS or edge.opens_call]
-        inner = [edge for graph in self.graphs.values() if graph is not self.graph.turn for edge in graph.edges]
-        words = list_words([*(part for edge in (*fields, *inner) for part in edge.parts), *(text for text, _ in self.openers)])
-        counted = [part for edge in fields for part in edge.parts[: None if self.to(edge).kind == "id" else -1]]
+        fields = [link for link in self.links if link.source.kind in FIELDS or link.opens]
+        inner = [link for (name, _), links in self._links.items() for link in links if name != TURN]
+        words = list_words([*(part for link in (*fields, *inner) for part in link.parts), *(text for text, _ in self.openers)])
+        counted = [part for link in fields for part in link.parts[: None if link.to.kind == "id" else -1]]
         codecs = {node.codec for node in self.list_nodes("value") if node.type == "string" and isinstance(node.codec, Text)}
         decode = get_units(codecs.pop()).decode if len(codecs) == 1 else str
         choices = (node.codec for node in self.list_nodes("value") if isinstance(node.codec, Choice))
         literals = {written: json for codec in choices for written, json in codec.words}
-        behind = (edge.text.split() for edge in self.list_edges("key") if self.to(edge).kind == "value")
+        behind = (link.text.split() for link in self.list_links("key") if link.to.kind == "value")
         assigns = {sign for texts in behind if texts and (sign := texts[0].rstrip(_BEGINNING)) and sign[0] not in ".;!?"}
         return Notation(words, list_counted(counted), self._find_quotes(), decode, literals, tuple(sorted(assigns)))
 
-    def _list_dressings(self, edges: Iterable[Edge]) -> list[Rule]:
+    def _list_dressings(self, node: Node) -> Iterator[Rule]:
         """Return what leads to JSON that stands in a fence of code, or without the quotes that the template puts around it."""
-        found = [(write_parts(edge), edge) for edge in edges if self.to(edge).kind == "arguments"]
-        texts, rules = {text for text, _ in found}, []
+        texts = {link.text for link in self.leave(node) if link.to.kind == "arguments"}
         for text in sorted(texts):
             if text.endswith(QUOTES) and UNQUOTED.name in self.closes and text[:-1] not in texts:
-                rules.append(Rule(read_parts(text[:-1]), (UNQUOTED,), recovery="arguments without quotes"))
+                yield from make_rules([text[:-1]], UNQUOTED, UNQUOTED.name)
             if ENCODED.name in self.closes and not text.rstrip().endswith(QUOTES) and f'{text}"' not in texts:
-                rules.append(Rule(read_parts(f'{text}"'), (ENCODED,), recovery=ENCODED.name))
+                yield from make_rules([f'{text}"'], ENCODED, ENCODED.name)
             if FENCED.name in self.closes and text.strip() and not text.endswith(QUOTES):
                 opened = (f"{text.rstrip()}\n```{word}\n" for word in ("json", ""))
-                rules += [Rule(read_parts(each), (FENCED,), recovery="arguments in a fence") for each in opened]
-        return rules
+                yield from make_rules(opened, FENCED, FENCED.name)
 
-    def _list_rewritten(self, source: Node, edges: Iterable[Edge]) -> list[Rule]:
+    def _list_rewritten(self, node: Node) -> Iterator[Rule]:
         """Return what leads on within a call where another field's end was written behind a name or a key."""
-        if source.kind not in NAMED_FIELDS:
-            return []
-        rules: list[Rule] = []
-        marks = {cut_first(write_parts(edge)) for edge in self.list_edges(*FIELDS)}
-        for edge in edges:
-            text = write_parts(edge)
-            first = cut_first(text)
-            rest = text.lstrip().removeprefix(first)
+        marks = {cut_first(link.text) for link in self.list_links(*FIELDS)}
+        for link in self.list_inner(node) if node.kind in NAMED_FIELDS else ():
+            first = cut_first(link.text)
+            rest = link.text.lstrip().removeprefix(first)
             if is_marked(first) and is_marked(rest):
-                others = (mark for mark in sorted(marks - {first}) if is_marked(mark))
-                rules += [Rule(read_parts(other + rest), (self.to(edge),), recovery=MISTYPED) for other in others]
-        return rules
+                others = (mark + rest for mark in sorted(marks - {first}) if is_marked(mark))
+                yield from make_rules(others, link.to, MISTYPED)

@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeVar
 from ..format import Choice, Json, Kind, Node, Text
 from ..format.cut import cut_common_start, find_boundaries, find_common_start
 from ..format.units import NO, get_units
-from .constants import DATA, SIGNS, Constant, begins_in_sign, get_constant, is_marked
+from .constants import DATA, SIGNS, Constant, begins_in_sign, get_constant, is_marked, sort_longest
 from .echoes import cut_echo, fill_echoes
-from .landmarks import SILENT, UNSHOWN
+from .landmarks import GAP, NAMED_FIELDS, SILENT, UNSHOWN, read_parts
 from .mistyped import find_mark, rewrite_marks
 from .scalars import fits
 
@@ -68,7 +68,7 @@ _WIDTH = 16  # characters by which rules are told apart before they are tried
 _WINDOWS = 512  # so many beginnings are remembered in a spot
 _END = r"\Z"
 _BLANKS = 256  # so much white space may be layout before what follows
-WORD = 6  # so many letters tell that a text may begin which begins with letters
+_WORD = 6  # so many letters tell that a text may begin which begins with letters
 _LONG = 8  # so long is a line that is known though it is mistyped
 _LETTERS = 4  # so many has a mark at the end of an answer
 MISTYPED = "mark mistyped"
@@ -100,9 +100,6 @@ class Wait:
 
 WAIT = Wait()
 """The same where anything may decide."""
-
-_KINDS: tuple[Kind, ...] = ("name", "id", "key", "end", "arguments", "value", "reasoning", "content", "start")
-_ORDER: dict[Kind, int] = {kind: number for number, kind in enumerate(_KINDS)}
 
 
 @dataclass(frozen=True)
@@ -235,13 +232,33 @@ class Rule:
         return self.constant.core[:1] if self.loose else self.constant.head
 
 
+def make_rules(
+    texts: Iterable[str], to: Node | tuple[Node, ...], recovery: str = "", guard: Guard = "", **flags: bool
+) -> list[Rule]:
+    """Return rules by which texts, with a counter for each :data:`COUNTER`, lead to a field, or to one of some."""
+    nodes = (to,) if isinstance(to, Node) else to
+    return [Rule(read_parts(text), nodes, recovery=recovery, guard=guard, **flags) for text in texts]
+
+
+def make_openings(
+    pairs: Iterable[tuple[str, Node | tuple[Node, ...]]], recovery: str, guard: Guard = "", loose: bool = False
+) -> list[Rule]:
+    """Return rules by which texts begin a call, each given with the fields behind it."""
+    return [rule for text, to in pairs for rule in make_rules([text], to, recovery, guard, opens=True, loose=loose)]
+
+
+def make_closes(texts: Iterable[str], recovery: str, guard: Guard = "", loose: bool = False) -> list[Rule]:
+    """Return rules by which texts end a call."""
+    return make_rules(texts, GAP, recovery, guard, closes=True, loose=loose)
+
+
 class Spot:
     """A field that is being read: the nodes that it may be, and the rules that may end it, the one to try first before others."""
 
     __slots__ = (
-        "_firsts", "_narrowed", "_short", "_short_end", "_sorted", "_starts", "codec", "graph", "holds",
-        "holds_signs", "kind", "likely", "lined", "mark_behind", "mistypable", "nodes", "openings", "parts_lines", "pattern",
-        "quick", "repeats_key", "rules", "shown", "silent", "width",
+        "_firsts", "_narrowed", "_sorted", "_starts", "codec", "graph", "holds", "holds_signs",
+        "kind", "likely", "lined", "mark_behind", "mistypable", "nodes", "openings", "parts_lines", "pattern",
+        "quick", "repeats_key", "rules", "short_end", "shown", "silent", "width",
     )  # fmt: skip
 
     def __init__(self, graph: str, nodes: tuple[Node, ...], rules: tuple[Rule, ...]) -> None:
@@ -273,9 +290,8 @@ class Spot:
         self._firsts = [(rule, rule.head if rule.loose else rule.constant.first[:_WIDTH]) for rule in rules]
         self.width = max((len(text) for _, text in self._firsts), default=0)
         self._narrowed: dict[str, tuple[tuple[Rule, ...], Wait | None]] = {}
-        self._short_end: tuple[re.Pattern[str] | None, ...] = ()
+        self.short_end = self._compile_short_end()
         self._starts: tuple[str, ...] = ()
-        self._short: dict[str, tuple[Rule, ...]] = {}
         self._sorted: dict[tuple[str, tuple[str, ...]], tuple[Rule, ...]] = {}
 
     def fill(self, key: str) -> Spot:
@@ -295,34 +311,24 @@ class Spot:
             return next(iter(shown), None)
         return next((rule for rule in plain if rule.kind in ("reasoning", "content")), None)
 
-    def list_short(self, sign: str) -> tuple[Rule, ...]:
-        """Return the rules that a character may begin, whatever white space they have before it."""
-        found = self._short.get(sign)
-        if found is None:
-            beginning = (rule for rule in self.rules if not rule.initials or sign in rule.initials or rule.constant.counts)
-            found = _remember(self._short, sign, tuple(beginning))
-        return found
-
-    def list_behind(self, sign: str, types: tuple[str, ...]) -> tuple[Rule, ...]:
-        """Return the rules that may match where a sign stands, or white space or nothing; what leads to values of other types than
-        some, if these are known, behind the rest."""
+    def list_behind(self, sign: str, types: tuple[str, ...] = ()) -> tuple[Rule, ...]:
+        """Return the rules that a character may begin behind any white space, all for white space or nothing; behind the others
+        what leads to values that are of none of some types, if these are known."""
         found = self._sorted.get((sign, types))
         if found is None:
-            rules = self.rules if not sign or sign.isspace() else self.list_short(sign)
+            blank = not sign or sign.isspace()
+            rules = [rule for rule in self.rules if blank or not rule.initials or sign in rule.initials or rule.constant.counts]
             others = [rule for rule in rules if rule.kind == "value" and not any(fits(node.type, types) for node in rule.targets)]
             found = _remember(self._sorted, (sign, types), (*(rule for rule in rules if rule not in others), *others))
         return found
 
-    @property
-    def short_end(self) -> re.Pattern[str] | None:
-        """What a text must hold for a short field to end in it; None where that may be anything."""
-        if not self._short_end:
-            signs = get_units(self.codec).first.union(*(rule.initials for rule in self.rules))
-            counter = r"\d" if any(rule.constant.counts for rule in self.rules) else ""
-            told = all(rule.initials for rule in self.rules)
-            pattern = rf"[\s{counter}{''.join(sorted(map(re.escape, signs)))}]|{SIGNS.pattern}"
-            self._short_end = (re.compile(pattern) if told else None,)
-        return self._short_end[0]
+    def _compile_short_end(self) -> re.Pattern[str] | None:
+        """Return what a text must hold for a short field to end in it; None where that may be anything."""
+        if self.kind not in NAMED_FIELDS or not all(rule.initials for rule in self.rules):
+            return None
+        signs = get_units(self.codec).first.union(*(rule.initials for rule in self.rules))
+        counter = r"\d" if any(rule.constant.counts for rule in self.rules) else ""
+        return re.compile(rf"[\s{counter}{''.join(sorted(map(re.escape, signs)))}]|{SIGNS.pattern}")
 
     def find_shared(self) -> str:
         """Return what stands behind the field, whatever follows."""
@@ -383,12 +389,7 @@ def _list_choices(heads: Iterable[str], words: Iterable[str]) -> list[str]:
 
 def _list_begun(heads: Iterable[str]) -> list[str]:
     begun = {head[:size] for head in heads for size in range(1, len(head))}
-    patterns = [re.escape(head) for head in sorted(heads, key=_longest_first)]
-    return patterns + [re.escape(half) + _END for half in sorted(begun, key=_longest_first)]
-
-
-def _longest_first(text: str) -> tuple[int, str]:
-    return -len(text), text
+    return list(map(re.escape, sort_longest(heads))) + [re.escape(half) + _END for half in sort_longest(begun)]
 
 
 def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[re.Pattern[str], re.Pattern[str]]:
@@ -410,31 +411,7 @@ def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[r
     counters = [r"\d"] if any(not rule.parts[0] and len(rule.parts) > 1 for rule in rules) else []
     choices = _list_choices(heads, words) + [f"[{''.join(map(re.escape, blank))}]{{1,{_BLANKS}}}\\Z"] * bool(blank) + counters
     # A sign alone is rare in a text, a letter is not. What begins with letters only is found quickest.
-    starts, begun = ({head[: WORD if head[0].isalnum() else 1] for head in each} for each in (heads, words))
+    starts, begun = ({head[: _WORD if head[0].isalnum() else 1] for head in each} for each in (heads, words))
     quick = _list_choices(starts, begun) + [rf"{re.escape(sign)}\Z" for sign in blank] + counters
     quick += [r'["\\\x00-\x1f]'] if kind == "value" else []
     return re.compile("|".join(choices) or r"(?!)"), re.compile("|".join(quick) or r"(?!)")
-
-
-def sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
-    """Merge rules that say the same, and put what render shows before recoveries, longer texts before shorter ones."""
-    merged: dict[tuple[object, ...], Rule] = {}
-    for rule in rules:
-        key = rule.parts, rule.kind, rule.opens, rule.closes, rule.guard, bool(rule.recovery), rule.spelling
-        known = merged.get(key)
-        if known is None:
-            merged[key] = rule
-        else:
-            targets = known.targets + tuple(node for node in rule.targets if node not in known.targets)
-            merged[key] = replace(known, targets=targets, cut=known.cut or rule.cut)
-    shown = {(rule.parts, rule.kind, rule.opens, rule.loose) for rule in merged.values() if not (rule.recovery or rule.guard)}
-    kept = [rule for rule in merged.values() if not rule.recovery or (rule.parts, rule.kind, rule.opens, rule.loose) not in shown]
-
-    def rank(rule: Rule) -> tuple[object, ...]:
-        plain = not rule.constant.core and rule.kind in ("content", "reasoning")  # text begins where nothing else does
-        guessed = rule.guard in SHAPES or rule.guard == "like"
-        empty = rule.kind == "end" and not rule.constant.text  # what ends the list or object around it tells more than a key
-        relaxed = bool(rule.recovery) and not (rule.loose and rule.guard == "entry")  # a key that may come tells more than an end
-        return plain, relaxed, guessed, not rule.spelling, -rule.constant.size, not empty, _ORDER[rule.kind]
-
-    return tuple(sorted(kept, key=rank))

@@ -51,12 +51,8 @@ def match_scalar(nodes: tuple[Node, ...], text: str, at: int, final: bool) -> tu
 
 def read_empty(nodes: tuple[Node, ...]) -> str:
     """Return the JSON of a word that is written as nothing; empty where there is none."""
-    for node in nodes:
-        if isinstance(node.codec, Choice):
-            for word, literal in node.codec.words:
-                if not word:
-                    return literal
-    return ""
+    choices = (node.codec for node in nodes if isinstance(node.codec, Choice))
+    return next((literal for choice in choices for word, literal in choice.words if not word), "")
 
 
 _DIGITS = "+-.0123456789"
@@ -77,12 +73,8 @@ def read_json(text: str) -> tuple[str, str] | None:
 
 
 def _load(text: str) -> Any:
-    return json.loads(text, parse_constant=_refuse, parse_int=_read_integer)
-
-
-def _read_integer(digits: str) -> int:
-    """Read an integer for its type; what Python refuses to read is handed on as it is written."""
-    return int(digits[:4000])
+    # Integers are read for their type alone: what Python refuses to read is handed on as it is written.
+    return json.loads(text, parse_constant=_refuse, parse_int=lambda digits: int(digits[:4000]))
 
 
 def _refuse(word: str) -> None:

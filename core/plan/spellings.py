@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from unicodedata import name, normalize
 
-from ..format import Edge, Graph, TurnGraph
+from ..format import Edge, TurnGraph
 from ..format.cut import CLOSE, OPEN, TOKEN
 from .landmarks import read_parts, write_parts
 
@@ -27,21 +27,25 @@ _WORD = re.compile(r"[^\W_]+")
 _BRACKETS = "<[{" + OPEN
 _TOKEN = re.compile(rf"(?:[\[{{]{{1,2}}|[{OPEN}])[^\[\]{{}}{OPEN}{CLOSE}\n\"',]*\Z|{TOKEN.pattern}", re.DOTALL)
 """A mark, one in which a field stands, or anything else."""
-_SIGNS = re.compile(rf"(?<=[<\[/]){_SIGN}+(?=[\w/])|(?<=\w){_SIGN}+(?=[>\]])|<(?=<\S)|\[(?=\[\S)|(?<=>)>|(?<=\])\]")
+_SIGNS = rf"(?<=[<\[/]){_SIGN}+(?=[\w/])|(?<=\w){_SIGN}+(?=[>\]])|<(?=<\S)|\[(?=\[\S)|(?<=>)>|(?<=\])\]"
 """What stands within brackets around a word, and the second of two brackets."""
-_INSIDE = re.compile(rf"(?<=<<|\[\[|\{{\{{)(?=[\w/])|(?<=\w)(?=>>|\]\]|\}}\}})|(?<=[{OPEN}])(?=[\w/])|(?<=\w)(?=[{CLOSE}])")
+_INSIDE = rf"(?<=<<|\[\[|\{{\{{)(?=[\w/])|(?<=\w)(?=>>|\]\]|\}}\}})|(?<=[{OPEN}])(?=[\w/])|(?<=\w)(?=[{CLOSE}])"
 """Where a blank may stand in brackets that are two, or none of ASCII."""
-_LOOSE = re.compile(r"(?<=[^\w\s]{2}) (?=[\w/])|(?<=\w) (?=[^\w\s]{2})")
+_LOOSE = r"(?<=[^\w\s]{2}) (?=[\w/])|(?<=\w) (?=[^\w\s]{2})"
 """A blank between a word and several signs."""
 _LABEL = re.compile(r"^\w+(?=[:>|] )", re.MULTILINE)
 """A word that begins a line, with a sign behind it."""
 _RUN = re.compile(r"^([^\w\s])\1+(?= )", re.MULTILINE)
 """Signs that begin a line, as those of a heading do."""
-_NAMING, _TYPING = re.compile(r"(?<=[\w\"'] )\w+(?==[\"']?\Z)"), re.compile(r"(?<=\A[\"'] )\w+(?==)")
-"""The attribute that holds what stands behind a text, and the one behind that."""
-# A tag's own value, and what ends the tag behind it; an attribute in its place, and what ends that.
-_OWN, _OWN_END = re.compile(r"(?<=\w)=\Z"), re.compile(r"\A>")
-_ONLY, _ONLY_END = re.compile(r" \w+=[\"']\Z"), re.compile(r"\A[\"']>")
+_NAMING, _TYPING = (r"(?<=[\w\"'] )\w+(?==[\"']?\Z)", "name"), (r"(?<=\A[\"'] )\w+(?==)", "type")
+"""The attribute that holds what stands behind a text, and the one behind that, with the words that most tags have for them."""
+_ATTRIBUTES = (
+    (_NAMING,),
+    (_NAMING, _TYPING),
+    ((r"\A>", '">'), (r"(?<=\w)=\Z", ' name="')),  # an attribute for what stands as a tag's own value
+    ((r"\A[\"']>", ">"), (r" \w+=[\"']\Z", "=")),  # the reverse
+)
+"""What takes the place of what, one behind the other."""
 
 Respell = Callable[[str], str]
 
@@ -53,9 +57,10 @@ def list_spellings(graph: TurnGraph) -> list[TurnGraph]:
     marks = {mark for text in texts for mark in _list_marks(text)}
     found: dict[str, TurnGraph] = {}
     shorter = _list_ways(texts, marks)
-    ways: list[Respell] = [_to_ascii, _to_ascii_signs, *shorter, _name, _name_and_type, _add_name, _drop_name]
+    ways: list[Respell] = [_to_ascii, _to_ascii_signs, *shorter, *(partial(_replace, pairs) for pairs in _ATTRIBUTES)]
     ways += [partial(_turn_case, turn) for turn in (str.upper, str.lower, str.title)]
-    ways += [partial(_SIGNS.sub, ""), partial(_INSIDE.sub, " "), partial(_LOOSE.sub, ""), *_list_levels(texts)]
+    ways += [partial(re.compile(pattern).sub, new) for pattern, new in ((_SIGNS, ""), (_INSIDE, " "), (_LOOSE, ""))]
+    ways += _list_levels(texts)
     for respell in ways:
         spelled = {mark: respell(mark) for mark in marks if respell(mark)}
         told = len(set(spelled.values())) == len(spelled) and all(map(_WORD.search, spelled.values()))
@@ -108,24 +113,11 @@ def _to_ascii_signs(text: str) -> str:
     return "".join(sign if sign in OPEN or sign in CLOSE else _to_ascii(sign) for sign in text)
 
 
-def _name(text: str) -> str:
-    """Return a text with the word that most tags have for the attribute that holds a name."""
-    return _NAMING.sub("name", text)
-
-
-def _name_and_type(text: str) -> str:
-    """Return the same, with the word that most have for the type of a value behind it."""
-    return _TYPING.sub("type", _name(text))
-
-
-def _add_name(text: str) -> str:
-    """Return a text with an attribute for what stands as a tag's own value: ``<run name="`` for ``<run=``."""
-    return _OWN.sub(' name="', _OWN_END.sub('">', text))
-
-
-def _drop_name(text: str) -> str:
-    """Return a text with an attribute as a tag's own value: ``<run=`` for ``<run name="``."""
-    return _ONLY.sub("=", _ONLY_END.sub(">", text))
+def _replace(pairs: Iterable[tuple[str, str]], text: str) -> str:
+    """Return a text with something else in the place of what some patterns find."""
+    for pattern, new in pairs:
+        text = re.sub(pattern, new, text)
+    return text
 
 
 def _turn_case(turn: Respell, text: str) -> str:
@@ -169,13 +161,9 @@ def _find_repeated(texts: list[str]) -> str:
 def _rename(graph: TurnGraph, respell: Respell) -> TurnGraph:
     """Return a graph with the texts of its edges in another spelling."""
 
-    def rename(inner: Graph) -> Graph:
-        return replace(inner, edges=tuple(_respell_edge(edge, respell) for edge in inner.edges))
+    def rename(edges: Iterable[Edge]) -> tuple[Edge, ...]:
+        return tuple(replace(edge, parts=read_parts(respell(write_parts(edge)))) for edge in edges)
 
-    starts = tuple(replace(start, edges=tuple(_respell_edge(edge, respell) for edge in start.edges)) for start in graph.starts)
-    insides = tuple((name, rename(inner)) for name, inner in graph.insides)
-    return replace(graph, turn=rename(graph.turn), insides=insides, starts=starts)
-
-
-def _respell_edge(edge: Edge, respell: Respell) -> Edge:
-    return replace(edge, parts=read_parts(respell(write_parts(edge))))
+    starts = tuple(replace(start, edges=rename(start.edges)) for start in graph.starts)
+    insides = tuple((name, replace(inner, edges=rename(inner.edges))) for name, inner in graph.insides)
+    return replace(graph, turn=replace(graph.turn, edges=rename(graph.turn.edges)), insides=insides, starts=starts)

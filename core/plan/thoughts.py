@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 
 from ..ask.question import REASONING_FIELDS
 from ..ask.switches import GENERAL_SWITCHES
@@ -13,8 +14,8 @@ from ..format.cut import cut_common_start, find_boundaries
 from ..format.units import get_units
 from ..format.view import find_header
 from .constants import begins_no_text, get_constant, is_firm, is_marked, is_word_in_signs
-from .landmarks import AFTER, FIELDS, GAP, THOUGHT, TURN, Landmarks, list_doubled, list_tails, read_parts, write_parts
-from .rules import Guard, Rule
+from .landmarks import AFTER, FIELDS, GAP, THOUGHT, Landmarks, list_doubled, list_tails
+from .rules import Rule, make_rules
 
 OPENED_AGAIN = "reasoning opened again"
 OTHER_MARKS = "reasoning in other marks"
@@ -49,18 +50,14 @@ class Thoughts(Landmarks):
     """Makes such rules from the landmarks of a format."""
 
     def _list_opened_reasoning(self, opened: bool) -> list[Rule]:
-        """Return what opens reasoning, for models that open it though a prompt has opened or closed it.
-
-        Where it is open, a part of that is enough.
-        """
+        """Return what opens reasoning, for models that open it once more; where it is ``opened``, a part of that is enough."""
         nodes = self.list_nodes("reasoning")
         start = self.reasoning_start
         marks = (start[:place] for place in find_boundaries(start))
         halves = [mark for mark in marks if is_marked(mark) and any(map(str.isalnum, mark))]
         texts = [half + start + "\n" for half in ("", *sorted(halves))] if begins_no_text(start) and nodes else []
         texts += [half for half in sorted(halves) if half.strip() != start.strip()] if opened and texts else []
-        loose = not is_firm(start)
-        return [Rule(read_parts(text), nodes, recovery=OPENED_AGAIN, guard="fresh", loose=loose) for text in texts]
+        return make_rules(texts, nodes, OPENED_AGAIN, "fresh", loose=not is_firm(start))
 
     @staticmethod
     def _list_halved_starts(rules: Iterable[Rule]) -> list[Rule]:
@@ -69,27 +66,25 @@ class Thoughts(Landmarks):
         texts = [(rule.constant.text, rule.targets) for rule in rules if rule.kind == "reasoning"]
         cuts = [(text[:place], text[place:], nodes) for text, nodes in texts for place in find_boundaries(text)]
         kept = [cut for cut in cuts if is_marked(cut[0]) and cut[1].endswith("\n") and cut[1].strip().isalpha()]
-        halves = [(half, nodes) for first, last, nodes in kept for half in (last, f"{first}\n")]
-        halved = [Rule((half,), nodes, recovery=HALVED, guard="fresh", laid=True) for half, nodes in halves]
+        halves = [((last, f"{first}\n"), nodes) for first, last, nodes in kept]
+        halved = [rule for texts, nodes in halves for rule in make_rules(texts, nodes, HALVED, "fresh", laid=True)]
         others = [rule.constant.text for rule in rules if rule.kind != "reasoning"]
         alone = [(first, nodes) for first, _, nodes in kept if not any(text.startswith(first) for text in others)]
-        return halved + [Rule(read_parts(first), nodes, recovery=HALVED, guard="fresh") for first, nodes in alone]
+        return halved + [rule for first, nodes in alone for rule in make_rules([first], nodes, HALVED, "fresh")]
 
     def _list_other_starts(self) -> list[Rule]:
         """Return marks that open reasoning and are none of the format's, for models that have learnt another one."""
         nodes = self.list_nodes("reasoning") or (THOUGHT,)
         known = not self.graph.silent and self.graph.starts
-        starts = [mark for mark in _OTHER_STARTS if known and not any(mark in text for text in self.texts)]
-        return [Rule((f"{mark}\n",), nodes, recovery=OTHER_MARKS, guard="fresh") for mark in starts]
+        starts = [f"{mark}\n" for mark in _OTHER_STARTS if known and not any(mark in text for text in self.texts)]
+        return make_rules(starts, nodes, OTHER_MARKS, "fresh")
 
     def _list_other_ends(self, node: Node) -> list[Rule]:
-        """Return marks that end reasoning and are none of the format's, with the image of the one that opens it: behind a sentence
-        or a line, where it has its own."""
+        """Return marks that end reasoning and are none of the format's, with the image of its own one that opens it."""
         nodes = self.list_nodes("content") or (AFTER,)
-        start = self.reasoning_start.strip()
-        ends = [mark for mark in (*OTHER_ENDS, *list_images([start])) if not any(mark in text for text in self.texts)]
-        guard: Guard = "" if node is THOUGHT else "told"
-        return [Rule((f"\n{mark}\n\n",), nodes, recovery=OTHER_MARKS, guard=guard) for mark in ends]
+        marks = (*OTHER_ENDS, *list_images([self.reasoning_start.strip()]))
+        ends = [f"\n{mark}\n\n" for mark in marks if not any(mark in text for text in self.texts)]
+        return make_rules(ends, nodes, OTHER_MARKS, "" if node is THOUGHT else "told")
 
     def _list_repeated_headers(self, prompt: str, rules: Iterable[Rule]) -> list[Rule]:
         """Return what a turn begins with behind what the prompt has written already, for models that write it again."""
@@ -114,33 +109,32 @@ class Thoughts(Landmarks):
         """Return what ends reasoning, where there was none; most signs without a word stand in any text."""
         nodes = self.list_nodes("content") or (GAP,)
         ends = tuple(filter(begins_no_text, self.reasoning_ends))
-        behind = (edge for edge in self.list_edges("reasoning") if self.to(edge).kind == "content")
-        whole = sorted(text for edge in behind if (text := write_parts(edge).lstrip()).startswith(ends))  # with what follows it
-        return [Rule(read_parts(text), nodes, recovery="end of reasoning doubled", guard="fresh") for text in (*ends, *whole)]
+        behind = (link.text.lstrip() for link in self.list_links("reasoning") if link.to.kind == "content")
+        whole = sorted(text for text in behind if text.startswith(ends))  # with what follows it
+        return make_rules((*ends, *whole), nodes, "end of reasoning doubled", "fresh")
 
     def _list_reasoning_ends(self) -> list[Rule]:
         """Return what ends reasoning, alone and with what begins a turn without any."""
         content = self.list_nodes("content") or (AFTER,)
         closes = [close if any(map(str.isalnum, close)) else f"\n{close}\n" for close in self.reasoning_ends]  # signs have a line
-        rules = [Rule(read_parts(close), content, recovery="layout behind reasoning") for close in closes]
-        shown = {"reasoning", *(self.to(edge).kind for edge in self.list_edges("reasoning"))}
-        for edge in dict.fromkeys(edge for start in self.graph.starts for edge in start.edges):
-            target = self.to(edge)
-            if target.kind not in shown and is_marked(edge.text):
-                texts = [close + write_parts(edge) for close in self.reasoning_ends]
-                rules += [Rule(read_parts(t), (target,), edge.opens_call, recovery="layout behind reasoning") for t in texts]
+        rules = make_rules(closes, content, "layout behind reasoning")
+        shown = {"reasoning", *(link.to.kind for link in self.list_links("reasoning"))}
+        for link in chain(*self.firsts):
+            if link.to.kind not in shown and is_marked(link.shown):
+                texts = [close + link.text for close in self.reasoning_ends]
+                rules += make_rules(texts, link.to, "layout behind reasoning", opens=link.opens)
         return rules + self._list_halved_content(content) + self._list_content_starts()
 
     def _list_halved_content(self, content: tuple[Node, ...]) -> list[Rule]:
         """Return the mark that ends reasoning as a message, with or without the last marks of the header that would follow."""
         texts: set[str] = set()
-        for edge in self.list_edges("reasoning"):
-            written = write_parts(edge)
+        for link in self.list_links("reasoning"):
+            written = link.text
             text = written.strip()
             rest = _cut_close(text)
             first = text.removesuffix(rest).strip()
             layout = rest[: len(rest) - len(rest.lstrip())]
-            if self.to(edge).kind != "content" or not rest:
+            if link.to.kind != "content" or not rest:
                 continue
             if is_word_in_signs(first):
                 texts |= {first + layout, *(f"{first}\n{tail}" for tail in list_tails(rest))}
@@ -148,22 +142,19 @@ class Thoughts(Landmarks):
                 texts.add(f"\n{first}\n")  # signs have a line
         ends = sorted({*map(self._find_barred_end, self.list_nodes("reasoning"))} - texts - {""})
         missing = "beginning of content missing"
-        rules = [Rule(read_parts(text), content, recovery=missing) for text in sorted(texts)]
-        return rules + [Rule(read_parts(text), (GAP,), recovery=missing, guard="followed") for text in ends]
+        return make_rules(sorted(texts), content, missing) + make_rules(ends, GAP, missing, "followed")
 
     def _find_barred_end(self, node: Node) -> str:
         """Return what stands behind a text whatever follows, up to the end of the line, if it cannot hold that; else nothing."""
-        behind = [write_parts(edge) for edge in self.leave(node.name)]
-        if not (behind and isinstance(node.codec, Text)):
-            return ""
-        close, units = cut_common_start(behind), get_units(node.codec)
+        close = cut_common_start([link.text for link in self.leave(node)] or [""])
+        units = get_units(node.codec if isinstance(node.codec, Text) else Text())
         return next((text for text in (close[: close.rfind("\n") + 1], close) if text and units.bars_start(text)), "")
 
     def _find_own_tail(self, text: str) -> str:
         """Return the least that a text ends with and neither calls nor what opens reasoning have; empty where there is none."""
-        inner = [edge.text for edge in self.list_edges(*FIELDS)]
-        opened = (start for start in self.graph.starts if any(self.nodes[TURN, e.target].kind == "reasoning" for e in start.edges))
-        others = [*inner, self.reasoning_start, *(start.prompt for start in opened)]
+        pairs = zip(self.graph.starts, self.firsts, strict=True)
+        opened = (start.prompt for start, links in pairs if any(link.to.kind == "reasoning" for link in links))
+        others = [*(link.shown for link in self.list_links(*FIELDS)), self.reasoning_start, *opened]
         places = (place for place in sorted(find_boundaries(text), reverse=True) if not _amid(text, place))
         tails = (text[place:] for place in places if is_firm(text[:place]))
         told = (tail for tail in tails if is_word_in_signs(tail.strip()) and not any(tail.strip() in other for other in others))
@@ -171,18 +162,13 @@ class Thoughts(Landmarks):
 
     def _list_content_starts(self) -> list[Rule]:
         """Return the marks that begin content, for models that do not end their reasoning before it."""
-        found: dict[str, list[Node]] = {}
-        edges = self.list_edges("reasoning")
-        labels = {write_parts(edge) for edge in edges if get_constant(edge.parts).label}
-        tails = [(_cut_close(write_parts(edge).lstrip()), edge) for edge in edges]
-        amid = [(self._find_own_tail(write_parts(edge)), edge.target) for tail, edge in tails if tail[:1].isalnum()]
-        marks = [(tail, edge.target) for tail, edge in tails] + amid  # where the first mark ends amid what ends reasoning
-        marks += [(text, edge.target) for edge in edges if (text := write_parts(edge)) in labels]
-        marks += [(write_parts(edge).lstrip(), edge.target) for start in self.graph.starts for edge in start.edges]
-        for mark, name in marks:
-            target, text = self.nodes[TURN, name], mark.strip()
-            told = is_firm(mark) and (is_word_in_signs(text) or mark == f"\n{text}\n" or mark in labels)
-            if target.kind == "content" and told and target not in found.setdefault(text, []):
-                found[text].append(target)
-        missing = "end of reasoning missing"
-        return [Rule(read_parts("\n" + text), tuple(nodes), recovery=missing, guard="told") for text, nodes in found.items()]
+        links = self.list_links("reasoning")
+        labels = {link.text for link in links if get_constant(link.parts).label}
+        marks = [(_cut_close(link.text.lstrip()), link.to) for link in links]
+        amid = [link for link, (tail, _) in zip(links, marks, strict=True) if tail[:1].isalnum()]
+        marks += [(self._find_own_tail(link.text), link.to) for link in amid]  # the first mark ends amid what ends reasoning
+        marks += [(link.text, link.to) for link in links if link.text in labels]
+        marks += [(link.text.lstrip(), link.to) for link in chain(*self.firsts)]
+        lines = [(f"\n{mark.strip()}", mark, to) for mark, to in marks if to.kind == "content" and is_firm(mark)]
+        told = [(line, to) for line, mark, to in lines if is_word_in_signs(line[1:]) or mark == f"{line}\n" or mark in labels]
+        return [rule for line, to in told for rule in make_rules([line], to, "end of reasoning missing", "told")]

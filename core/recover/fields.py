@@ -6,7 +6,6 @@ once, the tool's schema accepts the values, and none that it requires is missing
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
@@ -16,8 +15,8 @@ from unicodedata import category
 
 from ..format.cut import find_closer
 from ..schema import Schema, ToolSet
-from .notation import Begun, Notation, compile_names, fit_bare, fit_text
-from .repair import CLOSERS, read_literal, unquote
+from .notation import Begun, Notation, accept, compile_names, fit_bare, fit_text
+from .repair import CLOSERS, read_literal, unquote, write_object
 from .shape import FoundCall
 
 _QUOTES = {'"': '"', "'": "'", "`": "`", "«": "»"}
@@ -93,12 +92,8 @@ def read_fields(text: str, tools: ToolSet, notation: Notation, begun: Begun | No
     """
     try:
         return _Reader(text, tools, notation).read_calls(begun)
-    except (_TooLongError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         return None
-
-
-class _TooLongError(Exception):
-    """A text takes too many steps."""
 
 
 class _Reader:
@@ -127,7 +122,7 @@ class _Reader:
             if rest is None or (not rest[1] and rest[0] == len(self._text)):
                 return None
             at = rest[0]
-            found.append(FoundCall(begun.name, _write_object(rest[1])))
+            found.append(FoundCall(begun.name, write_object(rest[1])))
         while True:
             self._id = ""
             at = self.skip(at, numbers=True)
@@ -148,51 +143,37 @@ class _Reader:
         may_name = numbers and bool(self._notation.counted)  # one word may be the id of a call
         while at < limit and not (self.find_tool(at) or self.find_key(at)):
             end = self._pass_one(at, numbers)
-            if end == at and numbers:
-                end = self._pass_prefix(at)
+            prefix = _PREFIX.match(self._text, at) if end == at and numbers else None
+            if prefix and self.find_tool(prefix.end()):  # a sign joins a word to the name of a tool, or that is assigned to it
+                end = prefix.end()
             if end == at and may_name:
-                end, may_name = self._pass_id(at), False
+                found, may_name = _ID.match(self._text, at), False
+                self._id = found[0] if found else ""
+                end += len(self._id)
             if end == at:
                 break
             at = end
         return at
 
-    def _pass_prefix(self, at: int) -> int:
-        """Return the place behind a word that a sign joins to the name of a tool, or to which that is assigned; the place itself
-        where none is there."""
-        found = _PREFIX.match(self._text, at)
-        return found.end() if found and self.find_tool(found.end()) else at
-
-    def _pass_id(self, at: int) -> int:
-        """Return the place behind a word that a sign joins to what follows; the place itself where none is there."""
-        found = _ID.match(self._text, at)
-        self._id = found[0] if found else ""
-        return found.end() if found else at
-
     def _pass_one(self, at: int, numbers: bool = False) -> int:
         """Return the place behind what stands around fields, the place itself where nothing of it does.
 
-        That is a sign, a word of the format or one that is like it, a tag that closes, what leads to a name in a tag, the
-        language of a fence, and a comment behind white space, to the end of its line.
+        That is a sign, a word of the format or one that is like it, a tag that closes or speaks of calls, what leads to a name in
+        a tag, the language of a fence, and a comment behind white space, to the end of its line.
         """
         self._steps -= 1
         if self._steps < 0:
-            raise _TooLongError
+            raise ValueError("too many steps")
         word = _WORD.match(self._text, at)
         if word is None:
-            comment = _COMMENT.match(self._text, at)
-            return comment.end() if comment else self._pass_tag(at) or at + 1
+            found = _COMMENT.match(self._text, at) or _CLOSING.match(self._text, at) or _SPEAKING.match(self._text, at)
+            return found.end() if found else self._pass_to_name(_NAMING, at) or at + 1
         if self._text.endswith(_FENCE, 0, at):
             return word.end()  # the language of the code
         if numbers and word[0].isdigit():
             return word.end()
         end = self._pass_to_name(_ATTRIBUTE, at) or self._pass_word(at)
         return word.end() if end == at and _is_like(word[0], self._folded) else end
-
-    def _pass_tag(self, at: int) -> int:
-        """Return the place behind a tag that closes or speaks of calls, or where one leads to a name; 0 where none is there."""
-        found = _CLOSING.match(self._text, at) or _SPEAKING.match(self._text, at)
-        return found.end() if found else self._pass_to_name(_NAMING, at)
 
     def _pass_to_name(self, lead: re.Pattern[str], at: int) -> int:
         """Return the place at which a tool or a parameter is named behind what leads to it; 0 where none is."""
@@ -234,13 +215,14 @@ class _Reader:
         found = self._keys.match(self._text, at)
         if found is None:
             return ""
-        flag = self._text[at - 1 : at] in _FLAGS and _FLAG.match(self._text, found.end())
-        closer = _find_quote(self._text[at - 1 : at])
-        quoted = closer and self._text.startswith(closer, found.end())
-        bare = self._text[at - 1 : at].isspace() and _LITERAL.match(self._text, found.end())
-        tagged = self._text[at - 1 : at] == "<" and _ATTRIBUTES.match(self._text, found.end())
-        assigned = any(self._pass_sign(sign, found.end()) for sign in self._notation.assigns)
-        return found[0] if flag or quoted or bare or tagged or assigned or _ASSIGNED.match(self._text, found.end()) else ""
+        before, end = self._text[at - 1 : at], found.end()
+        flag = before in _FLAGS and _FLAG.match(self._text, end)
+        closer = _find_quote(before)
+        quoted = closer and self._text.startswith(closer, end)
+        bare = before.isspace() and _LITERAL.match(self._text, end)
+        tagged = before == "<" and _ATTRIBUTES.match(self._text, end)
+        assigned = any(self._pass_sign(sign, end) for sign in self._notation.assigns)
+        return found[0] if flag or quoted or bare or tagged or assigned or _ASSIGNED.match(self._text, end) else ""
 
     def _read_arguments(self, name: str, at: int) -> tuple[int, str] | None:
         """Return the place behind the arguments of a tool, and these; None where they are not all there, or something else is."""
@@ -248,8 +230,8 @@ class _Reader:
         read = self._read_pairs(*self._read_in_order(at))
         if read is None:
             return None
-        arguments = _write_object(read[1])
-        return (read[0], arguments) if self._schema.accepts(json.loads(arguments, strict=False)) else None
+        arguments = accept(write_object(read[1]), self._schema)
+        return (read[0], arguments) if arguments else None
 
     def take_up(self, name: str, given: frozenset[str] = frozenset()) -> None:
         """Go on with the parameters of a tool, but for those that were given."""
@@ -285,7 +267,7 @@ class _Reader:
         for key in self._schema.list_in_order():
             literal = read_literal(self._text, opening.end()) if opening else None
             behind = _PARTED.match(self._text, literal[0]) if literal else None
-            if not (literal and behind and self._schema.get_property(key).accepts(json.loads(literal[1], strict=False))):
+            if not (literal and behind and accept(literal[1], self._schema.get_property(key))):
                 break
             found[key], at, opening = literal[1], behind.end(), _OPENED.match(self._text, behind.end() - 1)
         self._left.difference_update(found)
@@ -311,10 +293,10 @@ class _Reader:
 
     def _read_value(self, key: str, at: int) -> tuple[int, str] | None:
         """Return the place behind the value of a parameter, and its JSON."""
-        schema, first = self._schema.get_property(key), at
-        quote = _find_quote(self._text[at - len(key) - 1 : at - len(key)])
+        schema, first, before = self._schema.get_property(key), at, self._text[at - len(key) - 1 : at - len(key)]
+        quote = _find_quote(before)
         at += bool(_CLOSED.match(self._text, at) if not quote else self._text.startswith(quote, at))
-        tagged = quote or self._text[at - len(key) - 1 : at - len(key)] == "<"
+        tagged = quote or before == "<"
         attributes = (_ATTRIBUTES.match(self._text, at) or (quote and _VALUED.match(self._text, at))) if tagged else None
         if attributes and self._text.rfind("<", 0, at) > self._text.rfind(">", 0, at):
             at = attributes.end()  # the key stands in a tag, and so may its value
@@ -324,7 +306,7 @@ class _Reader:
         at = max((place for sign in self._notation.assigns if (place := self._pass_sign(sign, at))), default=at)
         self._left.discard(key)
         self._next.clear()
-        if self._text[first - len(key) - 1 : first - len(key)] == "-" and schema.accepts(True) and self._is_end(first):
+        if before == "-" and schema.accepts(True) and self._is_end(first):
             return first, "true"  # a flag alone says that something is so
         tried: list[int] = []  # places at which a word of the format stands that may be the value all the same
         while at < len(self._text) and at - first <= _LONGEST and not (self.find_key(at) or self.find_tool(at)):
@@ -374,7 +356,7 @@ class _Reader:
             literal = read_literal(text, at)
             braced = sign == "{" and "array" not in schema.get_types()  # then {5} is none
             whole = literal and literal[1][0] in "[{"[braced:] and self._is_end(literal[0])
-            if literal and whole and schema.accepts(json.loads(literal[1], strict=False)):
+            if literal and whole and accept(literal[1], schema):
                 yield literal
         elif not sign.isspace() and sign not in _BARRED and (sign.isascii() or category(sign) not in _CLOSES):
             for end in filter(self._is_end, self._list_bare_ends(at)):
@@ -419,11 +401,6 @@ class _Reader:
                 yield behind, written
             if self._find_parameter(self._skip_to_field(behind)):
                 return  # what has come already comes again
-
-
-def _write_object(members: dict[str, str]) -> str:
-    """Return the JSON of an object, given that of its members."""
-    return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {written}" for key, written in members.items()) + "}"
 
 
 @lru_cache(maxsize=1024)

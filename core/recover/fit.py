@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 
 from ..schema import Schema
+from .notation import fit_text
 from .policy import Policy
-from .repair import repair
+from .repair import repair, write_object
 from .shape import Member, list_members
 
 
@@ -28,7 +29,7 @@ def fit_arguments(written: str, parameters: Schema, policy: Policy) -> str:
         return written
     if all(fitting[key] == member.text for key, member in members.items()):
         return written
-    return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {text}" for key, text in fitting.items()) + "}"
+    return write_object(fitting)
 
 
 def _find_wrapped(members: dict[str, Member], parameters: Schema) -> str | None:
@@ -48,7 +49,4 @@ def _cast(member: Member, schema: Schema) -> str:
     """Return a value as the schema accepts it: text for what is none, or what a text holds."""
     if schema.accepts(member.value):
         return member.text
-    if not isinstance(member.value, str):
-        return json.dumps(member.text, ensure_ascii=False) if schema.accepts(member.text) else member.text
-    mended = repair(member.value.strip())
-    return mended if mended is not None and schema.accepts(json.loads(mended, strict=False)) else member.text
+    return fit_text(member.value if isinstance(member.value, str) else member.text, schema) or member.text

@@ -52,18 +52,19 @@ def compile_names(names: frozenset[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, found))})(?![\w]|[.-]\w)") if found else re.compile(r"(?!)")
 
 
+def accept(written: str | None, schema: Schema) -> str | None:
+    """Return the JSON of a value if the schema accepts it."""
+    return written if written is not None and schema.accepts(json.loads(written, strict=False)) else None
+
+
 def fit_text(text: str, schema: Schema) -> str | None:
     """Return the JSON of a text in quotes: a text if the schema accepts one, else what it holds."""
-    if schema.accepts(text):
-        return json.dumps(text, ensure_ascii=False)
-    mended = repair(text.strip())
-    return mended if mended is not None and schema.accepts(json.loads(mended, strict=False)) else None
+    return json.dumps(text, ensure_ascii=False) if schema.accepts(text) else accept(repair(text.strip()), schema)
 
 
 def fit_bare(text: str, schema: Schema, literals: Mapping[str, str]) -> str | None:
     """Return the JSON of a bare value: what it holds, but text where the schema wants that first. Signs alone are none."""
-    literal = literals.get(text)
-    if literal is not None and schema.accepts(json.loads(literal)):
+    if literal := accept(literals.get(text), schema):
         return literal
     if not any(map(str.isalnum, text)):
         return None
@@ -71,7 +72,4 @@ def fit_bare(text: str, schema: Schema, literals: Mapping[str, str]) -> str | No
         return text
     if "string" in schema.get_types()[:1]:
         return fit_text(text, schema)
-    mended = repair(text)
-    if mended is not None and schema.accepts(json.loads(mended, strict=False)):
-        return mended
-    return json.dumps(text, ensure_ascii=False) if schema.accepts(text) else None
+    return accept(repair(text), schema) or (json.dumps(text, ensure_ascii=False) if schema.accepts(text) else None)

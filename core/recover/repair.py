@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from json.encoder import encode_basestring
 
 from partial_json_parser.core.complete import fix
 
-DEPTH = 128  # brackets within each other
+_DEPTH = 128  # brackets within each other
 
 COMMENT = re.compile(r"//[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/")
 _BLANK = re.compile(rf"(?:\s+|{COMMENT.pattern})*")
@@ -51,7 +51,7 @@ def repair(text: str) -> str | None:
 def _repair(text: str, loose: bool) -> str | None:
     try:
         reader = _Reader(text, loose=loose)
-        reader.read(DEPTH)
+        reader.read(_DEPTH)
         reader.skip()
     except (_BrokenError, RecursionError):
         return None
@@ -67,11 +67,16 @@ def complete(text: str) -> str:
     return text
 
 
+def write_object(members: Mapping[str, str]) -> str:
+    """Return the JSON of an object, given that of its members."""
+    return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {text}" for key, text in members.items()) + "}"
+
+
 def read_literal(text: str, at: int) -> tuple[int, str] | None:
     """Return the place behind a value that begins at a place, and its JSON; None where none begins there or it does not end."""
     try:
         reader = _Reader(text, at)
-        reader.read(DEPTH)
+        reader.read(_DEPTH)
     except (_BrokenError, RecursionError):
         return None
     return reader.at, "".join(reader.out)
@@ -96,18 +101,17 @@ def ends_string(text: str, at: int, brackets: Sequence[str], key: bool, inner: b
 
 def unquote(text: str) -> str:
     """Return what the inside of a string stands for, in Python or JSON; escapes that neither has stand for themselves."""
-    return _join_halves(_ESCAPE.sub(lambda found: _read_escape(found[1]), text)) if "\\" in text else text
+    if "\\" not in text:
+        return text
+    found = _ESCAPE.sub(lambda escape: _read_escape(escape[1]), text)
+    # A character may be written as two numbers, of which each is half of it.
+    return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _HALVES.search(found) else found
 
 
 def _read_escape(written: str) -> str:
     if len(written) > 1:
         return chr(int(written[1:], 16))
     return _KNOWN.get(written, "\\" + written)
-
-
-def _join_halves(text: str) -> str:
-    """Join the two halves of a character that was written as two numbers."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _HALVES.search(text) else text
 
 
 class _Reader:
@@ -158,17 +162,13 @@ class _Reader:
         return end
 
     def _read_scalar(self) -> None:
-        for pattern in (_PLAIN, _LOOSE):
-            number = pattern.match(self.text, self.at)
-            if number:
-                self.out.append(number[0] if pattern is _PLAIN else _write_number(number[0]))
-                self.at = number.end()
-                return
-        word = _WORD.match(self.text, self.at)
-        if word is None or word[0] not in LITERALS:
+        number = _LOOSE.match(self.text, self.at)
+        found = number or _WORD.match(self.text, self.at)
+        if found is None or not (number or found[0] in LITERALS):
             raise _BrokenError
-        self.out.append(LITERALS[word[0]])
-        self.at = word.end()
+        plain = not number or _PLAIN.match(found[0])
+        self.out.append(LITERALS.get(found[0], found[0]) if plain else _write_number(found[0]))
+        self.at = found.end()
 
     def _read_container(self, sign: str, depth: int) -> None:
         """Read a list or an object; a brace whose first item has no colon is a set, or stands around what no set can hold."""
@@ -238,7 +238,6 @@ class _Reader:
         return self.text.startswith(":", ahead.at)
 
     def _read_key(self) -> None:
-        self.skip()
         word = _WORD.match(self.text, self.at)
         if word is not None:
             self.out.append(encode_basestring(word[0]))

@@ -12,7 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..schema import UNKNOWN, ToolSet
+from ..schema import ToolSet
+from .repair import write_object
 
 _DECODER = json.JSONDecoder(strict=False)  # a raw line break in a string is no reason to lose a call
 _NAME = re.compile(r"[\w.:/-]{1,128}")
@@ -45,10 +46,6 @@ class Member(NamedTuple):
     text: str
 
 
-class _NoCallError(Exception):
-    """A value is no call."""
-
-
 def find_tool_in(name: str, tools: ToolSet | None) -> str:
     """Return the tool of a request that a name is with a word in front of it or a number behind it; the name where it is one
     itself, or none is."""
@@ -66,16 +63,16 @@ def read_calls(text: str, tools: ToolSet | None, envelope: Envelope) -> list[Fou
     try:
         value, end = _DECODER.raw_decode(text)
         return _read(Member(value, text[:end]), tools, envelope, 0) or None
-    except (_NoCallError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         return None
 
 
 def _read(item: Member, tools: ToolSet | None, envelope: Envelope, depth: int) -> list[FoundCall]:
     """Return the calls that a value is: one call, or a list or an object of what are calls. Raises what tells that it is none."""
     if depth > _DEPTH or not isinstance(item.value, dict | list):
-        raise _NoCallError
+        raise ValueError
     if isinstance(item.value, list):
-        items = _list_items(item.text)
+        items = [inner for _, inner in _list_entries(item.text)]
         pair = _read_pair(items, tools)
         return [pair] if pair else _read_list(items, tools, envelope, depth)
     members = _list_entries(item.text)
@@ -110,8 +107,13 @@ def _read_by_name(members: Sequence[tuple[str, Member]], tools: ToolSet | None) 
 def _fits(item: Member, name: str, tools: ToolSet | None) -> bool:
     """Whether a value is an object of arguments for a tool, or a text that holds one."""
     written = _read_object(item) if item.value else "{}" if item.value == {} else None
-    properties = tools.get_parameters(name).list_properties() if tools is not None and name in tools else frozenset()
+    properties = _list_parameters(name, tools)
     return written is not None and (not properties or properties.issuperset(json.loads(written, strict=False)))
+
+
+def _list_parameters(name: str, tools: ToolSet | None) -> frozenset[str]:
+    """Return the parameters that a tool declares; none where it is not known."""
+    return tools.get_parameters(name).list_properties() if tools is not None else frozenset()
 
 
 def _read_inner(
@@ -120,19 +122,15 @@ def _read_inner(
     """Return the calls under the keys of an object, each an id or a word for calls; beside several nothing else stands."""
     inner = [(key, item) for key, item in members if isinstance(item.value, dict | list)]
     if not inner or (len(inner) > 1 and len(inner) < len(members)):
-        raise _NoCallError
+        raise ValueError
     found: list[FoundCall] = []
     for key, item in inner:
         calls = _read(item, tools, envelope, depth + 1)
         named = len(inner) > 1 or isinstance(item.value, list) or any(map(str.isdigit, key))
-        one = len(calls) == 1 and calls[0].id is None and named and not isinstance(_first(item.value), dict | list)
+        nested = isinstance(item.value, list) and isinstance(item.value[0], dict | list)
+        one = len(calls) == 1 and calls[0].id is None and named and not nested
         found += [calls[0]._replace(id=key)] if one else calls
     return found
-
-
-def _first(value: Any) -> Any:
-    """Return the first item of a list; None where there is none."""
-    return value[0] if isinstance(value, list) and value else None
 
 
 def _read_list(items: list[Member], tools: ToolSet | None, envelope: Envelope, depth: int) -> list[FoundCall]:
@@ -140,7 +138,7 @@ def _read_list(items: list[Member], tools: ToolSet | None, envelope: Envelope, d
     that the request does not have. Raises what tells that any of them is none."""
     known = {number: calls for number, item in enumerate(items) if (calls := _try(item, tools, envelope, depth + 1))}
     if not known:
-        raise _NoCallError
+        raise ValueError
     number, first = next(iter(known.items()))
     alike = _learn_envelope(items[number], first[0], envelope.id) if len(known) < len(items) else envelope
     return [call for number, item in enumerate(items) for call in known.get(number) or [_read_alike(item, alike)]]
@@ -149,7 +147,7 @@ def _read_list(items: list[Member], tools: ToolSet | None, envelope: Envelope, d
 def _try(item: Member, tools: ToolSet | None, envelope: Envelope, depth: int) -> list[FoundCall]:
     try:
         return _read(item, tools, envelope, depth)
-    except (_NoCallError, ValueError):
+    except ValueError:
         return []
 
 
@@ -164,19 +162,8 @@ def _read_alike(item: Member, envelope: Envelope) -> FoundCall:
     """Return the call of whatever tool that a value is, if it has the keys of one."""
     keyed = isinstance(item.value, dict) and {envelope.name, envelope.arguments}.issubset(item.value)
     if not keyed or not _NAME.fullmatch(str(item.value[envelope.name])):
-        raise _NoCallError
+        raise ValueError
     return _read_named(list_members(item.text), envelope.name, None, envelope)
-
-
-def _list_items(text: str) -> list[Member]:
-    """Return the items of a list, each with its text. Raises ValueError."""
-    found: list[Member] = []
-    at = _skip(text, 1)
-    while not text.startswith("]", at):
-        value, end = _DECODER.raw_decode(text, at)
-        found.append(Member(value, text[at:end]))
-        at = _skip(text, _skip(text, end, ","))
-    return found
 
 
 def list_members(text: str) -> dict[str, Member]:
@@ -193,12 +180,14 @@ def _to_dict(entries: Sequence[tuple[str, Member]]) -> dict[str, Member]:
 
 
 def _list_entries(text: str) -> list[tuple[str, Member]]:
-    """Return the members of an object, also those whose key comes twice. Raises ValueError."""
+    """Return the members of an object, also those whose key comes twice, or the items of a list. Raises ValueError."""
     found: list[tuple[str, Member]] = []
-    at = _skip(text, 1)
-    while not text.startswith("}", at):
-        key, at = _DECODER.raw_decode(text, at)
-        at = _skip(text, _skip(text, at, ":"))
+    at, key = _skip(text, 1), ""
+    keyed = text.startswith("{")
+    while not text.startswith("}" if keyed else "]", at):
+        if keyed:
+            key, at = _DECODER.raw_decode(text, at)
+            at = _skip(text, _skip(text, at, ":"))
         value, end = _DECODER.raw_decode(text, at)
         if not isinstance(key, str):
             raise ValueError(key)
@@ -231,38 +220,29 @@ def _read_named(members: dict[str, Member], key: str, tools: ToolSet | None, env
     name = find_tool_in(members[key].value, tools)
     ident = members[envelope.id].value if envelope.id in members else None
     rest = {other: member for other, member in members.items() if other != key}
-    given = rest.get(envelope.arguments)
+    given = rest.pop(envelope.arguments, None)
     arguments = _find_arguments(rest, name, tools) if given is None else _read_object(given)
     if arguments is None:
-        raise _NoCallError
-    beside = {other: member for other, member in rest.items() if other != envelope.arguments}
-    arguments = _add_members(arguments, beside, name, tools)
+        raise ValueError
+    # Members beside the arguments that are parameters of the tool, and none of an envelope, are arguments, too.
+    beside = _list_parameters(name, tools).difference(json.loads(arguments, strict=False), _OF_ENVELOPES)
+    more = [f"{json.dumps(key, ensure_ascii=False)}: {member.text}" for key, member in rest.items() if key in beside]
+    if more:
+        arguments = "{" + ", ".join([*filter(None, [arguments.strip()[1:-1].strip()]), *more]) + "}"
     return FoundCall(name, arguments, ident if isinstance(ident, str) and ident else None)
-
-
-def _add_members(arguments: str, members: dict[str, Member], name: str, tools: ToolSet | None) -> str:
-    """Return arguments with the members beside them that are parameters of the tool, and none of an envelope."""
-    given, parameters = json.loads(arguments, strict=False), tools.get_parameters(name) if tools is not None else UNKNOWN
-    beside = parameters.list_properties().difference(given, _OF_ENVELOPES)
-    more = [f"{json.dumps(key, ensure_ascii=False)}: {member.text}" for key, member in members.items() if key in beside]
-    return "{" + ", ".join([*filter(None, [arguments.strip()[1:-1].strip()]), *more]) + "}" if more else arguments
 
 
 def _find_arguments(rest: dict[str, Member], name: str, tools: ToolSet | None) -> str | None:
     """Return the arguments among the members beside the name: one of them, all of them, or none where nothing is there."""
-    properties = tools.get_parameters(name).list_properties() if tools is not None else frozenset()
+    properties = _list_parameters(name, tools)
     if rest and properties.issuperset(rest):
-        return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {member.text}" for key, member in rest.items()) + "}"
-    objects = [member for member in rest.values() if _read_object(member) is not None and isinstance(member.value, dict | str)]
-    objects = [member for member in objects if member.value != ""]
+        return write_object({key: member.text for key, member in rest.items()})
+    objects = [member for member in rest.values() if member.value not in (None, "") and _read_object(member) is not None]
     if any(isinstance(member.value, dict | list) and member not in objects for member in rest.values()) or len(objects) > 1:
         return None
     if not objects:
         return "{}" if all(isinstance(member.value, str) or not member.value for member in rest.values()) else None
-    written = _read_object(objects[0])
-    if written is None or (properties and not properties.issuperset(json.loads(written, strict=False))):
-        return None
-    return written
+    return _read_object(objects[0]) if _fits(objects[0], name, tools) else None
 
 
 def _read_object(member: Member) -> str | None:
