@@ -1,6 +1,6 @@
 """How much of what templates render can be attributed to the fields it came from, over all templates.
 
-Each template renders a conversation with several turns in the form it takes (found by `turns`, which knows nothing of the
+Each template renders a conversation with several turns in the form it takes (found by `study`, which knows nothing of the
 package that is measured). Every field holds words of its own that occur nowhere else, so where it stands is known from
 the plain render alone. A field is right if exactly these places are attributed to it, wrong if others are, and otherwise
 uncertain; plain fields and fields with white space, quotes and markup around the words are told apart.
@@ -21,10 +21,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from conversations import JsonObject
+from conversations import JsonObject, make_tool
 from corpus import Source, load_corpus
 from rendering import BOS, EOS, Shape
-from turns import Study, study_template
+from study import Study, study_template
 
 from chat_autoparser import load_renderer
 from chat_autoparser.converse.attribution import Attribution, attribute, find_written
@@ -88,9 +88,7 @@ def build(shape: Shape, calls: int, tail: bool, frame: str) -> tuple[list[JsonOb
     for index in range(calls):
         kinds = {"x": "string", "y": "integer", "z": "boolean"}
         of = {f"key{index}{end}": {"type": kind, "description": "It."} for end, kind in kinds.items()}
-        parameters = {"type": "object", "properties": of, "required": [f"key{index}x"]}
-        function = {"name": f"tool{index}name", "description": word("about", plain=True), "parameters": parameters}
-        tools.append({"type": "function", "function": function})
+        tools.append(make_tool(f"tool{index}name", word("about", plain=True), of, [f"key{index}x"]))
     return messages, tools
 
 

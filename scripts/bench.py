@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
+from conversations import make_tool
 from corpus import load_corpus
 
 import chat_autoparser as ca
@@ -134,8 +135,7 @@ def make_tools(arguments: dict[str, Any]) -> list[dict[str, Any]]:
     """Declare one tool with a parameter for each argument."""
     kinds = {str: "string", int: "integer", list: "array"}
     properties = {key: {"type": kinds[type(value)], "description": "A parameter."} for key, value in arguments.items()}
-    parameters = {"type": "object", "properties": properties, "required": [], "additionalProperties": False}
-    return [{"type": "function", "function": {"name": "run", "description": "Runs.", "parameters": parameters}}]
+    return [make_tool("run", "Runs.", properties, additionalProperties=False)]
 
 
 class Output(NamedTuple):

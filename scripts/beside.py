@@ -19,6 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from conversations import make_tool
 from corpus import read_template
 from rendering import BOS
 from tiny_model import make_model
@@ -32,11 +33,8 @@ BUILT_IN = ("qwen3_coder", "qwen3")
 OURS = {"vllm": "auto", "sglang": "chat_autoparser"}
 
 _PROPERTIES = {"path": {"type": "string"}, "content": {"type": "string"}}
-_PARAMETERS = {"type": "object", "properties": _PROPERTIES, "required": ["path", "content"]}
 MESSAGES: list[dict[str, Any]] = [{"role": "user", "content": "Write /tmp/a.py."}]
-TOOLS: list[dict[str, Any]] = [
-    {"type": "function", "function": {"name": "write_file", "description": "Write a file.", "parameters": _PARAMETERS}}
-]
+TOOLS = [make_tool("write_file", "Write a file.", _PROPERTIES, ["path", "content"])]
 OUTPUT = """\
 </think>
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from conversations import JsonObject
-from corpus import read_template
+from corpus import REPOSITORY, read_template
 from rendering import make_history
+from study import Study, find_ends, study_template
 from tiny_model import EOS, find_markers
-from turns import Study, find_ends, list_turns, study_template
-
-ROOT = Path(__file__).resolve().parent.parent
+from turns import list_turns
 
 TEMPLATES = {
     "JSON in tags": "Qwen-Qwen3-0.6B",
@@ -104,11 +102,18 @@ class Subject:
                     return case
         return None
 
+    def get(self, *names: str) -> Case:
+        """The same where there has to be one. Raises LookupError."""
+        case = self.find(*names)
+        if case is None:
+            raise LookupError(f"{self.name} prints none of: {', '.join(names)}")
+        return case
+
 
 @cache
 def load_subject(name: str) -> Subject:
     """A template, by its name or by its file in the repository, with its cases. Takes about a second."""
-    source = read_template(str(ROOT / name) if name.endswith(".jinja") else name)
+    source = read_template(str(REPOSITORY / name) if name.endswith(".jinja") else name)
     study = study_template(name, source)
     if study is None:
         raise ValueError(f"{name} renders no answer")

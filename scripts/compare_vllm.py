@@ -35,6 +35,7 @@ from bench import CALL_ID, LOADS, Load, render_output
 from cases import Case, Subject, load_subject
 from conversations import JsonObject
 from judge import find_fault, fold, take_meaning
+from load_client import take_fields
 from tiny_model import Markers, make_model
 
 os.environ.update({key: value for key, value in serving.ENVIRONMENT.items() if key not in os.environ})
@@ -141,17 +142,7 @@ def read_stream(engine: BuiltIn, pair: Pair, turn: Any, burst: int = 1) -> JsonO
     for start in range(0, len(ids), burst):
         step, text = ids[start : start + burst], "".join(pieces[start : start + burst])
         deltas.append(parser.parse_delta(text, step, request, prompt, finished=start + burst >= len(ids)))
-    return fold(_take_fields(delta) for delta in deltas if delta is not None)
-
-
-def _take_fields(delta: Any) -> JsonObject:
-    given = delta.model_dump(exclude_none=True)
-    fields = {
-        "reasoning_content": given.get("reasoning"),
-        "content": given.get("content"),
-        "tool_calls": given.get("tool_calls"),
-    }
-    return {key: value for key, value in fields.items() if value}
+    return fold(take_fields(delta.model_dump(exclude_none=True)) for delta in deltas if delta is not None)
 
 
 @dataclass(frozen=True)

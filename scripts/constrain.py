@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 import xgrammar
-from conversations import PLAIN_TEXT, TOOLS
+from conversations import PLAIN_TEXT, TOOLS, JsonObject, make_tool
 from corpus import Source, load_corpus
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from turns import Turn, build_turns
@@ -36,51 +36,32 @@ from chat_autoparser.constrain import build_structural_tag
 from chat_autoparser.constrain.calls import find_closing
 from chat_autoparser.format import ChatFormat
 
-JsonObject = dict[str, Any]
 LEFT_OUT = ("call undeclared", "call null", "call nested", "call booleans")
 LONGEST = 1500
-SAMPLED: list[JsonObject] = [
-    {
-        "type": "function",
-        "function": {
-            "name": "plan_trip",
-            "parameters": {
+SAMPLED = [
+    make_tool(
+        "plan_trip",
+        "Plan a trip.",
+        {
+            "city": {"type": "string"},
+            "mode": {"type": "string", "enum": ["rail", 'sea "fast"', "air"]},
+            "days": {"type": "integer"},
+            "cost": {"type": "number"},
+            "direct": {"type": "boolean"},
+            "stops": {"type": "array", "items": {"type": "string"}},
+            "seat": {
                 "type": "object",
-                "properties": {
-                    "city": {"type": "string"},
-                    "mode": {"type": "string", "enum": ["rail", 'sea "fast"', "air"]},
-                    "days": {"type": "integer"},
-                    "cost": {"type": "number"},
-                    "direct": {"type": "boolean"},
-                    "stops": {"type": "array", "items": {"type": "string"}},
-                    "seat": {
-                        "type": "object",
-                        "properties": {"row": {"type": "integer"}, "name": {"type": "string"}},
-                        "required": ["row"],
-                        "additionalProperties": False,
-                    },
-                    "level": {"enum": [1, 2, 3]},
-                },
-                "required": ["city", "days"],
+                "properties": {"row": {"type": "integer"}, "name": {"type": "string"}},
+                "required": ["row"],
                 "additionalProperties": False,
             },
+            "level": {"enum": [1, 2, 3]},
         },
-    },
-    {
-        "type": "function",
-        "function": {
-            "name": "find_hotel",
-            "parameters": {
-                "type": "object",
-                "properties": {"near": {"type": "string"}, "stars": {"type": "integer"}},
-                "additionalProperties": False,
-            },
-        },
-    },
-    {
-        "type": "function",
-        "function": {"name": "stop", "parameters": {"type": "object", "properties": {}, "additionalProperties": False}},
-    },
+        ["city", "days"],
+        additionalProperties=False,
+    ),
+    make_tool("find_hotel", "Find it.", {"near": {"type": "string"}, "stars": {"type": "integer"}}, additionalProperties=False),
+    make_tool("stop", "Stop.", {}, additionalProperties=False),
 ]
 
 

@@ -6,6 +6,7 @@ Nothing here knows how any model writes. The words are chosen so that no templat
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,8 +57,9 @@ class Conversation:
     told: bool = True
 
 
-def make_tool(name: str, description: str, properties: JsonObject, required: list[str]) -> JsonObject:
-    parameters = {"type": "object", "properties": properties, "required": required}
+def make_tool(name: str, description: str, properties: JsonObject, required: Sequence[str] = (), **more: Any) -> JsonObject:
+    """A tool; `more` is for the schema of its parameters."""
+    parameters = {"type": "object", "properties": properties, "required": list(required), **more}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
@@ -95,7 +97,7 @@ _MEASURE = make_tool(
     },
     ["ratio"],
 )
-_PING = make_tool("wake_keeper", "Wake the keeper.", {}, [])
+_PING = make_tool("wake_keeper", "Wake the keeper.", {})
 _ADJUST = make_tool(
     "adjust_gate",
     "Adjust a gate.",
@@ -105,7 +107,6 @@ _ADJUST = make_tool(
         "mixed": _of(["integer", "string"], "A number or a word."),
         "until": {"anyOf": [{"type": "number"}, {"type": "string"}], "description": "When."},
     },
-    [],
 )
 
 TOOLS: dict[str, list[JsonObject]] = {

@@ -53,6 +53,11 @@ def load_corpus(only: str = "", folder: Path | None = None) -> list[Source]:
     return sorted((s for s in sources if any(only.lower() in n.lower() for n in s.names)), key=lambda s: s.name.lower())
 
 
+def load_source(name: str) -> Source:
+    """The template that goes by this name."""
+    return next(source for source in load_corpus(name) if name in source.names)
+
+
 def load_peer_template(file_name: str) -> str | None:
     """The text of one template of the peers' collection, by file name."""
     peers = find_peers()

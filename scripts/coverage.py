@@ -23,10 +23,11 @@ from typing import Any, cast
 from conversations import JsonObject
 from corpus import Source, load_corpus, run_all
 from jinja2 import TemplateSyntaxError
-from judge import Format, find_fault, read_ways
+from judge import Format, count_misses, judge_turn, list_readable, make_row, take_meaning
 from rename import MODES, rename
 from rendering import BOS, EOS
-from turns import Study, Turn, list_turns, study_template
+from study import Study, study_template
+from turns import Turn, list_turns
 
 import chat_autoparser as ca
 
@@ -79,57 +80,35 @@ def _study(name: str, text: str, quick: bool) -> tuple[Study | None, list[Turn]]
 
 
 def _judge(fmt: Format | None, turn: Turn, seed: int, error: str | None) -> Report:
-    row: Report = {"turn": turn.name, "switches": turn.switches, "exact": turn.exact, "ended": turn.ended}
-    row |= {"unreadable": turn.unreadable, "calls": len(turn.expected["tool_calls"]), "faults": {}}
-    row |= {"prompt": turn.prompt[-200:], "text": turn.text, "expected": turn.expected, "got": None}
-    if fmt is None:
-        row["faults"] = {"analysis": error}
-        return row
-    whole = None
-    for way, read in read_ways(fmt, turn, seed):
-        try:
-            message = read()
-            fault = find_fault(turn.expected, message)
-            if whole is not None and fault is None and _take_ids(message) != _take_ids(whole):
-                fault = "not the same as whole"
-        except Exception as error:
-            message, fault = {}, f"{type(error).__name__}: {error}"
-        whole = message if whole is None else whole
-        if fault and not row["faults"]:
-            row["got"] = message
-        if fault:
-            row["faults"][way] = fault
-    return row
+    row = judge_turn(fmt, turn, seed, _compare) if fmt else {**make_row(turn), "faults": {"analysis": error}}
+    return row | {"exact": turn.exact, "calls": len(turn.expected["tool_calls"])}
 
 
-def _take_ids(message: JsonObject) -> list[Any]:
-    """What of a message must not depend on how the text was cut: all but the ids that are made up."""
-    calls = [call["function"] for call in message.get("tool_calls") or []]
-    return [message.get("reasoning_content"), message.get("content"), calls]
+def _compare(turn: Turn, message: JsonObject, whole: JsonObject | None) -> str | None:
+    return None if whole is None or take_meaning(message) == take_meaning(whole) else "not the same as whole"
 
 
 def summarise(reports: list[Report]) -> Report:
     """The totals."""
     rows = [row for report in reports for row in report["turns"]]
-    readable = [row for row in rows if not row["unreadable"]]
-    measured = [report for report in reports if any(not row["unreadable"] for row in report["turns"])]
+    measured = [report for report in reports if list_readable(report)]
     calling = [report for report in measured if any(row["calls"] for row in report["turns"])]
-    unproven = [report for report in measured if not report["proven"] and not _count_misses(report)]
+    unproven = [report for report in measured if not report["proven"] and not count_misses(report)]
     seconds = sorted(report["seconds"] for report in measured)
     return {
         "templates": len(reports),
         "without turns": dict(Counter(report["silent"] for report in reports if report["silent"])),
         "not renamed": sum(r["left_out"] is not None for r in reports),
-        "measured": _rate(len(measured), [not _count_misses(report) for report in measured]),
-        "with calls": _rate(len(calling), [not _count_misses(report) for report in calling]),
-        "turns": _rate(len(readable), [not row["faults"] for row in readable]),
+        "measured": _rate([not count_misses(report) for report in measured]),
+        "with calls": _rate([not count_misses(report) for report in calling]),
+        "turns": _rate_rows(rows),
         "turns of templates with calls": _rate_rows([row for report in calling for row in report["turns"]]),
         "turns with calls": _rate_rows([row for row in rows if row["calls"]]),
         "turns with the end left on": _rate_rows([row for row in rows if row["ended"]]),
         "unreadable": dict(Counter(row["unreadable"] for row in rows if row["unreadable"])),
         "words renamed, kept": [sum(len(report[key]) for report in reports) for key in ("words", "kept")],
         "proven": sum(report["proven"] for report in measured),
-        "false proofs": sorted(report["template"] for report in measured if report["proven"] and _count_misses(report)),
+        "false proofs": sorted(report["template"] for report in measured if report["proven"] and count_misses(report)),
         "right, not proven as no render shows a part": sum(not report["doubted"] for report in unproven),
         "right, but the proof found a counterexample": sorted(r["template"] for r in unproven if r["doubted"]),
         "seconds of analysis, median": round(seconds[len(seconds) // 2], 4) if seconds else 0,
@@ -138,22 +117,17 @@ def summarise(reports: list[Report]) -> Report:
 
 
 def _rate_rows(rows: list[Report]) -> Report:
-    readable = [row for row in rows if not row["unreadable"]]
-    return _rate(len(readable), [not row["faults"] for row in readable])
+    return _rate([not row["faults"] for row in rows if not row["unreadable"]])
 
 
-def _rate(count: int, right: list[bool]) -> Report:
-    return {"count": count, "right": sum(right), "percent": round(100 * sum(right) / count, 2) if count else 100.0}
-
-
-def _count_misses(report: Report) -> int:
-    return sum(bool(row["faults"]) for row in report["turns"] if not row["unreadable"])
+def _rate(right: list[bool]) -> Report:
+    return {"count": len(right), "right": sum(right), "percent": round(100 * sum(right) / len(right), 2) if right else 100.0}
 
 
 def print_report(reports: list[Report], everything: bool) -> None:
     print(f"{'template':<72} {'turns':>5} {'right':>5} {'wrong':>5} {'unreadable':>10}")
     for report in reports:
-        rows, wrong = report["turns"], _count_misses(report)
+        rows, wrong = report["turns"], count_misses(report)
         unreadable = sum(bool(row["unreadable"]) for row in rows)
         if everything or wrong:
             right = len(rows) - wrong - unreadable
@@ -165,9 +139,9 @@ def print_report(reports: list[Report], everything: bool) -> None:
                 switches = " ".join(f"{key}={value}" for key, value in row["switches"].items())
                 faults = "; ".join(f"{way}: {fault}" for way, fault in row["faults"].items())
                 print(f"  {report['template']} | {row['turn']} {switches}| {faults}"[:300])
-        if _count_misses(report):
+        if count_misses(report):
             allowed, reason = KNOWN.get(report["template"], (0, "not known"))
-            print(f"  {report['template']} | {_count_misses(report)} misses, {allowed} known: {reason}")
+            print(f"  {report['template']} | {count_misses(report)} misses, {allowed} known: {reason}")
     for report in reports:
         if report["left_out"] is not None:
             print(f"  {report['template']} | not renamed: {report['left_out']}")
@@ -219,7 +193,7 @@ def main() -> int:
             print_turns(report)
     else:
         print_report(reports, options.all)
-    return int(any(_count_misses(report) > KNOWN.get(report["template"], (0, ""))[0] for report in reports))
+    return int(any(count_misses(report) > KNOWN.get(report["template"], (0, ""))[0] for report in reports))
 
 
 if __name__ == "__main__":

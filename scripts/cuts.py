@@ -17,7 +17,8 @@ from typing import Any
 
 from corpus import load_corpus
 from rendering import BOS, EOS
-from turns import Turn, list_turns, study_template
+from study import study_template
+from turns import Turn, list_turns
 
 import chat_autoparser as ca
 

@@ -12,7 +12,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from conversations import make_tool
 
 import chat_autoparser as ca
 from chat_autoparser.converse.author import ARGUMENTS, NAMES
@@ -24,22 +25,16 @@ from chat_autoparser.show.turns import list_turns, pick_example
 
 TEMPLATE = Path(__file__).with_name("demo.jinja")
 
-TOOLS: list[dict[str, Any]] = [
-    {
-        "type": "function",
-        "function": {
-            "name": name,
-            "description": f"The tool {name}.",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    key: {"type": "string" if isinstance(value, str) else "integer", "description": f"The {key}."}
-                    for key, value in arguments.items()
-                },
-                "required": list(arguments),
-            },
+TOOLS = [
+    make_tool(
+        name,
+        f"The tool {name}.",
+        {
+            key: {"type": "string" if isinstance(value, str) else "integer", "description": f"The {key}."}
+            for key, value in arguments.items()
         },
-    }
+        list(arguments),
+    )
     for name, arguments in zip(NAMES, ARGUMENTS, strict=True)
 ]
 

@@ -19,8 +19,6 @@ from serving import ENVIRONMENT, STAND_INS, Server, ServerError
 from chat_autoparser.describe.spans import Line, make_visible
 from chat_autoparser.show.display import Display
 
-ROOT = Path(__file__).resolve().parent.parent
-
 _SAID = re.compile(r"chat-autoparser: .*")
 
 Request = dict[str, Any]

@@ -14,6 +14,7 @@ import json
 import sys
 from typing import Any
 
+from conversations import make_tool
 from corpus import UnknownTemplateError, find_template
 from demo import print_title
 from demo_client import keep_up, show_command, show_message, show_reply, show_server, stop_on_signal, watch
@@ -27,23 +28,17 @@ TEMPLATE = "Qwen-Qwen3-0.6B"
 """In the style of markers that the model was trained on, with calls that it was not."""
 UNAVAILABLE = 5
 
-TOOLS: list[dict[str, Any]] = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "description": "Get the current weather in a city.",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "city": {"type": "string", "description": "The name of the city.", "maxLength": 40},
-                    "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
-                },
-                "required": ["city", "unit"],
-                "additionalProperties": False,
-            },
+TOOLS = [
+    make_tool(
+        "get_weather",
+        "Get the current weather in a city.",
+        {
+            "city": {"type": "string", "description": "The name of the city.", "maxLength": 40},
+            "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
         },
-    }
+        ["city", "unit"],
+        additionalProperties=False,
+    )
 ]
 _PLAIN = {"chat_template_kwargs": {"enable_thinking": False}}
 """The model was not taught to reason before it answers, so the template's switch for that is off."""

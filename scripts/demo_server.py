@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from cases import Case, Subject, load_subject
-from corpus import UnknownTemplateError, find_template
+from corpus import REPOSITORY, UnknownTemplateError, find_template
 from demo import TOOLS, print_title
-from demo_client import ROOT, keep_up, show_command, show_message, show_reply, show_server, stop_on_signal, watch
+from demo_client import keep_up, show_command, show_message, show_reply, show_server, stop_on_signal, watch
 from engines import ENGINES, MODEL
 from jinja2 import TemplateError
 from judge import find_fault
@@ -32,7 +32,7 @@ from chat_autoparser.show.display import Display
 from chat_autoparser.show.turns import list_turns, pick_example
 
 TEMPLATE = "GLM-4.6"
-FOLDER = ROOT / "build" / "demo-models"
+FOLDER = REPOSITORY / "build" / "demo-models"
 SHOWN = ("reasoning, content, call", "reasoning, call", "content, call", "call", "reasoning, content", "content")
 """The turns that are fit to be shown, the richest first."""
 THOUGHT = "The keeper would know that."
@@ -114,7 +114,7 @@ def _think(case: Case, format: ca.ChatFormat) -> Case:
 def _serve(display: Display, options: argparse.Namespace, model: Path, lines: int, shown: Shown) -> int:
     engine, case = ENGINES[options.engine](), shown.case
     print_title(display, "1. A chat template", f"{model.name}, {lines} lines of Jinja, and a tiny model around it")
-    show_command(display, engine.list_command(model), [STAND_INS if engine.name == "sglang" else ROOT / "scripts"])
+    show_command(display, engine.list_command(model), [STAND_INS if engine.name == "sglang" else REPOSITORY / "scripts"])
     request = _make_request(case, engine.script(case.text))
     try:
         with engine.serve_real(model, model / "log", watch=watch) as server:

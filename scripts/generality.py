@@ -26,7 +26,7 @@ from conversations import NEEDLES, TOOLS, Conversation, JsonObject
 from corpus import Source, load_corpus, run_all
 from invent import draw, says
 from invent.turns import Speaker, make_turns
-from judge import Format, find_fault, read_ways
+from judge import Format, count_misses, judge_turn, list_readable, make_row
 from rendering import BOS, EOS
 from turns import Turn, build_turns
 
@@ -82,28 +82,14 @@ def measure(name: str, source: str, turns: list[Turn], seed: int, *, ordered: bo
 
 def judge(format: Format | None, turn: Turn, seed: int, *, ordered: bool = True) -> Report:
     """What is wrong with what is read of one turn, by the way it is given in."""
-    row: Report = {"turn": turn.name, "switches": turn.switches, "ended": turn.ended, "unreadable": turn.unreadable}
-    row |= {"prompt": turn.prompt[-200:], "text": turn.text, "expected": turn.expected, "got": None, "faults": {}}
     if format is None:
-        return {**row, "faults": dict.fromkeys(WAYS, "no format")}
-    for way, read in read_ways(format, turn, seed):
-        message: JsonObject = {}
-        try:
-            message = read()
-            fault = find_fault(turn.expected, message)
-            if ordered and not fault:
-                fault = find_disorder(turn.expected, message)
-        except Exception as error:
-            fault = f"{type(error).__name__}: {error}"
-        if fault:
-            row["got"] = row["got"] or message
-            row["faults"][way] = fault
-    return row
+        return {**make_row(turn), "faults": dict.fromkeys(WAYS, "no format")}
+    return judge_turn(format, turn, seed, find_disorder if ordered else lambda *_: None)
 
 
-def find_disorder(expected: JsonObject, message: JsonObject) -> str | None:
+def find_disorder(turn: Turn, message: JsonObject, whole: JsonObject | None) -> str | None:
     """Whether arguments that are the same stand in another order."""
-    for wanted, call in zip(expected["tool_calls"], message.get("tool_calls") or [], strict=True):
+    for wanted, call in zip(turn.expected["tool_calls"], message.get("tool_calls") or [], strict=True):
         if not _is_ordered(wanted["arguments"], json.loads(call["function"]["arguments"])):
             return "order of arguments"
     return None
@@ -116,14 +102,6 @@ def _is_ordered(one: Any, two: Any) -> bool:
 
 
 # Totals
-
-
-def list_readable(report: Report) -> list[Report]:
-    return [row for row in report["turns"] if not row["unreadable"]]
-
-
-def count_misses(report: Report) -> int:
-    return sum(bool(row["faults"]) for row in list_readable(report))
 
 
 def is_false(report: Report) -> bool:

@@ -71,21 +71,59 @@ def _fold_call(calls: list[JsonObject], piece: JsonObject) -> None:
         raise ValueError(f"call {index} where {len(calls)} was due")
 
 
+def stream(parser: Parser, pieces: Iterable[str]) -> JsonObject:
+    """The message that a client puts together from what a parser makes of these pieces."""
+    deltas = [delta for piece in pieces for delta in parser.feed(piece)]
+    return fold(delta.to_openai() for delta in (*deltas, *parser.finish()))
+
+
 def read_ways(fmt: Format, turn: Turn, seed: int = 0) -> Iterator[tuple[str, Callable[[], JsonObject]]]:
     """The ways to have a turn parsed: by name, a function that does it."""
-
-    def stream(pieces: Iterable[str]) -> JsonObject:
-        parser = fmt.parser(tools=turn.tools, prompt=turn.prompt)
-        deltas = [delta.to_openai() for piece in pieces for delta in parser.feed(piece)]
-        return fold([*deltas, *(delta.to_openai() for delta in parser.finish())])
-
-    yield "whole", lambda: fmt.parse(turn.text, tools=turn.tools, prompt=turn.prompt)
-    yield "by character", lambda: stream(turn.text)
-    yield "in pieces", lambda: stream(cut_pieces(turn.text, seed))
+    given: JsonObject = {"tools": turn.tools, "prompt": turn.prompt}
+    yield "whole", lambda: fmt.parse(turn.text, **given)
+    yield "by character", lambda: stream(fmt.parser(**given), turn.text)
+    yield "in pieces", lambda: stream(fmt.parser(**given), cut_pieces(turn.text, seed))
 
 
-def find_fault(expected: JsonObject, message: JsonObject) -> str | None:
-    """What is wrong with a message, or None."""
+Compare = Callable[[Turn, JsonObject, JsonObject | None], str | None]
+
+
+def judge_turn(fmt: Format, turn: Turn, seed: int, compare: Compare) -> JsonObject:
+    """A row with what is wrong with what is read of a turn, by the way it is given in, and the first message that is wrong.
+
+    A message that means what the turn means is also compared, with what was read of the whole if that was read before.
+    """
+    row, whole = make_row(turn), None
+    for way, read in read_ways(fmt, turn, seed):
+        message: JsonObject = {}
+        try:
+            message = read()
+            fault = find_fault(turn.expected, message) or compare(turn, message, whole)
+        except Exception as error:
+            fault = f"{type(error).__name__}: {error}"
+        whole = message if whole is None else whole
+        if fault:
+            row["got"] = row["got"] or message
+            row["faults"][way] = fault
+    return row
+
+
+def make_row(turn: Turn) -> JsonObject:
+    """What is to be said of a turn before anything was read of it."""
+    row: JsonObject = {"turn": turn.name, "switches": turn.switches, "ended": turn.ended, "unreadable": turn.unreadable}
+    return row | {"prompt": turn.prompt[-200:], "text": turn.text, "expected": turn.expected, "got": None, "faults": {}}
+
+
+def list_readable(report: JsonObject) -> list[JsonObject]:
+    return [row for row in report["turns"] if not row["unreadable"]]
+
+
+def count_misses(report: JsonObject) -> int:
+    return sum(bool(row["faults"]) for row in list_readable(report))
+
+
+def find_fault(expected: JsonObject, message: JsonObject, *, ids: bool = True) -> str | None:
+    """What is wrong with a message, or None; without `ids`, those of calls are of no account, for some templates print none."""
     for key in ("reasoning_content", "content"):
         if (message.get(key) or "").strip() != (expected[key] or "").strip():
             return key
@@ -101,7 +139,7 @@ def find_fault(expected: JsonObject, message: JsonObject) -> str | None:
             return "arguments are no JSON"
         if not is_same(arguments, wanted["arguments"]):
             return "arguments"
-        if wanted.get("id") and call.get("id") != wanted["id"]:
+        if ids and wanted.get("id") and call.get("id") != wanted["id"]:
             return "id"
     return None
 

@@ -27,7 +27,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bench import make_text, split_tokens
-from cases import ROOT, load_subject
+from cases import load_subject
+from corpus import REPOSITORY
 from load_client import Answer, JsonObject, ask, ask_many, read_cpu, read_memory
 from load_workload import BUILT_IN, PARSERS, TEMPLATES, Workload, get_port, make_workload, render_answer, serve
 from serving import Server
@@ -132,8 +133,7 @@ def measure_large(engine: str, folder: Path, small: bool) -> Iterator[str]:
 
 def _list_large(shape: str, million: int) -> dict[str, Callable[[float], tuple[str, list[JsonObject]]]]:
     subject = load_subject(TEMPLATES[shape])
-    case = subject.find("call")
-    assert case is not None
+    case = subject.get("call")
     tools = case.tools or []
 
     def write(calls: list[JsonObject], given: list[JsonObject]) -> tuple[str, list[JsonObject]]:
@@ -313,7 +313,7 @@ async def _attack(
     try:
         return beside, await attack
     except asyncio.TimeoutError:
-        return beside, [Answer(0.0, cut=True) for _ in bodies]
+        return beside, [Answer(cut=True) for _ in bodies]
 
 
 # The report
@@ -341,7 +341,7 @@ def _list_header(*cells: str) -> Iterator[str]:
 
 def find_commit() -> str:
     """The commit that is measured."""
-    done = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True)
+    done = subprocess.run(["git", "-C", str(REPOSITORY), "describe", "--always", "--dirty"], capture_output=True, text=True)
     return done.stdout.strip() or "unknown"
 
 

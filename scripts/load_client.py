@@ -24,7 +24,6 @@ JsonObject = dict[str, Any]
 class Answer:
     """What came on one connection, and when. `cut` tells that the client hung up."""
 
-    begun: float
     times: list[float] = field(default_factory=list)
     parts: list[bytes] = field(default_factory=list, repr=False)
     cut: bool = False
@@ -50,10 +49,11 @@ class Answer:
 
     def read_message(self) -> JsonObject:
         """The message that the events add up to. Raises ValueError where no client could take them."""
-        return fold(_take_fields(choice["delta"]) for event in self.read_events() for choice in event.get("choices", ()))
+        return fold(take_fields(choice["delta"]) for event in self.read_events() for choice in event.get("choices", ()))
 
 
-def _take_fields(delta: JsonObject) -> JsonObject:
+def take_fields(delta: JsonObject) -> JsonObject:
+    """What is said in a delta, under the names that `judge.fold` knows."""
     reasoning = delta.get("reasoning") or delta.get("reasoning_content")
     fields = {"reasoning_content": reasoning, "content": delta.get("content"), "tool_calls": delta.get("tool_calls")}
     return {key: value for key, value in fields.items() if value}
@@ -105,7 +105,7 @@ async def ask(port: int, body: JsonObject, seconds: float, cut_after: int | None
     content = json.dumps(body).encode()
     head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n"
     request = f"{head}Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n".encode() + content
-    answer = Answer(time.perf_counter())
+    answer = Answer()
     loop = asyncio.get_running_loop()
     transport, receiver = await loop.create_connection(lambda: _Receiver(request, answer, cut_after), "127.0.0.1", port)
     try:

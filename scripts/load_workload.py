@@ -90,8 +90,7 @@ def make_workload(engine: str, shape: str, folder: Path, tokens: int, argument: 
     config = json.loads((model / "config.json").read_text("utf-8"))
     (model / "config.json").write_text(json.dumps({**config, "max_position_embeddings": LENGTH}), "utf-8")
     tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
-    case = subject.find("two calls", "call")
-    assert case is not None
+    case = subject.get("two calls", "call")
     assert case.tools is not None
     reasons = any(each.expected["reasoning_content"] for each in subject.cases.values())
 

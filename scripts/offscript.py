@@ -29,7 +29,7 @@ from typing import Any
 
 from conversations import JsonObject
 from corpus import find_peers, load_corpus, load_peer_template
-from judge import fold, is_same
+from judge import is_same, stream
 from rendering import BOS, EOS
 from stray import find_reason, list_options
 
@@ -107,12 +107,11 @@ def read_case(case: JsonObject, options: JsonObject) -> Iterator[tuple[str, Json
             thought, rest = ("".join(part[place] for part in parts) for place in (0, 1))
             if case["parser"].startswith("vllm.parser.") and "adapters" not in case["parser"] and case["modes"] == ["stream"]:
                 behind = fmt.parser(tools, prompt, after_reasoning=True, **options)
-                rest = fold([delta.to_openai() for delta in (*behind.feed(rest), *behind.finish())]).get("content") or ""
+                rest = stream(behind, [rest])["content"] or ""
             yield way, {"reasoning_content": thought, "content": rest, "tool_calls": [], "recoveries": []}
             continue
         parser = fmt.parser(tools, prompt, after_reasoning=after, **options)
-        deltas = [delta.to_openai() for piece in pieces for delta in parser.feed(piece)]
-        message = fold([*deltas, *(delta.to_openai() for delta in parser.finish())])
+        message = stream(parser, pieces)
         message["recoveries"] = sorted({name for name, _ in parser.recoveries})
         yield way, message
 

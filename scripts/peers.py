@@ -32,7 +32,7 @@ from corpus import find_peers, load_peer_template
 from judge import Format, fold, is_same
 from rendering import BOS, EOS
 from splitting import Setting
-from turns import study_template
+from study import study_template
 
 import chat_autoparser as ca
 
@@ -123,10 +123,7 @@ def _mutating(case: JsonObject) -> bool:
 @cache
 def _changes_a_list(name: str) -> bool:
     call = {"id": "a", "type": "function", "function": {"name": "find", "arguments": {}}}
-    messages: list[JsonObject] = [
-        {"role": "user", "content": "Go."},
-        {"role": "assistant", "content": "", "tool_calls": [call]},
-    ]
+    messages: list[JsonObject] = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "", "tool_calls": [call]}]
     try:
         ca.load_renderer(load_peer_template(name) or "", bos_token=BOS, eos_token=EOS)(messages)
     except ca.TemplateError as error:
@@ -316,19 +313,15 @@ def print_report(rows: list[JsonObject]) -> None:
     print(f"{'template':<52} {'handler':<18} {'cases':>5} {'left out':>8} {'right':>5} {'wrong':>5}")
     for peer in LEFT_OUT:
         for template, handler in dict.fromkeys((r["template"], r["handler"]) for r in rows if r["peer"] == peer):
-            print(
-                _count(
-                    f"{template[:52]:<52} {handler:<18}",
-                    [r for r in rows if r["peer"] == peer and r["template"] == template],
-                )
-            )
+            some = [row for row in rows if row["peer"] == peer and row["template"] == template]
+            print(_count(f"{template[:52]:<52} {handler:<18}", some))
     print()
     for peer in LEFT_OUT:
         mine = [row for row in rows if row["peer"] == peer]
         print(_count(f"{peer:<71}", mine))
         for handled, label in ((True, "llama.cpp's generic path"), (False, "llama.cpp's hand-written handlers")):
-            some = [row for row in mine if (row["handler"] == "autoparser") == handled]
             if peer == "llamacpp":
+                some = [row for row in mine if (row["handler"] == "autoparser") == handled]
                 print(_count(f"  {label:<69}", some))
         for name, count in Counter(row["left_out"] for row in mine if row["left_out"]).items():
             read = sum(row["left_out"] == name and not row["fault"] for row in mine)

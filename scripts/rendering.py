@@ -89,13 +89,11 @@ class Template:
         self.words = _find_words(tree)
         self._compiled = _ENVIRONMENT.from_string(tree)
         self.error = ""
-        self.renders = 0
 
     def render(
         self, messages: list[JsonObject], tools: list[JsonObject] | None, generate: bool, switches: JsonObject
     ) -> str | None:
         """The rendered text, or None where the template refuses the conversation."""
-        self.renders += 1
         given = {"bos_token": BOS, "eos_token": EOS, "documents": None, **switches}
         try:
             return self._compiled.render(messages=messages, tools=tools, add_generation_prompt=generate, **given)

@@ -70,7 +70,8 @@ def count_turn(report: Report, format: ca.ChatFormat, template: JsonObject | Non
     """Read a turn with both parsers; one whose fields are not all in the template's counts as not expressed."""
     kind = find_kind(turn)
     report.turns[kind, "turns"] += 1
-    report.turns[kind, "ours"] += judge(format.parse(turn.text, tools=turn.tools, prompt=turn.prompt), turn) is None
+    read = format.parse(turn.text, tools=turn.tools, prompt=turn.prompt)
+    report.turns[kind, "ours"] += find_fault(turn.expected, read, ids=False) is None
     if not template or not list_wanted(turn) <= set(template["fields"]):
         report.turns[kind, "not expressed"] += 1
         return
@@ -98,7 +99,8 @@ def read_fault(turn: Turn, template: JsonObject) -> str:
     except Exception as error:  # of a parser that is measured: a failure is a turn that is not read
         return f"{type(error).__name__}: {error}"[:120]
     calls = [take_openai(call["function"]) for call in message.get("tool_calls") or []]
-    fault = judge({**message, "reasoning_content": message.get("thinking"), "tool_calls": calls}, turn)
+    renamed = {**message, "reasoning_content": message.get("thinking"), "tool_calls": calls}
+    fault = find_fault(turn.expected, renamed, ids=False)
     return f"{fault} in {message}"[:400] if fault else ""
 
 
@@ -107,12 +109,6 @@ def take_openai(function: JsonObject) -> JsonObject:
     arguments = function.get("arguments")
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, default=repr)
     return {"id": None, "function": {"name": function.get("name"), "arguments": text}}
-
-
-def judge(message: JsonObject, turn: Turn) -> str | None:
-    """What is wrong with a message, ids apart, which some templates do not print."""
-    calls = [{**call, "id": None} for call in turn.expected["tool_calls"]]
-    return find_fault({**turn.expected, "tool_calls": calls}, message)
 
 
 def list_rows(reports: list[Report]) -> Iterator[tuple[str, ...]]:

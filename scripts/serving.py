@@ -46,6 +46,7 @@ _SMALL_SGLANG = (
     "--enable-custom-logit-processor",
 )
 
+_SECONDS = 600.0
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
@@ -84,8 +85,7 @@ def serve(
     log: Path,
     *,
     path: Sequence[str] = (),
-    seconds: float = 600,
-    health: str = "/health",
+    seconds: float = _SECONDS,
     watch: Callable[[float], None] | None = None,
 ) -> Iterator[Server]:
     """Run a command that serves, with `--host` and `--port` added, until the block ends.
@@ -107,7 +107,7 @@ def serve(
             start_new_session=True,
         )
     try:
-        yield _wait(port, process.pid, lambda: process.poll() is None, log, start, seconds, health, watch)
+        yield _wait(port, process.pid, lambda: process.poll() is None, log, start, seconds, "/health", watch)
     finally:
         _stop(process.pid, lambda: process.poll() is None)
         process.wait()
@@ -125,7 +125,6 @@ def serve_fork(
     log: Path,
     *,
     path: Sequence[str] = (),
-    seconds: float = 600,
     health: str = "/health",
 ) -> Iterator[Server]:
     """Like `serve`, for a module with a function `run(arguments)`, in a fork of a process that has it imported already.
@@ -144,7 +143,7 @@ def serve_fork(
     process.start()
     assert process.pid is not None
     try:
-        yield _wait(port, process.pid, process.is_alive, log, start, seconds, health)
+        yield _wait(port, process.pid, process.is_alive, log, start, _SECONDS, health)
     finally:
         _stop(process.pid, process.is_alive)
         process.join()
@@ -189,10 +188,10 @@ def _wait(
     raise ServerError(f"the server did not answer in {seconds:.0f} s; its log ends with:\n{read_tail(log)}")
 
 
-def read_tail(log: Path, lines: int = 40) -> str:
+def read_tail(log: Path) -> str:
     """The last lines of a log."""
     found = log.read_text("utf-8", "replace").splitlines() if log.exists() else ["(no log)"]
-    return "\n".join(line[:400] for line in found[-lines:])
+    return "\n".join(line[:400] for line in found[-40:])
 
 
 def _stop(pid: int, is_alive: Callable[[], bool]) -> None:
@@ -207,7 +206,3 @@ def _stop(pid: int, is_alive: Callable[[], bool]) -> None:
             time.sleep(0.05)
         if number == signal.SIGTERM and not is_alive():
             continue  # its children may have outlived it: kill what is left of the group
-
-
-if __name__ == "__main__":
-    sys.exit("serving: a module for other scripts")

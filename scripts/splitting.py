@@ -55,7 +55,6 @@ class Oracle:
         self._prompts: dict[Setting, str | None] = {}
         self._silent: dict[Setting, str | None] = {}
         self._content: dict[Setting, tuple[str, str, str]] = {}
-        self._anchors: dict[Setting, str] = {}
 
     def render_prompt(self, setting: Setting) -> str | None:
         """The render that asks for an answer."""
@@ -173,15 +172,18 @@ def find_starts(text: str) -> list[int]:
     return [match.start() for match in _TOKEN.finditer(text)] + [len(text)]
 
 
+def count_common(one: str, two: str) -> int:
+    """How many characters two texts start with that are the same."""
+    return next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+
+
 def find_common_start(one: str, two: str) -> int:
     """How long two texts are the same, cut back to where neither is amid a token."""
-    length = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
-    return max(i for i in set(find_starts(one)) & set(find_starts(two)) if i <= length)
+    return max(i for i in set(find_starts(one)) & set(find_starts(two)) if i <= count_common(one, two))
 
 
 def find_common_end(one: str, two: str) -> str:
     """What both texts end with, from the first place on where neither is amid a token."""
-    pairs = enumerate(zip(reversed(one), reversed(two), strict=False))
-    length = next((i for i, (a, b) in pairs if a != b), min(len(one), len(two)))
+    length = count_common(one[::-1], two[::-1])
     ends = {len(one) - i for i in find_starts(one)} & {len(two) - i for i in find_starts(two)}
     return one[len(one) - max(i for i in ends if i <= length) :]

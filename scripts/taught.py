@@ -22,7 +22,8 @@ from conversations import PLAIN_TEXT, Call, Conversation, Fields, JsonObject
 from corpus import Source, load_corpus
 from judge import find_fault
 from rendering import BOS, EOS
-from turns import Study, Turn, find_layout, list_turns, make_turns, study_template
+from study import Study, find_layout, study_template
+from turns import Turn, list_turns, make_turns
 
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
@@ -90,8 +91,7 @@ def measure(source: Source) -> dict[str, Any] | None:
 
 
 def is_right(format: ChatFormat, turn: Turn) -> bool:
-    expected = {**turn.expected, "tool_calls": [{**call, "id": None} for call in turn.expected["tool_calls"]]}
-    return find_fault(expected, format.parse(turn.text, tools=turn.tools, prompt=turn.prompt)) is None
+    return find_fault(turn.expected, format.parse(turn.text, tools=turn.tools, prompt=turn.prompt), ids=False) is None
 
 
 def count_right(format: ChatFormat, turns: list[Turn]) -> int:

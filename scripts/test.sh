@@ -18,15 +18,16 @@ newest_vllm=0.33.0
 # What a quick run tests with it.
 newest_tests="tests/engines/test_servers.py tests/engines/test_vllm_launch.py tests/engines/test_vllm_safety.py"
 # What a quick run tests of SGLang; SGLANG_TESTS=tests/engines tests all of it.
-sglang_tests="tests/engines/test_servers.py tests/engines/test_sglang_plugin.py"
+sglang_tests="tests/engines/test_servers.py tests/engines/test_sglang_plugin.py tests/engines/test_sglang_resolution.py"
 # What is tested once more with the parser compiled.
 compiled_tests="tests/test_code.py tests/test_confused.py tests/test_conventions.py tests/test_cuts.py tests/test_fields.py tests/test_fuzz.py tests/test_names.py
-    tests/test_offscript.py tests/test_parser.py tests/test_shapes.py tests/test_slips.py tests/test_uninvented.py tests/test_values.py"
+    tests/test_offscript.py tests/test_parser.py tests/test_shapes.py tests/test_slips.py tests/test_streaming.py tests/test_uninvented.py
+    tests/test_values.py"
 # What --unit leaves out.
-long_tests="tests/test_bridge.py tests/test_budget.py tests/test_constrain.py tests/test_corpus.py tests/test_cuts.py tests/test_fuzz.py
-    tests/test_generality.py tests/test_offscript.py tests/test_offscript_policy.py tests/test_packaging.py tests/test_parser.py
-    tests/test_renderer.py tests/test_roundtrip.py tests/test_serve.py tests/test_show_browser.py tests/test_show_command.py
-    tests/test_show_page.py tests/test_splitter.py tests/test_uninvented.py tests/test_unseen.py tests/test_write.py"
+long_tests="tests/test_bridge.py tests/test_budget.py tests/test_constrain.py tests/test_corpus.py tests/test_cuts.py tests/test_formats.py
+    tests/test_fuzz.py tests/test_generality.py tests/test_offscript.py tests/test_offscript_policy.py tests/test_packaging.py
+    tests/test_parser.py tests/test_renderer.py tests/test_roundtrip.py tests/test_show_browser.py tests/test_show_command.py
+    tests/test_show_page.py tests/test_splitter.py tests/test_streaming.py tests/test_uninvented.py tests/test_unseen.py tests/test_write.py"
 lenient=(-W default) # an engine's environment is full of warnings that are not ours
 
 test_library() {

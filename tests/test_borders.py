@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from streams import ROUTE_TOOL, analyze, read_all_ways
+from streams import ROUTE_TOOL, analyze, get_calls, read_all_ways
 
 import chat_autoparser as ca
 
@@ -67,7 +66,7 @@ def read_turn(template: str, text: str) -> tuple[str | None, str | None, list[tu
     prompt = ca.load_renderer(template)([{"role": "user", "content": "Go."}], [ROUTE_TOOL], True)
     found = read_all_ways(analyze(template), text, [ROUTE_TOOL], prompt)
     texts = (found.reasoning or "").strip() or None, (found.content or "").strip() or None
-    return *texts, [(name, json.loads(arguments)) for name, arguments in found.calls]
+    return *texts, get_calls(found)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from rendering import BOS, EOS
 from streams import ROUTE_TOOL, Reading, analyze, make_tool, read
-from templates import SAMPLES, TOOLS, get_format, open_calls, write_calls, write_prompt
+from templates import SAMPLES, TOOLS, count_work, get_format, open_calls, write_calls, write_prompt
 from test_garbled import SYNTAX
-from test_parser import count_work
 
 import chat_autoparser as ca
 from chat_autoparser.message import fold_deltas
@@ -50,10 +49,8 @@ def test_a_schema_may_have_any_keys(odd: object) -> None:
     parameters = {"properties": {odd: {}, "habitat": {}}, "required": [[odd], {}]}
     tool = {"type": "function", "function": {"name": "find_okapi", "parameters": parameters}}
     for policy in ("strict", "lenient", "repair"):
-        parser = get_format(SHAPE).parser([tool], write_prompt(SHAPE), policy=policy)
-        found = fold_deltas([*parser.feed(open_calls(SHAPE) + write_calls(SHAPE, FIND)), *parser.finish()])
-        assert [call["function"]["name"] for call in found["tool_calls"]] == ["find_okapi"]
-        assert "fault" not in {name for name, _ in parser.recoveries}
+        found = read(get_format(SHAPE), [open_calls(SHAPE) + write_calls(SHAPE, FIND)], [tool], write_prompt(SHAPE), policy)
+        assert [name for name, _ in found.calls] == ["find_okapi"]
 
 
 def test_what_is_remembered_of_outputs_is_little() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import bridges
 import pytest
-from corpus import load_corpus
+from corpus import load_source
 
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
@@ -182,7 +182,7 @@ def test_a_result_belongs_to_the_one_call_whatever_id_the_client_gave_it() -> No
     ["Qwen-Qwen3.6-35B-A3B", "zai-org-GLM-5.1", "moonshotai-Kimi-K2.6", "openai-gpt-oss-120b", "MiniMaxAI-MiniMax-M2.5"],
 )
 def test_real_templates_are_bridged_to_what_a_full_render_has(name: str) -> None:
-    source = next(source for source in load_corpus(name) if name in source.names)
+    source = load_source(name)
     found = bridges.measure(source)
     assert found["reasoning, call"] == "equal"
     assert not any(result.isupper() for result in found.values())

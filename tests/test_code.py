@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from streams import analyze, read, read_all_ways
+from streams import analyze, make_call, make_tool, read, read_all_ways, render_turn
 
 import chat_autoparser as ca
 
@@ -48,10 +48,7 @@ FORMATS = {
     ),
 }
 
-TOOLS = [
-    {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": properties}}}
-    for name, properties in (("look", {"city": {"type": "string"}}), ("now", {}))
-]
+TOOLS = [make_tool("look", city="string"), make_tool("now")]
 LOOK, NOW = ("look", '{"city": "Oslo"}'), ("now", "{}")
 AROUND = "fence around a call"
 
@@ -213,12 +210,9 @@ def test_a_backquote_before_a_call_that_none_closes_is_text(name: str, text: str
 
 @each_format
 def test_a_call_that_a_template_renders_behind_a_backquote_is_one(name: str) -> None:
-    source, call = FORMATS[name][0], {"function": {"name": "look", "arguments": {"city": "the `old` town"}}}
-    message = {"role": "assistant", "content": "Not a quote: `", "tool_calls": [call]}
-    start = [{"role": "user", "content": "Hi."}]
-    renderer = ca.load_renderer(source)
-    prompt = renderer(start, add_generation_prompt=True)
-    found = read_all_ways(get_format(name), renderer([*start, message]).removeprefix(prompt), TOOLS, prompt)
+    message = {"content": "Not a quote: `", "tool_calls": [make_call("look", {"city": "the `old` town"})]}
+    prompt, written = render_turn(FORMATS[name][0], message)
+    found = read_all_ways(get_format(name), written, TOOLS, prompt)
     assert ((found.content or "").strip(), found.calls) == (message["content"], [("look", '{"city": "the `old` town"}')])
 
 

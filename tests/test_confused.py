@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from streams import analyze, read_all_ways
+from streams import analyze, get_calls, read_all_ways
 from test_code import ITEMS, VALUE
 from test_slips import LISTED, NOTE, STATEMENTS, TAGS, THOUGHT, TOOLS, WRAPPER, read_turn
 
@@ -110,7 +109,7 @@ def test_it_is_read(template: str, text: str, calls: list[tuple[str, Any]]) -> N
 def test_a_text_holds_what_a_number_cannot() -> None:
     """Where a text is wanted, the same marks are a part of it."""
     found = read_all_ways(analyze(TOKENS), "<|go|>pin<|k|>note<|v|>3<|go|>ring<|done|>", TOOLS, "<<assistant>>")
-    assert [(name, json.loads(arguments)) for name, arguments in found.calls] == [("pin", {"note": "3<|go|>ring"})]
+    assert get_calls(found) == [("pin", {"note": "3<|go|>ring"})]
 
 
 def test_a_sign_that_nothing_follows_is_text() -> None:

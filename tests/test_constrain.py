@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 from conversations import PLAIN_TEXT, TOOLS
-from corpus import load_corpus
+from corpus import load_source
+from streams import make_tool
 from turns import Turn, build_turns
 
 import chat_autoparser as ca
@@ -86,7 +87,7 @@ def accepts(format: ChatFormat, text: str, tools: list[dict[str, Any]], choice: 
 
 @cache
 def study(name: str) -> tuple[ChatFormat, tuple[tuple[Turn, str], ...]]:
-    source = next(source for source in load_corpus(name) if name in source.names)
+    source = load_source(name)
     format = analyze(source.text, bos_token="<s>", eos_token="</s>")
     return format, tuple(list_calls(format, build_turns(source.name, source.text, quick=True)))
 
@@ -138,23 +139,8 @@ def test_what_was_not_asked_for_does_not_pass(name: str) -> None:
 
 
 def test_the_tag_of_a_template() -> None:
-    tools = [
-        {
-            "type": "function",
-            "function": {
-                "name": "get_weather",
-                "parameters": {
-                    "type": "object",
-                    "properties": {
-                        "city": {"type": "string"},
-                        "days": {"type": "integer"},
-                        "unit": {"enum": ["C", "F"]},
-                    },
-                    "required": ["city"],
-                },
-            },
-        }
-    ]
+    days, unit = {"type": "integer"}, {"enum": ["C", "F"]}
+    tools = [declare("get_weather", ("city",), city={"type": "string"}, days=days, unit=unit)]
     tag = build_structural_tag(analyze(DEMO), tools, "required", parallel=False)
     assert tag["type"] == "structural_tag"
     assert json.loads(json.dumps(tag)) == tag
@@ -209,12 +195,7 @@ def test_reasoning_may_be_part_of_it() -> None:
 )
 def test_reasoning_without_an_end_ends_where_a_call_begins(name: str, thought: str, call: str) -> None:
     format = analyze(Path(__file__).with_name("unseen").joinpath(f"{name}.jinja").read_text(), bos_token="<s>", eos_token="</s>")
-    plain = [
-        {
-            "type": "function",
-            "function": {"name": "look", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}},
-        }
-    ]
+    plain = [make_tool("look", city="string")]
     assert accepts(format, thought + call, plain, reasoning="possible")
     assert accepts(format, "Hm." + call, plain, reasoning="open")
     assert not accepts(format, "Hm." + call.lstrip(), plain, reasoning="open"), "it is reasoning still"
@@ -245,12 +226,6 @@ def test_optional_reasoning_begins_as_the_template_writes_it() -> None:
     assert turn.text.startswith("\n<think>")
     for text, right in ((turn.text, True), (turn.text[1:], True), ("\n" + turn.text, False)):
         assert accepts(format, text, turn.tools or [], reasoning="possible") == right
-
-
-def test_a_layout_survives_being_stored() -> None:
-    for name in SHAPES[:8]:
-        format, _ = study(name)
-        assert ChatFormat.from_dict(json.loads(json.dumps(format.to_dict()))) == format
 
 
 def test_a_text_grammar_says_when_to_begin() -> None:

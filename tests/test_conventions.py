@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from typing import Any
 
 import pytest
+from streams import analyze, read_all_ways
 
-import chat_autoparser as ca
-from chat_autoparser.message import fold_deltas
 from chat_autoparser.recover import Policy
 
 TAGGED = """\
@@ -71,21 +69,10 @@ TOOLS: list[dict[str, Any]] = [
 CALL = '\n<act>\n<run name="look">\n<put key="place">Oslo</put>\n</run>\n</act>'
 
 
-@cache
-def get_format(source: str) -> ca.ChatFormat:
-    return ca.analyze(source)
-
-
 def read(source: str, text: str, policy: Any = "lenient", tools: Any = TOOLS) -> tuple[str, str, list[tuple[str, Any]]]:
     """Read a text whole and by character, which must give the same: reasoning, content, and the calls."""
-    messages = []
-    for pieces in ([text], list(text)):
-        parser = get_format(source).parser(tools, policy=policy)
-        message = fold_deltas([*(delta for piece in pieces for delta in parser.feed(piece)), *parser.finish()])
-        calls = [(call["function"]["name"], call["function"]["arguments"]) for call in message.get("tool_calls", [])]
-        messages.append((message["reasoning_content"] or "", message["content"] or "", calls))
-    assert messages[0] == messages[1]
-    return messages[0]
+    found = read_all_ways(analyze(source), text, tools, policy=policy)
+    return found.reasoning or "", found.content or "", found.calls
 
 
 def read_call(source: str, text: str, policy: Any = "lenient") -> Any:
@@ -150,7 +137,7 @@ def test_a_mark_may_end_reasoning_without_a_call(behind: str) -> None:
     text = f"<muse>I wonder.<act>{behind}"
     assert read(TAGGED, text)[:2] == (text.removeprefix("<muse>"), "")
     assert read(TAGGED, text, Policy(interrupts="mark"))[:2] == ("I wonder.", behind and f"<act>{behind}")
-    splitter = get_format(TAGGED).reasoning_splitter(TOOLS, policy=Policy(interrupts="mark"))
+    splitter = analyze(TAGGED).reasoning_splitter(TOOLS, policy=Policy(interrupts="mark"))
     pieces = [*(splitter.feed(char) for char in text), splitter.finish()]
     assert tuple("".join(piece[at] for piece in pieces) for at in (0, 1)) == ("I wonder.", f"<act>{behind}")
 
@@ -162,7 +149,7 @@ def test_reasoning_without_an_answer_may_be_the_answer() -> None:
     assert read(TAGGED, "<muse>I wonder.</muse>Yes.", content)[:2] == ("I wonder.", "Yes.")
     assert read(TAGGED, f"<muse>I wonder.</muse>{CALL}", content)[0] == "I wonder."
     for text, expected in (("<muse>I wonder.", ("", "I wonder.")), ("<muse>I wonder.</muse>Yes.", ("I wonder.", "Yes."))):
-        splitter = get_format(TAGGED).reasoning_splitter(TOOLS, policy=content)
+        splitter = analyze(TAGGED).reasoning_splitter(TOOLS, policy=content)
         pieces = [*(splitter.feed(char) for char in text), splitter.finish()]
         assert tuple("".join(piece[at] for piece in pieces) for at in (0, 1)) == expected
 

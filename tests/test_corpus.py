@@ -5,10 +5,12 @@ The whole corpus is measured by ``scripts/coverage.py``; here a sample of differ
 
 from __future__ import annotations
 
+import os
+
 import coverage
 import pytest
-from conftest import find_peers
-from corpus import load_corpus
+from corpus import find_peers, load_corpus, load_source
+from judge import list_readable
 
 SAMPLE = (
     "Qwen-Qwen3-0.6B",
@@ -43,17 +45,20 @@ AMBIGUOUS = {"LiquidAI-LFM2.5-VL-450M"}
 @pytest.mark.parametrize("mode", [None, "brackets", pytest.param("bare", marks=pytest.mark.more)])
 @pytest.mark.parametrize("name", SAMPLE)
 def test_what_a_template_renders_is_read_back(name: str, mode: str | None) -> None:
-    source = next((source for source in load_corpus(name) if name in source.names), None)
-    assert source is not None, f"{name} is not in the corpus"
-    report = coverage.measure(source, mode, quick=True, seed=1)
+    report = coverage.measure(load_source(name), mode, quick=True, seed=1)
     if report["left_out"]:
         pytest.skip(f"the markers cannot be renamed: {report['left_out']}")
-    readable = [row for row in report["turns"] if not row["unreadable"]]
+    readable = list_readable(report)
     assert len(readable) >= 5
     misses = [(row["turn"], row["faults"]) for row in readable if row["faults"]]
     assert not misses or (name in AMBIGUOUS and len(misses) <= 2)
 
 
 def test_the_corpus_is_there() -> None:
-    peers = find_peers()
-    assert len(load_corpus()) >= (786 if peers else 700)
+    """Also the templates that lie beside the repository: where CI is true, a run cannot be green for want of data."""
+    if not find_peers():
+        reason = "needs other projects' test data: scripts/corpus.py tells where it is looked for"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    assert len(load_corpus()) >= 786

@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 
 import pytest
-from corpus import load_corpus
+from corpus import load_source
 from cuts import find_faults
 from invent import draw
 from invent.turns import Speaker, make_turns
 from rendering import BOS, EOS
-from turns import list_turns, study_template
+from study import study_template
+from turns import list_turns
 
 import chat_autoparser as ca
 
@@ -32,7 +33,7 @@ def test_nothing_is_made_up_in_drawn_formats(number: int) -> None:
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_nothing_is_made_up_in_real_templates(name: str) -> None:
-    source = next(source for source in load_corpus(name) if name in source.names)
+    source = load_source(name)
     study = study_template(source.name, source.text)
     turns = {turn.name: turn for turn in list_turns(study)} if study else {}
     form = ca.analyze(source.text, bos_token=BOS, eos_token=EOS)

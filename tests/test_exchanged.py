@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
-from streams import ROUTE_TOOL, analyze, read_all_ways
+from streams import ROUTE_TOOL, analyze, get_calls, make_call, make_tool, read_all_ways, render_turn
 
 import chat_autoparser as ca
 from chat_autoparser.recover import PolicyName
@@ -45,18 +44,12 @@ def write(replaced: str, opened: str, mid: str, close: str) -> str:
 @pytest.mark.parametrize("name", NOTATIONS)
 def test_what_is_exchanged_is_read_back(name: str) -> None:
     template = write(*NOTATIONS[name])
-    format, render = analyze(template), ca.load_renderer(template)
+    format, tools = analyze(template), [make_tool("keep", note="string", other="string")]
     assert format.verdict.proven, format.verdict.counterexample
-    properties = {key: {"type": "string"} for key in ("note", "other")}
-    tools = [{"type": "function", "function": {"name": "keep", "parameters": {"type": "object", "properties": properties}}}]
-    question: list[dict[str, Any]] = [{"role": "user", "content": "Go."}]
-    prompt = render(question, tools, True)
     for text in TEXTS:
         arguments = {"note": text, "other": f"{text} more"}
-        call = {"id": "c", "type": "function", "function": {"name": "keep", "arguments": arguments}}
         for content in (text, "Hello."):
-            message = {"role": "assistant", "content": content, "tool_calls": [call]}
-            written = render([*question, message], tools)[len(prompt) :]
+            prompt, written = render_turn(template, {"content": content, "tool_calls": [make_call("keep", arguments)]}, tools)
             read = format.parse(written, tools=tools, prompt=prompt)
             found = [json.loads(each["function"]["arguments"]) for each in read.get("tool_calls") or []]
             assert (read["content"], found) == (content, [arguments]), written
@@ -75,11 +68,10 @@ ENDS = (
 def test_blanks_may_be_exchanged_at_the_ends_of_a_text_alone(text: str) -> None:
     format = analyze(ENDS)
     assert format.verdict.proven
-    render, user = ca.load_renderer(ENDS), {"role": "user", "content": "Go."}
-    call = {"id": "c", "type": "function", "function": {"name": "find_route", "arguments": {"start": text, "goal": text, "legs": 2}}}
-    written = render([user, {"role": "assistant", "content": None, "tool_calls": [call]}], [ROUTE_TOOL], False)
-    found = read_all_ways(format, written.partition("<assistant>")[2], [ROUTE_TOOL], "<assistant>")
-    assert [json.loads(arguments) for _, arguments in found.calls] == [{"start": text, "goal": text, "legs": 2}]
+    call = ("find_route", {"start": text, "goal": text, "legs": 2})
+    _, written = render_turn(ENDS, {"tool_calls": [make_call(*call)]}, [ROUTE_TOOL])
+    found = read_all_ways(format, written, [ROUTE_TOOL], "<assistant>")
+    assert get_calls(found) == [call]
     assert not found.recoveries
 
 
@@ -98,13 +90,11 @@ STARTS = (
 def test_a_sign_may_be_escaped_only_where_a_text_or_a_line_begins(text: str, policy: PolicyName) -> None:
     format = analyze(STARTS)
     assert format.verdict.proven, format.verdict.counterexample
-    render, user = ca.load_renderer(STARTS), {"role": "user", "content": "Go."}
-    call = {"id": "c", "type": "function", "function": {"name": "find_route", "arguments": {"start": text, "goal": text, "legs": 2}}}
-    for message in ({"role": "assistant", "content": text, "tool_calls": [call]}, {"role": "assistant", "content": text}):
-        written = render([user, message], [ROUTE_TOOL], False)
-        found = read_all_ways(format, written.partition("<assistant>")[2], [ROUTE_TOOL], "<assistant>", policy=policy)
-        assert (found.content or "") == text
-        assert [json.loads(arguments) for _, arguments in found.calls] == [{"start": text, "goal": text, "legs": 2}] * ("tool_calls" in message)
+    for calls in ([("find_route", {"start": text, "goal": text, "legs": 2})], []):
+        message = {"content": text, **({"tool_calls": [make_call(*call) for call in calls]} if calls else {})}
+        _, written = render_turn(STARTS, message, [ROUTE_TOOL])
+        found = read_all_ways(format, written, [ROUTE_TOOL], "<assistant>", policy=policy)
+        assert ((found.content or ""), get_calls(found)) == (text, calls)
         assert not found.recoveries
 
 
@@ -116,13 +106,10 @@ def test_a_sequence_that_is_read_as_written_is_no_proof() -> None:
 
 def test_a_call_behind_an_open_fence_is_one_though_its_values_stand_in_fences() -> None:
     template = write("", *NOTATIONS["fence"][1:])
-    format, render = analyze(template), ca.load_renderer(template)
-    call = {"id": "c", "type": "function", "function": {"name": "keep", "arguments": {"note": "one", "other": "two"}}}
-    question: list[dict[str, Any]] = [{"role": "user", "content": "Go."}]
-    prompt = render(question, None, True)
+    call = make_call("keep", {"note": "one", "other": "two"})
     for content in ("a ``` b", "a\n```\nb", "```sh\nls", "a\n```\nb\n```\nc"):
-        written = render([*question, {"role": "assistant", "content": content, "tool_calls": [call]}], None)[len(prompt) :]
-        read = format.parse(written, prompt=prompt)
+        prompt, written = render_turn(template, {"content": content, "tool_calls": [call]})
+        read = analyze(template).parse(written, prompt=prompt)
         assert (read["content"], len(read.get("tool_calls") or [])) == (content, 1), written
 
 

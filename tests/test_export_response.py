@@ -5,19 +5,17 @@ from __future__ import annotations
 import copy
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from corpus import load_corpus
-from judge import is_same
-from turns import Turn, build_turns
+from corpus import load_source
+from turns import build_turns
 
 from chat_autoparser.analysis import analyze
 from chat_autoparser.export.response import ResponseTemplate, compare_response_template
 from chat_autoparser.format import ChatFormat
 from chat_autoparser.show.command import main
 
-chat_parsing = pytest.importorskip("transformers.utils.chat_parsing", reason="for transformers 5.13 and newer")
+responses = pytest.importorskip("responses", reason="for transformers 5.13 and newer")
 
 # Of each its calls have another form: JSON in tags, a list, name and JSON, arguments in tags, headers, odd quotes.
 EXPRESSIBLE = (
@@ -37,18 +35,8 @@ INEXPRESSIBLE = {
 
 
 def load(name: str) -> tuple[str, ChatFormat]:
-    source = next(source for source in load_corpus(name) if name in source.names)
+    source = load_source(name)
     return source.text, analyze(source.text, bos_token="<s>", eos_token="</s>")
-
-
-def find_fault(turn: Turn, template: dict[str, Any]) -> str | None:
-    message = chat_parsing.parse_response(turn.text, template, prefix=turn.prompt, tools=turn.tools)
-    for ours, theirs in (("reasoning_content", "thinking"), ("content", "content")):
-        if (turn.expected[ours] or "").strip() != (message.get(theirs) or "").strip():
-            return f"{theirs}: {message}"
-    found = [call["function"] for call in message.get("tool_calls") or []]
-    wanted = [{"name": call["name"], "arguments": call["arguments"]} for call in turn.expected["tool_calls"]]
-    return None if is_same(found, wanted) else f"tool_calls: {message}"
 
 
 @pytest.mark.parametrize("name", EXPRESSIBLE)
@@ -59,7 +47,7 @@ def test_transformers_reads_what_the_template_renders(name: str) -> None:
     assert not [loss for loss in written.lost if loss.startswith("tool_calls")]
     turns = [turn for turn in build_turns(name, text, quick=True) if not turn.unreadable]
     assert len(turns) >= 4
-    assert not [(turn.name, fault) for turn in turns if (fault := find_fault(turn, written.template))]
+    assert not [(turn.name, fault) for turn in turns if (fault := responses.read_fault(turn, written.template))]
     assert not compare_response_template(format, written.template)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from streams import read_all_ways
+from streams import get_calls, make_tool, read_all_ways
 
 import chat_autoparser as ca
 from chat_autoparser.recover import fields, notation
@@ -30,16 +29,7 @@ TEMPLATE = """\
 {%- if add_generation_prompt -%}<assistant>{%- endif -%}
 """
 
-PROPERTIES = {
-    "note": {"type": "string"},
-    "count": {"type": "integer"},
-    "tags": {"type": "array"},
-    "loud": {"type": "boolean"},
-}
-TOOLS: list[dict[str, Any]] = [
-    {"type": "function", "function": {"name": "pin", "parameters": {"type": "object", "properties": PROPERTIES, "required": ["note"]}}},
-    {"type": "function", "function": {"name": "ring-bell", "parameters": {"type": "object", "properties": {}}}},
-]
+TOOLS = [make_tool("pin", ["note"], note="string", count="integer", tags="array", loud="boolean"), make_tool("ring-bell")]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +39,7 @@ def form() -> ca.ChatFormat:
 
 def read(form: ca.ChatFormat, text: str) -> tuple[str, list[tuple[str, Any]]]:
     found = read_all_ways(form, text, TOOLS, "<assistant>")
-    return found.content or "", [(name, json.loads(arguments)) for name, arguments in found.calls]
+    return found.content or "", get_calls(found)
 
 
 @pytest.mark.parametrize(

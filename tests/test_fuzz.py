@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fuzz
 import pytest
-from corpus import load_corpus
+from corpus import load_source
 
 import chat_autoparser as ca
 
@@ -13,7 +13,7 @@ OUTPUTS = 300
 
 
 def load_format(name: str) -> ca.ChatFormat:
-    source = next(source for source in load_corpus(name) if name in source.names)
+    source = load_source(name)
     return ca.analyze(source.text, bos_token="<s>", eos_token="</s>")
 
 

@@ -10,10 +10,8 @@ import json
 from typing import Any
 
 import pytest
-from streams import analyze, get_calls, make_tool, read_all_ways
+from streams import analyze, get_calls, make_call, make_tool, read_all_ways, render_turn
 from test_garbled import TAGGED
-
-import chat_autoparser as ca
 
 QUOTED = """\
 {%- for m in messages -%}
@@ -80,25 +78,21 @@ over
 
 NAME, ARGUMENTS = "find_route", {"start": "Oslo", "legs": 3}
 TOOLS = [make_tool(NAME, start="string", legs="integer")]
-USER = {"role": "user", "content": "Go."}
 PLACES = ["reasoning_content", "content", "start"]
 
 
 def make_turn(arguments: dict[str, Any]) -> dict[str, Any]:
-    call = {"id": "call_1", "type": "function", "function": {"name": NAME, "arguments": arguments}}
-    return {"role": "assistant", "content": "", "tool_calls": [call]}
+    return {"content": "", "tool_calls": [make_call(NAME, arguments)]}
 
 
 @pytest.mark.parametrize("around", ["{}", "See:\n{}\nSo it is.", "One writes {} there."])
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("template", [QUOTED, LINED, ROWS, ESCAPED], ids=["quoted", "lined", "rows", "escaped"])
 def test_a_call_within_a_text_is_text(template: str, place: str, around: str) -> None:
-    render = ca.load_renderer(template)
-    prompt = render([USER], TOOLS, True)
-    written = render([USER, make_turn(ARGUMENTS)], TOOLS, False).removeprefix(prompt)
+    _, written = render_turn(template, make_turn(ARGUMENTS), TOOLS)
     text = around.format(written.rsplit("\n", 2)[0].removesuffix("<over>").strip())
-    turn = make_turn({"start": text}) if place == "start" else {"role": "assistant", "content": "Done.", place: text}
-    found = read_all_ways(analyze(template), render([USER, turn], TOOLS, False).removeprefix(prompt), TOOLS)
+    turn = make_turn({"start": text}) if place == "start" else {"content": "Done.", place: text}
+    found = read_all_ways(analyze(template), render_turn(template, turn, TOOLS)[1], TOOLS)
     if place == "start":
         assert get_calls(found) == [(NAME, {"start": text})]
     else:
@@ -109,10 +103,8 @@ def test_a_call_within_a_text_is_text(template: str, place: str, around: str) ->
 @pytest.mark.parametrize("template", [QUOTED, LINED], ids=["quoted", "lined"])
 def test_a_line_that_ends_within_a_text_ends_it(template: str) -> None:
     """No text of these notations holds such a line break: what ends the text is missing."""
-    render = ca.load_renderer(template)
-    prompt = render([USER], TOOLS, True)
-    call = render([USER, make_turn(ARGUMENTS)], TOOLS, False).removeprefix(prompt).strip()
-    said = render([USER, {"role": "assistant", "content": "I look"}], TOOLS, False).removeprefix(prompt)
+    call = render_turn(template, make_turn(ARGUMENTS), TOOLS)[1].strip()
+    said = render_turn(template, {"content": "I look"}, TOOLS)[1]
     found = read_all_ways(analyze(template), f"{said.partition('look')[0]}look\n{call}\n", TOOLS)
     assert (found.content or "").strip() == "I look"
     assert get_calls(found) == [(NAME, ARGUMENTS)]
@@ -125,12 +117,10 @@ LISTS = [make_tool(NAME, start="string", legs="integer", spec="object", tags="ar
 @pytest.mark.parametrize("value", [{"spec": {"text": "", "n": 1}}, {"tags": ["a", ""]}, {"tags": [{"x": [""]}]}])
 def test_a_call_within_a_string_of_a_list_or_an_object_is_text(value: dict[str, Any], around: str) -> None:
     """It stands as JSON where a text would stand as it is; the tool says that it is no text."""
-    render = ca.load_renderer(TAGGED)
-    prompt = render([USER], LISTS, True)
-    call = render([USER, make_turn(ARGUMENTS)], LISTS, False).removeprefix(prompt).removesuffix("<|over|>\n")
+    call = render_turn(TAGGED, make_turn(ARGUMENTS), LISTS)[1].removesuffix("<|over|>\n")
     text = json.dumps(around.replace("{}", call))
     arguments = {**json.loads(json.dumps(value).replace('""', text)), "legs": 3}
-    written = render([USER, make_turn(arguments)], LISTS, False).removeprefix(prompt)
+    _, written = render_turn(TAGGED, make_turn(arguments), LISTS)
     found = read_all_ways(analyze(TAGGED), written, LISTS)
     assert (found.content, get_calls(found)) == (None, [(NAME, arguments)])
 

@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judge import cut_pieces
-from streams import analyze
-
-from chat_autoparser.message import fold_deltas
+from streams import analyze, make_tool, read_all_ways
 
 TEMPLATE = """\
 {%- for m in messages -%}
@@ -24,24 +21,16 @@ TEMPLATE = """\
 {%- if add_generation_prompt %}<<assistant>>{% endif -%}
 """
 FORMAT = analyze(TEMPLATE)
-KINDS = {"code": "string", "note": "string", "all": "array", "times": "integer"}
-PARAMETERS = {"type": "object", "properties": {key: {"type": kind} for key, kind in KINDS.items()}}
-TOOLS = [{"type": "function", "function": {"name": name, "parameters": PARAMETERS}} for name in ("run", "stop")]
+TOOLS = [make_tool(name, code="string", note="string", all="array", times="integer") for name in ("run", "stop")]
 SECOND = '{"times": 5}'
 
 
 def read(arguments: str, policy: Any = "repair") -> list[tuple[str, str]]:
     """Read a call with some arguments and one behind it, split in several ways."""
     text = "".join(f'\n<deed>{{"name": "{name}", "arguments": {each}}}</deed>' for name, each in (("run", arguments), ("stop", SECOND)))
-    found = []
-    for pieces in ([text], list(text), *(list(cut_pieces(text, seed)) for seed in (0, 1, 2))):
-        parser = FORMAT.parser(TOOLS, "<<assistant>>", policy=policy)
-        deltas = [delta for piece in pieces for delta in parser.feed(piece)]
-        message = fold_deltas([*deltas, *parser.finish()])
-        assert not (message["content"] or "").strip()
-        found.append([(call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]])
-    assert all(each == found[0] for each in found)
-    return found[0]
+    found = read_all_ways(FORMAT, text, TOOLS, "<<assistant>>", policy)
+    assert not (found.content or "").strip()
+    return found.calls
 
 
 @pytest.mark.parametrize(
@@ -80,9 +69,8 @@ def test_what_cannot_be_told_stays_as_it_is_and_the_next_call_is_read(written: s
 def test_brackets_may_be_missing_behind_a_quote() -> None:
     """The mark that ends the call tells that the quote ended the string."""
     text = '\n<deed>{"name": "run", "arguments": {"code": "x"</deed>\n<deed>{"name": "stop", "arguments": {"times": 5}}</deed>'
-    parser = FORMAT.parser(TOOLS, "<<assistant>>", policy="repair")
-    message = fold_deltas([delta for char in text for delta in parser.feed(char)] + parser.finish())
-    assert [call["function"]["arguments"] for call in message["tool_calls"]] == ['{"code": "x"}', SECOND]
+    found = read_all_ways(FORMAT, text, TOOLS, "<<assistant>>", "repair")
+    assert [arguments for _, arguments in found.calls] == ['{"code": "x"}', SECOND]
 
 
 def test_without_repair_the_client_gets_what_was_written() -> None:

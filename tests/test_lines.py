@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import analyze, read_all_ways
+from streams import analyze, get_calls, make_call, make_tool, read_all_ways, render_turn
 from test_constrain import accepts
 
 import chat_autoparser as ca
@@ -57,21 +57,11 @@ SIGNS = """\
 {%% endif -%%}
 """
 
-TOOLS: list[dict[str, Any]] = [
-    {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {key: {"type": "string"}}}}}
-    for name, key in (("note", "text"), ("send", "body"))
-]
-
-
-def render(template: str, message: dict[str, Any], **tokens: str) -> tuple[str, str]:
-    """Return the prompt of a template, and the turn behind it."""
-    render, user = ca.load_renderer(template, **tokens), {"role": "user", "content": "Go."}
-    prompt = render([user], TOOLS, True)
-    return prompt, render([user, {"role": "assistant", "content": None, **message}], TOOLS, False)[len(prompt) :]
+TOOLS = [make_tool("note", text="string"), make_tool("send", body="string")]
 
 
 def write_calls(*calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{"id": "c", "type": "function", "function": {"name": name, "arguments": arguments}} for name, arguments in calls]
+    return [make_call(*call) for call in calls]
 
 
 @pytest.mark.parametrize(("thought", "line"), [(">", "+"), ("#:", "|"), ("//", ":>"), ("--", "..")])
@@ -81,10 +71,10 @@ def test_empty_lines_may_have_a_shorter_mark(thought: str, line: str, bare: bool
     template = LINES % (bare, thought, line)
     format = analyze(template)
     calls = write_calls(("note", {"text": text}), ("send", {"body": text[::-1]}))
-    prompt, written = render(template, {"reasoning_content": text, "tool_calls": calls})
+    prompt, written = render_turn(template, {"reasoning_content": text, "tool_calls": calls}, TOOLS)
     found = read_all_ways(format, written, TOOLS, prompt)
     assert found.reasoning == text
-    assert [(name, json.loads(arguments)) for name, arguments in found.calls] == [
+    assert get_calls(found) == [
         ("note", {"text": text}),
         ("send", {"body": text[::-1]}),
     ]
@@ -98,9 +88,8 @@ def test_a_mark_that_goes_on_where_the_mark_of_a_line_ends_is_that_mark(line: st
     format = analyze(template)
     assert format.verdict.proven
     calls = write_calls(("note", {"text": f"a\nb\n\n{line} c"}), ("send", {"body": "d"}))
-    prompt, written = render(template, {"tool_calls": calls})
-    found = read_all_ways(format, written, TOOLS, prompt).calls
-    assert [(name, json.loads(arguments)) for name, arguments in found] == [
+    prompt, written = render_turn(template, {"tool_calls": calls}, TOOLS)
+    assert get_calls(read_all_ways(format, written, TOOLS, prompt)) == [
         ("note", {"text": f"a\nb\n\n{line} c"}),
         ("send", {"body": "d"}),
     ]
@@ -111,7 +100,7 @@ def test_a_line_of_signs_ends_a_turn_whose_last_token_is_cut_off(end: str) -> No
     template = SIGNS % end
     format = ca.analyze(template, eos_token="<eos>")
     assert format.verdict.proven
-    prompt, written = render(template, {"content": f"One.\n{end} two\n:: three"}, eos_token="<eos>")
+    prompt, written = render_turn(template, {"content": f"One.\n{end} two\n:: three"}, TOOLS, eos_token="<eos>")
     for text in (written, written.rstrip(), written.rstrip().removesuffix("<eos>")):
         assert read_all_ways(format, text, TOOLS, prompt).content == f"One.\n{end} two\n:: three"
 
@@ -144,7 +133,7 @@ def test_a_mark_in_a_line_of_a_text_ends_nothing(text: str) -> None:
     format = analyze(BLOCKS)
     assert format.verdict.proven
     calls = write_calls(("note", {"text": text}), ("send", {"body": text}))
-    prompt, written = render(BLOCKS, {"tool_calls": calls})
+    prompt, written = render_turn(BLOCKS, {"tool_calls": calls}, TOOLS)
     found = read_all_ways(format, written, TOOLS, prompt)
     assert [json.loads(given) for _, given in found.calls] == [{"text": text}, {"body": text}]
     assert not found.recoveries
@@ -202,12 +191,12 @@ def test_each_line_of_a_text_may_begin_with_its_key(line: str, text: str) -> Non
     template = LEDGER % {"line": line}
     format = analyze(template)
     calls = write_calls(("note", {"text": text, "body": text[::-1], "n": 1}), ("send", {"body": text}))
-    prompt, written = render(template, {"tool_calls": calls})
+    prompt, written = render_turn(template, {"tool_calls": calls}, TOOLS)
     assert format.verdict.proven
     found = read_all_ways(format, written, TOOLS, prompt)
     assert [json.loads(arguments) for _, arguments in found.calls] == [call["function"]["arguments"] for call in calls]
     assert not found.recoveries
-    alone = render(template, {"tool_calls": write_calls(("note", {"text": text}), ("send", {"body": text}))})[1]
+    alone = render_turn(template, {"tool_calls": write_calls(("note", {"text": text}), ("send", {"body": text}))}, TOOLS)[1]
     assert accepts(format, alone.removesuffix("@over\n"), TOOLS)
 
 
@@ -216,7 +205,7 @@ def test_each_line_of_a_text_may_begin_with_a_key_in_quotes(text: str) -> None:
     template = LEDGER % {"line": '"+" ~ (k | tojson if "-" in k else k) ~ "> " ~ line'}
     format = analyze(template)
     assert format.verdict.proven
-    prompt, written = render(template, {"tool_calls": write_calls(("note", {"text-of": text, "text": text}))})
+    prompt, written = render_turn(template, {"tool_calls": write_calls(("note", {"text-of": text, "text": text}))}, TOOLS)
     found = read_all_ways(format, written, None, prompt)
     assert [json.loads(arguments) for _, arguments in found.calls] == [{"text-of": text, "text": text}]
     assert not found.recoveries

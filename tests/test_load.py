@@ -25,7 +25,7 @@ def make_answer(deltas: list[dict[str, Any]], size: int = 7) -> Answer:
     sent = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     raw = head + sent
-    return Answer(0.0, [0.0, 0.5, 0.6], [raw[:100], raw[100:300], raw[300:]])
+    return Answer([0.0, 0.5, 0.6], [raw[:100], raw[100:300], raw[300:]])
 
 
 def test_a_stream_is_read_however_it_was_cut() -> None:
@@ -47,7 +47,7 @@ def test_a_stream_is_read_however_it_was_cut() -> None:
 
 def test_events_are_counted_where_they_arrive_whole() -> None:
     body = b"data: {}\n\ndata: {}\n\n"
-    assert Answer(0.0, [1.0, 2.0], [body, body]).count_events() == 4
+    assert Answer([1.0, 2.0], [body, body]).count_events() == 4
 
 
 @pytest.mark.parametrize("shape", ["tagged calls", "JSON calls"])

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from typing import Any
 
 import pytest
-from streams import analyze, read_all_ways
-
-import chat_autoparser as ca
+from streams import analyze, get_calls, make_tool, read_all_ways
 
 TOOLS: list[dict[str, Any]] = [
     {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {"a": {}, "b": {}}}}}
@@ -84,15 +81,10 @@ RUNS = """\
 """
 
 
-@cache
-def get_format(source: str) -> ca.ChatFormat:
-    return analyze(source)
-
-
 def read(source: str, text: str, prompt: str | None = None) -> list[Any]:
     """Return reasoning, content and calls."""
-    reading = read_all_ways(get_format(source), text, TOOLS, prompt)
-    calls = [(name, json.loads(arguments)) for name, arguments in reading.calls]
+    reading = read_all_ways(analyze(source), text, TOOLS, prompt)
+    calls = get_calls(reading)
     return [reading.reasoning or "", reading.content or "", calls]
 
 
@@ -157,7 +149,7 @@ def test_what_looks_like_a_header_and_has_no_end_is_text() -> None:
 
 def test_numbers_that_stand_as_ids_are_ids() -> None:
     text = '[[act {"call_id": "0", "fn": "look", "in": {}}]][[act {"call_id": "1", "fn": "look", "in": {}}]]'
-    message = get_format(COUNTED).parse(text, tools=TOOLS)
+    message = analyze(COUNTED).parse(text, tools=TOOLS)
     assert [call["id"] for call in message["tool_calls"]] == ["0", "1"]
 
 
@@ -169,7 +161,7 @@ def test_values_are_read_as_json_where_the_template_writes_another_notation(valu
 
 
 def test_what_was_held_of_a_value_is_handed_on_where_the_output_is_cut() -> None:
-    parser = get_format(PYTHON).parser(tools=TOOLS)
+    parser = analyze(PYTHON).parser(tools=TOOLS)
     deltas = [*parser.feed('<do look><in a>[{"k": "v", "on": tr'), *parser.finish()]
     assert "".join(d.text for d in deltas if d.kind == "tool_call") == '{"a": [{"k": "v", "on": tr'
     assert parser.incomplete_calls
@@ -214,12 +206,11 @@ def test_the_schema_tells_the_type_that_a_model_does_not(left: str, bare: str, r
     """Each key may miss the word for its type; the value is then what the parameter's type wants."""
     source = TYPED.replace("LEFT", left.format("{{ 'text' if v is string else 'data' }}")).replace("RIGHT", right)
     written = {"a": ("text", "12"), "b": ("data", "12"), "c": ("data", "[1]")}
-    properties = {"a": {"type": "string"}, "b": {"type": "integer"}, "c": {"type": "array"}}
-    tools = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": properties}}}]
+    tools = [make_tool("look", a="string", b="integer", c="array")]
     for missing in ("", "a", "b", "c", "ab", "abc"):
         fields = (f"@{key}{bare if key in missing else left.format(word)}{text}{right}" for key, (word, text) in written.items())
-        found = read_all_ways(get_format(source), f"<do look>{''.join(fields)}</do>", tools, "<assistant>")
-        assert [(name, json.loads(arguments)) for name, arguments in found.calls] == [("look", {"a": "12", "b": 12, "c": [1]})], missing
+        found = read_all_ways(analyze(source), f"<do look>{''.join(fields)}</do>", tools, "<assistant>")
+        assert get_calls(found) == [("look", {"a": "12", "b": 12, "c": [1]})], missing
 
 
 ANSWERED = """\

@@ -2,29 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
-from streams import analyze, read_all_ways
+from streams import analyze, get_calls, make_call, make_tool, read_all_ways, render_turn
 
-import chat_autoparser as ca
-
-TOOLS: list[dict[str, Any]] = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-                "required": ["city"],
-            },
-        },
-    },
-    {"type": "function", "function": {"name": "list_rooms", "parameters": {"type": "object", "properties": {}}}},
-]
 SEPARATED = "{% for k, v in c.function.arguments.items() %}{{ k }}={{ v | tojson }}{{ ', ' if not loop.last }}{% endfor %}"
+TOOLS = [make_tool("get_weather", ["city"], city="string", days="integer"), make_tool("list_rooms")]
 FIELDS = "{% for k, v in c.function.arguments.items() %}@{% endfor %}"
 CALLS = {
     "behind a hash": "[[do:NAME#ID]]JSON[[/do]]",
@@ -72,20 +54,15 @@ def write(calls: str) -> str:
     )
 
 
-def render(source: str, *messages: dict[str, Any]) -> str:
-    return str(ca.load_renderer(source)([{"role": "user", "content": "Hi"}, *messages], TOOLS, False))
-
-
 @pytest.mark.parametrize(("name", "left_out"), [(name, text) for name, texts in LEFT_OUT.items() for text in texts])
 def test_a_call_without_its_id_is_one(name: str, left_out: str) -> None:
     source = write(CALLS[name])
     format = analyze(source)
     assert format.verdict.proven, format.verdict.counterexample
-    call = {"id": "ID", "type": "function", "function": {"name": "get_weather", "arguments": ARGUMENTS}}
+    call = {**make_call("get_weather", ARGUMENTS), "id": "ID"}
     for content, number in (("", 1), ("", 2), ("Let me see.", 1), ("Let me see.", 2)):
-        message = {"role": "assistant", "content": content, "tool_calls": [call] * number}
-        written = render(source, message).partition("<|assistant|>")[2]
+        written = render_turn(source, {"content": content, "tool_calls": [call] * number}, TOOLS)[1]
         assert written.count(left_out) == number
         found = read_all_ways(format, written.replace(left_out, ""), TOOLS, "<|assistant|>")
         assert (found.content or "").strip() == content
-        assert [(called, json.loads(arguments)) for called, arguments in found.calls] == [("get_weather", ARGUMENTS)] * number
+        assert get_calls(found) == [("get_weather", ARGUMENTS)] * number

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from streams import ROUTE_TOOL, Reading, analyze, get_calls, read_all_ways
 
-import chat_autoparser as ca
-
 WRAPPER = """\
 {%%- for m in messages -%%}
 <<{{ m.role }}>>
@@ -141,11 +139,10 @@ def test_a_sentence_that_begins_with_a_tool_is_text(text: str) -> None:
 def test_missing_brackets_before_the_end_of_a_call_are_added_where_json_is_wanted(policy: Any, brackets: str) -> None:
     calls = "{{ c.function.name }}<with>{{ c.function.arguments | tojson }}"
     form = analyze(WRAPPER % ("", "{%- for c in m.tool_calls or [] -%}<deed>" + calls + "</deed>{%- endfor -%}"))
-    parser = form.parser([ROUTE_TOOL], policy=policy)
     written = '{"legs": [3, 4'
-    message = ca.message.fold_deltas([*parser.feed(f"<deed>find_route<with>{written}</deed>"), *parser.finish()])
-    assert message["tool_calls"][0]["function"]["arguments"] == written + brackets
-    assert bool(parser.incomplete_calls) == (not brackets)
+    found = read_all_ways(form, f"<deed>find_route<with>{written}</deed>", [ROUTE_TOOL], policy=policy)
+    assert found.calls == [("find_route", written + brackets)]
+    assert bool(found.incomplete) == (not brackets)
 
 
 def test_content_begins_as_behind_another_prompt() -> None:
@@ -168,10 +165,8 @@ def test_layout_between_calls_is_theirs_where_nothing_ends_a_call() -> None:
     form = analyze(WRAPPER % ("", calls))
     text = '<deeds>use find_route with {"legs": 3}\nuse find_route with {"legs": 4}</deeds>'
     for policy in ("strict", "lenient"):
-        parser = form.parser([ROUTE_TOOL], policy=policy)
-        message = ca.message.fold_deltas([*parser.feed(text), *parser.finish()])
-        assert [json.loads(call["function"]["arguments"]) for call in message["tool_calls"]] == [{"legs": 3}, {"legs": 4}]
-        assert message["content"] is None
+        found = read_all_ways(form, text, [ROUTE_TOOL], policy=policy)
+        assert (found.content, get_calls(found)) == (None, [("find_route", {"legs": 3}), ("find_route", {"legs": 4})])
 
 
 NAMED = "{%- for c in m.tool_calls or [] -%}[DEEDS]{{ c.function.name }}[WITH]{{ c.function.arguments | tojson }}{%- endfor -%}"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from streams import read_all_ways
+from streams import make_call, read_all_ways, render_turn
 from test_constrain import accepts
 
 import chat_autoparser as ca
@@ -86,11 +86,7 @@ def analyze(way: str) -> tuple[str, ChatFormat]:
 
 def render(template: str, arguments: dict[str, Any]) -> tuple[str, str]:
     """Return the prompt of a template, and the turn behind it with one call."""
-    render, user = ca.load_renderer(template), {"role": "user", "content": "Go."}
-    call = {"id": "c", "type": "function", "function": {"name": "sail", "arguments": arguments}}
-    prompt = render([user], TOOLS, True)
-    whole = render([user, {"role": "assistant", "content": "", "tool_calls": [call]}], TOOLS, False)
-    return prompt, whole.removeprefix(prompt)
+    return render_turn(template, {"content": "", "tool_calls": [make_call("sail", arguments)]}, TOOLS)
 
 
 def read(fmt: ChatFormat, prompt: str, text: str) -> dict[str, Any]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from itertools import product
-from typing import Any
 
 import pytest
-from streams import analyze, read_all_ways
+from streams import analyze, get_calls, make_call, make_tool, read_all_ways, render_turn
 from test_constrain import accepts
 from test_slips import WRAPPER
 
-import chat_autoparser as ca
 from chat_autoparser.constrain.write import write_turn
 
 SPELL = "{%%- macro spell(n) -%%}{{ n if '-' not in n and '.' not in n else %s }}{%%- endmacro -%%}"
@@ -21,16 +18,7 @@ CALLS = {
     "brackets": ("'[' ~ n ~ ']'", "{{ '\n' }}> {{ spell(c.function.name) }} {{ c.function.arguments | tojson }}"),
 }
 NAMES = ["now", "get-time", "a.b_c"]
-TOOLS: list[dict[str, Any]] = [
-    {
-        "type": "function",
-        "function": {
-            "name": name,
-            "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}},
-        },
-    }
-    for name in NAMES
-]
+TOOLS = [make_tool(name, city="string", days="integer") for name in NAMES]
 
 
 def make_template(way: str) -> str:
@@ -43,14 +31,11 @@ def test_odd_names_are_read_and_written(way: str) -> None:
     template = make_template(way)
     format = analyze(template)
     assert format.verdict.proven
-    render, user = ca.load_renderer(template), {"role": "user", "content": "Go."}
-    prompt = render([user], TOOLS, True)
     for names, arguments in product(product(NAMES, repeat=2), ({}, {"city": "Oslo", "days": 2})):
-        calls = [{"id": "c", "type": "function", "function": {"name": name, "arguments": arguments}} for name in names]
-        message = {"role": "assistant", "content": None, "tool_calls": calls}
-        written = render([user, message], TOOLS, False)[len(prompt) :]
+        message = {"content": None, "tool_calls": [make_call(name, arguments) for name in names]}
+        prompt, written = render_turn(template, message, TOOLS)
         found = read_all_ways(format, written, TOOLS, prompt)
-        assert [(name, json.loads(given)) for name, given in found.calls] == [(name, arguments) for name in names]
+        assert get_calls(found) == [(name, arguments) for name in names]
         assert not found.recoveries
         assert written.startswith(write_turn(format.graph, message))
         bare = written.partition("<<over>>")[0]

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from streams import Call, Reading, read, read_all_ways
+from streams import Reading, get_calls, read, read_all_ways
 from templates import REASONING, SAMPLES, TOOLS, get_format, open_calls, write_calls, write_lead, write_prompt
 
 SHAPES = sorted(SAMPLES)
@@ -25,10 +24,6 @@ FIND: dict[str, Any] = {"habitat": "pen twelve", "limit": 3}
 SEND: dict[str, Any] = {"greeting": "hi"}
 
 
-def load(calls: Iterable[Call]) -> list[tuple[str, Any]]:
-    return [(name, json.loads(arguments)) for name, arguments in calls]
-
-
 def read_turn(shape: str, text: str) -> Reading:
     """Read what follows the prompt."""
     return read_all_ways(get_format(shape), text, TOOLS, write_prompt(shape))
@@ -39,7 +34,7 @@ def read_behind_lead(shape: str, text: str) -> tuple[str | None, list[tuple[str,
     lead, reasoning = write_lead(shape)
     reading = read_turn(shape, lead + text)
     assert reading.reasoning == reasoning
-    return reading.content, load(reading.calls)
+    return reading.content, get_calls(reading)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -50,7 +45,7 @@ def test_as_rendered(shape: str) -> None:
     for end in ("", SAMPLES[shape].end):
         reading = read_turn(shape, text + end)
         assert (reading.reasoning, reading.content) == (write_lead(shape)[1], None)
-        assert load(reading.calls) == calls
+        assert get_calls(reading) == calls
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -72,7 +67,7 @@ def test_call_in_unclosed_reasoning(shape: str) -> None:
     header = SAMPLES[shape].between if shape == "channels" else ""
     text = opened + header + write_calls(shape, ("find_okapi", FIND))
     reading = read_turn(shape, text)
-    assert (reading.reasoning, reading.content, load(reading.calls)) == (REASONING, None, [("find_okapi", FIND)])
+    assert (reading.reasoning, reading.content, get_calls(reading)) == (REASONING, None, [("find_okapi", FIND)])
     if not SAMPLES[shape].headed:
         # The end marker that was still missing is structure when it comes, once: then the call was a draft, if an answer follows.
         reading = read_turn(shape, f"{text}\nWell,{end}hello, {end} again.")
@@ -80,7 +75,7 @@ def test_call_in_unclosed_reasoning(shape: str) -> None:
         assert (reading.reasoning or "").startswith(REASONING)
         assert reading.calls == []
         reading = read_turn(shape, text + end)
-        assert (reading.reasoning, (reading.content or "").strip(), load(reading.calls)) == (REASONING, "", [("find_okapi", FIND)])
+        assert (reading.reasoning, (reading.content or "").strip(), get_calls(reading)) == (REASONING, "", [("find_okapi", FIND)])
 
 
 @pytest.mark.parametrize("shape", sorted({*THINKING} & {*CLOSED}))
@@ -122,10 +117,10 @@ def test_closers_missing(shape: str) -> None:
         assert text.endswith(closer)
         text = text.removesuffix(closer).rstrip()
         reading = read_turn(shape, text + sample.end)
-        assert (reading.content, load(reading.calls)) == (None, [("find_okapi", FIND)]), closer
+        assert (reading.content, get_calls(reading)) == (None, [("find_okapi", FIND)]), closer
         if not sample.bare:
             reading = read_turn(shape, text + "\n" + other + sample.end)
-            assert load(reading.calls) == [("find_okapi", FIND), ("send_card", SEND)], closer
+            assert get_calls(reading) == [("find_okapi", FIND), ("send_card", SEND)], closer
             assert reading.content is None
 
 
@@ -150,7 +145,7 @@ def test_any_stretch_of_what_ends_a_call_missing(shape: str) -> None:
         for last in range(max(first, end) if not raw else max(first + 1, end), len(pieces) + 1):
             text = head + "".join(pieces[:first] + pieces[last:]) + stop
             reading = read_all_ways(get_format(shape), text, TOOLS, write_prompt(shape), policy="repair")
-            assert load(reading.calls) == [("find_okapi", {"habitat": "pen twelve"})], text
+            assert get_calls(reading) == [("find_okapi", {"habitat": "pen twelve"})], text
             assert not reading.incomplete, text
             assert (reading.content or "").strip() == "", text
 
@@ -160,7 +155,7 @@ def test_call_cut_short_in_unclosed_reasoning_leaves_no_mark_in_content() -> Non
     lead, _ = write_lead(shape)
     call = write_calls(shape, ("find_okapi", FIND)).removesuffix("}\n</tool_call>")
     reading = read_turn(shape, lead[: lead.index(REASONING)] + call + SAMPLES[shape].end)
-    assert (reading.content, load(reading.calls)) == (None, [("find_okapi", FIND)])
+    assert (reading.content, get_calls(reading)) == (None, [("find_okapi", FIND)])
 
 
 @pytest.mark.parametrize("shape", [shape for shape in CLOSED if len(SAMPLES[shape].closers[-1]) > 1])
@@ -170,7 +165,7 @@ def test_closer_doubled(shape: str) -> None:
     for between in ("", " And"):
         text = open_calls(shape) + write_calls(shape, ("find_okapi", FIND)) + between + end
         reading = read_turn(shape, text)
-        assert load(reading.calls) == [("find_okapi", FIND)]
+        assert get_calls(reading) == [("find_okapi", FIND)]
         assert reading.content in (between + end, between or None)
 
 
@@ -180,7 +175,7 @@ def test_layout_left_out_or_added(shape: str) -> None:
     text = write_calls(shape, ("find_okapi", FIND))
     for changed in (text.strip(), f"\n\n{text}\n", text.replace(">\n<", "><"), text.replace("><", ">\n<")):
         reading = read_turn(shape, open_calls(shape) + changed)
-        assert (reading.content, load(reading.calls)) == (None, [("find_okapi", FIND)])
+        assert (reading.content, get_calls(reading)) == (None, [("find_okapi", FIND)])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -189,7 +184,7 @@ def test_arguments_in_any_number_and_order(shape: str) -> None:
     for arguments in ({}, {"limit": 3}, {"limit": 3, "habitat": "pen twelve"}, {"colour": "brown", "habitat": "pen twelve"}):
         text = write_calls(shape, ("find_okapi", arguments))
         reading = read_turn(shape, open_calls(shape) + text)
-        [(name, got)] = load(reading.calls)
+        [(name, got)] = get_calls(reading)
         assert (reading.content, name, got) == (None, "find_okapi", arguments)
         assert list(got) == sorted(arguments, key=text.index)
 
@@ -214,7 +209,7 @@ def test_unknown_function(shape: str) -> None:
     if SAMPLES[shape].bare:
         assert (reading.content, reading.calls) == (text, [])
     else:
-        assert (reading.content, load(reading.calls)) == (None, [("ask_keeper", FIND)])
+        assert (reading.content, get_calls(reading)) == (None, [("ask_keeper", FIND)])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -265,7 +260,7 @@ def test_markers_inside_strings(shape: str) -> None:
     for marker in filter(None, markers):
         arguments = {"habitat": f"say {marker} and {marker}{marker} now", "limit": 3}
         reading = read_turn(shape, open_calls(shape) + write_calls(shape, ("find_okapi", arguments)))
-        assert (reading.content, load(reading.calls)) == (None, [("find_okapi", arguments)]), marker
+        assert (reading.content, get_calls(reading)) == (None, [("find_okapi", arguments)]), marker
 
 
 @pytest.mark.parametrize("shape", [shape for shape in SHAPES if not SAMPLES[shape].single])
@@ -275,7 +270,7 @@ def test_several_calls_in_one_chunk(shape: str) -> None:
     parser = form.parser(TOOLS, write_prompt(shape))
     deltas = parser.feed(text)
     assert [delta.index for delta in deltas if delta.name] == [0, 1, 2, 3]
-    assert load(read_turn(shape, text).calls) == calls
+    assert get_calls(read_turn(shape, text)) == calls
 
 
 TAGS, ARRAY = "JSON in tags", "JSON array"

@@ -11,12 +11,11 @@ from typing import Any, Literal, get_args, get_type_hints
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from streams import read_all_ways
+from streams import Reading, get_calls, read, read_all_ways
 from templates import SAMPLES, TOOLS, get_format, open_calls, write_calls, write_lead, write_prompt
 
 from chat_autoparser import analyze
 from chat_autoparser.format.cut import find_common_start
-from chat_autoparser.message import fold_deltas
 from chat_autoparser.recover import Policy, PolicyName, get_policy, repair
 from chat_autoparser.schema import Schema
 
@@ -25,15 +24,9 @@ FIND: dict[str, Any] = {"habitat": "pen twelve", "limit": 3}
 TAGS, TAGGED = "JSON in tags", "tagged arguments"
 
 
-def read_with(shape: str, text: str, policy: Policy | str, tools: Any = TOOLS) -> dict[str, Any]:
+def read_with(shape: str, text: str, policy: Policy | PolicyName, tools: Any = TOOLS) -> Reading:
     """Read a text behind the prompt by character."""
-    parser = get_format(shape).parser(tools, write_prompt(shape), policy=policy)  # type: ignore[arg-type]
-    deltas = [delta for char in text for delta in parser.feed(char)]
-    return fold_deltas([*deltas, *parser.finish()])
-
-
-def list_calls(message: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(call["function"]["name"], call["function"]["arguments"]) for call in message.get("tool_calls", [])]
+    return read(get_format(shape), text, tools, write_prompt(shape), policy)
 
 
 def list_damages(text: str) -> list[str]:
@@ -56,31 +49,25 @@ def test_a_damaged_call_is_the_same_call_or_text_with_all_of_its_words(shape: st
 def test_an_envelope_with_another_key_never_makes_a_call_without_arguments(key: str) -> None:
     written = json.dumps({"name": "find_okapi", key: FIND})
     text = f"<tool_call>\n{written}\n</tool_call>"
-    message = read_with(TAGS, write_lead(TAGS)[0] + text, "lenient")
-    ((name, arguments),) = list_calls(message)
-    assert (name, json.loads(arguments)) == ("find_okapi", FIND)
+    assert get_calls(read_with(TAGS, write_lead(TAGS)[0] + text, "lenient")) == [("find_okapi", FIND)]
 
 
 def test_strict_recovers_nothing() -> None:
     text = write_lead(TAGS)[0] + '<tool_call>\n{"name": "find_okapi", "parameters": {"limit": 3}}\n</tool_call>'
-    message = read_with(TAGS, text, "strict")
-    assert list_calls(message) == []
-    assert "find_okapi" in message["content"]
-    parser = get_format(TAGS).parser(TOOLS, write_prompt(TAGS), policy="strict")
-    parser.feed(text)
-    parser.finish()
-    assert parser.recoveries == []
+    found = read_with(TAGS, text, "strict")
+    assert (found.calls, found.recoveries) == ([], [])
+    assert "find_okapi" in (found.content or "")
 
 
 @pytest.mark.parametrize("policy", ["strict", "lenient", "repair"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_policies_read_alike_what_a_template_renders(shape: str, policy: str) -> None:
+def test_policies_read_alike_what_a_template_renders(shape: str, policy: PolicyName) -> None:
     reasoning = write_lead(shape)[1]
     lead = open_calls(shape) if SAMPLES[shape].headed and not reasoning else write_lead(shape)[0]
     text = lead + write_calls(shape, ("find_okapi", FIND))
-    lenient, other = (read_with(shape, text, chosen) for chosen in ("lenient", policy))
-    assert (lenient["reasoning_content"], list_calls(lenient)) == (reasoning, list_calls(other))
-    assert list_calls(other)
+    lenient, other = read_with(shape, text, "lenient"), read_with(shape, text, policy)
+    assert (lenient.reasoning, lenient.calls) == (reasoning, other.calls)
+    assert other.calls
 
 
 @cache
@@ -115,14 +102,14 @@ def test_what_a_template_renders_is_read_as_rendered_whatever_a_value_holds(
     assume(end not in value)
     arguments = {"habitat": value} | data.draw(st.sampled_from([{}, {"limit": 3}]))
     text = open_calls(shape) + write_calls(shape, ("find_okapi", arguments))
-    ((_, read),) = list_calls(read_with(shape, text, policy))
-    assert json.loads(read) == arguments
+    ((_, found),) = read_with(shape, text, policy).calls
+    assert json.loads(found) == arguments
 
 
 def test_what_ends_all_calls_twice_within_a_value_ends_none() -> None:
     arguments = {"habitat": "x</habitat></tool_call></tool_call>x"}
     text = open_calls("nested markup") + write_calls("nested markup", ("find_okapi", arguments))
-    ((_, found),) = list_calls(read_with("nested markup", text, "lenient"))
+    ((_, found),) = read_with("nested markup", text, "lenient").calls
     assert json.loads(found) == arguments
 
 
@@ -130,14 +117,14 @@ def test_escapes_behind_what_could_end_a_call_stay_in_their_places() -> None:
     arguments = {"habitat": 'a</function_calls>\nb "c" d'}
     text = write_calls("call syntax", ("find_okapi", arguments))
     reading = read_all_ways(get_format("call syntax"), text, TOOLS, write_prompt("call syntax"))
-    assert [(name, json.loads(read)) for name, read in reading.calls] == [("find_okapi", arguments)]
+    assert get_calls(reading) == [("find_okapi", arguments)]
 
 
 def test_the_end_of_a_value_may_be_doubled() -> None:
     text = write_lead(TAGGED)[0] + write_calls(TAGGED, ("find_okapi", FIND))
     damaged = text.replace("</parameter>", "</parameter>\n</parameter>", 1)
     assert damaged != text
-    ((_, arguments),) = list_calls(read_with(TAGGED, damaged, "lenient"))
+    ((_, arguments),) = read_with(TAGGED, damaged, "lenient").calls
     assert json.loads(arguments) == FIND
 
 
@@ -146,15 +133,15 @@ def test_the_end_of_a_value_may_be_missing() -> None:
     text = write_lead(TAGGED)[0] + write_calls(TAGGED, ("find_okapi", FIND))
     first, both = text.replace("</parameter>\n", "", 1), text.replace("</parameter>\n", "")
     for damaged in (first, both):
-        ((_, arguments),) = list_calls(read_with(TAGGED, damaged, "lenient"))
+        ((_, arguments),) = read_with(TAGGED, damaged, "lenient").calls
         assert json.loads(arguments) == FIND
-    ((_, arguments),) = list_calls(read_with(TAGGED, first, "strict"))
+    ((_, arguments),) = read_with(TAGGED, first, "strict").calls
     assert json.loads(arguments) == {"habitat": "pen twelve\n<parameter=limit>\n3"}
 
 
 def test_the_mark_that_ends_a_call_ends_arguments_that_lack_a_bracket() -> None:
     text = write_calls(TAGS, ("find_okapi", FIND), ("send_card", {"greeting": "hi"})).replace("}}\n", "\n", 1)
-    calls = list_calls(read_with(TAGS, write_lead(TAGS)[0] + text, "lenient"))
+    calls = read_with(TAGS, write_lead(TAGS)[0] + text, "lenient").calls
     assert [name for name, _ in calls] == ["find_okapi", "send_card"]
     assert "</" not in calls[0][1]
 
@@ -185,8 +172,8 @@ def test_valid_json_is_never_written_anew() -> None:
 def test_repair_makes_arguments_valid() -> None:
     text = '<tool_call>\n{"name": "find_okapi", "arguments": {"limit": 3, "open": True,}}\n</tool_call>'
     lead = write_lead(TAGS)[0]
-    ((_, as_written),) = list_calls(read_with(TAGS, lead + text, "lenient"))
-    ((_, repaired),) = list_calls(read_with(TAGS, lead + text, "repair"))
+    ((_, as_written),) = read_with(TAGS, lead + text, "lenient").calls
+    ((_, repaired),) = read_with(TAGS, lead + text, "repair").calls
     assert as_written == '{"limit": 3, "open": True,}'
     assert json.loads(repaired) == {"limit": 3, "open": True}
 
@@ -194,23 +181,23 @@ def test_repair_makes_arguments_valid() -> None:
 def test_habits_are_switches() -> None:
     lead = write_lead(TAGS)[0]
     unknown = lead + write_calls(TAGS, ("ask_keeper", FIND), ("find_okapi", FIND))
-    assert [name for name, _ in list_calls(read_with(TAGS, unknown, Policy()))] == ["ask_keeper", "find_okapi"]
-    assert [name for name, _ in list_calls(read_with(TAGS, unknown, Policy(unknown="drop")))] == ["find_okapi"]
+    assert [name for name, _ in read_with(TAGS, unknown, Policy()).calls] == ["ask_keeper", "find_okapi"]
+    assert [name for name, _ in read_with(TAGS, unknown, Policy(unknown="drop")).calls] == ["find_okapi"]
     cut = lead + '<tool_call>\n{"name": "find_okapi", "arguments": {"habitat": "pen tw'
-    assert list_calls(read_with(TAGS, cut, Policy())) == [("find_okapi", '{"habitat": "pen tw')]
-    assert list_calls(read_with(TAGS, cut, Policy(cut="drop"))) == []
-    ((_, completed),) = list_calls(read_with(TAGS, cut, Policy(cut="complete")))
+    assert read_with(TAGS, cut, Policy()).calls == [("find_okapi", '{"habitat": "pen tw')]
+    assert read_with(TAGS, cut, Policy(cut="drop")).calls == []
+    ((_, completed),) = read_with(TAGS, cut, Policy(cut="complete")).calls
     assert json.loads(completed) == {"habitat": "pen tw"}
     whole = lead + write_calls(TAGS, ("find_okapi", FIND))
-    assert list_calls(read_with(TAGS, whole, Policy(unasked="drop"), [])) == []
-    assert "find_okapi" not in (read_with(TAGS, whole, Policy(unasked="drop"), [])["content"] or "")
-    assert "find_okapi" in read_with(TAGS, whole, Policy(), [])["content"]
+    assert read_with(TAGS, whole, Policy(unasked="drop"), []).calls == []
+    assert "find_okapi" not in (read_with(TAGS, whole, Policy(unasked="drop"), []).content or "")
+    assert "find_okapi" in (read_with(TAGS, whole, Policy(), []).content or "")
 
 
 @pytest.mark.parametrize("written", ['{"habitat": pen tw', '{"habitat" "pen'])
 def test_what_nothing_completes_is_handed_on_as_written(written: str) -> None:
     text = write_lead(TAGS)[0] + f'<tool_call>\n{{"name": "find_okapi", "arguments": {written}'
-    assert list_calls(read_with(TAGS, text, Policy(cut="complete"))) == [("find_okapi", written)]
+    assert read_with(TAGS, text, Policy(cut="complete")).calls == [("find_okapi", written)]
 
 
 def test_a_policy_has_a_name() -> None:
@@ -276,8 +263,5 @@ def test_arguments_inside_of_a_string_are_read_in_any_pieces(policy: PolicyName)
     text = "<call>" + json.dumps({"name": "find_okapi", "arguments": json.dumps(arguments)}) + "</call>"
     form = analyze(JSON_IN_JSON)
     for size in (1, 2, 3, 4, 5, len(text)):
-        parser = form.parser(TOOLS, policy=policy)
-        pieces = [text[at : at + size] for at in range(0, len(text), size)]
-        deltas = [delta for piece in pieces for delta in parser.feed(piece)] + parser.finish()
-        assert json.loads("".join(delta.text for delta in deltas if delta.kind == "tool_call")) == arguments, size
-        assert not any(delta.text for delta in deltas if delta.kind == "content")
+        found = read(form, [text[at : at + size] for at in range(0, len(text), size)], TOOLS, policy=policy)
+        assert (found.content, get_calls(found)) == (None, [("find_okapi", arguments)]), size

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from streams import analyze, read_all_ways
+from streams import analyze, make_tool, read_all_ways
 
 import chat_autoparser as ca
 from chat_autoparser.recover import PolicyName
 
-TOOLS = [
-    {"type": "function", "function": {"name": "find", "parameters": {"type": "object", "properties": {"q": {"type": "string"}}}}}
-]
+TOOLS = [make_tool("find", q="string")]
 
 TEMPLATE = """\
 {%- for message in messages %}

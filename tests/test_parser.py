@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import pickle
-import sys
 import threading
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from streams import Reading, pick, read, read_all_ways
-from templates import CONTENT, REASONING, SAMPLES, TOOLS, get_format, write_calls, write_lead, write_prompt
+from streams import get_calls, read, read_all_ways
+from templates import CONTENT, REASONING, SAMPLES, TOOLS, get_format, open_calls, write_calls, write_lead, write_prompt
 
-from chat_autoparser import AutoparserError, ChatFormat, Delta, analyze
+from chat_autoparser import AutoparserError, ChatFormat, Delta
 
 SHAPES = sorted(SAMPLES)
 FREE = [shape for shape in SHAPES if not SAMPLES[shape].headed]
@@ -27,21 +25,7 @@ def open_content(shape: str) -> str:
     return write_prompt(shape) + write_lead(shape)[0]
 
 
-def open_calls(shape: str) -> str:
-    """Return what a model writes before calls, without content."""
-    lead, sample = write_lead(shape)[0], SAMPLES[shape]
-    if not sample.headed:
-        return lead
-    close = sample.think[1]
-    return lead[: lead.index(close) + len(close)] + sample.between if close else ""
-
-
-def load(reading: Reading) -> list[tuple[str, Any]]:
-    return [(name, json.loads(arguments)) for name, arguments in reading.calls]
-
-
 # Whatever comes
-
 
 _MARKS = {
     part for sample in SAMPLES.values() for part in (sample.opener, *sample.closers, *sample.think, sample.end.strip()) if part
@@ -73,7 +57,7 @@ def test_splits_of_rendered_calls_never_matter(shape: str, data: st.DataObject) 
 def test_a_blank_before_what_a_recovery_finds_is_the_texts_however_it_comes() -> None:
     text = '<|channel|>analysis<|message|>Hm to=functions.find_okapi<|channel|>commentary json<|message|>{"habitat": "pen"}'
     found = read_all_ways(get_format("channels"), text, TOOLS, write_prompt("channels"))
-    assert (found.reasoning, load(found)) == ("Hm ", [("find_okapi", {"habitat": "pen"})])
+    assert (found.reasoning, get_calls(found)) == ("Hm ", [("find_okapi", {"habitat": "pen"})])
 
 
 @settings(max_examples=200, deadline=None)
@@ -110,7 +94,7 @@ def test_deep_values(shape: str) -> None:
     for _ in range(50):
         nested = [nested]
     text = open_calls(shape) + write_calls(shape, ("find_okapi", {"tags": nested}))
-    assert load(read_all_ways(get_format(shape), text, TOOLS, write_prompt(shape))) == [("find_okapi", {"tags": nested})]
+    assert get_calls(read_all_ways(get_format(shape), text, TOOLS, write_prompt(shape))) == [("find_okapi", {"tags": nested})]
 
 
 def test_brackets_that_are_missing_before_another_argument() -> None:
@@ -120,7 +104,7 @@ def test_brackets_that_are_missing_before_another_argument() -> None:
     cut = text.replace('["a", {"b": 1}]', '["a", {"b": 1')
     assert cut != text
     found = read_all_ways(form, cut, TOOLS, prompt, "repair")
-    assert (found.content, load(found)) == (None, [("find_okapi", {"tags": ["a", {"b": 1}], "limit": 3})])
+    assert (found.content, get_calls(found)) == (None, [("find_okapi", {"tags": ["a", {"b": 1}], "limit": 3})])
     assert read_all_ways(form, cut, TOOLS, prompt).content is None
 
 
@@ -164,7 +148,7 @@ def test_a_prompt_may_be_cut_to_its_tail(shape: str) -> None:
 def test_where_tools_are_not_known_markup_makes_a_call(shape: str) -> None:
     text = write_calls(shape, ("ask_keeper", {"habitat": "pen"}))
     reading = read(get_format(shape), [open_calls(shape) + text], None, write_prompt(shape))
-    assert (reading.content, load(reading)) == (None, [("ask_keeper", {"habitat": "pen"})])
+    assert (reading.content, get_calls(reading)) == (None, [("ask_keeper", {"habitat": "pen"})])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -226,8 +210,7 @@ def test_an_id_carries_the_name_of_a_tool() -> None:
 def test_calls_as_json(shape: str, turn: str, text: str, calls: list[tuple[str, Any]]) -> None:
     """Keys in any order, with any spacing, beside others; arguments as null or text; a list: nothing of it is lost."""
     reading = read_all_ways(get_format(shape), turn.replace("{}", text), TOOLS, write_prompt(shape))
-    assert (reading.content, load(reading)) == (None, calls)
-
+    assert (reading.content, get_calls(reading)) == (None, calls)
 
 VALUES = {
     "habitat": st.text("ab\"'\\\n é{}[],:=12", max_size=12),
@@ -251,140 +234,7 @@ def test_any_arguments_are_read_back(shape: str, arguments: dict[str, Any], data
     text = open_calls(shape) + write_calls(shape, ("find_okapi", arguments))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
     pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    assert load(read(get_format(shape), pieces, TOOLS, write_prompt(shape))) == [("find_okapi", arguments)]
-
-
-# Streaming
-
-
-PROSE = "if a < b and [c] or {d} then <i>e</i> </ p> <| x - y, which `f` says: 3 * 4 | 5\nand more of it. "
-
-
-def get_delays(form: ChatFormat, prompt: str, before: str, text: str) -> list[int]:
-    """How many characters of a text a client does not have yet, behind each of them."""
-    parser = form.parser(TOOLS, prompt)
-    parser.feed(before)
-    have, delays = 0, []
-    for place, char in enumerate(text, 1):
-        have += sum(len(delta.text) for delta in parser.feed(char))
-        delays.append(place - have)
-    return delays
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_prose_is_held_back_only_while_it_may_be_structure(shape: str) -> None:
-    """One sign with which markers begin must not cost a client the length of a marker."""
-    form, (lead, reasoning) = get_format(shape), write_lead(shape)
-    assert max(get_delays(form, write_prompt(shape), lead + "So: ", PROSE)) <= 3
-    if reasoning:
-        assert max(get_delays(form, write_prompt(shape), lead[: lead.index(REASONING)] + "So: ", PROSE)) <= 3
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_arguments_are_held_back_only_while_they_may_be_structure(shape: str) -> None:
-    """The same behind so many arguments that no id is waited for any more."""
-    begun, prose = "begin " * 50, PROSE.replace("\n", " ")
-    written = write_calls(shape, ("find_okapi", {"habitat": begun + prose}))
-    before, text, _ = written.partition(prose)
-    if not text:
-        assert shape in ("odd quotes", "invoke tags", "nested markup"), "escapes some of it"
-        return
-    delays = get_delays(get_format(shape), write_prompt(shape), open_calls(shape) + before, text)
-    assert max(delays) - min(delays) <= 3
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_arguments_stream(shape: str) -> None:
-    """A client sees the name at once and a long argument while it is written."""
-    parser = get_format(shape).parser(TOOLS, write_prompt(shape))
-    parser.feed(open_calls(shape))
-    text = write_calls(shape, ("find_okapi", {"habitat": "x" * 2000}))
-    middle = text.index("x" * 2000) + 1000
-    deltas = [delta for char in text[:middle] for delta in parser.feed(char)]
-    assert (deltas[0].name, deltas[0].index, deltas[0].text) == ("find_okapi", 0, "")
-    assert sum(len(delta.text) for delta in deltas[1:]) >= 1000 - 16
-    assert parser.calls_seen == 1
-
-
-def list_long_texts(shape: str, size: int) -> list[str]:
-    """Return prose, floods of what opens and of line breaks, and long arguments, each ``size`` times as long as a short one."""
-    call = write_calls(shape, ("find_okapi", {"habitat": "x", "limit": 3}))
-    many = {f"k{number:04}": number % 10 for number in range(size)}
-    return [
-        "Some words, " * size,
-        (call[:24] + " ") * size,
-        (call[: len(call) // 2] * size)[: 25 * size],  # longer than anything is held back
-        "\n" * size,
-        write_calls(shape, ("find_okapi", {"habitat": "some words " * size})),
-        write_calls(shape, ("find_okapi", many)),
-    ]
-
-
-def count_work(form: ChatFormat, prompt: str, text: str, step: int) -> list[int]:
-    """Count what a parser calls, Python or C, while it reads each piece of a text, and the end where all is read that was held."""
-    parser, count, counts = form.parser(TOOLS, prompt), 0, []
-
-    def note(frame: object, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    pieces = [text[start : start + step] for start in range(0, len(text), step)]
-    sys.setprofile(note)
-    try:
-        for piece in pieces:
-            parser.feed(piece)
-            counts.append(count)
-        parser.finish()
-    finally:
-        sys.setprofile(None)
-    assert "fault" not in (name for name, _ in parser.recoveries)  # one that gives up costs little
-    return [*counts, count]
-
-
-@pytest.mark.parametrize("shape", pick(SHAPES, 3))
-def test_work_is_linear(shape: str) -> None:
-    """In small pieces the last third of a text costs what the middle one does; in one piece three times the text three times."""
-    form, prompt = get_format(shape), write_prompt(shape) + write_lead(shape)[0] * (not SAMPLES[shape].headed)
-    for short, long in zip(list_long_texts(shape, 200), list_long_texts(shape, 600), strict=True):
-        counts = count_work(form, prompt, long, 4)[:-1]
-        first, second = counts[len(counts) // 3], counts[len(counts) * 2 // 3]
-        assert counts[-1] - second <= 1.15 * (second - first) + 2 * len(long), long[:60]  # what was held is read once more
-        for text in (short, long):
-            count_work(form, prompt, text, len(text))  # so that what is made once does not count
-        assert count_work(form, prompt, long, len(long))[-1] <= 3.3 * count_work(form, prompt, short, len(short))[-1] + 2000, long[:60]
-
-
-@pytest.mark.parametrize("shape", pick(SHAPES, 3))
-def test_work_does_not_grow_faster_where_little_is_held(shape: str) -> None:
-    """No bound is reached here that would stop what tries each call of a flood in two ways."""
-    form, prompt = get_format(shape), write_prompt(shape)
-    for short, long in zip(list_long_texts(shape, 6), list_long_texts(shape, 12), strict=True):
-        count_work(form, prompt, long, len(long))  # so that what is made once does not count
-        assert count_work(form, prompt, long, len(long))[-1] <= 4 * count_work(form, prompt, short, len(short))[-1] + 2000, long[:60]
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_a_piece_of_a_call_costs_little(shape: str) -> None:
-    """Counted in what it calls, Python or C."""
-    form, text = get_format(shape), write_calls(shape, ("find_okapi", {"habitat": "pen twelve", "limit": 3}))
-    count_work(form, prompt := write_prompt(shape), open_calls(shape) + text, 4)  # so that what is made once does not count
-    counts = count_work(form, prompt, open_calls(shape) + text, 4)
-    assert counts[-1] <= 240 * len(counts)
-
-
-@pytest.mark.parametrize("shape", pick(SHAPES, 3))
-def test_memory_is_bounded(shape: str) -> None:
-    """However long a value or a flood of half markers is, little of it is held."""
-    form = get_format(shape)
-    before = open_calls(shape)
-    for text in list_long_texts(shape, 2000):
-        parser = form.parser(TOOLS, write_prompt(shape))
-        parser.feed(before)
-        held = 0
-        for start in range(0, len(text), 50):
-            parser.feed(text[start : start + 50])
-            held = max(held, len(parser.buffer))
-        assert held < 20000, text[:60]
+    assert get_calls(read(get_format(shape), pieces, TOOLS, write_prompt(shape))) == [("find_okapi", arguments)]
 
 
 # What a server asks
@@ -434,16 +284,10 @@ def test_a_closed_parser_refuses_text() -> None:
         parser.feed("x")
 
 
-@pytest.mark.parametrize("tools", [{"name": "f"}, "find_okapi", b"x"])
-def test_tools_that_are_no_list_are_refused(tools: Any) -> None:
-    with pytest.raises(TypeError, match="must be a list"):
-        get_format(TAGS).parser(tools)
-
-
 def test_odd_tools_do_no_harm() -> None:
     tools: list[Any] = [{}, {"function": None}, None, 5, {"function": {"name": 1}}, *TOOLS]
     text = write_calls(TAGS, ("find_okapi", {"limit": 1}))
-    assert load(read(get_format(TAGS), [text], tools, write_prompt(TAGS))) == [("find_okapi", {"limit": 1})]
+    assert get_calls(read(get_format(TAGS), [text], tools, write_prompt(TAGS))) == [("find_okapi", {"limit": 1})]
 
 
 def test_to_openai() -> None:
@@ -507,47 +351,3 @@ def test_what_a_prompt_has_written_never_reaches_the_client(shape: str) -> None:
         for pieces in (["twelve."], list("twelve.")):
             reading = read(form, pieces, TOOLS, prompt)
             assert (reading.reasoning, reading.content) == (None, "twelve."), tail
-
-
-RESUMED = (
-    "{% for m in messages %}<{{ m.role }}>{{ m.content or '' }}"
-    "{% for c in m.tool_calls or [] %}[do {{ c.function.name }} {{ c.function.arguments | tojson }}]{% endfor %}"
-    "</{{ m.role }}>{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
-)
-
-
-@pytest.mark.parametrize("begun", ["[do look {", '[do look {"city": "', '[do look {"city": "Os', '[do see {"x": 1}][do look {"city": "'])
-def test_a_call_in_which_an_answer_is_continued_comes_from_its_beginning(begun: str) -> None:
-    """Its client has a text that was cut, and could do nothing with the rest of a call; what came before the call it has."""
-    format = analyze(RESUMED)
-    tools = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("look", "see")]
-    whole = '[do look {"city": "Oslo"}]'
-    rest = whole.removeprefix(begun[begun.rindex("[do") :])
-    for pieces in ([rest], list(rest)):
-        parser = format.parser(tools, f"<user>Hi</user><assistant>{begun}")
-        deltas = [delta for piece in pieces for delta in parser.feed(piece)] + parser.finish()
-        assert [(delta.index, delta.name) for delta in deltas if delta.name] == [(0, "look")]
-        assert "".join(delta.text for delta in deltas) == '{"city": "Oslo"}'
-        assert deltas[0].id
-        assert parser.calls_seen == 1
-
-
-def test_a_flood_in_one_piece_costs_as_if_it_came_in_many() -> None:
-    """What opens calls, again and again within strings that have no end: each was mended in the light of all that had come."""
-    opening, closing = '<do>{"name": "{{ c.function.name }}", "arguments": ', "}</do>{% endfor"
-    template = RESUMED.replace("[do {{ c.function.name }} ", opening).replace("]{% endfor", closing)
-    format = analyze(template)
-    assert format.verdict.proven
-    tools = [{"type": "function", "function": {"name": "look", "parameters": {}}}]
-    counts: list[int] = []
-
-    def note(*_: object) -> None:
-        counts[-1] += 1
-
-    for size in (200, 800):
-        parser = format.parser(tools, "<assistant>", policy="repair")
-        counts.append(0)
-        sys.setprofile(note)
-        parser.feed('<do>{"name": "look", "arguments": {"x": "' * size)
-        sys.setprofile(None)
-    assert counts[1] < 5 * counts[0] + 1000, "of compiled code few calls are seen"

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import analyze, read_all_ways
+from streams import analyze, make_call, make_tool, read_all_ways, render_turn
 from test_constrain import accepts
 
 import chat_autoparser as ca
@@ -55,10 +55,7 @@ TOOLS: list[dict[str, Any]] = [
 
 def render(template: str, arguments: dict[str, Any]) -> tuple[str, str]:
     """Return the prompt of a template, and the turn behind it with one call."""
-    render, user = ca.load_renderer(template), {"role": "user", "content": "Go."}
-    call = {"id": "c", "type": "function", "function": {"name": "pin", "arguments": arguments}}
-    prompt = render([user], TOOLS, True)
-    return prompt, render([user, {"role": "assistant", "content": None, "tool_calls": [call]}], TOOLS, False)[len(prompt) :]
+    return render_turn(template, {"tool_calls": [make_call("pin", arguments)]}, TOOLS)
 
 
 @pytest.mark.parametrize(("opening", "closing"), FORMS)
@@ -106,8 +103,7 @@ def test_what_comes_too_late_for_its_object_is_kept_under_its_path(lines: str, e
 def test_a_parameter_may_have_the_sign_of_paths_in_its_name(written: str) -> None:
     format = analyze(SPREAD.replace("v | tojson", written) % (".", ""))
     assert format.graph.path == Path(".", "")
-    properties = {"v1.0": {"type": "integer"}}
-    tools = [{"type": "function", "function": {"name": "pin", "parameters": {"type": "object", "properties": properties}}}]
+    tools = [make_tool("pin", **{"v1.0": "integer"})]
     ((_, found),) = read_all_ways(format, "\n[[call pin]]\nv1.0 = 7\n[[/call]]<<over>>", tools, "<<assistant>>").calls
     assert json.loads(found) == {"v1.0": 7}
 

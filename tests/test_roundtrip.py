@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from conftest import ROOT
-from corpus import load_corpus
+from corpus import load_source
+from streams import read
 
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
@@ -150,9 +151,7 @@ def test_an_empty_block_is_reasoning_where_only_that_brings_it_back(always: str,
     assert format.parse(text).get("reasoning_content") == reasoning
     (result,) = check_output(renderer, format, text)
     assert result.kept
-    streamed = format.parser()
-    deltas = [*(delta for char in text for delta in streamed.feed(char)), *streamed.finish()]
-    assert "".join(delta.text for delta in deltas if delta.kind == "reasoning") == (reasoning or "")
+    assert read(format, list(text)).reasoning == reasoning
 
 
 def test_a_value_that_the_prompt_prints_as_it_is_is_no_switch() -> None:
@@ -231,7 +230,7 @@ KNOWN = [
 def verdicts() -> dict[tuple[str, ...], RoundTrip]:
     found: dict[tuple[str, ...], RoundTrip] = {}
     for name in dict.fromkeys(known[0] for known in KNOWN):
-        source = next(source for source in load_corpus(name) if name in source.names)
+        source = load_source(name)
         renderer = ca.load_renderer(source.text, bos_token="<s>", eos_token="</s>")
         for result in check_roundtrips(renderer, analyze(renderer), switches=[()]):
             found[name, result.turn, result.after, result.arguments] = result
@@ -260,6 +259,7 @@ def test_the_command(extra: list[str], tmp_path: Path, capsys: pytest.CaptureFix
     assert command.main(["roundtrip", demo, *extra]) == OK
     printed = capsys.readouterr().out
     assert "reasoning, call" in printed
+    assert all({"turn", "kept", "fault"} <= set(trip) for trip in json.loads(printed)) if extra else printed.startswith("Round trips: ")
     output = tmp_path / "output.txt"
     output.write_text("Why?(:decided:)\nHello.[over]", "utf-8")
     assert command.main(["roundtrip", demo, "--output", str(output), *extra]) == OK

@@ -28,6 +28,7 @@ class Layout(NamedTuple):
     inside: bool = False
 
 
+ROLES = ("system", "user", "assistant")
 LAYOUTS = {
     "Llama 2": Layout(
         "humain-ai-ALLaM-7B-Instruct-preview",
@@ -43,11 +44,7 @@ LAYOUTS = {
     ),
     "Llama 3": Layout(
         "NousResearch-Meta-Llama-3-8B-Instruct",
-        {
-            "system": ("<|start_header_id|>system<|end_header_id|>\n\n", "<|eot_id|>"),
-            "user": ("<|start_header_id|>user<|end_header_id|>\n\n", "<|eot_id|>"),
-            "assistant": ("<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>"),
-        },
+        {role: (f"<|start_header_id|>{role}<|end_header_id|>\n\n", "<|eot_id|>") for role in ROLES},
         "<|eot_id|>",
         opening="<s>",
     ),
@@ -60,11 +57,7 @@ LAYOUTS = {
     ),
     "ChatML": Layout(
         "Qwen-Qwen2-0.5B",
-        {
-            "system": ("<|im_start|>system\n", "<|im_end|>\n"),
-            "user": ("<|im_start|>user\n", "<|im_end|>\n"),
-            "assistant": ("<|im_start|>assistant\n", "<|im_end|>\n"),
-        },
+        {role: (f"<|im_start|>{role}\n", "<|im_end|>\n") for role in ROLES},
         "<|im_end|>",
     ),
     "Alpaca": Layout(
@@ -84,19 +77,12 @@ LAYOUTS = {
     ),
     "Zephyr": Layout(
         "microsoft-Phi-3-mini-4k-instruct",
-        {
-            "system": ("<|system|>\n", "<|end|>\n"),
-            "user": ("<|user|>\n", "<|end|>\n"),
-            "assistant": ("<|assistant|>\n", "<|end|>\n"),
-        },
+        {role: (f"<|{role}|>\n", "<|end|>\n") for role in ROLES},
         "<|end|>",
     ),
     "Gemma": Layout(
         "google-gemma-2-2b-it",
-        {
-            "user": ("<start_of_turn>user\n", "<end_of_turn>\n"),
-            "assistant": ("<start_of_turn>model\n", "<end_of_turn>\n"),
-        },
+        {"user": ("<start_of_turn>user\n", "<end_of_turn>\n"), "assistant": ("<start_of_turn>model\n", "<end_of_turn>\n")},
         "<end_of_turn>",
         opening="<s>",
     ),

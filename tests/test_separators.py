@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import ROUTE_TOOL, analyze, get_calls, read_all_ways
+from streams import ROUTE_TOOL, analyze, get_calls, make_call, read_all_ways, render_turn
 
 import chat_autoparser as ca
 
@@ -50,11 +50,8 @@ def test_other_signs_between_arguments_part_them(values: str, written: str) -> N
 @pytest.mark.parametrize("values", [JSON_VALUES, TOKENS, BLANKS])
 def test_a_text_that_holds_such_signs_is_read_as_it_is_rendered(values: str) -> None:
     arguments = {"start": 'a, legs: 3 | goal: "x"; legs=4 :goal 5', "legs": 1}
-    call = {"id": "c", "type": "function", "function": {"name": "find_route", "arguments": arguments}}
-    render = ca.load_renderer(WRAPPER % values)
-    user = {"role": "user", "content": "Go."}
-    prompt = render([user], [ROUTE_TOOL], True)
-    text = render([user, {"role": "assistant", "content": "So:", "tool_calls": [call]}], [ROUTE_TOOL])[len(prompt) :]
+    message = {"content": "So:", "tool_calls": [make_call("find_route", arguments)]}
+    _, text = render_turn(WRAPPER % values, message, [ROUTE_TOOL])
     assert parse(values, text) == ("So:", [("find_route", arguments)], [])
 
 

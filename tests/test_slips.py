@@ -7,10 +7,9 @@ import sys
 from typing import Any
 
 import pytest
-from streams import analyze, make_tool, read_all_ways
+from streams import analyze, get_calls, make_tool, read_all_ways
 
 import chat_autoparser as ca
-from chat_autoparser.message import fold_deltas
 from chat_autoparser.recover import Policy
 
 WRAPPER = """\
@@ -97,7 +96,7 @@ def read_turn(template: str, text: str) -> tuple[str | None, list[tuple[str, Any
     """Read an output of a template's behind its prompt in all ways; returns its content, and its calls with their arguments."""
     prompt = ca.load_renderer(template)([{"role": "user", "content": "Go."}], TOOLS, True)
     found = read_all_ways(analyze(template), text, TOOLS, prompt)
-    return found.content, [(name, json.loads(arguments)) for name, arguments in found.calls]
+    return found.content, get_calls(found)
 
 
 @pytest.mark.parametrize(
@@ -213,19 +212,16 @@ def test_a_template_that_prints_no_calls_is_no_reason_to_lose_them(keys: tuple[s
     call = {"name": "pin", "arguments": {"note": "a b"}}
     text = json.dumps([{key: call[key] for key in keys}])
     for policy in (Policy(), Policy(unknown="text")):
-        parser = format.parser(tools=TOOLS, prompt="<<assistant>>", policy=policy)
-        message = fold_deltas(parser.feed(text) + parser.finish())
-        ((name, arguments),) = [(c["function"]["name"], c["function"]["arguments"]) for c in message["tool_calls"]]
-        assert (message["content"], name, json.loads(arguments)) == (None, "pin", {"note": "a b"})
+        found = read_all_ways(format, text, TOOLS, "<<assistant>>", policy)
+        assert (found.content, get_calls(found)) == (None, [("pin", {"note": "a b"})])
 
 
 def test_a_policy_that_takes_no_unknown_tools_takes_none_from_a_list() -> None:
     format = analyze(LISTED)
     text = '<act>[{"name": "pin", "arguments": {"note": "a b"}}, {"name": "other", "arguments": {"x": 1}}]</act>'
-    parser = format.parser(tools=TOOLS, prompt="<<assistant>>", policy=Policy(unknown="text"))
-    message = fold_deltas(parser.feed(text) + parser.finish())
-    assert [call["function"]["name"] for call in message["tool_calls"]] == ["pin"]
-    assert '"other"' in message["content"]
+    found = read_all_ways(format, text, TOOLS, "<<assistant>>", Policy(unknown="text"))
+    assert [name for name, _ in found.calls] == ["pin"]
+    assert '"other"' in (found.content or "")
 
 
 def test_reasoning_that_is_opened_again_goes_on() -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from streams import analyze, read, read_all_ways
-
-import chat_autoparser as ca
+from streams import analyze, get_calls, make_call, make_tool, read, read_all_ways, render_turn
 
 FRAME = """\
 {%%- for m in messages -%%}
@@ -82,20 +79,7 @@ CHANGED: dict[str, tuple[dict[str, str], list[tuple[str, str]]]] = {
     ),
 }
 
-TOOLS: list[dict[str, Any]] = [
-    {
-        "type": "function",
-        "function": {
-            "name": name,
-            "parameters": {
-                "type": "object",
-                "properties": {"note": {"type": "string"}, "days": {"type": "integer"}},
-                "required": ["note"],
-            },
-        },
-    }
-    for name in ("pin", "hang")
-]
+TOOLS = [make_tool(name, ["note"], note="string", days="integer") for name in ("pin", "hang")]
 CALLS: list[tuple[str, dict[str, Any]]] = [("pin", {"note": "a b", "days": 3}), ("hang", {"note": "x\ny"})]
 
 LISTED = """\
@@ -123,14 +107,7 @@ def make(spelling: str) -> str:
 
 def render(template: str, content: str, calls: list[tuple[str, dict[str, Any]]]) -> str:
     """Return the turn that a template writes behind its prompt."""
-    render, user = ca.load_renderer(template), {"role": "user", "content": "Go."}
-    made = [{"id": "c", "type": "function", "function": {"name": name, "arguments": arguments}} for name, arguments in calls]
-    prompt = render([user], TOOLS, True)
-    return render([user, {"role": "assistant", "content": content, "tool_calls": made}], TOOLS, False)[len(prompt) :]
-
-
-def list_calls(found: Any) -> list[tuple[str, Any]]:
-    return [(name, json.loads(arguments)) for name, arguments in found.calls]
+    return render_turn(template, {"content": content, "tool_calls": [make_call(*call) for call in calls]}, TOOLS)[1]
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
@@ -141,7 +118,7 @@ def test_marks_may_be_written_without_what_all_of_a_family_have(spelling: str) -
     respelled = text.replace(written, other).replace("▁", "_")
     assert respelled != text
     found = read_all_ways(format, respelled, TOOLS, "<<assistant>>")
-    assert (found.content, list_calls(found)) == ("So.", CALLS)
+    assert (found.content, get_calls(found)) == ("So.", CALLS)
     parser = format.parser(tools=TOOLS, prompt="<<assistant>>")
     parser.feed(respelled)
     assert "marks in another spelling" in [name for name, _ in parser.recoveries]
@@ -156,7 +133,7 @@ def test_marks_may_be_written_in_another_way(spelling: str) -> None:
     for written, other in changes:
         text = text.replace(written, other)
     found = read_all_ways(analyze(template), text, TOOLS, "<<assistant>>")
-    assert (found.content, list_calls(found)) == ("So.", calls)
+    assert (found.content, get_calls(found)) == ("So.", calls)
     unknown = text.replace("pin", "peg").replace("hang", "peg")
     assert read_all_ways(analyze(template), unknown, TOOLS, "<<assistant>>").calls == []
 
@@ -180,14 +157,14 @@ def test_a_value_may_hold_its_end_in_another_spelling(spelling: str) -> None:
     end = SPELLINGS[spelling][0]["close"].replace(written, "")
     calls: list[tuple[str, dict[str, Any]]] = [("pin", {"note": f"a{end}b", "days": 1})]
     found = read_all_ways(analyze(template), render(template, "", calls), TOOLS, "<<assistant>>")
-    assert list_calls(found) == calls
+    assert get_calls(found) == calls
 
 
 def test_a_call_may_end_in_another_spelling_than_it_began() -> None:
     template = make("a word before")
     text = render(template, "", CALLS[:1])
     found = read_all_ways(analyze(template), text.replace("</ox_do_act>", "</do_act>"), TOOLS, "<<assistant>>")
-    assert (found.content, list_calls(found)) == (None, CALLS[:1])
+    assert (found.content, get_calls(found)) == (None, CALLS[:1])
 
 
 @pytest.mark.parametrize(
@@ -197,7 +174,7 @@ def test_a_mark_of_another_format_around_a_call_is_no_text(before: str, behind: 
     template = make("a word before")
     text = render(template, "", CALLS[:1]).removesuffix("<<over>>")
     found = read_all_ways(analyze(template), f"So.\n{before}{text}{behind}", TOOLS, "<<assistant>>")
-    assert ((found.content or "").strip(), list_calls(found)) == ("So.", CALLS[:1])
+    assert ((found.content or "").strip(), get_calls(found)) == ("So.", CALLS[:1])
     prose = f"A {before.strip()} is a mark."
     assert read_all_ways(analyze(template), prose, TOOLS, "<<assistant>>").content == prose
 
@@ -215,7 +192,7 @@ def test_a_mark_of_another_format_around_a_call_is_no_text(before: str, behind: 
 )
 def test_slips_around_json(text: str, expected: list[tuple[str, Any]]) -> None:
     found = read_all_ways(analyze(LISTED), text, TOOLS, "<<assistant>>")
-    assert (found.content, list_calls(found)) == (None, expected)
+    assert (found.content, get_calls(found)) == (None, expected)
 
 
 def test_a_parameter_behind_the_arguments_is_not_lost() -> None:
@@ -228,20 +205,20 @@ def test_a_parameter_behind_the_arguments_is_not_lost() -> None:
 def test_json_that_is_no_list_of_calls_is_not_read_by_its_parameters() -> None:
     text = '<act>[{"name": "pin", "arguments": {"note": "a"}}, "junk"]</act>'
     found = read_all_ways(analyze(LISTED), text, TOOLS, "<<assistant>>")
-    assert all(arguments == {"note": "a"} for _, arguments in list_calls(found))
+    assert all(arguments == {"note": "a"} for _, arguments in get_calls(found))
 
 
 def test_a_mark_before_arguments_may_be_doubled() -> None:
     text = '[#act]pin[#with][#with]{"note": "[#with]"}[#done]'
     found = read_all_ways(analyze(MARKED), text, TOOLS, "<<assistant>>")
-    assert (found.content, list_calls(found)) == (None, [("pin", {"note": "[#with]"})])
+    assert (found.content, get_calls(found)) == (None, [("pin", {"note": "[#with]"})])
 
 
 def test_a_text_without_its_end_goes_up_to_the_line_of_the_next_mark() -> None:
     template = make("a word before")
     text = render(template, "", [("pin", {"note": "a\nb", "days": 3})]).replace("</ox_is>", "\n")
     found = read_all_ways(analyze(template), text, TOOLS, "<<assistant>>")
-    assert list_calls(found) == [("pin", {"note": "a\nb", "days": 3})]
+    assert get_calls(found) == [("pin", {"note": "a\nb", "days": 3})]
 
 
 def test_a_number_ends_where_its_call_does() -> None:
@@ -249,6 +226,6 @@ def test_a_number_ends_where_its_call_does() -> None:
     template = make("a word before")
     text = render(template, "", CALLS[:1]).replace("</ox_is></ox_do_act>", "\n</ox_do_act>")
     assert text.endswith("3\n</ox_do_act><<over>>")
-    assert list_calls(read_all_ways(analyze(template), text, TOOLS, "<<assistant>>")) == CALLS[:1]
+    assert get_calls(read_all_ways(analyze(template), text, TOOLS, "<<assistant>>")) == CALLS[:1]
     cut = read(analyze(template), [text[: text.index("3") + 1]], TOOLS, "<<assistant>>")
     assert cut.incomplete == {0}

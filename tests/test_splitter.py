@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from streams import read
-from templates import CONTENT, REASONING, SAMPLES, TOOLS, get_format, write_calls, write_lead, write_prompt
-from test_parser import NOISE, SHAPES, TAGS, THINKING, open_calls
+from templates import CONTENT, REASONING, SAMPLES, TOOLS, get_format, open_calls, write_calls, write_lead, write_prompt
+from test_parser import NOISE, SHAPES, TAGS, THINKING
 
 from chat_autoparser import ChatFormat
 from chat_autoparser.message import fold_deltas

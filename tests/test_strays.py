@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from streams import analyze, make_tool, read_all_ways
+from streams import analyze, get_calls, make_tool, read_all_ways
 
 import chat_autoparser as ca
 
@@ -118,7 +117,7 @@ def read(template: str, text: str, tools: list[dict[str, Any]] = TOOLS) -> tuple
     format = analyze(template)
     prompt = ca.load_renderer(template)([{"role": "user", "content": "Go."}], tools, True)
     found = read_all_ways(format, text, tools, prompt)
-    return found.content or "", [(name, json.loads(arguments)) for name, arguments in found.calls]
+    return found.content or "", get_calls(found)
 
 
 PIN = [("pin", {"note": "a b", "count": 3})]

@@ -3,14 +3,11 @@ a string. The templates are invented."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from streams import analyze, read_all_ways
+from streams import analyze, get_calls, make_call, read_all_ways, render_turn
 from test_constrain import accepts
-
-import chat_autoparser as ca
 
 FRAME = """\
 %s
@@ -66,16 +63,13 @@ TOOLS: list[dict[str, Any]] = [
 
 def render(template: str, *calls: tuple[str, dict[str, Any]]) -> str:
     """Return what a template writes behind its prompt for a turn of calls."""
-    render, user = ca.load_renderer(template), {"role": "user", "content": "Go."}
-    made = [{"id": "c", "type": "function", "function": {"name": name, "arguments": given}} for name, given in calls]
-    prompt = render([user], TOOLS, True)
-    return render([user, {"role": "assistant", "content": None, "tool_calls": made}], TOOLS, False)[len(prompt) :]
+    return render_turn(template, {"tool_calls": [make_call(*call) for call in calls]}, TOOLS)[1]
 
 
 def check(template: str, *calls: tuple[str, dict[str, Any]]) -> None:
     """Check that what a template writes for some calls is read as these, in every way."""
     reading = read_all_ways(analyze(template), render(template, *calls), TOOLS, "<<assistant>>")
-    assert [(name, json.loads(given)) for name, given in reading.calls] == list(calls)
+    assert get_calls(reading) == list(calls)
     assert not reading.content
 
 

@@ -12,7 +12,7 @@ import pytest
 from invent import draw
 from invent.turns import Speaker, make_turns
 from rendering import BOS, EOS
-from streams import analyze, make_tool, read, read_all_ways
+from streams import analyze, get_calls, make_tool, read, read_all_ways
 from turns import Turn
 
 import chat_autoparser as ca
@@ -61,7 +61,7 @@ def read_lines(template: str, text: str) -> tuple[str | None, list[tuple[str, An
     format = analyze(template)
     prompt = ca.load_renderer(template)([{"role": "user", "content": "Go."}], TOOLS, True)
     found = read_all_ways(format, text, TOOLS, prompt)
-    return found.content, [(name, json.loads(arguments)) for name, arguments in found.calls], found.recoveries, found.incomplete
+    return found.content, get_calls(found), found.recoveries, found.incomplete
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_a_mark_ends_what_is_open_in_a_notation_of_its_own() -> None:
     for size in range(1, 5):
         text = whole.removesuffix("<:/act:>")[:-size] + "<:/act:><:act:>now{}<:/act:>((over))"
         found = read_all_ways(form, text, tools, "((assistant))")
-        calls = [(name, json.loads(arguments)) for name, arguments in found.calls]
+        calls = get_calls(found)
         assert (found.content, calls, found.incomplete) == (None, [("book", expected), ("now", {})], set()), text
         assert "brackets missing" in found.recoveries or size == 1
     cut = whole[: whole.index("2}}") + 1] + "((over))"
@@ -250,7 +250,7 @@ STATED = """\
 def test_structure_is_no_value(text: str, name: str, arguments: dict[str, Any]) -> None:
     """A word before a list, where the tool wants one, and separators behind the last argument and the last call."""
     found = read_all_ways(analyze(STATED), text + "<%over%>", TOOLS, "<%assistant%>")
-    calls = [(called, json.loads(given)) for called, given in found.calls]
+    calls = get_calls(found)
     assert (found.content, calls, found.ids, found.incomplete) == (None, [(name, arguments)], ["1"], set())
 
 
@@ -378,7 +378,7 @@ def test_a_call_without_its_mark_is_text(template: str, text: str, content: str)
 
 def test_a_call_behind_an_answer_that_has_ended_is_one() -> None:
     found = read_all_ways(analyze(QUOTED), 'I keep it.\n(do save (path "a"))\n{% over %}', TOOLS, "{% assistant %}\n")
-    assert [(name, json.loads(given)) for name, given in found.calls] == [("save", {"path": "a"})]
+    assert get_calls(found) == [("save", {"path": "a"})]
     assert (found.content or "").strip() == "I keep it."
 
 
@@ -405,7 +405,7 @@ CURLED = WRITTEN % {"open": "'=“'", "close": "'”'", "between": r"'\n'", "esc
 def test_an_argument_that_no_tool_declares_is_read(template: str, text: str) -> None:
     """Where a text has ended, a key follows."""
     found = read_all_ways(analyze(template), text + "§<%over%>", TOOLS, "<%assistant%>")
-    calls = [(name, json.loads(given)) for name, given in found.calls]
+    calls = get_calls(found)
     assert (found.content, calls, found.recoveries) == (None, [("save", {"times": 2, "path": "a", "other": "b c"})], [])
 
 

@@ -6,10 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from streams import analyze, make_tool, read_all_ways
+from streams import analyze, make_call, make_tool, read_all_ways, render_turn
 from templates import get_format, write_calls, write_prompt
 
-import chat_autoparser as ca
 from chat_autoparser.format import Choice, Numeral, Text
 from chat_autoparser.format.units import MORE, get_units
 from chat_autoparser.schema import Schema, ToolSet
@@ -186,12 +185,9 @@ def test_signs_of_the_template_are_read_as_it_writes_them(text: str) -> None:
     format = analyze(SIGNED)
     assert format.verdict.proven
     tools = [make_tool("keep", note="string")]
-    calls = [{"id": "c", "type": "function", "function": {"name": "keep", "arguments": {"note": text}}}]
-    render = ca.load_renderer(SIGNED)
-    messages: list[dict[str, Any]] = [{"role": "user", "content": "Go."}]
-    prompt = render(messages, tools, True)
-    messages.append({"role": "assistant", "reasoning_content": text, "content": text, "tool_calls": calls})
-    found = read_all_ways(format, render(messages, tools)[len(prompt) :], tools, prompt, "strict")
+    message = {"reasoning_content": text, "content": text, "tool_calls": [make_call("keep", {"note": text})]}
+    prompt, written = render_turn(SIGNED, message, tools)
+    found = read_all_ways(format, written, tools, prompt, "strict")
     assert (found.reasoning, found.content) == (text, text)
     assert [json.loads(given) for _, given in found.calls] == [{"note": text}]
 
@@ -265,10 +261,8 @@ def test_objects_in_lists_may_have_marks_of_their_own(value: Any) -> None:
     """As in TOML and HCL: blocks at the top, braces within lists."""
     format = analyze(BLOCKS)
     assert format.verdict.proven
-    render, user = ca.load_renderer(BLOCKS), {"role": "user", "content": "Go."}
     arguments = {"plan": value, "days": 2}
-    call = {"id": "c", "type": "function", "function": {"name": "go", "arguments": arguments}}
-    written = render([user, {"role": "assistant", "content": None, "tool_calls": [call]}], None, False).partition("<<assistant>>")[2]
+    _, written = render_turn(BLOCKS, {"tool_calls": [make_call("go", arguments)]})
     found = read_all_ways(format, written, None, "<<assistant>>")
     assert [json.loads(given) for _, given in found.calls] == [arguments]
     assert not found.recoveries

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from corpus import load_corpus
+from corpus import load_source
 from turns import Turn, build_turns
 
 import chat_autoparser as ca
@@ -77,7 +77,7 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_what_a_template_renders_is_written(name: str) -> None:
-    source = next(source for source in load_corpus(name) if name in source.names)
+    source = load_source(name)
     graph = make(source.text).graph
     turns = [turn for turn in build_turns(source.name, source.text, quick=True) if not turn.unreadable and not turn.ended]
     assert len(turns) >= 3

@@ -111,7 +111,6 @@ class Design:
     """How an invented model writes: its marks, and a value of each axis of `AXES` ("-" where it plays no part)."""
 
     marks: Marks
-    manner: str
     header: str
     header_space: str
     assistant: str
@@ -180,7 +179,7 @@ class Design:
     @property
     def axes(self) -> dict[str, str]:
         """The value of each axis, for tables."""
-        drawn = {field.name: str(getattr(self, field.name)) for field in fields(self) if field.name not in ("marks", "manner")}
+        drawn = {field.name: str(getattr(self, field.name)) for field in fields(self) if field.name != "marks"}
         outer = "the same" if self.marks.outer == self.marks.shape else "another"
         return {
             "shape": self.marks.shape,

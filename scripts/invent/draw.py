@@ -35,7 +35,7 @@ def draw_any(choose: random.Random) -> Design:
     drawn = {axis: _draw_value(choose, axis) for axis in AXES if axis not in LATER}
     for axis in LATER:  # so that a seed means the formats that it meant before
         drawn[axis] = _draw_value(random.Random(repr(drawn)), axis)
-    return Design(number_words(draw_marks(choose, manner), drawn["digits"]), manner, **drawn)
+    return Design(number_words(draw_marks(choose, manner), drawn["digits"]), **drawn)
 
 
 def _draw_value(choose: random.Random, axis: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conversations import Call, Fields, JsonObject
+from conversations import Call, Fields, JsonObject, make_tool
 
 QUESTION = "Which ferry takes bicycles on Sundays?"
 EARLIER = ("Are there ferries at night?", "Two of them sail after midnight.")
@@ -10,8 +10,7 @@ RESULT = "There are 3 ferries."
 
 
 def _tool(name: str, **properties: JsonObject) -> JsonObject:
-    parameters = {"type": "object", "properties": properties, "required": []}
-    return {"type": "function", "function": {"name": name, "description": "Of use to ferries.", "parameters": parameters}}
+    return make_tool(name, "Of use to ferries.", properties)
 
 
 def _of(kind: str | list[str], **more: object) -> JsonObject:

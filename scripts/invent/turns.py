@@ -16,6 +16,7 @@ from typing import Any
 from conversations import Call, Fields, JsonObject
 from rendering import Template, compile_template
 from rivals import find_field_rival, find_split_rival
+from splitting import count_common
 from turns import Turn
 
 from invent.arguments import WHOLE_STYLES, find_items
@@ -41,12 +42,6 @@ NEEDLES = [
 _NEEDLE = re.compile(r"([A-Z]+NEEDLE)")
 
 
-def find_common(one: str, two: str) -> str:
-    """What both texts start with."""
-    length = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
-    return one[:length]
-
-
 class Speaker:
     """A format and its template, which write messages as a model would."""
 
@@ -64,7 +59,7 @@ class Speaker:
         for fields in NEEDLES:
             ids = make_ids(self.design, fields.calls, "needles")
             prompt, full = self.render(None, [], "user", {}), self.render(fields, ids, "user", {})
-            rest = _NEEDLE.split(full[len(find_common(prompt, full)) :])
+            rest = _NEEDLE.split(full[count_common(prompt, full) :])
             beside += [piece.strip() for index, piece in enumerate(rest) if index % 2 == 0 and index < 6]
         return [*dict.fromkeys(mark for mark in [*longer, *beside] if mark)]
 

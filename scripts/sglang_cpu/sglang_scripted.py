@@ -109,13 +109,15 @@ async def _write(original: Callable[..., Any], manager: Any, obj: Any, *args: An
         async for output in original(manager, obj, *args, **kwargs):
             yield output
         return
+    from sglang_script_processor import ScriptProcessor  # imports SGLang, which finds this plugin first
+
     ids = encode_script(manager.tokenizer, wanted)
     if not wanted.get("more"):
         ids = [*ids, manager.tokenizer.eos_token_id]
     params = dict(obj.sampling_params or {})
     params["custom_params"] = {**(params.get("custom_params") or {}), "script": ids}
     obj.sampling_params = params
-    obj.custom_logit_processor = _make_processor().to_str()
+    obj.custom_logit_processor = ScriptProcessor.to_str()
     burst, seen = int(wanted.get("burst", 1)), 0
     async for output in original(manager, obj, *args, **kwargs):
         # A step's text holds that of the steps before: leaving some out makes one large step of them.
@@ -123,9 +125,3 @@ async def _write(original: Callable[..., Any], manager: Any, obj: Any, *args: An
         seen += 1
         if last or seen % burst == 0:
             yield output
-
-
-def _make_processor() -> Any:
-    from sglang_script_processor import ScriptProcessor
-
-    return ScriptProcessor

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,6 +19,17 @@ from judge import find_fault
 from serving import Server, read_tail
 from tiny_model import Markers, make_model
 from tokenizers import Tokenizer
+
+ENDPOINT_NAMES = ("chat", "responses", "messages")
+both = pytest.mark.parametrize("stream", [pytest.param(False, id="whole"), pytest.param(True, id="stream")])
+ways = pytest.mark.parametrize(
+    ("endpoint", "stream"),
+    [
+        pytest.param(endpoint, stream, id=f"{endpoint} {'stream' if stream else 'whole'}")
+        for endpoint in ENDPOINT_NAMES
+        for stream in (False, True)
+    ],
+)
 
 
 @dataclass(frozen=True)
@@ -54,15 +67,26 @@ class Served:
             reply = self.ask(case, endpoint, stream=stream)
         except Exception as error:
             return f"{type(error).__name__}: {error}"[:600]
-        expected = case.expected
-        if endpoint in self.engine.renames:
-            calls = [{key: value for key, value in call.items() if key != "id"} for call in expected["tool_calls"]]
-            expected = {**expected, "tool_calls": calls}
-        fault = find_fault(expected, reply.message)
+        fault = find_fault(case.expected, reply.message, ids=endpoint not in self.engine.renames)
         wanted = "tool_calls" if case.expected["tool_calls"] else "stop"
         if fault is None and reply.finish != wanted:
             fault = f"finish is {reply.finish} instead of {wanted}"
         return f"{fault}: of {case.text!r} came {reply.message}" if fault else None
+
+    def post(self, path: str, body: dict[str, Any]) -> Any:
+        """The answer to any body; over a connection of its own. Raises HTTPError."""
+        data = json.dumps(body).encode()
+        request = urllib.request.Request(self.server.url + path, data, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)
+
+    def read_metrics(self) -> dict[str, float]:
+        """The plugin's counters among the server's metrics, in which nothing of a request stands."""
+        with urllib.request.urlopen(f"{self.server.url}/metrics/", timeout=30) as answer:
+            text = answer.read().decode()
+        assert "okapi" not in text
+        found = re.findall(r"^chat_autoparser_(\w+)_total(?:\{[^}]*\})? (\S+)$", text, re.MULTILINE)
+        return {name: float(number) for name, number in found}
 
     def cut(self, text: str, count: int) -> str:
         """The first tokens of a text, as text; a character that the last of them only begins is not shown."""
@@ -81,6 +105,20 @@ def need_engine(engine: Engine) -> None:
 
 
 @contextmanager
+def serve_model(
+    engine: Engine, model: Path, log: Path, parsers: str = "auto", *, real: bool = False, options: Sequence[str] = ()
+) -> Iterator[Server]:
+    """A server, started with the engine's `options` as well; the end of its log is shown where it died meanwhile."""
+    start = engine.serve_real if real else engine.serve
+    with start(model, log, parsers=parsers, options=options) as server:
+        try:
+            yield server
+        finally:
+            if not server.is_alive():
+                print(f"the server died; its log ends with:\n{read_tail(server.log)}")
+
+
+@contextmanager
 def serve_subject(
     engine: Engine,
     shape: str,
@@ -92,28 +130,19 @@ def serve_subject(
     options: Sequence[str] = (),
     prepare: Callable[[Path], None] = lambda model: None,
 ) -> Iterator[Served]:
-    """A server for a template, with our parsers or the named ones; the end of its log is shown where it died meanwhile.
-
-    It is started with the engine's `options` as well, and the model's folder is first `prepare`d.
-    """
+    """A server for a template, with our parsers or the named ones; the model's folder is first `prepare`d."""
     if real:
         need_engine(engine)
     subject = load_subject(TEMPLATES[shape])
     model = make_model(subject.source, folder / "model", markers=markers, eos=subject.eos)
     prepare(model)
-    start = engine.serve_real if real else engine.serve
-    with start(model, folder / "log", parsers=parsers, options=options) as server:
-        try:
-            yield Served(engine, subject, server, Tokenizer.from_file(str(model / "tokenizer.json")))
-        finally:
-            if not server.is_alive():
-                print(f"the server died; its log ends with:\n{read_tail(server.log)}")
+    with serve_model(engine, model, folder / "log", parsers, real=real, options=options) as server:
+        yield Served(engine, subject, server, Tokenizer.from_file(str(model / "tokenizer.json")))
 
 
 def make_bound(served: Served, choice: str) -> Case:
     """A request for a call whose arguments can take few values, so that a random model soon ends it."""
-    plain = served.subject.find("content {'enable_thinking': False}", "content")
-    assert plain is not None
+    plain = served.subject.get("content {'enable_thinking': False}", "content")
     properties = {"colour": {"enum": ["red", "green", "blue"]}, "bright": {"type": "boolean"}}
     schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
     function: dict[str, Any] = {"name": "pick_colour", "description": "Pick a colour.", "parameters": schema}

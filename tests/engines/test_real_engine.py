@@ -25,7 +25,7 @@ pytest.importorskip("anthropic", reason="this is not the environment of an engin
 from cases import Case
 from engines import MODEL
 from judge import find_fault
-from served import Served, check_bound, make_bound, serve_subject
+from served import Served, both, check_bound, make_bound, serve_subject
 
 if TYPE_CHECKING:
     from engines import Engine
@@ -45,7 +45,7 @@ def real(request: pytest.FixtureRequest, engine: Engine, tmp_path_factory: pytes
         yield served
 
 
-@pytest.mark.parametrize("stream", [pytest.param(False, id="whole"), pytest.param(True, id="stream")])
+@both
 @pytest.mark.parametrize("endpoint", ["chat", "responses", "messages"])
 def test_rendered_fields_come_back(real: Served, endpoint: str, stream: bool) -> None:
     cases = [case for case in real.list_cases(endpoint) if case.name in CASES]
@@ -66,8 +66,7 @@ def two_processes(engine: Engine) -> None:
 @pytest.mark.parametrize("real", [DOUBLED], indirect=True)
 def test_both_of_two_processes_read_calls(real: Served) -> None:
     """Of many connections each process gets some, and whoever answers, the calls in the answer are read."""
-    case = real.subject.find("two calls", "call")
-    assert case is not None
+    case = real.subject.get("two calls", "call")
     answered: dict[int, list[str | None]] = {}
     for _ in range(5):
         connections = [HTTPConnection(urlsplit(real.server.url).netloc, timeout=120) for _ in range(12)]
@@ -108,7 +107,7 @@ def find_process(session: int, connection: HTTPConnection) -> int:
 
 
 @pytest.mark.parametrize("choice", ["required", "named"])
-@pytest.mark.parametrize("stream", [pytest.param(False, id="whole"), pytest.param(True, id="stream")])
+@both
 def test_random_weights_are_held_to_a_call(real: Served, choice: str, stream: bool) -> None:
     """Left to itself the model writes noise; held to a call, it writes one, in its own format, with fitting arguments."""
     check_bound(real.ask_freely(make_bound(real, choice), stream=stream))

@@ -24,6 +24,7 @@ from cases import Case
 from clients import Reply, ask_chat
 from corpus import read_template
 from engines import MODEL
+from judge import take_meaning
 from real_model import RealModelError, make_real_model, serve_real_model
 from served import need_engine
 from serving import Server
@@ -194,16 +195,10 @@ def compare_ways(real: Real, questions: tuple[str, ...]) -> list[str]:
     for case in list_both_ways(questions):
         salted = [replace(case, options={**case.options, "cache_salt": way}) for way in ("whole", "stream")]
         whole, stream = real.ask(salted[0]), real.ask(salted[1], stream=True)
-        parts = [(take_meaning(reply), reply.finish) for reply in (whole, stream)]
+        parts = [(take_meaning(reply.message), reply.finish) for reply in (whole, stream)]
         if parts[0] != parts[1]:
             found.append(f"{case.name}, {case.options}: whole {whole}, streamed {stream}")
     return found
-
-
-def take_meaning(reply: Reply) -> list[Any]:
-    """A message without the ids, which are drawn anew for each; no text and an empty one are the same to a client."""
-    calls = [(call["function"]["name"], call["function"]["arguments"]) for call in reply.message["tool_calls"]]
-    return [reply.message["reasoning_content"] or None, reply.message["content"] or None, calls]
 
 
 @pytest.mark.more

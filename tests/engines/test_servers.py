@@ -21,7 +21,7 @@ from cases import FEW, TEMPLATES, Case, count_calls, list_needles
 from conversations import JsonObject
 from engines import MODEL
 from judge import find_fault
-from served import Served, serve_subject
+from served import Served, both, serve_subject, ways
 from splitting import find_common_start
 
 from chat_autoparser.show.command import main
@@ -39,15 +39,8 @@ def make_param(shape: str, markers: str) -> Any:
 SPECIAL = [make_param(shape, "special") for shape in TEMPLATES]
 # What markers are made of, vLLM's plugin tests try with every shape, without a server; each of these costs one.
 SPELLED = [make_param(shape, "plain") for shape in FEW] + [make_param(shape, "added") for shape in FEW[:2]]
-WAYS = [
-    pytest.param(endpoint, stream, id=f"{endpoint} {'stream' if stream else 'whole'}")
-    for endpoint in ("chat", "responses", "messages")
-    for stream in (False, True)
-]
 
 templates = pytest.mark.parametrize("served", SPECIAL, indirect=True)
-ways = pytest.mark.parametrize(("endpoint", "stream"), WAYS)
-both = pytest.mark.parametrize("stream", [pytest.param(False, id="whole"), pytest.param(True, id="stream")])
 
 
 def find_faults(served: Served, cases: list[Case], endpoint: str, stream: bool) -> list[str]:

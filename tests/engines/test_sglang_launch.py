@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -56,19 +55,10 @@ def wait_for_workers(served: Served, count: int) -> None:
         time.sleep(0.5)
 
 
-def post(served: Served, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Ask over a connection of its own."""
-    data = json.dumps(body).encode()
-    request = urllib.request.Request(served.server.url + path, data, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        found: dict[str, Any] = json.load(answer)
-        return found
-
-
 def post_often(served: Served, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
     """Ask as often as it takes for each of several processes to have been asked; return the different answers."""
     with ThreadPoolExecutor(16) as pool:
-        answers = list(pool.map(lambda _: post(served, path, body), range(48)))
+        answers = list(pool.map(lambda _: served.post(path, body), range(48)))
     return [answer for place, answer in enumerate(answers) if answer not in answers[:place]]
 
 
@@ -118,17 +108,16 @@ FORMS = ["the first of several", "named of several", "a file", "a file and sever
 @pytest.mark.parametrize("form", FORMS)
 def test_forms_of_templates(form: str, engine: Engine, tmp_path: Path) -> None:
     """With several named templates SGLang alone does not start."""
-    subject = load_subject(TEMPLATES[SHAPE])
-    model = make_model(subject.source, tmp_path / "model", eos=subject.eos)
-    template, options = list_forms(tmp_path, subject.source)[form]
-    config = json.loads((model / "tokenizer_config.json").read_text())
-    named = template if isinstance(template, str) else [{"name": k, "template": v} for k, v in template.items()]
-    (model / "tokenizer_config.json").write_text(json.dumps({**config, "chat_template": named}))
-    with engine.serve(model, tmp_path / "log", options=options) as server:
-        served = Served(engine, subject, server, Tokenizer.from_file(str(model / "tokenizer.json")))
+    template, options = list_forms(tmp_path, load_subject(TEMPLATES[SHAPE]).source)[form]
+
+    def name_templates(model: Path) -> None:
+        config = json.loads((model / "tokenizer_config.json").read_text())
+        named = template if isinstance(template, str) else [{"name": k, "template": v} for k, v in template.items()]
+        (model / "tokenizer_config.json").write_text(json.dumps({**config, "chat_template": named}))
+
+    with serve_subject(engine, SHAPE, "special", tmp_path, options=options, prepare=name_templates) as served:
         for name in ("reasoning, content, call", "content hard"):
-            case = subject.find(name)
-            assert case is not None
+            case = served.subject.get(name)
             assert [served.find_fault(case, stream=stream) for stream in (False, True)] == [None, None]
 
 
@@ -142,7 +131,7 @@ def test_nothing_that_goes_by_a_parsers_name_is_lost(engine: Engine, tmp_path: P
     for parsers in ("auto", "hunyuan"):
         with engine.serve(model, tmp_path / "log", parsers) as server:
             served = Served(engine, subject, server, Tokenizer.from_file(str(model / "tokenizer.json")))
-            found.append([post(served, "/v1/tokenize", {**question, **body})["tokens"] for body in bodies])
+            found.append([served.post("/v1/tokenize", {**question, **body})["tokens"] for body in bodies])
     assert found[0] == found[1]
     assert len({str(tokens) for tokens in found[1]}) > 1
 
@@ -159,8 +148,7 @@ def test_other_grammar_backends(backend: str, engine: Engine, tmp_path: Path) ->
         for choice in ("required", "named"):
             case = replace(make_bound(served, choice), text=text, expected=expected)
             assert [served.find_fault(case, stream=stream) for stream in (False, True)] == [None, None]
-        two = served.subject.find("two calls")
-        assert two is not None
+        two = served.subject.get("two calls")
         first = {**two.expected, "tool_calls": two.expected["tool_calls"][:1]}
         single = replace(two, options={"parallel_tool_calls": False}, expected=first)
         assert [served.find_fault(single, stream=stream) for stream in (False, True)] == [None, None]
@@ -174,8 +162,7 @@ def test_an_engine_without_a_server(shapes: tuple[str, ...], tmp_path: Path) -> 
     for shape in shapes:
         subject = load_subject(TEMPLATES[shape])
         model = make_model(subject.source, tmp_path / shape, eos=subject.eos)
-        case = subject.find("reasoning, content")
-        assert case is not None
+        case = subject.get("reasoning, content")
         thought = THOUGHT if shape == SHAPE else case.text[: case.text.index(case.expected["content"])]
         thoughts.append(thought.removeprefix("<think>\n").rstrip())
         tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))

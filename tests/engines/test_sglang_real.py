@@ -14,7 +14,7 @@ pytest.importorskip("sglang", reason="this is not SGLang's environment: see scri
 
 from cases import Case
 from clients import ask_chat
-from served import Served, check_bound, make_bound, serve_subject
+from served import Served, both, check_bound, make_bound, serve_subject
 
 if TYPE_CHECKING:
     from engines import Engine
@@ -35,7 +35,7 @@ def make_thinking(served: Served, choice: str) -> Case:
 
 
 @pytest.mark.parametrize("choice", ["required", "named"])
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@both
 def test_there_is_a_call_unless_the_answer_was_cut(real: Served, choice: str, stream: bool) -> None:
     """Random weights end reasoning whenever they like, and would end the turn as readily."""
     for _ in range(3):
@@ -52,7 +52,7 @@ def test_there_is_a_call_unless_the_answer_was_cut(real: Served, choice: str, st
 @pytest.mark.parametrize("choice", ["required", "named"])
 def test_a_call_follows_reasoning_or_none(real: Served, choice: str, thought: str) -> None:
     """The model is made to reason, or not, and left alone: what it then may write is a call."""
-    opened = real.subject.find("reasoning, content", "reasoning").text.startswith("<think>")  # type: ignore[union-attr]
+    opened = real.subject.get("reasoning, content", "reasoning").text.startswith("<think>")
     text = (f"<think>\n{thought}\n</think>\n\n" if thought else "<tool_call>") if opened else f"{thought}\n</think>\n\n"
     extra = {"script": {"text": text, "more": True}}
     reply = ask_chat(real.server.url, make_thinking(real, choice), extra, False)
@@ -67,7 +67,7 @@ def test_strict_tools_hold_from_the_first_token(real: Served) -> None:
     assert case.tools is not None
     function = {**case.tools[0]["function"], "strict": True}
     strict = replace(case, tools=[{"type": "function", "function": function}], options={"tool_choice": "auto"})
-    opened = real.subject.find("reasoning, content", "reasoning").text.startswith("<think>")  # type: ignore[union-attr]
+    opened = real.subject.get("reasoning, content", "reasoning").text.startswith("<think>")
     text = "" if opened else "</think>\n\n"
     extra = {"script": {"text": f'{text}<tool_call>\n{{"name": "pick_colour"', "more": True}}
     reply = ask_chat(real.server.url, strict, extra, False)

@@ -7,6 +7,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,8 @@ pytest.importorskip("sglang", reason="this is not SGLang's environment: see scri
 import openai
 from cases import Case
 from clients import ENDPOINTS, Reply
-from served import Served, serve_subject
+from served import ENDPOINT_NAMES, Served, both, serve_subject
+from streams import make_tool
 
 if TYPE_CHECKING:
     from engines import Engine
@@ -25,9 +27,7 @@ JSON_IN_TAGS = "JSON in tags"
 OPENED = "reasoning opened by the prompt"
 MORE = (OPENED, "tagged arguments", "headers of messages")
 SHAPES = [JSON_IN_TAGS, *(pytest.param(shape, marks=pytest.mark.more) for shape in MORE)]
-ENDPOINT_NAMES = ("chat", "responses", "messages")
 
-both = pytest.mark.parametrize("stream", [pytest.param(False, id="whole"), pytest.param(True, id="stream")])
 endpoints = pytest.mark.parametrize("endpoint", ENDPOINT_NAMES)
 
 
@@ -52,12 +52,6 @@ def served(request: pytest.FixtureRequest, servers: Any) -> Any:
     return servers(getattr(request, "param", JSON_IN_TAGS))
 
 
-def find_case(served: Served, *names: str) -> Case:
-    case = served.subject.find(*names)
-    assert case is not None
-    return case
-
-
 def ask(served: Served, case: Case, endpoint: str, stream: bool, **script: Any) -> Reply:
     """Ask with a script of one's own."""
     adapted = served.engine.adapt(case, endpoint)
@@ -80,10 +74,7 @@ def make_call(value: str) -> str:
     return f'<tool_call>\n{{"name": "get_weather", "arguments": {{"city": {json.dumps(value)}}}}}\n</tool_call>'
 
 
-WEATHER = {
-    "type": "function",
-    "function": {"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}},
-}
+WEATHER = make_tool("get_weather", city="string")
 ODD = [
     pytest.param(f"One {PAD}two.", [], {"content": "One two."}, id="generated"),
     pytest.param(f"One {PAD}two.", [PAD], {"content": f"One {PAD}two."}, id="spelled"),
@@ -104,7 +95,7 @@ def test_special_tokens_are_told_by_their_ids(
 ) -> None:
     if not stream and burst > 1:
         pytest.skip("a whole answer has one step")
-    case = replace(find_case(served, "content"), tools=[WEATHER], text=text, burst=burst)
+    case = replace(served.subject.get("content"), tools=[WEATHER], text=text, burst=burst)
     reply = ask(served, case, endpoint, stream, spelled=spelled)
     message = {key: (reply.message[key] or "").rstrip("\n") for key in ("reasoning_content", "content")}
     assert message == {key: expected.get(key, "") for key in message}
@@ -159,7 +150,7 @@ _ENDS = {"chat": "length", "responses": "length", "messages": "max_tokens"}
 @endpoints
 def test_a_cut_call_is_never_presented_as_complete(served: Served, endpoint: str) -> None:
     """Cut at every token: the answer says so, and streamed it is the same."""
-    case = find_case(served, "call", "call all types")
+    case = served.subject.get("call", "call all types")
     [arguments] = list_arguments(ask(served, case, endpoint, False))
     seen = set()
     for count in list_cuts(served, case):
@@ -179,7 +170,7 @@ def test_a_cut_call_is_never_presented_as_complete(served: Served, endpoint: str
 @endpoints
 def test_a_stop_string_in_a_call_does_not_complete_it(served: Served, endpoint: str, stream: bool) -> None:
     """The scripted engine ends where the model ends its turn; that it does so amid a call is the same to the server."""
-    case = find_case(served, "call", "call all types")
+    case = served.subject.get("call", "call all types")
     end, [arguments] = ask_end(served, case, endpoint, stream)
     assert end in ("tool_calls", "tool_use")
     for count in list_cuts(served, case):
@@ -214,7 +205,7 @@ def ask_responses(served: Served, case: Case, stream: bool) -> list[Any]:
 
 @both
 def test_a_named_choice_is_one_call(served: Served, stream: bool) -> None:
-    case = find_case(served, "two calls")
+    case = served.subject.get("two calls")
     named = {"type": "function", "function": {"name": case.expected["tool_calls"][0]["name"]}}
     reply = ask(served, replace(case, options={"tool_choice": named}), "chat", stream)
     assert len(reply.message["tool_calls"]) == 1
@@ -223,7 +214,7 @@ def test_a_named_choice_is_one_call(served: Served, stream: bool) -> None:
 
 @pytest.mark.parametrize("choice", ["auto", "required"])
 def test_content_beside_calls_is_null_and_not_empty(served: Served, choice: str) -> None:
-    case = replace(find_case(served, "reasoning, call", "call"), options={"tool_choice": choice})
+    case = replace(served.subject.get("reasoning, call", "call"), options={"tool_choice": choice})
     assert ask(served, case, "chat", False).message["content"] is None
 
 
@@ -252,32 +243,6 @@ CHOICES: list[dict[str, Any]] = [
     {"tool_choice": {"type": "function", "function": {"name": "get_weather"}}},
     {"parallel_tool_calls": False},
 ]
-
-
-@pytest.mark.parametrize("served", [OPENED], indirect=True)
-@both
-@pytest.mark.parametrize("answer", [OBJECT, make_call("Oslo"), ""], ids=["object", "call", "none"])
-def test_reasoning_is_never_published(served: Served, stream: bool, answer: str) -> None:
-    """Whatever a request's fields are; what cannot be combined is refused by SGLang."""
-    case = find_case(served, "reasoning, content", "reasoning")
-    text = f"{SECRET}.\n</think>\n\n{answer}" if answer else SECRET
-    asked = 0
-    for fields in FORMATS:
-        for choice in CHOICES:
-            options = {**fields, **choice}
-            kwargs = options.pop("chat_template_kwargs", {})
-            odd = replace(case, tools=[WEATHER], text=text, kwargs={**case.kwargs, **kwargs}, options=options)
-            try:
-                reply = ask(served, odd, "chat", stream)
-            except openai.BadRequestError:
-                continue
-            asked += 1
-            assert SECRET not in (reply.message["content"] or ""), options
-            assert SECRET not in "".join(list_arguments(reply)), options
-            assert "</think>" not in (reply.message["content"] or ""), options
-    assert asked >= 30
-
-
 RESPONSE_CHOICES: list[dict[str, Any]] = [
     {},
     {"tool_choice": "required"},
@@ -294,22 +259,31 @@ TEXTS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("served", [OPENED], indirect=True)
 @both
 @pytest.mark.parametrize("answer", [OBJECT, make_call("Oslo"), ""], ids=["object", "call", "none"])
-def test_reasoning_is_never_published_in_responses(served: Served, stream: bool, answer: str) -> None:
-    case = find_case(served, "reasoning, content", "reasoning")
+@pytest.mark.parametrize(
+    ("endpoint", "forms", "choices", "least"),
+    [("chat", FORMATS, CHOICES, 30), ("responses", TEXTS, RESPONSE_CHOICES, 8)],
+    ids=["chat", "responses"],
+)
+def test_reasoning_is_never_published(
+    served: Served, stream: bool, answer: str, endpoint: str, forms: list[Any], choices: list[Any], least: int
+) -> None:
+    """Whatever a request's fields are; what cannot be combined is refused by SGLang."""
+    case = served.subject.get("reasoning, content", "reasoning")
     text = f"{SECRET}.\n</think>\n\n{answer}" if answer else SECRET
     asked = 0
-    for fields in TEXTS:
-        for choice in RESPONSE_CHOICES:
-            odd = replace(case, tools=[WEATHER], text=text, options={**fields, **choice})
-            try:
-                reply = ask(served, odd, "responses", stream)
-            except openai.BadRequestError:
-                continue
-            asked += 1
-            assert SECRET not in (reply.message["content"] or ""), (fields, choice)
-            assert SECRET not in "".join(list_arguments(reply)), (fields, choice)
-            assert "</think>" not in (reply.message["content"] or ""), (fields, choice)
-    assert asked >= 8
+    for form, choice in product(forms, choices):
+        options = {**form, **choice}
+        kwargs = options.pop("chat_template_kwargs", {})
+        odd = replace(case, tools=[WEATHER], text=text, kwargs={**case.kwargs, **kwargs}, options=options)
+        try:
+            reply = ask(served, odd, endpoint, stream)
+        except openai.BadRequestError:
+            continue
+        asked += 1
+        assert SECRET not in (reply.message["content"] or ""), options
+        assert SECRET not in "".join(list_arguments(reply)), options
+        assert "</think>" not in (reply.message["content"] or ""), options
+    assert asked >= least
 
 
 # The log

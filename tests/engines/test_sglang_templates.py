@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 import time
 import urllib.error
 import urllib.request
@@ -18,7 +16,7 @@ import pytest
 pytest.importorskip("sglang", reason="this is not SGLang's environment: see scripts/setup_sglang.sh")
 
 from cases import TEMPLATES, Case, load_subject
-from served import Served, serve_subject
+from served import Served, both, serve_subject
 from serving import ServerError
 from tiny_model import make_model
 
@@ -39,9 +37,7 @@ def served(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def find_own(served: Served) -> Case:
-    case = served.subject.find("reasoning, content, call")
-    assert case is not None
-    return case
+    return served.subject.get("reasoning, content, call")
 
 
 def bring(template: str, case: Case) -> Case:
@@ -50,12 +46,11 @@ def bring(template: str, case: Case) -> Case:
 
 
 @pytest.mark.parametrize("endpoint", ["chat", "responses"])
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@both
 def test_a_template_of_a_request_is_what_its_output_is_read_by(served: Served, endpoint: str, stream: bool) -> None:
     """From its first request on: so each of these tests brings one that nobody has seen."""
     other = load_subject(TEMPLATES[OTHER])
-    case = other.find("reasoning, content, call", "content, call", "call")
-    assert case is not None
+    case = other.get("reasoning, content, call", "content, call", "call")
     template = f"{other.source}{{# for {endpoint}, {stream} #}}"
     for _ in range(2):
         assert served.find_fault(bring(template, case), endpoint, stream=stream) is None
@@ -90,21 +85,13 @@ def test_hostile_templates_delay_nobody_and_evict_nothing(served: Served) -> Non
     assert len([line for line in lines if "from the chat template of" in line]) == 1  # it was never analysed again
 
 
-def read_metrics(served: Served) -> dict[str, float]:
-    with urllib.request.urlopen(f"{served.server.url}/metrics/", timeout=30) as answer:
-        text = answer.read().decode()
-    assert "okapi" not in text
-    found = re.findall(r"^chat_autoparser_(\w+)_total(?:\{[^}]*\})? (\S+)$", text, re.MULTILINE)
-    return {name: float(number) for name, number in found}
-
-
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@both
 def test_metrics(served: Served, stream: bool) -> None:
     case = find_own(served)
-    before = read_metrics(served)
+    before = served.read_metrics()
     assert served.find_fault(case, stream=stream) is None
     served.ask(replace(case, max_tokens=served.count_tokens(case.text) - 8), stream=stream)
-    after = read_metrics(served)
+    after = served.read_metrics()
     changed = {name: after[name] - before[name] for name in after if after[name] != before[name]}
     assert changed == {"outputs": 2, "calls": 2, "cut_calls": 1}
 
@@ -112,12 +99,8 @@ def test_metrics(served: Served, stream: bool) -> None:
 def test_a_template_that_is_not_trusted_is_not_analysed(engine: Engine, tmp_path: Path) -> None:
     with serve_subject(engine, OWN, "special", tmp_path) as served:
         body = {"model": "tiny", "messages": [{"role": "user", "content": "Hi"}]}
-        data = json.dumps({**body, "chat_template_kwargs": {"chat_template": "{{ messages }}"}}).encode()
-        request = urllib.request.Request(
-            f"{served.server.url}/v1/chat/completions", data, {"Content-Type": "application/json"}
-        )
         with pytest.raises(urllib.error.HTTPError, match="400"):
-            urllib.request.urlopen(request, timeout=30)
+            served.post("/v1/chat/completions", {**body, "chat_template_kwargs": {"chat_template": "{{ messages }}"}})
         assert "a request's chat template" not in served.server.log.read_text("utf-8", "replace")
 
 

@@ -8,31 +8,21 @@ from __future__ import annotations
 
 import json
 import shutil
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
-with warnings.catch_warnings():  # the engine's own, and not ours to mend
-    warnings.simplefilter("ignore")
-    pytest.importorskip("vllm", reason="vLLM is not installed in this environment: see scripts/setup_vllm.sh")
-    pytest.importorskip("vllm.parser")
-
 from conversations import JsonObject
 from judge import find_fault, fold
 from tiny_model import make_model
-from vllm_messages import make_message, take_delta
+from vllm_model import compose, make_message, note, take_delta
 
 from chat_autoparser.serve import list_named_tokens
-from chat_autoparser.vllm_plugin import reader, register
+from chat_autoparser.vllm_plugin import reader
 from chat_autoparser.vllm_plugin.reader import get_reader
-
-register()
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
@@ -157,12 +147,6 @@ def make_request(tools: list[JsonObject] | None) -> Any:
     return ChatCompletionRequest(model="tiny", messages=[USER], tools=tools)
 
 
-def compose() -> Any:
-    from vllm.parser import ParserManager
-
-    return ParserManager.get_parser("auto", "auto", enable_auto_tools=True, model_name="tiny")
-
-
 def list_tools(name: str) -> list[JsonObject] | None:
     return TOOLS if ANSWERS[name][2] else None
 
@@ -253,23 +237,11 @@ def named(tmp_path: Path) -> Iterator[Model]:
     reader._SERVERS.pop(id(tokenizer), None)
 
 
-def note(model: Model, template: str | None, trusts: bool = False) -> None:
-    """Tell what a server would: by the model's configuration vLLM looks for a processor's template, and finds none."""
-    config = SimpleNamespace(
-        hf_config=SimpleNamespace(model_type="qwen3"),
-        model="tiny",
-        tokenizer="tiny",
-        **dict.fromkeys(("tokenizer_revision", "code_revision"), None),
-        trust_remote_code=False,
-    )
-    reader.note_server(reader.Server(model.tokenizer, config, template, trusts))
-
-
 @pytest.mark.parametrize("served", [False, True], ids=["alone", "by a server"])
 def test_several_named_templates(named: Model, served: bool) -> None:
     """vLLM renders a request with tools by the one called tool_use, and one without by the default."""
     if served:
-        note(named, None)
+        note(named.tokenizer, None)
     for name in ANSWERS:
         tools = list_tools(name)
         assert named.find_faults(name, tools) == [], name
@@ -277,9 +249,9 @@ def test_several_named_templates(named: Model, served: bool) -> None:
 
 
 def test_a_template_is_chosen_by_its_name(named: Model) -> None:
-    note(named, "default")
+    note(named.tokenizer, "default")
     assert get_reader(named.tokenizer).format.tools is None
-    note(named, "tool_use")
+    note(named.tokenizer, "tool_use")
     assert get_reader(named.tokenizer).format.tools is not None
 
 
@@ -303,7 +275,7 @@ def test_which_of_several_templates_counts(
     """The one that vLLM renders with, which is asked in the same way as its server does it."""
     from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 
-    note(named, server_s, trusts)
+    note(named.tokenizer, server_s, trusts)
     request = ChatCompletionRequest(model="tiny", messages=[USER], chat_template=given, chat_template_kwargs=kwargs)
     own = get_reader(named.tokenizer)
     template = reader.find_given(request, named.tokenizer)

@@ -15,7 +15,7 @@ from cases import TEMPLATES, load_subject
 from clients import ask_renderer
 from engines import Vllm
 from judge import find_fault
-from served import Served
+from served import Served, both
 from tiny_model import make_model
 from tokenizers import Tokenizer
 
@@ -32,7 +32,7 @@ def renderer(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield Served(engine, subject, server, Tokenizer.from_file(str(model / "tokenizer.json")))
 
 
-@pytest.mark.parametrize("stream", [pytest.param(False, id="whole"), pytest.param(True, id="stream")])
+@both
 def test_what_was_generated_elsewhere_is_read(renderer: Served, stream: bool) -> None:
     """`vllm launch render`: parsers in threads, and in a stream a new one for each piece, which reads all anew."""
     for case in renderer.subject.cases.values():

@@ -20,7 +20,7 @@ from clients import ENDPOINTS, Reply
 from conversations import JsonObject
 from engines import Vllm
 from judge import find_fault
-from serving import read_tail
+from served import both, serve_model
 from tiny_model import find_markers, make_model
 
 if TYPE_CHECKING:
@@ -33,20 +33,14 @@ TOOLS: list[JsonObject] = [
 ]
 CALL: JsonObject = {"name": "get_weather", "arguments": {"city": 'Old "Oslo" [1]'}}
 ARGUMENTS = json.dumps(CALL["arguments"])
-WHOLE_AND_STREAM = pytest.mark.parametrize("stream", [pytest.param(False, id="whole"), pytest.param(True, id="stream")])
 CHAT_AND_RESPONSES = pytest.mark.parametrize("endpoint", ["chat", "responses"])
 
 
 @contextmanager
 def serve(engine: Engine, model: Path, *more: str) -> Iterator[str]:
     assert isinstance(engine, Vllm)
-    log = model.parent / "log"
-    with engine.serve(model, log, options=more) as server:
-        try:
-            yield server.url
-        finally:
-            if not server.is_alive():
-                print(f"the server died; its log ends with:\n{read_tail(log)}")
+    with serve_model(engine, model, model.parent / "log", options=more) as server:
+        yield server.url
 
 
 def ask(url: str, endpoint: str, case: Case, ids: list[int], stream: bool) -> Reply:
@@ -98,7 +92,7 @@ def gpt_oss(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @CHAT_AND_RESPONSES
-@WHOLE_AND_STREAM
+@both
 def test_where_vllm_insists_on_its_own_classes(gpt_oss: str, endpoint: str, stream: bool) -> None:
     harmony = pytest.importorskip("vllm.entrypoints.openai.parser.harmony_utils")
     for case in HARMONY:
@@ -124,7 +118,7 @@ def mistral(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @CHAT_AND_RESPONSES
-@WHOLE_AND_STREAM
+@both
 def test_an_encoder_in_python(mistral: tuple[str, Any], endpoint: str, stream: bool) -> None:
     url, tokenizer = mistral
     made = {"id": "callnum01", "type": "function", "function": {"name": CALL["name"], "arguments": ARGUMENTS}}
@@ -150,14 +144,13 @@ def trusting(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterat
             yield url
 
 
-@WHOLE_AND_STREAM
+@both
 @pytest.mark.parametrize("among", [False, True], ids=["for itself", "among the template's arguments"])
 def test_a_template_that_a_request_brings(engine: Engine, trusting: str, among: bool, stream: bool) -> None:
     """One after the other, each is read as it writes: the model's own, another, and the model's own again."""
     for shape in ("JSON in tags", "own reasoning tags", "tagged arguments", "JSON in tags"):
         subject = load_subject(TEMPLATES[shape])
-        case = subject.find("reasoning, content, call", "content, call")
-        assert case is not None
+        case = subject.get("reasoning, content, call", "content, call")
         if shape != "JSON in tags":
             brought: JsonObject = {"chat_template": subject.source}
             case = replace(case, kwargs={**case.kwargs, **brought}) if among else replace(case, options=brought)
@@ -181,26 +174,23 @@ def overruled(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield url
 
 
-@WHOLE_AND_STREAM
+@both
 @pytest.mark.parametrize("endpoint", ["chat", "responses", "messages"])
 def test_the_server_s_template_and_its_arguments(engine: Engine, overruled: str, endpoint: str, stream: bool) -> None:
     """By default the prompt closes reasoning, so what follows is content; a request can have it otherwise."""
     subject = load_subject(TEMPLATES["JSON in tags"])
-    silent, thought = subject.find("content, call {'enable_thinking': False}"), subject.find("reasoning, content, call")
-    assert silent is not None
-    assert thought is not None
+    silent, thought = subject.get("content, call {'enable_thinking': False}"), subject.get("reasoning, content, call")
     asked = replace(silent, kwargs={})  # the server says it already
     for case in (asked, replace(thought, kwargs={"enable_thinking": True}), asked):
         reply = ENDPOINTS[endpoint](overruled, case, engine.script(case.text), stream)
         assert find_fault(case.expected, reply.message) is None, reply
 
 
-@WHOLE_AND_STREAM
+@both
 @pytest.mark.parametrize("endpoint", ["chat", "responses"])
 def test_an_answer_of_a_given_form_comes_behind_reasoning(engine: Engine, overruled: str, endpoint: str, stream: bool) -> None:
     """The form is required of what stands behind reasoning: the core that generates would refuse any other text in it."""
-    case = load_subject(TEMPLATES["JSON in tags"]).find("reasoning, content")
-    assert case is not None
+    case = load_subject(TEMPLATES["JSON in tags"]).get("reasoning, content")
     answer, schema = '{"city": "Oslo"}', {**PARAMETERS, "required": ["city"], "additionalProperties": False}
     form: JsonObject = {"type": "json_schema", "name": "place", "schema": schema}
     if endpoint == "chat":

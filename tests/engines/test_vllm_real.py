@@ -50,8 +50,7 @@ def test_a_model_that_may_reason_and_need_not_is_held_to_a_call(real: Served, en
 
 def test_a_budget_ends_reasoning(real: Served) -> None:
     """Random weights reason on until they are cut; with a budget the markers are found, and the rest is content."""
-    plain = real.subject.find("content {'enable_thinking': True}", "content")
-    assert plain is not None
+    plain = real.subject.get("content {'enable_thinking': True}", "content")
     case = replace(plain, kwargs={"enable_thinking": True}, max_tokens=60)
     begun = {"vllm_xargs": {"script_prefix": "<think>\n"}}
     for stream in (False, True):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import re
 import threading
 import time
 import urllib.error
@@ -21,40 +20,23 @@ pytest.importorskip("vllm", reason="vLLM is not installed in this environment: s
 
 from cases import TEMPLATES, Case, load_subject
 from clients import ENDPOINTS, Reply
-from conversations import JsonObject
+from conversations import JsonObject, make_tool
 from engines import MODEL, Vllm
 from pydantic_core import from_json
-from served import Served, serve_subject
+from served import Served, both, serve_subject, ways
 from serving import ServerError, read_tail
 from tiny_model import make_model
 
 if TYPE_CHECKING:
     from engines import Engine
 
-WAYS = [
-    pytest.param(endpoint, stream, id=f"{endpoint} {'stream' if stream else 'whole'}")
-    for endpoint in ("chat", "responses", "messages")
-    for stream in (False, True)
-]
-ways = pytest.mark.parametrize(("endpoint", "stream"), WAYS)
-both = pytest.mark.parametrize("stream", [pytest.param(False, id="whole"), pytest.param(True, id="stream")])
-
 OPENED = "reasoning opened by the prompt"
 POSSIBLE = "JSON in tags"
 OPTIONS = ("--trust-request-chat-template", "--enable-scale-out")
 METRICS = ("outputs", "calls", "cut_calls", "text_kept", "recoveries", "faults", "analyses", "refused_analyses")
 
-TOOLS: list[JsonObject] = [
-    {
-        "type": "function",
-        "function": {
-            "name": name,
-            "description": "It tells.",
-            "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-        },
-    }
-    for name in ("get_weather", "find_train")
-]
+CITY = {"city": {"type": "string"}}
+TOOLS = [make_tool(name, "It tells.", CITY, ["city"]) for name in ("get_weather", "find_train")]
 WEATHER = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo, Norway"}}\n</tool_call>'
 
 
@@ -86,20 +68,10 @@ def ask(served: Served, case: Case, endpoint: str, stream: bool, **extra: Any) -
 
 def post(served: Served, path: str, body: JsonObject) -> tuple[int, Any]:
     """The status and the body of an answer to anything at all."""
-    data = json.dumps(body).encode()
-    request = urllib.request.Request(served.server.url + path, data, {"Content-Type": "application/json"})
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.status, json.load(answer)
+        return 200, served.post(path, body)
     except urllib.error.HTTPError as error:
         return error.code, error.read()
-
-
-def read_metrics(served: Served) -> dict[str, float]:
-    with urllib.request.urlopen(served.server.url + "/metrics", timeout=30) as answer:
-        text = answer.read().decode()
-    found = re.findall(r"^chat_autoparser_(\w+)_total(?:\{[^}]*\})? (\S+)$", text, re.MULTILINE)
-    return {name: float(number) for name, number in found}
 
 
 # 1: nothing that a request carries reaches the engine
@@ -241,7 +213,7 @@ def test_hostile_templates_of_requests_hold_nobody_up(possible: Served) -> None:
     figures = f"{longest * 1000:.0f} ms; with one harmless template for all: {quiet * 1000:.0f} ms"
     print(f"the longest gap in a parallel stream while {TEMPLATES_SENT} hostile templates came in: {figures}")
     assert longest < bar, figures
-    refused = read_metrics(possible)["refused_analyses"]
+    refused = possible.read_metrics()["refused_analyses"]
     assert refused >= TEMPLATES_SENT, "these templates are not hostile enough"
     reply = ask(possible, make_case(f"<think>\nHm.\n</think>\n\n{WEATHER}", TOOLS), "chat", False)
     assert len(reply.message["tool_calls"]) == 1, "the server's own format was evicted"
@@ -458,12 +430,12 @@ def test_continuous_usage_of_a_long_output_is_linear(engine: Engine, tmp_path: P
 
 
 def test_counters_are_among_the_server_s_metrics(possible: Served) -> None:
-    before = read_metrics(possible)
+    before = possible.read_metrics()
     assert set(before) == set(METRICS)
     ask(possible, make_case(WEATHER, TOOLS), "chat", True)
     ask(possible, replace(make_case(WEATHER, TOOLS), max_tokens=possible.count_tokens(WEATHER) - 8), "chat", False)
     ask(possible, make_case("I never write <tool_call> myself.", TOOLS), "responses", False)
-    after = read_metrics(possible)
+    after = possible.read_metrics()
     found = {name: after[name] - before[name] for name in METRICS}
     assert (found["outputs"], found["calls"], found["cut_calls"], found["text_kept"]) == (3, 2, 1, 1)
     assert found["recoveries"] == 0
