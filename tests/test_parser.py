@@ -54,6 +54,14 @@ def test_splits_of_rendered_calls_never_matter(shape: str, data: st.DataObject) 
     read_all_ways(form, text, TOOLS, prompt)
 
 
+def test_a_value_ends_late_at_the_same_place_however_the_call_behind_it_comes() -> None:
+    shape, okapi = "tagged arguments, reasoning opened by the prompt", ("find_okapi", {"habitat": "pen", "limit": 3})
+    call = open_calls(shape) + write_calls(shape, okapi)
+    end = call.index("</function>") + len("</function>")
+    found = read_all_ways(get_format(shape), f"{call[:end]}hink>\n\n{call[call.index('<tool_call>') :]}", TOOLS, write_prompt(shape))
+    assert get_calls(found) == [okapi, okapi]
+
+
 def test_a_blank_before_what_a_recovery_finds_is_the_texts_however_it_comes() -> None:
     text = '<|channel|>analysis<|message|>Hm to=functions.find_okapi<|channel|>commentary json<|message|>{"habitat": "pen"}'
     found = read_all_ways(get_format("channels"), text, TOOLS, write_prompt("channels"))

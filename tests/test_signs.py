@@ -194,7 +194,7 @@ ROWS = """\
     "written",
     [
         ' ⟦Hm.⟧ I look.\n⟪find_route·call_7⟫\n  start ⇐ "Oslo" ⦂\n  legs ⇐ 2\n⟪⟫\n∎',
-        ' ⟦Hm.⟧\nI look.⟪find_route·call_7⟫ start ⇐ "Oslo" ⦂ legs ⇐ 2 ∎',
+        ' ⟦Hm.⟧ I look.⟪find_route·call_7⟫ start ⇐ "Oslo" ⦂ legs ⇐ 2 ∎',
         ' ⟦Hm.⟧ I look. ⟪find_route·⟫ start ⇐ "Oslo" ⦂ legs ⇐ 2 ⟪⟫ ∎',
     ],
 )

@@ -210,16 +210,18 @@ class BehindFields(ValueReader):
         end = found.end() if found else self.at
         return closed >= len(self.frames) or (not final and end == len(self.buffer))
 
-    def _end_late(self) -> bool:
+    def _end_late(self, final: bool) -> bool:
         """End a value as all texts end, or where nothing but further arguments of the call follows the first place for that."""
         own, at = self.plan.get_end(self.spot.nodes[0]), self.doubt
         begun, end = self._find_begun(), at + len(own)
         if begun is None or self.frames or not (own and self.buffer.startswith(own, at)):
-            return super()._end_late()
+            return super()._end_late(final)
         rest = Fields(self.plan, 0, self.spot, begun=begun)
-        over = rest.read(self.buffer, end, True, self.tools)
+        over = rest.read(self.buffer, end, final, self.tools)
+        if over == MORE:
+            return False
         if over < 0:
-            return super()._end_late()
+            return super()._end_late(final)
         self._end_text(at)
         self.at, self.doubt = end, -1
         self._take_calls(rest, over)

@@ -56,7 +56,7 @@ class TextReader(Drafts):
             at = self._find_sign(final)
             if at < 0:
                 self.until, self.patience = self.spot.pattern if self.holding and self.at < self.scan else None, SHORT
-                return final and self.doubt >= 0 and self._end_late()
+                return final and self.doubt >= 0 and self._end_late(True)
             units = get_units(self.spot.codec)
             escape = units.read(self.buffer, at, final)[0] if self.buffer[at] in units.first else at
             landing: Landing | Wait | None = WAIT
@@ -84,12 +84,12 @@ class TextReader(Drafts):
             if landing is None and interrupts and self.buffer.startswith(tuple(self.plan.opening_marks), at):
                 landing = Landing(at, self.plan.spot(TURN, (AFTER,), self.may_call), INTERRUPTED)
             if landing and self.doubt >= 0 and self._calls_between(self.doubt, at):
-                return self._end_late()
+                return self._end_late(final)
             if landing:
                 self._leave_text(landing, at)
                 return True
             if final and self._ends_in_half(at):
-                return self.doubt >= 0 and self._end_late()
+                return self.doubt >= 0 and self._end_late(True)
             self._look_at_text(at)
             self._take_escape(at, escape)
 
@@ -203,8 +203,8 @@ class TextReader(Drafts):
         self._end_text(start)
         self._apply(landing, start)
 
-    def _end_late(self) -> bool:
-        """End a value whose end has not come at the first place where the call ends."""
+    def _end_late(self, final: bool) -> bool:
+        """End a value whose end has not come at the first place where the call ends; not where more of the output may tell."""
         found = self._find_last_end(self.doubt)
         self.doubt = -1
         if found:

@@ -326,11 +326,11 @@ class Plan(Relaxations):
 
 
 def _list_relaid(rules: Iterable[Rule]) -> list[Rule]:
-    """Return rules that have a word or a rare sign in them, but no mark, whatever layout they have; before a call a tool has to be
-    named."""
-    plain = (rule for rule in rules if not (rule.constant.firm or rule.recovery or rule.laid))
-    worded = [rule for rule in plain if _WORD.search(rule.constant.core) or has_rare_sign(rule.constant.core)]
-    return [replace(rule, recovery=RELAID, guard="known" if rule.opens else "", loose=True) for rule in worded]
+    """Return rules that have a word in them, but no mark, whatever layout they have, and those that have a rare sign, if they lead
+    to no answer; before a call a tool has to be named."""
+    plain = [(rule, rule.constant.core) for rule in rules if not (rule.constant.firm or rule.recovery or rule.laid)]
+    told = [rule for rule, core in plain if _WORD.search(core) or (rule.kind != "content" and has_rare_sign(core))]
+    return [replace(rule, recovery=RELAID, guard="known" if rule.opens else "", loose=True) for rule in told]
 
 
 def _sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
