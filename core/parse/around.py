@@ -9,11 +9,12 @@ from dataclasses import replace
 from ..format import Insides
 from ..format.units import MORE
 from ..plan.constants import is_firm, is_marked, match_texts, skip_blank
+from ..plan.guards import OF_FIELDS
 from ..plan.headers import LONGEST
 from ..plan.landmarks import TURN
 from ..plan.plan import OPEN_REASONING
 from ..plan.relaxed import WRAPPED
-from ..plan.rules import OF_FIELDS, WAIT, Rule, Spot, Wait
+from ..plan.rules import WAIT, Rule, Spot, Wait
 from ..plan.scalars import BEGINNINGS
 from ..recover import find_name
 from .fence import read_run, skip_fence, skip_fence_end

@@ -9,10 +9,11 @@ from json.encoder import encode_basestring
 from ..format.units import MORE, NO
 from ..plan.constants import skip_blank
 from ..plan.ends import SHORT_END
+from ..plan.guards import OF_FIELDS
 from ..plan.landmarks import GAP, SHAPE, TURN, UNSHOWN
 from ..plan.openings import FENCED_CALL
 from ..plan.plan import STRAY
-from ..plan.rules import MISTYPED, OF_FIELDS, Wait
+from ..plan.rules import MISTYPED, Wait
 from ..recover import find_tool_in, repair, unquote
 from .fence import Fence
 from .landing import HELD, Landing, Step

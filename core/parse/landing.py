@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from ..plan.rules import SHAPES, Rule, Spot
+from ..plan.guards import SHAPES
+from ..plan.rules import Rule, Spot
 from ..schema import Schema
 
 StepKind = Literal["open", "close", "name", "id", "key", "wrap", "fence"]

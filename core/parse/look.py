@@ -14,8 +14,9 @@ from ..format import Insides
 from ..format.units import MORE, NO, get_units
 from ..plan.constants import end_word, skip_blank, skip_spaces
 from ..plan.ends import DOUBLED
+from ..plan.guards import GUESSED, NO_EXAMPLE, OF_FIELDS, OF_TOOLS
 from ..plan.landmarks import AFTER, GAP, TURN
-from ..plan.rules import GUESSED, NO_EXAMPLE, OF_FIELDS, OF_TOOLS, WAIT, Rule, Spot, Wait
+from ..plan.rules import WAIT, Rule, Spot, Wait
 from ..plan.scalars import BEGINNINGS, find_within
 from ..recover import QUOTES
 from .around import GUARDS, Surroundings

@@ -23,9 +23,10 @@ from ..errors import AutoparserError
 from ..format.cut import find_common_start
 from ..plan.constants import is_firm, skip_blank
 from ..plan.ends import SHORT_END
+from ..plan.guards import SHAPES
 from ..plan.landmarks import AFTER, GAP, TURN
 from ..plan.plan import LATE_END, OPEN_REASONING, Plan
-from ..plan.rules import SHAPES, Spot, Wait
+from ..plan.rules import Spot, Wait
 from ..plan.thoughts import OPENED_AGAIN
 from ..recover import Policy
 from ..schema import ToolSet

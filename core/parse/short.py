@@ -5,8 +5,9 @@ from __future__ import annotations
 from ..format.units import MORE, NO, Units, get_units
 from ..plan.constants import DATA, SIGNS, find_end, skip_blank
 from ..plan.echoes import cut_echo
+from ..plan.guards import OF_TOOLS
 from ..plan.landmarks import GAP, QUOTES, TURN
-from ..plan.rules import OF_TOOLS, UNTYPED, WAIT, Rule, Wait
+from ..plan.rules import UNTYPED, WAIT, Rule, Wait
 from ..plan.scalars import fits, read_empty
 from .landing import Landing, Step, list_id
 from .likely import Likely

@@ -9,9 +9,10 @@ from io import StringIO
 from ..format import Insides, Json, Node, Text
 from ..format.units import MORE, NO, get_units
 from ..plan.constants import Constant, is_word_in_signs, skip_blank
+from ..plan.guards import LATE
 from ..plan.landmarks import AFTER, GAP, TURN
 from ..plan.plan import Plan
-from ..plan.rules import LATE, WAIT, Rule, Spot, Wait
+from ..plan.rules import WAIT, Rule, Spot, Wait
 from ..plan.scalars import match_scalar
 from ..recover import Begun, Policy, compile_names, read_literal
 from ..schema import UNKNOWN, Schema, ToolSet

@@ -10,8 +10,9 @@ from ..format import Text
 from ..format.units import MORE, NO, get_units
 from ..plan.constants import is_firm, skip_blank
 from ..plan.ends import CUT_MARK
+from ..plan.guards import LATE
 from ..plan.landmarks import AFTER, GAP, SHAPE, TURN
-from ..plan.rules import LATE, UNTYPED, WAIT, Rule, Wait
+from ..plan.rules import UNTYPED, WAIT, Rule, Wait
 from ..plan.scalars import convert, escape_json, fits, read_json
 from ..recover import read_literal
 from .drafts import Drafts

@@ -25,8 +25,9 @@ from .constants import (
     sort_longest,
 )
 from .echoes import begins, cut_to_echo, find_any, find_size, skip_echoes
+from .guards import Guard
 from .landmarks import END, FENCED, FIELDS, GAP, SHORT_FIELDS, is_delimited, is_quoted, list_tails, read_parts, tells_end
-from .rules import Guard, Rule, make_closes, make_openings, make_rules
+from .rules import Rule, make_closes, make_openings, make_rules
 from .thoughts import Thoughts
 
 MISSING = "field of a call missing"

@@ -13,8 +13,9 @@ from ..format.cut import COUNTER, find_boundaries
 from .constants import cut_first, get_constant, is_firm, is_marked, is_word_in_signs
 from .echoes import ECHOES, cut_echo
 from .ends import MISSING, SHORT_END, Ends, leave_out
+from .guards import Guard
 from .landmarks import FIELDS, SHAPE, UNSHOWN, Link, is_quoted, list_doubled, list_tails
-from .rules import MISTYPED, Guard, Rule, make_openings, make_rules
+from .rules import MISTYPED, Rule, make_openings, make_rules
 
 FENCED_CALL = "fence around a call"
 RUNS = ("```", "~~~")

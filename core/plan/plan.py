@@ -18,12 +18,13 @@ from ..format.units import get_units
 from .constants import cut_heads, has_rare_sign, is_firm, is_marked, sort_longest
 from .echoes import drop_words, find_any
 from .ends import SHORT_END, SHORT_SECTION, TRAILING, Marks
+from .guards import SHAPES, Guard
 from .headers import find_headers
 from .landmarks import AFTER, END, FIELDS, GAP, OF_TURN, OVER, SHAPE, SHORT_FIELDS, START, TURN, UNSHOWN, Link, read_parts
 from .mistyped import find_mark
 from .openings import BEGINNING
 from .relaxed import WRAPPED, Relaxations, list_near_answers
-from .rules import MISTYPED, SHAPES, Guard, Rule, Spot, make_closes, make_rules
+from .rules import MISTYPED, Rule, Spot, make_closes, make_rules
 from .spellings import list_spellings
 from .thoughts import OTHER_ENDS, list_images
 

@@ -20,10 +20,11 @@ from ..schema import TYPES
 from .constants import DATA, begins_in_sign, cut_first, is_marked, is_plain, is_word_in_signs
 from .echoes import has_echo
 from .ends import MISSING, leave_out
+from .guards import Guard
 from .landmarks import AFTER, BODY, ENCODED, END, FENCED, FIELDS, MUTE, NAMED_FIELDS, OVER, QUOTES, SHORT_FIELDS, TURN, UNQUOTED
 from .mistyped import BEGUN, LETTERS, LIKE
 from .openings import Openings
-from .rules import MISTYPED, UNTYPED, Guard, Rule, make_closes, make_rules
+from .rules import MISTYPED, UNTYPED, Rule, make_closes, make_rules
 
 WRAPPED = "mark of another format"
 OVERRUN = "message of another role"

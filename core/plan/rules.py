@@ -5,64 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from ..format import Choice, Json, Kind, Node, Text
 from ..format.cut import cut_common_start, find_boundaries, find_common_start
 from ..format.units import NO, get_units
 from .constants import DATA, SIGNS, Constant, begins_in_sign, get_constant, is_marked, sort_longest
 from .echoes import cut_echo, fill_echoes
+from .guards import Guard
 from .landmarks import GAP, NAMED_FIELDS, SILENT, UNSHOWN, read_parts
 from .mistyped import find_mark, rewrite_marks
 from .scalars import fits
-
-Guard = Literal[
-    "",  # nothing more
-    "tool",  # behind it a tool is named, as far as the tools are known
-    "known",  # behind it a tool of the request is named
-    "apart",  # so it is, and a line or an answer has ended before it
-    "headless",  # so it is, and a line begins: the first sign of the mark is missing
-    "first",  # so it is, and nothing visible came before
-    "fresh",  # nothing visible came before
-    "told",  # a text or a line ends right before
-    "orphan",  # so it does, and no call has begun in it
-    "alone",  # no sentence goes on around it, nor is it an example of a conversation
-    "line",  # it has its line for itself, and is no example
-    "turn",  # it is the model's own, and no example of a conversation
-    "sample",  # never: it tells that a conversation is shown, or that a text holds what its end closes
-    "over",  # what ends the turn stands right before
-    "thought",  # reasoning stood in this turn
-    "owed",  # of the end of the call before it a part was left out
-    "typed",  # behind it stands structure or the end, and before it a value that has ended or is no text where none is wanted
-    "followed",  # anything visible follows
-    "structure",  # structure follows
-    "ending",  # structure or the end of the output follows
-    "fitting",  # what is behind it begins as something does that renders show there
-    "rest",  # another argument or call follows behind signs and words of the format, however it is written
-    "entry",  # an argument of this tool begins that was not given yet
-    "shape",  # JSON with the shape of calls follows
-    "whole",  # so it does, and nothing else
-    "named",  # a tool and its parameters follow
-    "called",  # so they do, the tool right behind it, and a line or an answer has ended before it
-    "header",  # the mark that ends a header follows
-    "wrapped",  # it is a mark of another format that closes calls
-    "like",  # something stands there that is like what could
-    "fence",  # it opens code that begins with a call
-    "unfenced",  # it ends such code
-    "late",  # the text would not end otherwise: structure or the end of the output follows
-    "last",  # the text would not end otherwise: nothing more follows
-]
-"""What must hold for a rule that no render shows."""
-
-SHAPES: frozenset[Guard] = frozenset(("shape", "named", "called", "whole"))
-OF_FIELDS: frozenset[Guard] = frozenset(("named", "called"))
-"""Those of calls that are told by their parameters."""
-GUESSED: frozenset[Guard] = SHAPES | {"rest"}
-"""Those of what comes behind all else that a template may write."""
-OF_TOOLS: frozenset[Guard] = frozenset(("tool", "known", "apart", "headless", "first"))
-NO_EXAMPLE: frozenset[Guard] = frozenset(("line", "apart", "headless"))
-"""Those of what is no example, nor code."""
-LATE: frozenset[Guard] = frozenset(("late", "last"))
 
 _WIDTH = 16  # characters by which rules are told apart before they are tried
 _WINDOWS = 512  # so many beginnings are remembered in a spot
