@@ -66,3 +66,22 @@ def test_a_call_without_its_id_is_one(name: str, left_out: str) -> None:
         found = read_all_ways(format, written.replace(left_out, ""), TOOLS, "<|assistant|>")
         assert (found.content or "").strip() == content
         assert get_calls(found) == [("get_weather", ARGUMENTS)] * number
+
+
+def test_what_ends_all_calls_may_be_missing_behind_an_id_that_no_mark_ends() -> None:
+    source = write(CALLS["in a comment behind brackets"])
+    call = {**make_call("get_weather", ARGUMENTS), "id": "ID"}
+    written = render_turn(source, {"content": "", "tool_calls": [call, call]}, TOOLS)[1]
+    found = read_all_ways(analyze(source), written.replace("<|/py|>", ""), TOOLS, "<|assistant|>")
+    assert (found.content, get_calls(found), found.ids) == (None, [("get_weather", ARGUMENTS)] * 2, ["ID"] * 2)
+
+
+@pytest.mark.parametrize(
+    ("written", "named"),
+    [("$ list_rooms\nexit 0\n", ["field of a call missing"]), ("$ list_rooms & # a1\nexit 0\n", [])],
+)
+def test_what_was_left_out_before_the_end_of_the_turn_is_noted(written: str, named: list[str]) -> None:
+    parser = analyze(write(CALLS["in a comment"])).parser(TOOLS, "<|assistant|>")
+    parser.feed(f"{written}<|end|>")
+    parser.finish()
+    assert (parser.calls_seen, [name for name, _ in parser.recoveries]) == (1, named)

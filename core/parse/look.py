@@ -179,7 +179,9 @@ class Lookahead(Surroundings):
         if not final:
             return WAIT
         steps = (*(found.steps if found else ()), Step("close"))
-        return Landing(len(self.buffer), Spot(TURN, rule.targets, ()), found.rule if found else rule, steps=steps)
+        first = found.rule if found else rule
+        first = first.name_recovery(rule.recovery) if rule.recovery else first
+        return Landing(len(self.buffer), Spot(TURN, rule.targets, ()), first, steps=steps)
 
     def _try_pop(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Leave a list or an object: what is behind it must follow; of many that end at once, behind the first of them."""

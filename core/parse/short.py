@@ -144,6 +144,8 @@ class ShortFields(Likely):
         return self._leave_short(here, "key", self.buffer[begin:end], end + len(quote), final)
 
     def _land_name(self, here: Landing, final: bool) -> Landing | Wait | None:
+        if here.rule.guard == "known" and not self.names:
+            return None
         buffer, start = self.buffer, here.end
         begun, wait = buffer[start:], None
         for name in self.names:
