@@ -20,7 +20,22 @@ from .echoes import drop_words, find_any
 from .ends import SHORT_END, SHORT_SECTION, TRAILING, Marks
 from .guards import SHAPES, Guard
 from .headers import find_headers
-from .landmarks import AFTER, END, FIELDS, GAP, OF_TURN, OVER, SHAPE, SHORT_FIELDS, START, TURN, UNSHOWN, Link, read_parts, tells_end
+from .landmarks import (
+    AFTER,
+    END,
+    FIELDS,
+    GAP,
+    OF_TURN,
+    OVER,
+    SHAPE,
+    SHORT_FIELDS,
+    START,
+    TURN,
+    UNSHOWN,
+    Link,
+    read_parts,
+    tells_end,
+)
 from .mistyped import find_mark
 from .openings import BEGINNING
 from .relaxed import WRAPPED, Relaxations, list_near_answers
