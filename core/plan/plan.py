@@ -180,8 +180,12 @@ class Plan(Relaxations):
         return self._sort(rules, calls)
 
     def behind(self, rule: Rule, graph: str, calls: bool) -> Spot:
-        """Return the field behind a rule of a spot in a graph."""
-        return self.spot(TURN if rule.targets[0] in OF_TURN else graph, rule.targets, calls)
+        """Return the field behind a rule of a spot in a graph; the rule keeps it, for to find it by its nodes takes too long."""
+        found = rule.spots.get((graph, calls))
+        if found is None:
+            inner = TURN if rule.targets[0] in OF_TURN else graph
+            found = rule.spots[graph, calls] = self.spot(inner, rule.targets, calls)
+        return found
 
     def has_inside(self, name: str) -> bool:
         """Whether it is known how the inside of a list or an object begins."""

@@ -85,6 +85,7 @@ class Rule:
     """The signs of which one stands where it matches, behind white space; none where that may be anything."""
     mark: str = field(init=False, compare=False, repr=False)
     """The mark at its beginning that may be mistyped: of what ends a field, or begins or ends a call, and is no guess itself."""
+    spots: dict[tuple[str, bool], Spot] = field(init=False, compare=False, repr=False, default_factory=dict)
     _near: dict[str, Rule | None] = field(init=False, compare=False, repr=False, default_factory=dict)
     _made: dict[tuple[str, ...], Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
 
