@@ -44,6 +44,16 @@ def test_quotes_behind_which_nothing_follows_cost_what_their_number_costs() -> N
     assert long <= 3.2 * short
 
 
+def test_what_may_end_a_value_late_is_looked_at_once() -> None:
+    """Behind the first place for that stands another call, which does not end: each piece of it is waited for with little work."""
+    shape = "tagged arguments, reasoning opened by the prompt"
+    call = open_calls(shape) + write_calls(shape, FIND)
+    end = call.index("</function>") + len("</function>")
+    text = f"{call[:end]}hink>\n\n{call[call.index('<tool_call>') : end]}"
+    short, long = (count_work(get_format(shape), write_prompt(shape), text + "x y " * size, 4)[-1] for size in (100, 300))
+    assert long <= 2 * short
+
+
 @pytest.mark.parametrize("odd", [1, None, True, ("a",)])
 def test_a_schema_may_have_any_keys(odd: object) -> None:
     parameters = {"properties": {odd: {}, "habitat": {}}, "required": [[odd], {}]}

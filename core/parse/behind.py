@@ -49,6 +49,10 @@ class BehindFields(ValueReader):
 
     def _step_text(self, final: bool) -> bool:
         """Read a text; right behind calls what is like structure comes before that."""
+        if self.late is not None:
+            ended = self._end_late(final)
+            if ended or self.late is not None:  # else the text goes on
+                return ended
         if self.fresh and self.spot.nodes[0] in UNSHOWN:
             best = self._find_best(self.at, final)
             best = best or self._find_like(self.spot.rules, self.at, final)
@@ -217,10 +221,11 @@ class BehindFields(ValueReader):
         begun, end = self._find_begun(), at + len(own)
         if begun is None or self.frames or not (own and self.buffer.startswith(own, at)):
             return super()._end_late(final)
-        rest = Fields(self.plan, 0, self.spot, begun=begun)
+        rest = self.late = self.late or Fields(self.plan, 0, self.spot, begun=begun)
         over = rest.read(self.buffer, end, final, self.tools)
         if over == MORE:
             return False
+        self.late = None
         if over < 0:
             return super()._end_late(final)
         self._end_text(at)

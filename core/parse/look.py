@@ -179,8 +179,7 @@ class Lookahead(Surroundings):
         if not final:
             return WAIT
         steps = (*(found.steps if found else ()), Step("close"))
-        first = found.rule if found else rule
-        first = first.name_recovery(rule.recovery) if rule.recovery else first
+        first = (found.rule if found else rule).name_recovery(rule.recovery)
         return Landing(len(self.buffer), Spot(TURN, rule.targets, ()), first, steps=steps)
 
     def _try_pop(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
@@ -232,8 +231,7 @@ class Lookahead(Surroundings):
         steps = (*(found.steps if found else ()), *self._list_steps(rule, end))
         if rule.targets[0].counted and not rule.opens and self._counts_on(rule, end, steps):
             return None
-        first = found.rule if found else rule
-        first = first.name_recovery(rule.recovery) if rule.recovery else first
+        first = (found.rule if found else rule).name_recovery(rule.recovery)
         here = Landing(end, self.plan.behind(rule, graph, self.may_call), first, trail, steps)
         short = rule.kind in ("name", "id", "key")
         if not ((short and (rule.opens or rule.kind == "name")) or self._names_tool(rule, here)):

@@ -196,7 +196,8 @@ class Machine(BehindFields):
             self.writer.incomplete.add(self.writer.call.index)
         self.writer.call = None
         self.frames.clear()
-        self.behind, self.lexer, self.shape, self.holding, self.begins, self.trail = False, None, None, False, False, ""
+        self.behind, self.holding, self.begins, self.trail = False, False, False, ""
+        self.lexer, self.shape, self.late = None, None, None
         nodes = self.plan.list_nodes("reasoning") if thinking else (AFTER,)
         try:
             self.spot = self.plan.spot(TURN, nodes[:1], False)

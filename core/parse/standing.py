@@ -89,6 +89,7 @@ class Standing:
         self.insides: list[Node] = []  # the lists and objects of which a value is one that has just begun
         self.begins = self.starts = False  # whether nothing of a value was read yet, and some sign is escaped there
         self.shape: Shape | Fields | None = None
+        self.late: Fields | None = None  # what looks for further arguments behind the place of doubt
         self.recoveries: list[tuple[str, int]] = []  # what was relaxed, and at which character of the output
         self.trail = ""  # layout that may follow the last rule
         self.unclosed = False  # whether a call stood in reasoning that was not closed

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 from ..format import Json, Node, Text, TurnGraph
-from ..format.cut import COUNTER, cut_common_end, cut_common_start, find_boundaries, take_letters
+from ..format.cut import cut_common_end, cut_common_start, find_boundaries, take_letters
 from ..format.units import get_units
 from .constants import (
     DATA,
@@ -170,6 +169,12 @@ class Ends(Thoughts):
         half = [last[:-1]] if is_marked(mark) and not (mark[0].isalnum() or mark[-1].isalnum()) else []
         return make_rules((each for each in (text, *cut) if each.strip()), END) + make_rules(half, END, CUT_MARK)
 
+    def _list_whole_ends(self, node: Node, text: str) -> list[Rule]:
+        """Return what ends a turn behind a field of a call that no mark ends, and if the field tells where it ends, the last marks
+        of that, where what is before them was left out."""
+        tails = filter(is_marked, cut_tails(text)[1:] if tells_end(node) else ())
+        return self._list_cut_ends(text, True) + make_rules(tails, END, SHORT_END)
+
     def _list_late_ends(self) -> list[Rule]:
         """Return the last marks of what ends a turn behind a call, where what is before them was left out."""
         pairs = [(link.text, self.closes.get(link.source.name)) for link in self.links if link.to.kind == "end"]
@@ -194,23 +199,19 @@ class Ends(Thoughts):
         guards: list[Guard] = ["structure" if text.strip("]})\"'") else "" for text in texts]
         return [rule for text, guard in zip(texts, guards, strict=True) for rule in make_closes([text], MISSING, guard)]
 
-    def _list_closes_without_id(self, node: Node) -> list[Rule]:
+    def _list_closes_without_id(self, node: Node) -> Iterator[Rule]:
         """Return what ends a call behind a field that is followed by an id, for models that leave that out."""
-        rules: list[Rule] = []
+        own = self.ends[node.name].rstrip()
         for link in (link for link in self.leave(node) if link.to.kind == "id"):
             close = self.closes.get(link.to.name)
-            ends = make_closes([close], MISSING) if close else [
-                Rule(end.parts, (end.to,), end.opens, closes=True, recovery=MISSING) for end in self.leave(link.to) if end.leaves
-            ]  # where no mark ends the id, the whole end tells
-            for end in ends:
-                whole = COUNTER.join(end.parts)
-                behind = [whole, *(self._list_cuts(whole) if end.kind == "end" else ())]
-                own = self.ends[node.name].rstrip()
-                bare = {text for each in behind for text in (*leave_out(link.text, each), own + each)}
-                told = [text for text in sorted(bare) if text.strip() and (is_firm(text) or tells_end(node))]
-                guards: dict[str, Guard] = {text: "known" if end.opens else "" if is_firm(text) else "ending" for text in told}
-                rules += [replace(end, parts=read_parts(text), guard=guards[text]) for text in told]
-        return rules
+            leaving = (end for end in self.leave(link.to) if end.leaves)  # where no mark ends the id, the whole end tells
+            ends = [(close, GAP, False)] if close else [(end.text, end.to, end.opens) for end in leaving]
+            for behind, to, opens in ends:
+                cuts = self._list_cuts(behind) if to.kind == "end" else ()
+                bare = {text for each in (behind, *cuts) for text in (*leave_out(link.text, each), own + each)}
+                for text in (text for text in sorted(bare) if text.strip() and (is_firm(text) or tells_end(node))):
+                    guard: Guard = "known" if opens else "" if is_firm(text) else "ending"
+                    yield from make_rules([text], to, MISSING, guard, opens=opens, closes=True)
 
     def _list_without_end(self, node: Node) -> list[Rule]:
         """Return what leads from a key or JSON arguments to a further field of the call, for models that leave their end out."""

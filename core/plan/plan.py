@@ -15,27 +15,12 @@ from itertools import chain
 from ..format import Graph, Kind, Node, Text, TurnGraph
 from ..format.cut import COUNTER
 from ..format.units import get_units
-from .constants import cut_heads, cut_tails, has_rare_sign, is_firm, is_marked, sort_longest
+from .constants import cut_heads, has_rare_sign, is_firm, is_marked, sort_longest
 from .echoes import drop_words, find_any
 from .ends import SHORT_END, SHORT_SECTION, TRAILING, Marks
 from .guards import SHAPES, Guard
 from .headers import find_headers
-from .landmarks import (
-    AFTER,
-    END,
-    FIELDS,
-    GAP,
-    OF_TURN,
-    OVER,
-    SHAPE,
-    SHORT_FIELDS,
-    START,
-    TURN,
-    UNSHOWN,
-    Link,
-    read_parts,
-    tells_end,
-)
+from .landmarks import AFTER, END, FIELDS, GAP, OF_TURN, OVER, SHAPE, SHORT_FIELDS, START, TURN, UNSHOWN, Link, read_parts
 from .mistyped import find_mark
 from .openings import BEGINNING
 from .relaxed import WRAPPED, Relaxations, list_near_answers
@@ -253,9 +238,7 @@ class Plan(Relaxations):
             # Where what goes on in the call begins as its end does, or no mark is common to all ends, the whole end tells.
             for link in leaving:
                 if link.to.kind == "end":
-                    rules += self._list_cut_ends(link.text, True)
-                    tails = filter(is_marked, cut_tails(link.text)[1:] if tells_end(node) else ())
-                    rules += make_rules(tails, END, SHORT_END)
+                    rules += self._list_whole_ends(node, link.text)
                 elif close != "" or not link.opens:  # behind an end without a text, the next call is looked for anyway
                     rules.append(replace(self._make_rule(TURN, link), closes=True))
         rules += chain(self._list_skips(node), self._list_closes_without_id(node), self._list_dressings(node))

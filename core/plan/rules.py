@@ -106,8 +106,8 @@ class Rule:
         return frozenset("{").union(*(get_units(codec).first for codec in codecs))
 
     def name_recovery(self, recovery: str) -> Rule:
-        """Return the same rule where it is a recovery of that name, if it is none yet."""
-        return self if self.recovery else self._make("named", recovery, recovery=recovery, is_shown=True)
+        """Return the same rule where it is a recovery of that name, if it is none yet and there is a name."""
+        return self if self.recovery or not recovery else self._make("named", recovery, recovery=recovery, is_shown=True)
 
     def _make(self, *key: str, **changes: Any) -> Rule:
         """Return the same rule with something else in it; made once for a key, as a place may ask often."""
