@@ -22,6 +22,8 @@ CALLS = {
     "before the name": "⟦ID: NAME⟧ JSON ⟦/⟧",
     "in a comment": "…$ NAME" + FIELDS.replace("@", " --{{ k }}={{ v | tojson }}") + " & # ID\n…exit 0\n",
     "in a comment behind brackets": "<|py|>\n…NAME(" + SEPARATED + ")  # ID\n…<|/py|>",
+    "in a comment of a program": "[run]\n…NAME(" + SEPARATED + "); // ID\n…[/run]",
+    "in a comment behind JSON": "begin\n…NAME JSON ; id ID\n…end",
 }
 LEFT_OUT = {
     "behind a hash": ["#ID"],
@@ -37,6 +39,8 @@ LEFT_OUT = {
     "before the name": ["ID: "],
     "in a comment": [" & # ID"],
     "in a comment behind brackets": ["  # ID"],
+    "in a comment of a program": ["; // ID"],
+    "in a comment behind JSON": [" ; id ID"],
 }
 ARGUMENTS = {"city": "Oslo", "days": 3}
 

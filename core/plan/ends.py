@@ -35,7 +35,8 @@ _CLOSERS = frozenset((*(pair[1] for pair in _PAIRS), ""))
 _PARTING = " \t\n,;"
 """What parts a field from the one before it."""
 _ASSIGNED = re.compile(r"\s*(?::=|=>|->|[:=])\Z")
-_WORD = re.compile(r"([\"'`])[\w-]+\1\Z|[\w.:@$-]+\Z")
+_LABEL = re.compile(r"([\"'`])[\w-]+\1\Z|[\w.:@$-]+\Z|([^\w\s()\[\]{}<>\"'`])\2+\Z")
+"""A word, or one sign several times, that tells what a field is."""
 SHORT_END = "end of a call missing"
 SHORT_SECTION = "end of all calls missing"
 TRAILING = "separator at the end"
@@ -104,8 +105,8 @@ def leave_out(before: str, behind: str) -> list[str]:
     while head[-1:] + tail.lstrip()[:1] in _PAIRS:
         head, tail = head[:-1].rstrip(), tail.lstrip()[1:]
     bare = _ASSIGNED.sub("", head)
-    word = _WORD.search(bare)
-    label = word[0] if word else cut_last(bare)
+    found = _LABEL.search(bare)
+    label = found[0] if found else cut_last(bare)
     if label not in _CLOSERS:
         end, told = cut_first(tail), take_letters(label)
         tail = tail.lstrip()[len(end) :] if told and is_marked(end) and told in take_letters(end) else tail
@@ -209,7 +210,8 @@ class Ends(Thoughts):
             for behind, to, opens in ends:
                 cuts = self._list_cuts(behind) if to.kind == "end" else ()
                 bare = {text for each in (behind, *cuts) for text in (*leave_out(link.text, each), own + each)}
-                for text in (text for text in sorted(bare) if text.strip() and (is_firm(text) or tells_end(node))):
+                told = tells_end(node)  # white space alone leads to a further call, if it does to any
+                for text in (text for text in sorted(bare) if is_firm(text) or (told and (text.strip() or (opens and text)))):
                     guard: Guard = "known" if opens else "" if is_firm(text) else "ending"
                     yield from make_rules([text], to, MISSING, guard, opens=opens, closes=True)
 
