@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Final
 
 from .model import Numeral, Text
 
-NO, MORE = -1, -2
+NO: Final = -1
+MORE: Final = -2
 """What a match answers instead of the place behind it: the text is not there, or may be there when more has come."""
 
-_ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&#39;": "'"}
+_ENTITIES: Final = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&#39;": "'"}
 """Those that every reader of XML or HTML knows, whichever of them a writer uses."""
-_LETTERS = {"\\n": "\n", "\\t": "\t", "\\r": "\r"}
+_LETTERS: Final = {"\\n": "\n", "\\t": "\t", "\\r": "\r"}
 """The same of programs, where a backslash is always written as two."""
-_HEX = "0-9a-fA-F"
-_HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
+_HEX: Final = "0-9a-fA-F"
+_HEX_DIGITS: Final = frozenset("0123456789abcdefABCDEF")
 
 
 class Units:

@@ -4,27 +4,27 @@ tools, and what a model writes twice: a mark, a name or a key with the mark befo
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
-from ..format import Insides
 from ..format.units import MORE
-from ..plan.constants import is_firm, is_marked, match_texts, skip_blank
+from ..plan.constants import match_texts, skip_blank
 from ..plan.guards import OF_FIELDS
 from ..plan.headers import LONGEST
 from ..plan.landmarks import TURN
 from ..plan.plan import OPEN_REASONING
 from ..plan.relaxed import WRAPPED
-from ..plan.rules import WAIT, Rule, Spot, Wait
-from ..plan.scalars import BEGINNINGS
+from ..plan.rules import WAIT, Rule, Spot, Wait, list_doubled
 from ..recover import find_name
 from .fence import read_run, skip_fence, skip_fence_end
 from .landing import Landing, Step, list_id
 from .shape import find_start, find_wrapper, find_wrapper_end
 from .standing import STOPS, Standing
 
-GUARDS = 2  # recoveries that lean on each other
-_HALF_WORD = re.compile(r"\w[\w.-]{0,63}")
-_HALF_HEADER = re.compile(r"\S+(?: +\S*[=<>|]\S*)*")
+GUARDS: Final = 2  # recoveries that lean on each other
+_HALF_WORD: Final = re.compile(r"\w[\w.-]{0,63}")
+_HALF_HEADER: Final = re.compile(r"\S+(?: +\S*[=<>|]\S*)*")
 """A word, and what has signs of marks in it, but no sentence."""
 
 
@@ -199,21 +199,14 @@ class Surroundings(Standing):
                 return Wait(text[len(self.buffer) - at :])
         return here
 
-    def _list_doubled(self, rule: Rule, here: Landing) -> list[str]:
-        """Return what, doubled, is no part of the field behind it: none begins so but a text, which does not with several marks."""
+    def _list_doubled(self, rule: Rule, here: Landing) -> Sequence[str]:
+        """Return what of the text of a rule, doubled, is no part of the field behind it; lists may begin as any mark does."""
         core = rule.constant.core
-        own = any(isinstance(node.codec, Insides) for node in here.spot.nodes)  # lists may begin as any mark does
-        if not (core and self.policy.recover) or self.frames or own:
-            return []
-        last = rule.constant.last or rule.constant.atoms[-1].text
-        if rule.kind == "value":
-            types = self._find_wanted(here)
-            if types and "string" not in types:
-                begun = set().union(*(BEGINNINGS[kind] for kind in types))
-                return [text for text in (core, last) if is_firm(text) or text[0] not in begun]
-            return [core] if is_marked(last) and core != last and is_firm(core.removesuffix(last)) else []
-        behind = [whole for rest, whole in self.plan.whole_openings if rest == core] if rule.opens else []
-        return [text for text in (core, last if rule.kind == "arguments" else "") if is_firm(text)] + behind
+        if not (core and self.policy.recover) or self.frames or here.spot.nests:
+            return ()
+        types = self._find_wanted(here) if rule.kind == "value" else ()
+        behind = [whole for rest, whole in self.plan.whole_openings if rest == core] if rule.opens else ()
+        return (*list_doubled(rule.constant, rule.kind, types), *behind)
 
     def _skip_repeated(self, mark: str, here: Landing, final: bool) -> Landing | Wait:
         """Return a landing behind a word, or half of one, where the mark before it comes again and then the whole word; behind a

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from json.encoder import encode_basestring
+from typing import Final
 
 from ..format.units import MORE, NO
 from ..plan.constants import skip_blank
@@ -21,12 +22,12 @@ from .names import OTHER_LETTERS, SHORT, WITH_PREFIX
 from .shape import Fields, Shape, find_wrapper_end
 from .values import ValueReader
 
-_CLOSERS = re.compile(r"[)\]}\s]{1,16}")
-_STRAY = re.compile(r"[,;{}\[\]()\"'\s]{1,64}")
-_MEMBER = re.compile(r"\s*,\s*\"(\w{1,32})\"\s*:\s*(?:\"[^\"\\\n]{0,64}\"|[\w.-]{1,32})(?=\W)")
-_HALF_MEMBER = re.compile(r"\s*,\s*(?:\"\w{0,32}(?:\"\s*(?::\s*(?:\"[^\"\\\n]{0,64}\"?|[\w.-]{0,32}))?)?)?")
-_OF_STRING = re.compile(r"[^\"\\]+|\\.|\"", re.DOTALL)
-_TAGS = r"[\"'>]{0,4}(?:</[^\s<>]{1,40}>\s{0,8}){%d,3}"
+_CLOSERS: Final = re.compile(r"[)\]}\s]{1,16}")
+_STRAY: Final = re.compile(r"[,;{}\[\]()\"'\s]{1,64}")
+_MEMBER: Final = re.compile(r"\s*,\s*\"(\w{1,32})\"\s*:\s*(?:\"[^\"\\\n]{0,64}\"|[\w.-]{1,32})(?=\W)")
+_HALF_MEMBER: Final = re.compile(r"\s*,\s*(?:\"\w{0,32}(?:\"\s*(?::\s*(?:\"[^\"\\\n]{0,64}\"?|[\w.-]{0,32}))?)?)?")
+_OF_STRING: Final = re.compile(r"[^\"\\]+|\\.|\"", re.DOTALL)
+_TAGS: Final = r"[\"'>]{0,4}(?:</[^\s<>]{1,40}>\s{0,8}){%d,3}"
 _CLOSING, _HALF_CLOSING = re.compile(_TAGS % 1), re.compile(_TAGS % 0 + r"(?:<(?:/[^\s<>]{0,40})?)?")
 
 

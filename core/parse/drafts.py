@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from ..format.units import MORE, NO
 from ..plan.constants import find_closed, skip_blank, skip_spaces
@@ -13,7 +14,7 @@ from .fence import find_closing, find_span_end
 from .landing import HELD_CALL, Landing
 from .short import ShortFields
 
-_FENCES = 4  # so many fences with calls are looked at together
+_FENCES: Final = 4  # so many fences with calls are looked at together
 
 
 class Drafts(ShortFields):

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ..format.units import MORE, NO
 from ..plan.constants import find_end
 from .landing import HELD_CALL
 
-_WORD = r"[^\s`~]{0,32}"
-_SIGNS = re.compile(r"`+|~+|\n+")
-_OPENING = re.compile(rf"(`{{3,32}}|~{{3,32}})[ \t]{{0,8}}{_WORD}[ \t]{{0,8}}\r?\n\s{{0,64}}")
-_HALF = re.compile(rf"`{{1,2}}|~{{1,2}}|(?:`{{3,32}}|~{{3,32}})[ \t]{{0,8}}{_WORD}[ \t]{{0,8}}\r?")
-_END = re.compile(r"\s*(`{3,}|~{3,})(?![\w`~])")
-_HALF_END = re.compile(r"\s*(?:`{0,2}|~{0,2})")
-_CLOSING = re.compile(r"\n[ \t]*(`{3,}|~{3,})(?![\w`~])")
-CODE_SIGNS = re.compile(r"[`~\n]")
+_WORD: Final = r"[^\s`~]{0,32}"
+_SIGNS: Final = re.compile(r"`+|~+|\n+")
+_OPENING: Final = re.compile(rf"(`{{3,32}}|~{{3,32}})[ \t]{{0,8}}{_WORD}[ \t]{{0,8}}\r?\n\s{{0,64}}")
+_HALF: Final = re.compile(rf"`{{1,2}}|~{{1,2}}|(?:`{{3,32}}|~{{3,32}})[ \t]{{0,8}}{_WORD}[ \t]{{0,8}}\r?")
+_END: Final = re.compile(r"\s*(`{3,}|~{3,})(?![\w`~])")
+_HALF_END: Final = re.compile(r"\s*(?:`{0,2}|~{0,2})")
+_CLOSING: Final = re.compile(r"\n[ \t]*(`{3,}|~{3,})(?![\w`~])")
+CODE_SIGNS: Final = re.compile(r"[`~\n]")
 """What code ends with."""
-_SPAN_END = re.compile(r"`+|\n[ \t]*\n")
-_LONGEST = 64
+_SPAN_END: Final = re.compile(r"`+|\n[ \t]*\n")
+_LONGEST: Final = 64
 
 
 class Fence(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from ..plan.guards import SHAPES
 from ..plan.rules import Rule, Spot
@@ -94,6 +94,6 @@ class Frame(NamedTuple):
     key: str = ""  # whose value it is
 
 
-HELD = 1 << 14  # so much of an output may wait for what tells the type of a value
-HELD_CALL = 4096
+HELD: Final = 1 << 14  # so much of an output may wait for what tells the type of a value
+HELD_CALL: Final = 4096
 """So many characters, from where a call may begin, wait for what tells whether it is one."""

@@ -5,28 +5,34 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from typing import Final
 
 from ..plan.constants import skip_blank
 from ..recover.repair import COMMENT, QUOTES, ends_string
 
-_CAREFUL = re.compile(r'["{}\[\]]|[^\s\w,:.+-]')
-_OUTSIDE = re.compile(r'"|[{\[]+|[}\]]+|[^\s\w,:.+-]')
-_MENDED = re.compile(r'"|[{\[]+|[}\]]+|,\s*(?:[}\]]|\Z)|(?<![\w.])[^\W\d]\w*|[^\s\w,:.+-]')
-_BRACKETS = frozenset("{}[]")
-_BETWEEN = re.compile(r"[\s,:\w.+-]*")
-_COMMENT_BEGUN = re.compile(r"/(?:/[^\n]{0,1024}|\*(?:[^*]|\*(?!/)){0,1024})?\Z")
-_WORDS = frozenset(("true", "false", "null"))
-JSON_SIGNS = re.compile(r'["\\]')
+_CAREFUL: Final = re.compile(r'["{}\[\]]|[^\s\w,:.+-]')
+_OUTSIDE: Final = re.compile(r'"|[{\[]+|[}\]]+|[^\s\w,:.+-]')
+_MENDED: Final = re.compile(r'"|[{\[]+|[}\]]+|,\s*(?:[}\]]|\Z)|(?<![\w.])[^\W\d]\w*|[^\s\w,:.+-]')
+_BRACKETS: Final = frozenset("{}[]")
+_BETWEEN: Final = re.compile(r"[\s,:\w.+-]*")
+_COMMENT_BEGUN: Final = re.compile(r"/(?:/[^\n]{0,1024}|\*(?:[^*]|\*(?!/)){0,1024})?\Z")
+_WORDS: Final = frozenset(("true", "false", "null"))
+JSON_SIGNS: Final = re.compile(r'["\\]')
 """What matters inside a string."""
 
-_JSON_ESCAPES = frozenset('"\\/bfnrtu')
-_ALL_SIGNS = re.compile(r'["\\\x00-\x1f]')
-_OF_STRINGS = re.compile(r"\\.?|\"|\n", re.DOTALL)
-_OTHER_SIGNS = {end: re.compile(rf"[{end}\\]") for end in QUOTES.values() if end != '"'}
+_JSON_ESCAPES: Final = frozenset('"\\/bfnrtu')
+_ALL_SIGNS: Final = re.compile(r'["\\\x00-\x1f]')
+_OF_STRINGS: Final = re.compile(r"\\.?|\"|\n", re.DOTALL)
+_OTHER_SIGNS: Final = {end: re.compile(rf"[{end}\\]") for end in QUOTES.values() if end != '"'}
 
-OUT, STRING, ESCAPE = 0, 1, 2
+OUT: Final = 0
+STRING: Final = 1
+ESCAPE: Final = 2
 
-GOING, BROKEN, ODD, HOLD = -1, -2, -3, -4
+GOING: Final = -1
+BROKEN: Final = -2
+ODD: Final = -3
+HOLD: Final = -4
 """What a scan answers where a value has not ended, where a text cannot be JSON, where a sign stands that JSON does not have there,
 and where what comes next decides whether it does. Both of the last leave the place in ``place``."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Final
 
 from ..format import Insides
 from ..format.units import MORE, NO, get_units
@@ -23,16 +24,16 @@ from .around import GUARDS, Surroundings
 from .landing import Landing, Step
 from .names import SHORT
 
-DEPTH = 128  # lists and objects within each other
-POPS = 16  # of these are left at once, as each takes several calls of functions
+DEPTH: Final = 128  # lists and objects within each other
+POPS: Final = 16  # of these are left at once, as each takes several calls of functions
 
-UNBRACKETED = Rule(("",), (GAP,), closes=True, recovery="brackets missing")
-_BEGINNING = 160  # characters in which an object is known from its beginning
-_OBJECT = re.compile(rf"\{{\s*(?:([{''.join(QUOTES)}}}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
-_HALF_KEY = re.compile(r"\{\s*[\"']?\w*[\"']?\s*")
-_FIRST_KEY = re.compile(r"\{\s*[\"']?(\w+)[\"']?\s*:")
-_WHOLE_CALL = re.compile(r"\{\s{0,16}\"(\w{1,64})\"\s?:\s?\"([^\"\\]+)\"\s?,\s{0,16}\"(\w{1,64})\"\s?:\s?(?=\{)")
-_HALF_CALL = re.compile(
+UNBRACKETED: Final = Rule(("",), (GAP,), closes=True, recovery="brackets missing")
+_BEGINNING: Final = 160  # characters in which an object is known from its beginning
+_OBJECT: Final = re.compile(rf"\{{\s*(?:([{''.join(QUOTES)}}}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
+_HALF_KEY: Final = re.compile(r"\{\s*[\"']?\w*[\"']?\s*")
+_FIRST_KEY: Final = re.compile(r"\{\s*[\"']?(\w+)[\"']?\s*:")
+_WHOLE_CALL: Final = re.compile(r"\{\s{0,16}\"(\w{1,64})\"\s?:\s?\"([^\"\\]+)\"\s?,\s{0,16}\"(\w{1,64})\"\s?:\s?(?=\{)")
+_HALF_CALL: Final = re.compile(
     r"\{\s{0,16}(?:\"(\w{0,64})(?:(\")\s?(?::\s?(?:\"([^\"\\]*)(?:\"\s?(?:,\s{0,16}(?:\"\w{0,64}(?:\"\s?(?::\s?)?)?)?)?)?)?)?)?)?"
 )
 
@@ -42,7 +43,7 @@ class Lookahead(Surroundings):
 
     def _find_landing(self, spot: Spot, at: int, final: bool) -> Landing | Wait | None:
         """Return where the best rule of a spot that matches at a place leads, None where none does, or that more is needed."""
-        window = self.buffer[at : at + spot.width]
+        window = spot.cut_window(self.buffer, at)
         rules, wait = spot.narrow(window)
         if wait and not final and at + len(window) == len(self.buffer):
             return wait

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Literal
+from typing import Final, Literal
 
 from ..delta import Delta
 from ..errors import AutoparserError
@@ -36,8 +36,9 @@ from .landing import Landing
 from .lexer import JsonLexer
 from .names import SHORT
 
-_HALF = 16  # so much of what may be half a mark is looked at again with the next piece before anything else
-TRIM = 8192  # so much of the buffer may be behind the parser
+_HALF: Final = 16  # so much of what may be half a mark is looked at again with the next piece before anything else
+_make: Final = tuple.__new__  # what a Delta's own constructor, a third of the cost of a piece of text, calls in the end
+TRIM: Final = 8192  # so much of the buffer may be behind the parser
 
 
 class ClosedParserError(AutoparserError):
@@ -68,23 +69,24 @@ class Machine(BehindFields):
                 self.gone, self.at, self.scan, self.awaited = self.gone + len(text), size, size, ""
                 if self._passing is None:
                     self.before, self._skipped = self._join_before(whole), text
-                return [Delta(self._quick_kind, whole, self._quick_index)]
+                return [_make(Delta, (self._quick_kind, whole, self._quick_index, None, None))]
             if found.end() == len(whole) and self._quick_kind != "tool_call":
                 before = whole[: found.start()].rstrip()  # layout before a mark may belong to it
                 if len(whole) - len(before) <= _HALF:
                     return self._hold_half(text, before)
-        if self._is_awaited(text) or self._is_more_blank(text):
+        if self._passing is not None and text:
+            if self._pass_piece(self._passing, text):
+                self._quick = self._passing.signs.search if self._passing.plain and not self._passing.mends else None
+                return [_make(Delta, ("tool_call", text, self._quick_index, None, None))]
+        elif self._is_awaited(text) or self._is_more_blank(text):
             self.buffer += text
             return []
-        if self.closed:
-            raise ClosedParserError("feeding a parser that was finished: make a new one for each generation")
-        if self._passing is None or not text:
+        else:
+            if self.closed:
+                raise ClosedParserError("feeding a parser that was finished: make a new one for each generation")
             if self._skipped:
                 self._trim(self._skipped[-1])
             self.buffer += text
-        elif self._pass_piece(self._passing, text):
-            self._quick = self._passing.signs.search if self._passing.plain and not self._passing.mends else None
-            return [Delta("tool_call", text, self._quick_index)]
         self.awaited, self.until = "", None
         self._run_safely(False)
         if self.at > TRIM and (self.writer.call is None or self.writer.call.name is not None):

@@ -5,35 +5,36 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Final
 
 from ..plan.rules import Rule
 
-SHORT = 256  # characters that a name or a key may have
+SHORT: Final = 256  # characters that a name or a key may have
 
-NAME = re.compile(r"[^\s\\\"'<>{}()\[\],;]{1,128}")
-ID = re.compile(r"[^\s\"'<>{}()\[\]]+")
-WITHIN_ID = re.compile(r"[\w.:/-]")  # else an id may end there
-KEY = re.compile(r"[\w .:$@-]+")
-SCALAR = re.compile(r"[\w.+-]{0,64}")
-WITH_PREFIX = "prefix of a name"
-OTHER_LETTERS = "name in other letters"
-AMID = "name amid other text"
-PADDED = "signs around a key"
-AMID_WORD = re.compile(r"\w\w")
-_WORD = r"\w{1,32}"
-PREFIX = re.compile(rf"{_WORD}(?:[.:/]| ?= ?| ?\Z)|[.:/=] ?")
+NAME: Final = re.compile(r"[^\s\\\"'<>{}()\[\],;]{1,128}")
+ID: Final = re.compile(r"[^\s\"'<>{}()\[\]]+")
+WITHIN_ID: Final = re.compile(r"[\w.:/-]")  # else an id may end there
+KEY: Final = re.compile(r"[\w .:$@-]+")
+SCALAR: Final = re.compile(r"[\w.+-]{0,64}")
+WITH_PREFIX: Final = "prefix of a name"
+OTHER_LETTERS: Final = "name in other letters"
+AMID: Final = "name amid other text"
+PADDED: Final = "signs around a key"
+AMID_WORD: Final = re.compile(r"\w\w")
+_WORD: Final = r"\w{1,32}"
+PREFIX: Final = re.compile(rf"{_WORD}(?:[.:/]| ?= ?| ?\Z)|[.:/=] ?")
 """A word in front of a name, or what may be one where the output ends; or a sign alone."""
 LEAD, NUMBER = re.compile(rf"(?:{_WORD})?[.:/= ]{{1,2}}"), re.compile(r"(?:[:#@./ -]{1,2}\d{1,4})?")
 """What may stand before a name and behind it, with no other mark around."""
-FOREIGN = re.compile(r"(\[[A-Z_]{2,40}\]|<\|?[\w-]{2,40}\|?>)([\w-]{1,64})?(?!\w)|\[[A-Z_]{0,40}\Z|<\|?[\w-]{0,40}\|?\Z")
+FOREIGN: Final = re.compile(r"(\[[A-Z_]{2,40}\]|<\|?[\w-]{2,40}\|?>)([\w-]{1,64})?(?!\w)|\[[A-Z_]{0,40}\Z|<\|?[\w-]{0,40}\|?\Z")
 """A field that another format writes behind a name: a mark and a word, or the beginning of one where the output ends."""
 
-EDGE = re.compile(r"\A[\W_]+")
+EDGE: Final = re.compile(r"\A[\W_]+")
 """What stands before the first letter of a key."""
-_LEADING = re.compile(r"[^\w\s\"'<>()\[\]{}]{1,8}\Z")
-_ID_KEY = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
-_ID_COUNTED = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)
-COMMENTS = re.compile(r"(?:\s+|(?:#|//)[^\n]*\n)*")
+_LEADING: Final = re.compile(r"[^\w\s\"'<>()\[\]{}]{1,8}\Z")
+_ID_KEY: Final = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
+_ID_COUNTED: Final = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)
+COMMENTS: Final = re.compile(r"(?:\s+|(?:#|//)[^\n]*\n)*")
 _JOINT, _NUMBERED = re.compile(r"[:#@.-]"), re.compile(r"((?:\w+\.)*[\w-]+)[:#@.-]\d+(?!\w)")
 
 

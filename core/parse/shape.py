@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from ..format.units import MORE, NO
 from ..plan.constants import find_end
@@ -17,30 +18,30 @@ from .landing import HELD_CALL, Landing
 from .lexer import BROKEN, HOLD, ODD, JsonLexer
 from .names import SHORT
 
-_TAG = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>"
-_MARK = rf"{_TAG}|\[/?[A-Z_]{{2,40}}\]|(?:`{{3,}}|~{{3,}})[\w+.-]{{0,32}}"
+_TAG: Final = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>"
+_MARK: Final = rf"{_TAG}|\[/?[A-Z_]{{2,40}}\]|(?:`{{3,}}|~{{3,}})[\w+.-]{{0,32}}"
 _START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|</[^\s<>\"'=/]{{1,40}}>|[\s;,])*")
 """What stands around such calls: tags, fences, and what separates."""
 
-_APART = r"(?:[^\w\s<>\"'=/]\w{1,16}[^\w\s<>\"'=/] )?"  # what marks of a family begin with, a blank behind it
-_WRAPPER = re.compile(rf"(?:<({_APART}{SPEAKS}[^\s<>\"'=/]{{2,40}})>|\[{SPEAKS}([A-Z_]{{2,40}})\]|<\|\w{{2,40}}\|>)\s*")
-_ENDS = {"start": "end", "begin": "end", "open": "close", "START": "END", "BEGIN": "END", "OPEN": "CLOSE"}
+_APART: Final = r"(?:[^\w\s<>\"'=/]\w{1,16}[^\w\s<>\"'=/] )?"  # what marks of a family begin with, a blank behind it
+_WRAPPER: Final = re.compile(rf"(?:<({_APART}{SPEAKS}[^\s<>\"'=/]{{2,40}})>|\[{SPEAKS}([A-Z_]{{2,40}})\]|<\|\w{{2,40}}\|>)\s*")
+_ENDS: Final = {"start": "end", "begin": "end", "open": "close", "START": "END", "BEGIN": "END", "OPEN": "CLOSE"}
 """What marks are called that close others, as people name such pairs."""
-_BEGINS = re.compile("|".join(_ENDS))
-_WORD = r"[\w:.-]{2,40}"
+_BEGINS: Final = re.compile("|".join(_ENDS))
+_WORD: Final = r"[\w:.-]{2,40}"
 # A tag that speaks of calls and names something, or any whose attribute is called as messages call the name of a tool.
-_NAMING = re.compile(rf"<(?:{SPEAKS}(?={_WORD}(?:=|\s{{1,4}}\w{{1,32}}=))|(?={_WORD}\s{{1,4}}name=))({_WORD})")
-_HALF_NAMING = re.compile(rf"<(?:{SPEAKS}{_WORD}\s{{1,4}}\w{{0,32}}|{_WORD}\s{{1,4}}(?:n|na|nam|name)?)")
-_WRAPPER_END = re.compile(rf"</{_APART}{SPEAKS}[^\s<>\"'=/]{{2,40}}>|\[/{SPEAKS}[A-Z_]{{2,40}}\]")
-_SPEAKING = re.compile("tool|call|function", re.IGNORECASE)
-_LAST_TOKEN = re.compile(r"<\|\w{2,40}\|>\s*")
+_NAMING: Final = re.compile(rf"<(?:{SPEAKS}(?={_WORD}(?:=|\s{{1,4}}\w{{1,32}}=))|(?={_WORD}\s{{1,4}}name=))({_WORD})")
+_HALF_NAMING: Final = re.compile(rf"<(?:{SPEAKS}{_WORD}\s{{1,4}}\w{{0,32}}|{_WORD}\s{{1,4}}(?:n|na|nam|name)?)")
+_WRAPPER_END: Final = re.compile(rf"</{_APART}{SPEAKS}[^\s<>\"'=/]{{2,40}}>|\[/{SPEAKS}[A-Z_]{{2,40}}\]")
+_SPEAKING: Final = re.compile("tool|call|function", re.IGNORECASE)
+_LAST_TOKEN: Final = re.compile(r"<\|\w{2,40}\|>\s*")
 
-_LAST_MARK = re.compile(rf"(?:{_TAG}|</[^\s<>]{{0,40}})\Z")
+_LAST_MARK: Final = re.compile(rf"(?:{_TAG}|</[^\s<>]{{0,40}})\Z")
 _FIRST_NAMED, _LAST_CLOSING = re.compile(r"<([\w:.-]{1,40})[=\s]"), re.compile(r"</([\w:.-]{1,40})>\s*(?:</[^\s<>]{0,40}>?\s*)?\Z")
-_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
-_LAST_MARKS = 3  # around a call, and around all calls
-_TRIES = 4  # so many marks may end such calls
-_HALF_MARK = re.compile(rf"</?{_APART}(?:[^\s<>\"'=/][^\s<>\"'=]{{0,39}})?|\[/?[A-Z_]{{0,40}}|`{{1,2}}|~{{1,2}}")
+_QUOTED: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
+_LAST_MARKS: Final = 3  # around a call, and around all calls
+_TRIES: Final = 4  # so many marks may end such calls
+_HALF_MARK: Final = re.compile(rf"</?{_APART}(?:[^\s<>\"'=/][^\s<>\"'=]{{0,39}})?|\[/?[A-Z_]{{0,40}}|`{{1,2}}|~{{1,2}}")
 
 
 def find_start(buffer: str, at: int, fresh: bool, final: bool) -> int:

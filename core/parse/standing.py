@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from io import StringIO
+from typing import Final
 
 from ..format import Insides, Json, Node, Text
 from ..format.units import MORE, NO, get_units
@@ -23,11 +24,11 @@ from .names import SHORT, find_count, find_counted_id
 from .shape import Fields, Shape
 from .writer import Call, Writer
 
-TRIES = 8  # so often may a JSON value be looked at that is no call
+TRIES: Final = 8  # so often may a JSON value be looked at that is no call
 
-STOPS = frozenset(".!?…。！？")  # at the end of a sentence
-_OF_CODE = frozenset("{}<>[]%=;:,`'\"\\/|&#")  # signs with which no answer ends
-_INDENT = 16  # so much layout may stand before a fence
+STOPS: Final = frozenset(".!?…。！？")  # at the end of a sentence
+_OF_CODE: Final = frozenset("{}<>[]%=;:,`'\"\\/|&#")  # signs with which no answer ends
+_INDENT: Final = 16  # so much layout may stand before a fence
 
 
 class Standing:

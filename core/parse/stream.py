@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from ..delta import Delta
 from ..format import TurnGraph
@@ -14,8 +14,8 @@ from ..recover import Habits, Policy, PolicyName, get_policy
 from ..schema import ToolSet
 from .machine import Machine
 
-_SLICE = 8192  # characters
-_LONGEST = 1 << 16  # characters of an answer begun by a prompt that are read, the last of them: all others wait meanwhile
+_SLICE: Final = 8192  # characters
+_LONGEST: Final = 1 << 16  # characters of an answer begun by a prompt that are read, the last of them: all others wait meanwhile
 
 
 class StreamParser(Machine):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from json.encoder import encode_basestring
+from typing import Final
 
 from ..format import Text
 from ..format.units import MORE, NO, get_units
@@ -20,11 +21,11 @@ from .fence import CODE_SIGNS
 from .landing import HELD, HELD_CALL, Landing
 from .names import SHORT
 
-BARE_CALL = Rule(("",), (SHAPE,), recovery="call by its parameters", guard="named")
-INTERRUPTED = Rule(("",), (AFTER,))  # reasoning, by a mark that begins calls, though no call follows
-_BEHIND_NAME = re.compile(r"\s*([(<{\[]?)")
-JOINT = "\n\n"  # between two blocks of reasoning
-_LONGEST_MARK = 256  # characters
+BARE_CALL: Final = Rule(("",), (SHAPE,), recovery="call by its parameters", guard="named")
+INTERRUPTED: Final = Rule(("",), (AFTER,))  # reasoning, by a mark that begins calls, though no call follows
+_BEHIND_NAME: Final = re.compile(r"\s*([(<{\[]?)")
+JOINT: Final = "\n\n"  # between two blocks of reasoning
+_LONGEST_MARK: Final = 256  # characters
 
 
 class TextReader(Drafts):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from io import StringIO
 from json.encoder import encode_basestring
+from typing import Final
 
 from ..format import Choice, Insides, Json, Node, Text
 from ..format.cut import cut_common_start
@@ -18,9 +19,9 @@ from .lexer import JsonLexer
 from .names import SHORT
 from .passing import JsonReader
 
-_CLOSING_QUOTES = (*QUOTES, "`", "»", "”")
-_OPENINGS = (*QUOTES, "(", "[", "{")
-_CONSTRUCTED = re.compile(r"[^\W\d]\w{0,31}")
+_CLOSING_QUOTES: Final = (*QUOTES, "`", "»", "”")
+_OPENINGS: Final = (*QUOTES, "(", "[", "{")
+_CONSTRUCTED: Final = re.compile(r"[^\W\d]\w{0,31}")
 
 
 class ValueReader(JsonReader):

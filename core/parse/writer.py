@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from json.encoder import encode_basestring
-from typing import Literal
+from typing import Final, Literal
 
 from ..delta import Delta
 from ..message import make_call_id
 
-HOLD = 256  # so many characters of arguments are waited for an id that stands behind them, or four times that with layout
+HOLD: Final = 256  # so many characters of arguments are waited for an id that stands behind them, or four times that with layout
 
 
 class Call:

@@ -11,21 +11,21 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import takewhile
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ..format.cut import CLOSE, OPEN, TOKEN, find_boundaries
 from ..format.units import MORE, NO
 from .echoes import cut_echo, has_echo
 
-_MARK = re.compile(r"\S*[^\w\s]\S*")
-_QUOTED = re.compile(r"\"[^\"]*\"?|'[^']*'?")
-_BRACKETS = re.compile(r"[()\[\]{}]|\"(?:[^\"\\\n]|\\.)*\"?")
+_MARK: Final = re.compile(r"\S*[^\w\s]\S*")
+_QUOTED: Final = re.compile(r"\"[^\"]*\"?|'[^']*'?")
+_BRACKETS: Final = re.compile(r"[()\[\]{}]|\"(?:[^\"\\\n]|\\.)*\"?")
 """Brackets, and strings as JSON has them, in which none counts."""
-_BLANK = re.compile(r"\s*")
-_DIGITS = re.compile(r"\d*")
-DATA = frozenset("{}[]\",: \n\t'()")
-_BEGINNING = frozenset("\"'([{")
-SIGNS = re.compile(rf"[\"{{}}()\[\]<>/{OPEN}{CLOSE}]")
+_BLANK: Final = re.compile(r"\s*")
+_DIGITS: Final = re.compile(r"\d*")
+DATA: Final = frozenset("{}[]\",: \n\t'()")
+_BEGINNING: Final = frozenset("\"'([{")
+SIGNS: Final = re.compile(rf"[\"{{}}()\[\]<>/{OPEN}{CLOSE}]")
 """What no key has that is written without quotes."""
 _OPENS, _CLOSES = frozenset("<[({" + OPEN), frozenset(">])}" + CLOSE)
 
@@ -167,12 +167,13 @@ class Constant:
 
     ``core`` is the text without the layout around it, ``lead`` and ``trail``. Of one that is ``laid`` all is matched to the letter.
     Signs that are a ``line`` are matched in a text only where they have one of their own, a word that is a ``label`` only where a
-    line begins. One that ``echoes`` has to be filled with words before it is matched.
+    line begins. One that ``echoes`` has to be filled with words before it is matched. ``last`` is the mark right before what is
+    behind it, empty where there is none, and a ``run`` one sign several times.
     """
 
     __slots__ = (
-        "_simple", "atoms", "core", "echoes", "firm", "first", "head", "label", "lead", "line", "marked", "parts", "size", "text",
-        "trail",
+        "_simple", "atoms", "core", "echoes", "firm", "first", "head", "is_run", "label", "last", "lead", "line", "marked", "parts",
+        "size", "text", "trail",
     )  # fmt: skip
 
     def __init__(self, parts: tuple[str, ...], laid: bool = False) -> None:
@@ -186,6 +187,9 @@ class Constant:
         self.lead = text[: len(text) - len(text.lstrip())]
         self.trail = text[len(text.rstrip()) :] if self.core else ""
         self.label = self.firm and "\n" in self.lead and self.core[:1].isalnum()
+        last = cut_last(self.core)
+        self.last = last if is_firm(last) else ""
+        self.is_run = len(self.core) > 1 == len(set(self.core)) and not self.trail
         self._simple = len(parts) == 1
         core = list(parts)
         core[0] = core[0].lstrip()
@@ -197,17 +201,6 @@ class Constant:
         first = "".join(atom.text for atom in begun) if self.firm else parts[0]
         self.first = cut_echo(first) if self.echoes else first
         self.head = self.first[:12]  # the first characters of what is looked for
-
-    @property
-    def last(self) -> str:
-        """The mark right before what is behind it; empty where there is none."""
-        last = cut_last(self.core)
-        return last if is_firm(last) else ""
-
-    @property
-    def is_run(self) -> bool:
-        """Whether it is one sign several times."""
-        return len(self.core) > 1 == len(set(self.core)) and not self.trail
 
     @property
     def counts(self) -> bool:

@@ -9,20 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Final
 
 from ..format import Edge, Graph, TurnGraph
 from ..format.cut import COUNTER, find_boundaries
 from ..format.model import KEY_AGAIN
 
-ECHOES = {"name": "\ua7fa", "id": "\ua7fb", "key": KEY_AGAIN}
+ECHOES: Final = {"name": "\ua7fa", "id": "\ua7fb", "key": KEY_AGAIN}
 """Letters that stand for the name, the id and the key that were read last: letters of epigraphy, which no template has."""
 
-_LETTERS = "".join(ECHOES.values())
-_NAMED = [re.compile(rf"(?<=\w)[:=.@-][{letters}]") for letters in (*_LETTERS, _LETTERS)]
-_CLOSING = re.compile(rf"</[\w:.-]*{ECHOES['key']}>")
-_LONGEST = 64
-_ANY = rf"[\w.:-]{{1,{_LONGEST}}}"
-_WORD = re.compile(_ANY)
+_LETTERS: Final = "".join(ECHOES.values())
+_NAMED: Final = [re.compile(rf"(?<=\w)[:=.@-][{letters}]") for letters in (*_LETTERS, _LETTERS)]
+_CLOSING: Final = re.compile(rf"</[\w:.-]*{ECHOES['key']}>")
+_LONGEST: Final = 64
+_ANY: Final = rf"[\w.:-]{{1,{_LONGEST}}}"
+_WORD: Final = re.compile(_ANY)
 
 
 def has_echo(text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ..format import Json, Node, Text, TurnGraph
 from ..format.cut import cut_common_end, cut_common_start, find_boundaries, take_letters
@@ -29,25 +29,25 @@ from .landmarks import END, FENCED, FIELDS, GAP, SHORT_FIELDS, is_delimited, is_
 from .rules import Rule, make_closes, make_openings, make_rules
 from .thoughts import Thoughts
 
-MISSING = "field of a call missing"
-_PAIRS = ("()", "[]", "<>", "{}", '""', "''", "``")
-_CLOSERS = frozenset((*(pair[1] for pair in _PAIRS), ""))
-_PARTING = " \t\n,;"
+MISSING: Final = "field of a call missing"
+_PAIRS: Final = ("()", "[]", "<>", "{}", '""', "''", "``")
+_CLOSERS: Final = frozenset((*(pair[1] for pair in _PAIRS), ""))
+_PARTING: Final = " \t\n,;"
 """What parts a field from the one before it."""
-_ASSIGNED = re.compile(r"\s*(?::=|=>|->|[:=])\Z")
-_LABEL = re.compile(r"([\"'`])[\w-]+\1\Z|[\w.:@$-]+\Z|([^\w\s()\[\]{}<>\"'`])\2+\Z")
+_ASSIGNED: Final = re.compile(r"\s*(?::=|=>|->|[:=])\Z")
+_LABEL: Final = re.compile(r"([\"'`])[\w-]+\1\Z|[\w.:@$-]+\Z|([^\w\s()\[\]{}<>\"'`])\2+\Z")
 """A word, or one sign several times, that tells what a field is."""
-SHORT_END = "end of a call missing"
-SHORT_SECTION = "end of all calls missing"
-TRAILING = "separator at the end"
-UNENDED = "end of a value missing"
-DOUBLED = "end of a value doubled"
-CUT_MARK = "half of a mark"
-RELAID_ARGUMENT = "layout between arguments"
-_OTHER_SEPARATOR = "other sign between arguments"
-_BEHIND_KEY = re.compile(r"[\"']\s*:\s*")
-_ENDS = 4  # marks that end a turn, of which any two may stand behind each other
-_SEPARATORS = (",", ";", "|", "&", "")
+SHORT_END: Final = "end of a call missing"
+SHORT_SECTION: Final = "end of all calls missing"
+TRAILING: Final = "separator at the end"
+UNENDED: Final = "end of a value missing"
+DOUBLED: Final = "end of a value doubled"
+CUT_MARK: Final = "half of a mark"
+RELAID_ARGUMENT: Final = "layout between arguments"
+_OTHER_SEPARATOR: Final = "other sign between arguments"
+_BEHIND_KEY: Final = re.compile(r"[\"']\s*:\s*")
+_ENDS: Final = 4  # marks that end a turn, of which any two may stand behind each other
+_SEPARATORS: Final = (",", ";", "|", "&", "")
 _BOTH: tuple[Guard, Guard] = ("typed", "late")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ..format import Kind
 from ..format.cut import TOKEN, cut_common_start, find_boundaries
@@ -18,8 +18,8 @@ from .constants import cut_first, is_firm, is_marked
 from .landmarks import TURN, Landmarks
 from .rules import Rule, Spot
 
-LONGEST = 256
-_LAST = re.compile(r"\s*\S+\s*\Z")
+LONGEST: Final = 256
+_LAST: Final = re.compile(r"\s*\S+\s*\Z")
 
 
 class Headers(NamedTuple):

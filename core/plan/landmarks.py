@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ..format import Edge, Graph, Json, Kind, Node, Numeral, Start, Text, TurnGraph
 from ..format.cut import COUNTER, cut_common_start, find_boundaries
@@ -20,38 +20,38 @@ from ..recover import CLOSERS, Envelope
 from .constants import cut_last, cut_tails, is_firm, is_marked, is_word_in_signs
 from .echoes import cut_behind_key, fold_echoes
 
-TURN = ""
+TURN: Final = ""
 """The name of the graph of the turn, beside those of the insides."""
 
-_KEY = re.compile(r"[\"']([^\"'\\]+)[\"']\s*:\s*[\"']?$")
-GAP = Node("behind a call", "content")
-AFTER = Node("behind all calls", "content")
-SHAPE = Node("behind calls by their shape", "content")
-MUTE = Node("behind the beginning of a call that is none", "content")
-OVER = Node("behind the beginning of another message", "content")
-UNSHOWN = (GAP, AFTER, SHAPE, MUTE, OVER)
+_KEY: Final = re.compile(r"[\"']([^\"'\\]+)[\"']\s*:\s*[\"']?$")
+GAP: Final = Node("behind a call", "content")
+AFTER: Final = Node("behind all calls", "content")
+SHAPE: Final = Node("behind calls by their shape", "content")
+MUTE: Final = Node("behind the beginning of a call that is none", "content")
+OVER: Final = Node("behind the beginning of another message", "content")
+UNSHOWN: Final = (GAP, AFTER, SHAPE, MUTE, OVER)
 """The places in content that no graph has as fields of their own."""
-SILENT = (MUTE, OVER)
+SILENT: Final = (MUTE, OVER)
 """Those of which nothing is handed on."""
-THOUGHT = Node("reasoning in other marks", "reasoning")
+THOUGHT: Final = Node("reasoning in other marks", "reasoning")
 """Stands for reasoning of a model whose template knows none."""
-OF_TURN = (*UNSHOWN, THOUGHT)
+OF_TURN: Final = (*UNSHOWN, THOUGHT)
 """What no graph has stands in the turn, whatever list or object leads there."""
 START, END = Node("start", "start"), Node("end", "end")
-BODY = Node("arguments as JSON", "arguments", Json())
+BODY: Final = Node("arguments as JSON", "arguments", Json())
 """Stands for arguments that a model writes as one JSON object where the template writes fields."""
-UNQUOTED = Node("arguments without quotes", "arguments", Json())
+UNQUOTED: Final = Node("arguments without quotes", "arguments", Json())
 """Stands for arguments that a model writes as they are where the template writes them in a string."""
-_JSON_TEXT = Text(tuple((json.dumps(char)[1:-1], char) for char in '\\"\n\t\r\b\f'), (Numeral("utf-16", "\\u"),), True)
-ENCODED = Node("arguments in a string", "arguments", Json(_JSON_TEXT))
+_JSON_TEXT: Final = Text(tuple((json.dumps(char)[1:-1], char) for char in '\\"\n\t\r\b\f'), (Numeral("utf-16", "\\u"),), True)
+ENCODED: Final = Node("arguments in a string", "arguments", Json(_JSON_TEXT))
 """Stands for arguments that a model encodes once more where the template writes an object."""
-FENCED = Node("arguments in a fence", "arguments", Json())
+FENCED: Final = Node("arguments in a fence", "arguments", Json())
 """Stands for arguments that a model writes in a fence of code."""
 
-QUOTES = ("'", '"')
-_PAIRS = {**CLOSERS, "<": ">"}
-SHORT_FIELDS = ("name", "id")
-NAMED_FIELDS = (*SHORT_FIELDS, "key")
+QUOTES: Final = ("'", '"')
+_PAIRS: Final = {**CLOSERS, "<": ">"}
+SHORT_FIELDS: Final = ("name", "id")
+NAMED_FIELDS: Final = (*SHORT_FIELDS, "key")
 FIELDS: tuple[Kind, ...] = ("name", "id", "key", "value", "arguments")
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ..format.cut import CLOSE, OPEN
 from .constants import end_word, skip_blank
 
-_LONGEST = 48
-_MARKS = 3  # so many behind each other may be mistyped
-_PAIRS = (
+_LONGEST: Final = 48
+_MARKS: Final = 3  # so many behind each other may be mistyped
+_PAIRS: Final = (
     ("<<", "<>", r">(?:>|(?=\s))"),
     ("<", "<>", ">"),
     (r"\[\[", r"\[\]", r"\](?:\]|(?=\s))"),
@@ -26,25 +26,25 @@ _PAIRS = (
     (r"(?P<twice>:{2,3})", r":\"'(){}<>\[\]", r"(?P=twice)"),
 )
 """What marks begin with, what is not in them, and what they end with."""
-_BRACKETS = r"(?:[\"'\])}](?:\s{0,16}[\"'\])}]){0,7}\s{0,2})?"  # those of JSON before a mark
-_BEFORE = "\"'])} \t\n"
-_SIGNS = r"[]>}@#%|~$^*=+! _-]{0,8}"  # some of what ends one
-_WHOLE = (rf"{begins}[^{no}\s]{{2,{_LONGEST}}}(?: [^{no}\n]{{0,{_LONGEST}}})?{ends}" for begins, no, ends in _PAIRS)
-_INNER = r"[^{no}\s]{{0,{size}}}(?:(?<=[^{no}\s]{{2}}) [^{no}\n]{{0,{size}}})?"
-_HALF = (begins + _INNER.format(no=no, size=_LONGEST) + _SIGNS for begins, no, _ in _PAIRS)
-_OPEN = rf"<[^<>\s]{{2,{_LONGEST}}}(?=\n)"  # one without its last bracket, where a line ends
-MARK = re.compile(rf"{_BRACKETS}(?:{'|'.join(_WHOLE)}|{_OPEN})")
-HALF_MARK = re.compile(rf"{_BRACKETS}(?:{'|'.join(_HALF)}|[-=*#~+_{{])?")
-LIKE = 2  # so many characters are the same at the beginning of both
-LETTERS = 3  # and so many letters, so that little has to be waited for
-BEGUN = 4  # as many signs are where no line begins, for prose not to be held back
-SPARE = 2  # so many characters may be too many, or too few
-_QUOTES = {"'": '"', "`": '"'}
-_SHARE = 4  # and so many stand there for each
-_ALIKE = 0.75
-_ATTRIBUTE = re.compile(r"[= ][^>\]]*")
-_COMMAND = re.compile(r"^\\\w+(?=\{)")
-_REST = re.compile(r"(?<=\w)[^\w<>/\[\]|-][^>\]]*")
+_BRACKETS: Final = r"(?:[\"'\])}](?:\s{0,16}[\"'\])}]){0,7}\s{0,2})?"  # those of JSON before a mark
+_BEFORE: Final = "\"'])} \t\n"
+_SIGNS: Final = r"[]>}@#%|~$^*=+! _-]{0,8}"  # some of what ends one
+_WHOLE: Final = (rf"{begins}[^{no}\s]{{2,{_LONGEST}}}(?: [^{no}\n]{{0,{_LONGEST}}})?{ends}" for begins, no, ends in _PAIRS)
+_INNER: Final = r"[^{no}\s]{{0,{size}}}(?:(?<=[^{no}\s]{{2}}) [^{no}\n]{{0,{size}}})?"
+_HALF: Final = (begins + _INNER.format(no=no, size=_LONGEST) + _SIGNS for begins, no, _ in _PAIRS)
+_OPEN: Final = rf"<[^<>\s]{{2,{_LONGEST}}}(?=\n)"  # one without its last bracket, where a line ends
+MARK: Final = re.compile(rf"{_BRACKETS}(?:{'|'.join(_WHOLE)}|{_OPEN})")
+HALF_MARK: Final = re.compile(rf"{_BRACKETS}(?:{'|'.join(_HALF)}|[-=*#~+_{{])?")
+LIKE: Final = 2  # so many characters are the same at the beginning of both
+LETTERS: Final = 3  # and so many letters, so that little has to be waited for
+BEGUN: Final = 4  # as many signs are where no line begins, for prose not to be held back
+SPARE: Final = 2  # so many characters may be too many, or too few
+_QUOTES: Final = {"'": '"', "`": '"'}
+_SHARE: Final = 4  # and so many stand there for each
+_ALIKE: Final = 0.75
+_ATTRIBUTE: Final = re.compile(r"[= ][^>\]]*")
+_COMMAND: Final = re.compile(r"^\\\w+(?=\{)")
+_REST: Final = re.compile(r"(?<=\w)[^\w<>/\[\]|-][^>\]]*")
 
 
 class Like(NamedTuple):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from ..format import Node, TurnGraph
 from ..format.cut import COUNTER, find_boundaries
@@ -17,13 +18,13 @@ from .guards import Guard
 from .landmarks import FIELDS, SHAPE, UNSHOWN, Link, is_quoted, list_doubled, list_tails
 from .rules import MISTYPED, Rule, make_openings, make_rules
 
-FENCED_CALL = "fence around a call"
-RUNS = ("```", "~~~")
+FENCED_CALL: Final = "fence around a call"
+RUNS: Final = ("```", "~~~")
 """The signs of fences, of which a line has three or more."""
-BEGINNING = "beginning of a call missing"
-_LEADING = re.compile(r"[^\w\s]{1,4}")
-_LEADING_ON = frozenset("\"'=:,([{")  # what a mark ends with in which the name stands
-_PREFIX = re.compile(r"\w+[.:/]\Z")
+BEGINNING: Final = "beginning of a call missing"
+_LEADING: Final = re.compile(r"[^\w\s]{1,4}")
+_LEADING_ON: Final = frozenset("\"'=:,([{")  # what a mark ends with in which the name stands
+_PREFIX: Final = re.compile(r"\w+[.:/]\Z")
 
 
 def _leave_out_lines(text: str) -> list[str]:

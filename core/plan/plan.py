@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
+from typing import Final
 
 from ..format import Graph, Kind, Node, Text, TurnGraph
 from ..format.cut import COUNTER
@@ -28,19 +29,19 @@ from .rules import MISTYPED, Rule, Spot, make_closes, make_rules
 from .spellings import list_spellings
 from .thoughts import OTHER_ENDS, list_images
 
-BEHIND = -2
+BEHIND: Final = -2
 """The number of the start behind reasoning that a server has read by itself."""
 
-OPEN_REASONING = "call in open reasoning"
-LATE_END = "late end of reasoning"
-OTHER_PROMPT = "content as behind another prompt"
-RESPELLED = "marks in another spelling"
-RELAID = "other layout"
-STRAY = "signs before the end of a call"
+OPEN_REASONING: Final = "call in open reasoning"
+LATE_END: Final = "late end of reasoning"
+OTHER_PROMPT: Final = "content as behind another prompt"
+RESPELLED: Final = "marks in another spelling"
+RELAID: Final = "other layout"
+STRAY: Final = "signs before the end of a call"
 
 _KINDS: tuple[Kind, ...] = ("name", "id", "key", "end", "arguments", "value", "reasoning", "content", "start")
-HEADER = Node("header", "content")
-_WORD = re.compile(r"[^\W\d_]{4}.*[^\w\s]|[^\w\s].*[^\W\d_]{4}", re.DOTALL)
+HEADER: Final = Node("header", "content")
+_WORD: Final = re.compile(r"[^\W\d_]{4}.*[^\w\s]|[^\w\s].*[^\W\d_]{4}", re.DOTALL)
 """A word with a sign before it or behind it."""
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations
 from string import ascii_letters
+from typing import Final
 
 from ..format import Choice, Node, Text, TurnGraph
 from ..format.cut import find_boundaries, find_common_end, find_common_start
@@ -26,16 +27,17 @@ from .mistyped import BEGUN, LETTERS, LIKE
 from .openings import Openings
 from .rules import MISTYPED, UNTYPED, Rule, make_closes, make_rules
 
-WRAPPED = "mark of another format"
-OVERRUN = "message of another role"
-_TYPES = (*(kind.__name__ for kind in (str, int, float, bool, list, tuple, dict)), *TYPES, "none", "true", "false", "yes", "no")
+WRAPPED: Final = "mark of another format"
+OVERRUN: Final = "message of another role"
+_NAMED: Final = (str, int, float, bool, list, tuple, dict)
+_TYPES: Final = (*(kind.__name__ for kind in _NAMED), *TYPES, "none", "true", "false", "yes", "no")
 """The words for types that Python and JSON Schema have, and those that say whether something is of one."""
 
 
-_ASSIGNING = ("=", ":", ":=", "=>")
+_ASSIGNING: Final = ("=", ":", ":=", "=>")
 """What people put between a key and its value."""
-_ASSIGNS = re.compile(r":=?|=>?")
-_BEGINNING = "\"'`([{"  # of values
+_ASSIGNS: Final = re.compile(r":=?|=>?")
+_BEGINNING: Final = "\"'`([{"  # of values
 
 
 def _is_even(text: str) -> bool:

@@ -5,27 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import Any, Final, TypeVar
 
-from ..format import Choice, Json, Kind, Node, Text
+from ..format import Choice, Insides, Json, Kind, Node, Text
 from ..format.cut import cut_common_start, find_boundaries, find_common_start
 from ..format.units import NO, get_units
-from .constants import DATA, SIGNS, Constant, begins_in_sign, get_constant, is_marked, sort_longest
+from .constants import DATA, SIGNS, Constant, begins_in_sign, get_constant, is_firm, is_marked, sort_longest
 from .echoes import cut_echo, fill_echoes
 from .guards import Guard
 from .landmarks import GAP, NAMED_FIELDS, SILENT, UNSHOWN, read_parts
 from .mistyped import find_mark, rewrite_marks
-from .scalars import fits
+from .scalars import BEGINNINGS, fits
 
-_WIDTH = 16  # characters by which rules are told apart before they are tried
-_WINDOWS = 512  # so many beginnings are remembered in a spot
-_END = r"\Z"
-_BLANKS = 256  # so much white space may be layout before what follows
-_WORD = 6  # so many letters tell that a text may begin which begins with letters
-_LONG = 8  # so long is a line that is known though it is mistyped
-_LETTERS = 4  # so many has a mark at the end of an answer
-MISTYPED = "mark mistyped"
-UNTYPED = "type missing"
+_WIDTH: Final = 16  # characters by which rules are told apart before they are tried
+_WINDOWS: Final = 512  # so many beginnings are remembered in a spot
+_END: Final = r"\Z"
+_BLANKS: Final = 256  # so much white space may be layout before what follows
+_WORD: Final = 6  # so many letters tell that a text may begin which begins with letters
+_LONG: Final = 8  # so long is a line that is known though it is mistyped
+_LETTERS: Final = 4  # so many has a mark at the end of an answer
+MISTYPED: Final = "mark mistyped"
+UNTYPED: Final = "type missing"
 
 
 _Asked = TypeVar("_Asked")
@@ -51,7 +52,7 @@ class Wait:
         self.short = short
 
 
-WAIT = Wait()
+WAIT: Final = Wait()
 """The same where anything may decide."""
 
 
@@ -186,6 +187,19 @@ class Rule:
         return self.constant.core[:1] if self.loose else self.constant.head
 
 
+@lru_cache(maxsize=1024)
+def list_doubled(constant: Constant, kind: Kind, types: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what of a text, doubled, is no part of a field behind it, given the types that its schema allows, if they are known:
+    no field begins so but a text, which does not with several marks."""
+    core, last = constant.core, constant.last or constant.atoms[-1].text
+    if kind != "value":
+        return tuple(text for text in (core, last if kind == "arguments" else "") if is_firm(text))
+    if types and "string" not in types:
+        begun = set().union(*(BEGINNINGS[each] for each in types))
+        return tuple(text for text in (core, last) if is_firm(text) or text[0] not in begun)
+    return (core,) if is_marked(last) and core != last and is_firm(core.removesuffix(last)) else ()
+
+
 def make_rules(
     texts: Iterable[str], to: Node | tuple[Node, ...], recovery: str = "", guard: Guard = "", **flags: bool
 ) -> list[Rule]:
@@ -210,9 +224,9 @@ class Spot:
     """A field that is being read: the nodes that it may be, and the rules that may end it, the one to try first before others."""
 
     __slots__ = (
-        "_firsts", "_narrowed", "_sorted", "_starts", "codec", "graph", "holds", "holds_signs",
-        "kind", "likely", "lined", "mark_behind", "mistypable", "nodes", "openings", "parts_lines", "pattern",
-        "quick", "repeats_key", "rules", "short_end", "shown", "silent", "width",
+        "_firsts", "_marks", "_narrowed", "_sorted", "_starts", "codec", "graph", "holds", "holds_signs", "kind",
+        "likely", "lined", "mark_behind", "mistypable", "nests", "nodes", "openings", "parts_lines", "pattern", "quick",
+        "repeats_key", "rules", "short_end", "shown", "silent", "width",
     )  # fmt: skip
 
     def __init__(self, graph: str, nodes: tuple[Node, ...], rules: tuple[Rule, ...]) -> None:
@@ -221,6 +235,7 @@ class Spot:
         self.kind = nodes[0].kind
         self.shown = nodes[0] not in UNSHOWN  # a field of the format, and no place behind calls
         self.silent = nodes[0] in SILENT
+        self.nests = any(isinstance(node.codec, Insides) for node in nodes)
         self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
         self.holds_signs = bool(self.codec.escapes) or self.codec.quoted  # else those of data are none of a key
         self.repeats_key = self.codec.repeats_key
@@ -243,6 +258,7 @@ class Spot:
         self.pattern, self.quick = _compile_search(self.kind, rules, self.codec)
         self._firsts = [(rule, rule.head if rule.loose else rule.constant.first[:_WIDTH]) for rule in rules]
         self.width = max((len(text) for _, text in self._firsts), default=0)
+        self._marks = tuple(each.core for each in shown if len(each.core) > self.width and not (each.echoes or each.counts))
         self._narrowed: dict[str, tuple[tuple[Rule, ...], Wait | None]] = {}
         self.short_end = self._compile_short_end()
         self._starts: tuple[str, ...] = ()
@@ -308,11 +324,19 @@ class Spot:
         found = self.short_end.search(buffer, at, limit)
         return found.start() if found else max(at, limit)
 
-    def narrow(self, window: str) -> tuple[tuple[Rule, ...], Wait | None]:
-        """Return the rules that may match at a place, in their order, and what they wait for if all need more than there is.
+    def cut_window(self, buffer: str, at: int) -> str:
+        """Return the characters at a place by which :meth:`narrow` tells rules apart, of which there are few: as many as rules are
+        known by, or a mark that renders show here as far as it stands there."""
+        window = buffer[at : at + self.width]
+        for mark in self._marks:
+            if mark.startswith(window):
+                whole = buffer[at : at + len(mark)]
+                if mark.startswith(whole):
+                    return whole
+        return window
 
-        ``window`` are the first :attr:`width` characters there, fewer where the output ends. Few windows are ever asked for.
-        """
+    def narrow(self, window: str) -> tuple[tuple[Rule, ...], Wait | None]:
+        """Return the rules that may match at a place, in their order, and what they wait for if all need more than there is."""
         found = self._narrowed.get(window)
         if found is None:
             bare = window.lstrip()[:1]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import re
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, Final
 
 from ..format import Choice, Json, Node, Number, Text
 from ..format.units import MORE, NO, get_units
 from ..recover import LITERALS, read_literal, repair
 from ..schema import Schema, find_type
 
-NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
-_NUMBER_START = re.compile(r"-?\d*(?:\.\d*)?(?:[eE][+-]?\d*)?", re.ASCII)
+NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
+_NUMBER_START: Final = re.compile(r"-?\d*(?:\.\d*)?(?:[eE][+-]?\d*)?", re.ASCII)
 
 
 def escape_json(text: str) -> str:
@@ -55,8 +55,8 @@ def read_empty(nodes: tuple[Node, ...]) -> str:
     return next((literal for choice in choices for word, literal in choice.words if not word), "")
 
 
-_DIGITS = "+-.0123456789"
-BEGINNINGS = {"integer": _DIGITS, "number": _DIGITS, "boolean": "tTfF", "null": "nN", "array": "[(<", "object": "{<"}
+_DIGITS: Final = "+-.0123456789"
+BEGINNINGS: Final = {"integer": _DIGITS, "number": _DIGITS, "boolean": "tTfF", "null": "nN", "array": "[(<", "object": "{<"}
 """Signs with which values of a type begin, as models write them."""
 
 
@@ -66,19 +66,18 @@ def read_json(text: str) -> tuple[str, str] | None:
     if text[:1] not in '{["tfn-0123456789' or text.count("[") + text.count("{") > 512:
         return None
     try:
-        value: Any = _load(text)
+        value: Any = _DECODER.decode(text)
     except (ValueError, RecursionError):
         return None
     return text, find_type(value)
 
 
-def _load(text: str) -> Any:
-    # Integers are read for their type alone: what Python refuses to read is handed on as it is written.
-    return json.loads(text, parse_constant=_refuse, parse_int=lambda digits: int(digits[:4000]))
-
-
 def _refuse(word: str) -> None:
     raise ValueError(word)
+
+
+# Integers are read for their type alone: what Python refuses to read is handed on as it is written.
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse, parse_int=lambda digits: int(digits[:4000]))
 
 
 def fits(kind: str, types: tuple[str, ...]) -> bool:
@@ -86,10 +85,10 @@ def fits(kind: str, types: tuple[str, ...]) -> bool:
     return not types or kind in types or (kind == "integer" and "number" in types)
 
 
-_WORD = re.compile(r"[^\W\d]+")
-_ZEROS = re.compile(r"[+-]?0\d")  # as a number it would lose them
-_SIGNED = re.compile(r"[+.][\w.]*")
-_QUOTED = re.compile(r"[\"']([^\"']+)[\"']")
+_WORD: Final = re.compile(r"[^\W\d]+")
+_ZEROS: Final = re.compile(r"[+-]?0\d")  # as a number it would lose them
+_SIGNED: Final = re.compile(r"[+.][\w.]*")
+_QUOTED: Final = re.compile(r"[\"']([^\"']+)[\"']")
 
 
 def read_bare(nodes: tuple[Node, ...], text: str, at: int, final: bool) -> tuple[int, str]:
@@ -150,7 +149,7 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = T
     readings.append(encode_basestring(text))
     if len(readings) == 1 or not types:
         return readings[0]
-    return next((found for found in readings if schema.accepts(_load(found))), readings[0])
+    return next((found for found in readings if schema.accepts(_DECODER.decode(found))), readings[0])
 
 
 def _unescape(raw: str) -> str | None:
@@ -166,7 +165,7 @@ def _convert_typed(raw: str, nodes: tuple[Node, ...], kind: str) -> str | None:
     end, literal = match_scalar(nodes, raw, 0, True)
     if not raw and not end > 0:
         literal, end = read_empty(nodes), 0
-    if literal and end == len(raw) and fits(find_type(_load(literal)), (kind,) if kind else ()):
+    if literal and end == len(raw) and fits(find_type(_DECODER.decode(literal)), (kind,) if kind else ()):
         return literal
     within = find_within(nodes)
     found = (read_json(get_units(within).decode(raw)) if within else None) or read_json(raw)

@@ -12,34 +12,35 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from typing import Final
 from unicodedata import name, normalize
 
 from ..format import Edge, TurnGraph
 from ..format.cut import CLOSE, OPEN, TOKEN
 from .landmarks import read_parts, write_parts
 
-_MOST = 14  # spellings of one format
-_REPEATED = 4  # so often does a mark stand that belongs to others
-_SIGN = r"[^\w\s<>\[\]/=\"']"
-_PREFIX = re.compile(rf"(?<=[<\[/])(?:(?P<sign>{_SIGN})[^\W_]{{2,}}(?P=sign)|[^\W_]{{2,}}(?:_|{_SIGN}))(?=[^\W_])")
-_SUFFIX = re.compile(rf"(?<=[^\W_]){_SIGN}[^\W_]{{2,}}(?=[>\]])")
-_WORD = re.compile(r"[^\W_]+")
-_BRACKETS = "<[{" + OPEN
-_TOKEN = re.compile(rf"(?:[\[{{]{{1,2}}|[{OPEN}])[^\[\]{{}}{OPEN}{CLOSE}\n\"',]*\Z|{TOKEN.pattern}", re.DOTALL)
+_MOST: Final = 14  # spellings of one format
+_REPEATED: Final = 4  # so often does a mark stand that belongs to others
+_SIGN: Final = r"[^\w\s<>\[\]/=\"']"
+_PREFIX: Final = re.compile(rf"(?<=[<\[/])(?:(?P<sign>{_SIGN})[^\W_]{{2,}}(?P=sign)|[^\W_]{{2,}}(?:_|{_SIGN}))(?=[^\W_])")
+_SUFFIX: Final = re.compile(rf"(?<=[^\W_]){_SIGN}[^\W_]{{2,}}(?=[>\]])")
+_WORD: Final = re.compile(r"[^\W_]+")
+_BRACKETS: Final = "<[{" + OPEN
+_TOKEN: Final = re.compile(rf"(?:[\[{{]{{1,2}}|[{OPEN}])[^\[\]{{}}{OPEN}{CLOSE}\n\"',]*\Z|{TOKEN.pattern}", re.DOTALL)
 """A mark, one in which a field stands, or anything else."""
-_SIGNS = rf"(?<=[<\[/]){_SIGN}+(?=[\w/])|(?<=\w){_SIGN}+(?=[>\]])|<(?=<\S)|\[(?=\[\S)|(?<=>)>|(?<=\])\]"
+_SIGNS: Final = rf"(?<=[<\[/]){_SIGN}+(?=[\w/])|(?<=\w){_SIGN}+(?=[>\]])|<(?=<\S)|\[(?=\[\S)|(?<=>)>|(?<=\])\]"
 """What stands within brackets around a word, and the second of two brackets."""
-_INSIDE = rf"(?<=<<|\[\[|\{{\{{)(?=[\w/])|(?<=\w)(?=>>|\]\]|\}}\}})|(?<=[{OPEN}])(?=[\w/])|(?<=\w)(?=[{CLOSE}])"
+_INSIDE: Final = rf"(?<=<<|\[\[|\{{\{{)(?=[\w/])|(?<=\w)(?=>>|\]\]|\}}\}})|(?<=[{OPEN}])(?=[\w/])|(?<=\w)(?=[{CLOSE}])"
 """Where a blank may stand in brackets that are two, or none of ASCII."""
-_LOOSE = r"(?<=[^\w\s]{2}) (?=[\w/])|(?<=\w) (?=[^\w\s]{2})"
+_LOOSE: Final = r"(?<=[^\w\s]{2}) (?=[\w/])|(?<=\w) (?=[^\w\s]{2})"
 """A blank between a word and several signs."""
-_LABEL = re.compile(r"^\w+(?=[:>|] )", re.MULTILINE)
+_LABEL: Final = re.compile(r"^\w+(?=[:>|] )", re.MULTILINE)
 """A word that begins a line, with a sign behind it."""
-_RUN = re.compile(r"^([^\w\s])\1+(?= )", re.MULTILINE)
+_RUN: Final = re.compile(r"^([^\w\s])\1+(?= )", re.MULTILINE)
 """Signs that begin a line, as those of a heading do."""
 _NAMING, _TYPING = (r"(?<=[\w\"'] )\w+(?==[\"']?\Z)", "name"), (r"(?<=\A[\"'] )\w+(?==)", "type")
 """The attribute that holds what stands behind a text, and the one behind that, with the words that most tags have for them."""
-_ATTRIBUTES = (
+_ATTRIBUTES: Final = (
     (_NAMING,),
     (_NAMING, _TYPING),
     ((r"\A>", '">'), (r"(?<=\w)=\Z", ' name="')),  # an attribute for what stands as a tag's own value

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
+from typing import Final
 
 from ..ask.question import REASONING_FIELDS
 from ..ask.switches import GENERAL_SWITCHES
@@ -17,16 +18,16 @@ from .constants import begins_no_text, get_constant, is_firm, is_marked, is_word
 from .landmarks import AFTER, FIELDS, GAP, THOUGHT, Landmarks, list_doubled, list_tails
 from .rules import Rule, make_rules
 
-OPENED_AGAIN = "reasoning opened again"
-OTHER_MARKS = "reasoning in other marks"
-HEADED = "header doubled"
-HALVED = "half of the beginning of reasoning"
-_NAMES = [name for name in REASONING_FIELDS if name in GENERAL_SWITCHES]
+OPENED_AGAIN: Final = "reasoning opened again"
+OTHER_MARKS: Final = "reasoning in other marks"
+HEADED: Final = "header doubled"
+HALVED: Final = "half of the beginning of reasoning"
+_NAMES: Final = [name for name in REASONING_FIELDS if name in GENERAL_SWITCHES]
 """What both messages and switches call reasoning. Clients ask for tags of other names in the answer itself."""
-_WORDS = [word for name in _NAMES for word in (name, name.removesuffix("ing"))]
-_OTHER_STARTS = (*(f"<{word}>" for word in _WORDS), *(f"[{word.upper()}]" for word in _WORDS))
+_WORDS: Final = [word for name in _NAMES for word in (name, name.removesuffix("ing"))]
+_OTHER_STARTS: Final = (*(f"<{word}>" for word in _WORDS), *(f"[{word.upper()}]" for word in _WORDS))
 _WORD, _LAST_WORD = re.compile(r"\w"), re.compile(r"\w+\Z")
-OTHER_ENDS = tuple(f"{start[0]}/{start[1:]}" for start in _OTHER_STARTS)
+OTHER_ENDS: Final = tuple(f"{start[0]}/{start[1:]}" for start in _OTHER_STARTS)
 
 
 def list_images(marks: Iterable[str]) -> list[str]:
