@@ -292,7 +292,8 @@ class Lookahead(Surroundings):
         at = skip_blank(self.buffer, start)
         spot = self.plan.spot(TURN, (GAP,), self.may_call)
         landing = self._find_landing(spot, at, final)
-        if landing is None and self.names and self.policy.recover:
+        text = isinstance(landing, Landing) and not (landing.steps or landing.rule.constant.core)
+        if (landing is None or text) and self.names and self.policy.recover:
             before, self.ended = self.ended, start  # what begins a call only right behind another one
             landing = self._find_best(start, final, spot)
             self.ended = before

@@ -356,8 +356,11 @@ class Ends(Thoughts):
 
     def _find_call_ends(self) -> Marks | None:
         """Return the marks that end a call, and what finds several; None where nothing does that nobody writes by chance."""
-        inner = [link.text for link in self.list_links(*FIELDS) if not link.leaves]
-        signs = (text for text in self._closings if is_firm(text) or (len(text) > 1 and not any(map(is_plain, text))))
+        links = self.list_links(*FIELDS)
+        inner = [link.text for link in links if not link.leaves]
+        cuts = {cut for link in links if link.to.kind == "end" for cut in self._list_cuts(link.text)}
+        closings = self._closings or {tail for cut in cuts for tail in cut_tails(cut)}  # those that end with their turn alone
+        signs = (text for text in closings if is_firm(text) or (len(text) > 1 and not any(map(is_plain, text))))
         told = (text for text in signs if not any(text in other for other in inner))
         texts = sort_longest(told)
         one = find_any(texts)

@@ -60,10 +60,11 @@ def _repair(text: str, loose: bool) -> str | None:
 
 def complete(text: str) -> str:
     """Return a beginning of JSON with the brackets that close what is open in it; the text itself where more is missing."""
+    bare = text.rstrip()
     with suppress(ValueError, RecursionError):  # nothing completes what is no beginning of JSON
-        head, rest = fix(text) if text else ("", "")
-        if head == text and set(rest) <= {"]", "}"}:
-            return text + rest
+        head, rest = fix(bare) if bare else ("", "")
+        if head == bare and set(rest) <= {"]", "}"}:
+            return bare + rest
     return text
 
 
