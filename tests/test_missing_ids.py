@@ -43,6 +43,7 @@ LEFT_OUT = {
     "in a comment behind JSON": [" ; id ID"],
 }
 ARGUMENTS = {"city": "Oslo", "days": 3}
+CALL = "get_weather", ARGUMENTS
 
 
 def write(calls: str) -> str:
@@ -70,6 +71,25 @@ def test_a_call_without_its_id_is_one(name: str, left_out: str) -> None:
         found = read_all_ways(format, written.replace(left_out, ""), TOOLS, "<|assistant|>")
         assert (found.content or "").strip() == content
         assert get_calls(found) == [("get_weather", ARGUMENTS)] * number
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("left_out", [True, False])
+def test_calls_without_ids_are_read_as_the_template_writes_them(name: str, left_out: bool) -> None:
+    """Nothing is relaxed there, and nothing is lost of calls that have ids."""
+    calls = CALLS[name]
+    for text in LEFT_OUT[name][:1] if left_out else ():
+        calls = calls.replace(text, "{{ '" + text.replace("ID", "' ~ c.id ~ '") + "' if c.id }}")
+    source = write(calls)
+    format = analyze(source)
+    assert format.verdict.proven, format.verdict.counterexample
+    for ids in ([], ["a1b2c3d4e"], [None, None], ["a1b2c3d4e", "f5g6h7i8j"], [None, None, None]):
+        made = [{key: value for key, value in {**make_call(*CALL), "id": each}.items() if value} for each in ids]
+        for content in ("", "Let me see."):
+            written = render_turn(source, {"content": content, "tool_calls": made}, TOOLS)[1]
+            found = read_all_ways(format, written, TOOLS, "<|assistant|>", policy="strict")
+            assert ((found.content or "").strip(), get_calls(found)) == (content, [CALL] * len(ids))
+            assert all(given in (None, read) for given, read in zip(ids, found.ids, strict=True))
 
 
 def test_what_ends_all_calls_may_be_missing_behind_an_id_that_no_mark_ends() -> None:

@@ -24,7 +24,7 @@ Switches = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call; ``arguments`` as JSON text, so that a call can be hashed."""
+    """A tool call; ``arguments`` as JSON text, so that a call can be hashed, the ``id`` empty where it has none."""
 
     name: str
     id: str
@@ -68,7 +68,7 @@ class Shape:
     """In which form a template takes its input.
 
     ``reasoning`` names the fields of the message that hold it; ``"parts"`` is a part of typed content. ``named_ids`` is set
-    where an id has to carry the name of the tool.
+    where an id has to carry the name of the tool, ``ids`` where calls have any.
     """
 
     parts: bool = False
@@ -80,6 +80,7 @@ class Shape:
     bare_tools: bool = False
     flat_calls: bool = False
     named_ids: bool = False
+    ids: bool = True
     tools: bool = True
 
 
@@ -135,11 +136,13 @@ def _add_reasoning(message: dict[str, Any], question: Question, shape: Shape) ->
 def _build_call(call: Call, shape: Shape) -> dict[str, Any]:
     arguments: Any = call.arguments if shape.arguments == "text" else call.object
     function = {"name": call.name, "arguments": arguments}
-    return {"id": call.id, "type": "function", **(function if shape.flat_calls else {"function": function})}
+    told = {"id": call.id} if call.id else {}
+    return {**told, "type": "function", **(function if shape.flat_calls else {"function": function})}
 
 
 def _build_results(calls: Sequence[Call], shape: Shape) -> list[dict[str, Any]]:
-    return [{"role": "tool", "tool_call_id": call.id, "name": call.name, "content": wrap_text(RESULT, shape)} for call in calls]
+    result = {"role": "tool", "content": wrap_text(RESULT, shape)}
+    return [{**result, "name": call.name, **({"tool_call_id": call.id} if call.id else {})} for call in calls]
 
 
 def wrap_text(text: str, shape: Shape) -> Any:

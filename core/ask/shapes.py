@@ -55,7 +55,7 @@ def make_calls(shape: Shape, counts: Sequence[int]) -> tuple[Call, ...]:
     calls = []
     for call, count in enumerate(counts):
         name = make_word("fn", call)
-        ident = make_named_id(name, call) if shape.named_ids else make_id(call)
+        ident = make_named_id(name, call) if shape.named_ids else make_id(call) if shape.ids else ""
         numbers = range(10 * call, 10 * call + count)
         calls.append(Call.of(name, ident, {make_word("k", number): make_word("v", number) for number in numbers}))
     return tuple(calls)

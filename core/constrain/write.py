@@ -33,12 +33,12 @@ def write_turn(graph: TurnGraph, message: Mapping[str, Any], start: Start | None
     where no turn of the graph has just these fields.
     """
     start = start or next(iter(graph.starts), Start(""))
-    walker = _Walker(graph, message)
     others = [other for other in graph.starts if other != start and start.prompt.endswith(other.prompt)]
-    for begun in (start, *others):
-        found = _search(begun.edges, walker.walk, walker.step)
-        if found is not None:
-            return found
+    for walker in (_Walker(graph, message, exact) for exact in (True, False)):
+        for begun in (start, *others):
+            found = _search(begun.edges, walker.walk, walker.step)
+            if found is not None:
+                return found
     raise ConstraintError(f"writing a turn: this format has no turn with just these fields behind the prompt {start.prompt!r}")
 
 
@@ -75,9 +75,10 @@ class _State(NamedTuple):
 
 
 class _Walker:
-    """Says which edges can be taken, and what is written then."""
+    """Says which edges can be taken, and what is written then; if it is ``exact``, calls have ids where the message gives them."""
 
-    def __init__(self, graph: TurnGraph, message: Mapping[str, Any]) -> None:
+    def __init__(self, graph: TurnGraph, message: Mapping[str, Any], exact: bool) -> None:
+        self._exact = exact and any(node.kind == "id" for node in graph.turn.nodes)
         self.walk = Walk(graph.turn, stops=graph.stops, path=graph.path)
         self.graph = graph
         self._walks = {name: Walk(inside) for name, inside in graph.insides}
@@ -104,8 +105,10 @@ class _Walker:
         """Whether the last call is whole."""
         if state.call < 0:
             return True
-        entries = state.values == state.keys == len(self.calls[state.call].pairs)
-        return "name" in state.done and (entries or "arguments" in state.done)
+        call = self.calls[state.call]
+        entries = state.values == state.keys == len(call.pairs)
+        named = "name" in state.done and not (self._exact and call.id and "id" not in state.done)
+        return named and (entries or "arguments" in state.done)
 
     def _step_text(self, state: _State, node: Node) -> tuple[_State, str] | None:
         kind = node.kind
@@ -124,6 +127,8 @@ class _Walker:
         if node.kind == "name":
             return (state.add("name"), call.name) if self.walk.has_form(node, call.name) else None
         if node.kind == "id":
+            if self._exact and not call.id:
+                return None
             ident = call.id or (f"{call.name}:{state.call}" if node.carries_name else _SHAPE)
             return state.add("id", *["name"] * node.carries_name), ident
         if "arguments" in state.done:

@@ -77,6 +77,25 @@ class Draft:
         for source, link in _list_steps(row):
             self.edges[graph][source][link] = None
 
+    def add_without_ids(self, other: Draft) -> bool:
+        """Add the edges of turns whose calls have no ids; returns False, and adds none, where the template writes something else in
+        the place of an id, which is read as one."""
+        pairs = [(self.edges[TURN][source], links) for source, links in other.edges[TURN].items()]
+        pairs += [(self.starts[prompt], links) for prompt, links in other.starts.items()]
+        if any(self._makes_id(known, link) for known, links in pairs for link in links):
+            return False
+        for known, links in pairs:
+            known.update(links)
+        return True
+
+    def _makes_id(self, links: Links, bare: Link) -> bool:
+        """Whether a text holds something between what leads to an id, as some links do, and what is behind that."""
+        before = [link.text for link in links if link.target.kind == "id" and bare.text.startswith(link.text)]
+        ids = (links for source, links in self.edges[TURN].items() if source.kind == "id")
+        behind = [link.text for links in ids for link in links if link.target == bare.target and bare.text.endswith(link.text)]
+        made = (bare.text[len(one) : len(bare.text) - len(two)] for one in before for two in behind)
+        return any(text and not any(map(str.isspace, text)) for text in made)
+
     def tell_strings(self, family: str) -> None:
         """Note that nothing but the tools tells the strings of a family of arguments from other values."""
         for (graph, field), codec in self.codecs.items():

@@ -104,11 +104,19 @@ def _learn_calls(draft: Draft, oracle: Oracle, shapes: list[Shape], settings: li
         alike = learnt and _is_alike(oracle, shape, learnt[0])
         if not alike and Caller(draft, oracle, shape, "~" * number).learn(settings):
             learnt.append(shape)
-    return learnt
+    return learnt + [bare for shape in learnt[:1] if (bare := _learn_without_ids(draft, oracle, shape, settings))]
+
+
+def _learn_without_ids(draft: Draft, oracle: Oracle, shape: Shape, settings: list[Switches]) -> Shape | None:
+    """Learn turns whose calls have no ids, in the shape that is returned; None where they are refused, or none has one."""
+    bare, other = replace(shape, ids=False), Draft(draft.special)
+    if shape.named_ids or _is_alike(oracle, shape, bare) or not Caller(other, oracle, bare).learn(settings):
+        return None
+    return bare if draft.add_without_ids(other) else None
 
 
 def _is_alike(oracle: Oracle, one: Shape, other: Shape) -> bool:
     """Whether calls are printed alike in two shapes."""
-    questions = (Question(calls=make_calls(one, counts)) for counts in ((2,), (0, 1)))
-    texts = ((oracle.render(question, one), oracle.render(question, other)) for question in questions)
+    counts = (2,), (0, 1)
+    texts = ([oracle.render(Question(calls=make_calls(shape, count)), shape) for shape in (one, other)] for count in counts)
     return all(text is not None and text == same for text, same in texts)

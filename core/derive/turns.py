@@ -157,7 +157,7 @@ class Caller:
         return None
 
     def _learn_values(self) -> None:
-        build, outer = self._build_one, (self._one.name, self._one.id)
+        build, outer = self._build_one, tuple(filter(None, (self._one.name, self._one.id)))
         types = learn_object(self.draft, TURN, self.family, build, outer)
         learn_insides(self.draft, self.family, make_inner_build(build, types, outer), types)
         # Strings may be written as JSON where the tools do not say that they are strings.
@@ -172,7 +172,7 @@ def _make_needles(question: Question, family: str) -> dict[str, Needle]:
     needles = {text: Needle(field._replace(beside_calls=bool(question.calls))) for text, field in texts if text}
     for number, call in enumerate(question.calls):
         needles[call.name] = Needle(Field("name"), number)
-        needles[call.id] = Needle(Field("id"), number)
+        needles |= {call.id: Needle(Field("id"), number)} if call.id else {}
         for key, value in call.object.items():
             needles[key] = Needle(Field("key", "string", 0, family), number)
             needles[value] = Needle(Field("value", "string", 0, family), number)

@@ -225,6 +225,17 @@ class Path:
             at = end + len(self.odd_closing) * odd
         return keys if all(key != "" for key in keys) and self.join(keys) == path else [path]
 
+    def is_open(self, text: str, at: int, end: int, odd: bool) -> bool:
+        """Whether a key that is written otherwise than others, or what begins one, goes on at a place in a path, given where that
+        begins and whether its first key is such a one."""
+        while self.odd_closing and at <= end:
+            sign = self.odd_closing if odd else self.odd_opening
+            found = text.find(sign, at, end + len(sign))
+            if not 0 <= found < end:
+                return odd
+            at, odd = found + len(sign), not odd
+        return at > end
+
     def begins_oddly(self, path: str) -> bool:
         """Whether the first key of a path is written otherwise than others: what ends such keys comes before what begins them."""
         end = path.find(self.odd_closing) if self.odd_closing else -1

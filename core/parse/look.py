@@ -307,8 +307,9 @@ class Lookahead(Surroundings):
             constant = landing.rule.constant
             whole = constant.match_core(self.buffer, at, True) != NO
             return whole or self.buffer[at:].strip() == self.plan.strip_stop(constant.text).strip()
-        ends = landing.spot.nodes[0] is AFTER and landing.rule.constant.firm and not landing.rule.recovery  # all calls, or the turn
-        return bool(landing.steps) or ends
+        # What ends all calls is structure, and so is what begins an answer or a thought, if it is more than data.
+        begins = landing.spot.nodes[0] is AFTER or landing.spot.kind in ("reasoning", "content")
+        return bool(landing.steps) or (begins and landing.rule.constant.firm and not landing.rule.recovery)
 
     def _check_arguments(self, here: Landing, final: bool, braced: bool) -> Landing | Wait | None:
         """Whether an object follows, or nothing at all if it need not, for no arguments: then what ends the call."""

@@ -47,16 +47,16 @@ def find_count(rule: Rule, buffer: str, end: int) -> str:
     return found[1] if found else ""
 
 
-def find_longer(names: frozenset[str], text: str, start: int, end: int) -> str:
-    """Return the one of some names that may stand at a place and is longer than what is read there, if that is none; or nothing."""
-    odd = _list_odd(names)
-    if not odd or start == end or text[start:end] in names:
+def find_longer(odd: tuple[str, ...], names: frozenset[str], text: str, start: int, end: int) -> str:
+    """Return the one of some ``odd`` names that may stand at a place and is longer than what is read there, if that is none of all
+    names; or nothing."""
+    if start == end or text[start:end] in names:
         return ""
     return next((n for n in odd if len(n) > end - start and n.startswith(text[start : start + len(n)])), "")
 
 
 @lru_cache(maxsize=64)
-def _list_odd(names: frozenset[str]) -> tuple[str, ...]:
+def list_odd(names: frozenset[str]) -> tuple[str, ...]:
     """Return the names that are more than one word, as programs write it."""
     return tuple(name for name in names if not name.isidentifier())
 

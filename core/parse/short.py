@@ -33,6 +33,7 @@ from .names import (
     find_numbered_id,
     find_signs,
     is_within,
+    list_odd,
 )
 
 
@@ -106,6 +107,7 @@ class ShortFields(Likely):
             if quoted is not None:
                 return quoted
         declared = self._list_declared(self._find_name(here)) if kind == "key" and not self.frames else frozenset()
+        path, odd = self.plan.graph.path if kind == "key" else None, list_odd(declared)
         while at <= limit:
             if at < limit and buffer[at] in units.first:
                 end, _ = units.read(buffer, at, final)
@@ -115,10 +117,11 @@ class ShortFields(Likely):
                     at = end
                     continue
             sign = buffer[at : at + 1]
-            longer = find_longer(declared, buffer, start, at)
+            longer = find_longer(odd, declared, buffer, start, at) if odd else ""
             if longer and not final and len(buffer) - start < len(longer):
                 return Wait(longer[len(buffer) - start :])
-            if not longer and ((kind == "id" and at == limit) or here.spot.list_behind(sign, ())):
+            within = longer or (path is not None and path.is_open(buffer, start, at, here.spot.nodes[0].signs != ""))
+            if not within and ((kind == "id" and at == limit) or here.spot.list_behind(sign, ())):
                 landing = self._leave_short(here, kind, buffer[start:at], at, final)
                 if landing is not None:
                     return Wait(short=here.spot) if isinstance(landing, Wait) and not sign else landing
@@ -163,7 +166,7 @@ class ShortFields(Likely):
             return WAIT if not begun and not final else None
         open_end = found.end() == len(buffer) and not final
         for at in range(start + 1, found.end() + (not open_end)):
-            if at < len(buffer) and not here.spot.list_behind(buffer[at], ()):
+            if (at < len(buffer) and not here.spot.list_behind(buffer[at], ())) or not any(map(str.isalnum, buffer[start:at])):
                 continue
             landing = self._leave_short(here, "name", buffer[start:at], at, final)
             numbers = self.policy.recover and self.tools is not None and not any(map(str.isalpha, buffer[start:at]))
@@ -283,13 +286,16 @@ class ShortFields(Likely):
         return self.buffer.endswith(here.rule.constant.text, 0, here.end)
 
     def _is_half_name(self, rule: Rule, here: Landing, kind: str) -> bool:
-        """Whether nothing tells that what was read is not half a name, if the output ends behind it."""
-        return kind == "name" and not rule.constant.text and self.tools is not None and here.find("name") not in self.tools
+        """Whether nothing tells that what was read is a name, and no half one: no tool of the request is called so, and the output
+        ends behind it, or what ends the call is missing."""
+        ends = rule.recovery and (rule.closes or rule.kind == "end")
+        told = self.names if ends else self.tools
+        return kind == "name" and bool(ends or not rule.constant.text) and told is not None and here.find("name") not in told
 
     def _leave_by(self, rule: Rule, here: Landing, kind: str, at: int, final: bool) -> tuple[Landing | Wait | None, bool]:
         """Return where one rule leads from the end of a short field, and whether no other one would be better."""
         constant, trail = rule.constant, ""
-        if final and at >= len(self.buffer) and self._is_half_name(rule, here, kind):
+        if (rule.recovery or (final and at >= len(self.buffer))) and self._is_half_name(rule, here, kind):
             return None, False
         if kind == "name" and not constant.core and AMID_WORD.match(self.buffer, at - 1):
             return None, False  # only a mark ends a name there
@@ -326,15 +332,18 @@ class ShortFields(Likely):
         begins = self._match_value(landing, final) if told and isinstance(landing, Landing) else 0
         if begins == MORE:
             return WAIT, False
-        if begins == NO and (bare or untyped):
+        if begins == NO and (bare or untyped or loosely):
             return None, False
         relaxed = isinstance(landing, Landing) and bool(landing.rule.recovery) and not here.rule.recovery
-        other = loosely and kind == "key" and self._leads_elsewhere(rule, here, at, final)
+        other = loosely and self._leads_elsewhere(rule, here, kind, at, final)
         return (WAIT if isinstance(other, Wait) else landing), begins != NO and not (relaxed or other)
 
-    def _leads_elsewhere(self, rule: Rule, here: Landing, at: int, final: bool) -> bool | Wait:
-        """Whether what stands behind a key is to the letter what leads to a value of another type that its schema allows, too, and
-        that value ends where it has to; or more is needed to tell."""
+    def _leads_elsewhere(self, rule: Rule, here: Landing, kind: str, at: int, final: bool) -> bool | Wait:
+        """Whether what stands behind a name or an id is to the letter what leads to something else; behind a key, to a value of
+        another type that its schema allows, too, and that ends where it has to; or more is needed to tell."""
+        if kind != "key":
+            shown = (other.constant for other in here.spot.rules if not other.recovery and other.constant.core)
+            return any(constant.match_exactly(self.buffer, at, final) >= 0 for constant in shown)
         types = self._find_wanted(here)
         for other in (each for each in here.spot.rules if not (each is rule or each.recovery)):
             fitting = [node for node in other.targets if node.kind == "value" and fits(node.type, types)]
@@ -375,6 +384,8 @@ class ShortFields(Likely):
         if self.frames:
             return True
         plain = all(map(KEY.fullmatch, keys)) and not (" " in key and self._goes_on_in_text(here, key))
+        if here.rule.recovery and not plain and self._is_undeclared(here, key):
+            return False
         before, units = here.rule.constant.text, get_units(self.spot.codec)
         ended = units.bars(before) if self._is_laid(here) else units.bars_start(before)  # then it is no part of a text
         if (ended or not self._is_raw()) and (plain or here.spot.holds_signs or not self.policy.recover):

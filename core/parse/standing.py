@@ -14,7 +14,7 @@ from ..plan.guards import LATE
 from ..plan.landmarks import AFTER, GAP, TURN
 from ..plan.plan import Plan
 from ..plan.rules import WAIT, Rule, Spot, Wait
-from ..plan.scalars import match_scalar
+from ..plan.scalars import BEGINNINGS, find_within, match_scalar
 from ..recover import Begun, Policy, compile_names, read_literal
 from ..schema import UNKNOWN, Schema, ToolSet
 from .fence import Fence
@@ -99,16 +99,20 @@ class Standing:
         """Match the beginning of the value to which a rule leads, if its notation tells it; where it is none (NO), another rule is
         the better one."""
         nodes = landing.spot.nodes
-        if landing.spot.kind != "value" or any(isinstance(node.codec, (Text, Insides, Json)) for node in nodes):
+        told = all(node.type in BEGINNINGS for node in nodes)  # by its first sign, if it is a list or an object
+        if landing.spot.kind != "value" or not told or any(isinstance(node.codec, (Text, Insides)) for node in nodes):
             return 0
         at = skip_blank(self.buffer, landing.end)
         if at >= len(self.buffer):
             return 0 if final else MORE
-        return match_scalar(nodes, self.buffer, at, final)[0]
+        whole = {node.type for node in nodes if isinstance(node.codec, Json)}
+        begins = any(self.buffer[at] in BEGINNINGS[kind] for kind in whole) or find_within(nodes) is not None
+        return 0 if begins else match_scalar(nodes, self.buffer, at, final)[0]
 
     def _is_fresh(self, at: int) -> bool:
         """Whether nothing visible stands between the beginning of this text, which may be a mark of its own, and a place."""
-        return at == self.ended or (self.fresh and not self.spot.lined and skip_blank(self.buffer, self.at) >= at)
+        ended = -1 < self.ended <= at <= skip_blank(self.buffer, self.ended)
+        return ended or (self.fresh and not self.spot.lined and skip_blank(self.buffer, self.at) >= at)
 
     def _may_end_at(self, at: int) -> bool:
         """Whether a text may end with the sign before a place, or a line has begun there."""

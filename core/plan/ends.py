@@ -202,7 +202,7 @@ class Ends(Thoughts):
 
     def _list_closes_without_id(self, node: Node) -> Iterator[Rule]:
         """Return what ends a call behind a field that is followed by an id, for models that leave that out."""
-        own = self.ends[node.name].rstrip()
+        own, shown = self.ends[node.name].rstrip(), self.closes.get(node.name)
         for link in (link for link in self.leave(node) if link.to.kind == "id"):
             close = self.closes.get(link.to.name)
             leaving = (end for end in self.leave(link.to) if end.leaves)  # where no mark ends the id, the whole end tells
@@ -211,6 +211,7 @@ class Ends(Thoughts):
                 cuts = self._list_cuts(behind) if to.kind == "end" else ()
                 bare = {text for each in (behind, *cuts) for text in (*leave_out(link.text, each), own + each)}
                 told = tells_end(node)  # white space alone leads to a further call, if it does to any
+                bare = {text for text in bare if shown is None or not text.startswith(shown)}  # that a template writes itself
                 for text in (text for text in sorted(bare) if is_firm(text) or (told and (text.strip() or (opens and text)))):
                     guard: Guard = "known" if opens else "" if is_firm(text) else "ending"
                     yield from make_rules([text], to, MISSING, guard, opens=opens, closes=True)

@@ -257,13 +257,13 @@ class Landmarks:
         return max(found, default=(False, 0, ""))[2]
 
     def _list_openers(self) -> tuple[tuple[str, tuple[Node, ...]], ...]:
-        """Return what may begin a call in text, the longest first, with what is behind it."""
-        found: dict[str, list[Node]] = {}
+        """Return what may begin a call in text, the longest first, with what is behind it, all of one kind."""
+        found: dict[tuple[str, Kind], list[Node]] = {}
         for link in [*self.links, *chain(*self.firsts)]:
             if link.opens and link.source.kind in ("content", "start"):
-                nodes = found.setdefault(link.text, [])
+                nodes = found.setdefault((link.text, link.to.kind), [])
                 nodes += [link.to] if link.to not in nodes else []
-        return tuple((text, tuple(nodes)) for text, nodes in sorted(found.items(), key=lambda item: -len(item[0])))
+        return tuple((text, tuple(nodes)) for (text, _), nodes in sorted(found.items(), key=lambda item: -len(item[0][0])))
 
     def _find_key(self, kind: Kind) -> str:
         """Return the key under which a field of a call is written as JSON; empty where it is not."""

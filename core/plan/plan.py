@@ -39,7 +39,7 @@ RESPELLED: Final = "marks in another spelling"
 RELAID: Final = "other layout"
 STRAY: Final = "signs before the end of a call"
 
-_KINDS: tuple[Kind, ...] = ("name", "id", "key", "end", "arguments", "value", "reasoning", "content", "start")
+_KINDS: tuple[Kind, ...] = ("id", "name", "key", "end", "arguments", "value", "reasoning", "content", "start")
 HEADER: Final = Node("header", "content")
 _WORD: Final = re.compile(r"[^\W\d_]{4}.*[^\w\s]|[^\w\s].*[^\W\d_]{4}", re.DOTALL)
 """A word with a sign before it or behind it."""

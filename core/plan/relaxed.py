@@ -207,7 +207,10 @@ class Relaxations(Openings):
 
     def _list_skips(self, node: Node) -> Iterator[Rule]:
         """Return what leads on where a field was left out, or the mark before JSON: an id behind the name, or one before it."""
-        for link in self.leave(node) if node.kind == "id" else ():
+        # What stands where the id does is the name, unless a render shows the name there, too.
+        named = {link.text for link in self.links if link.to.kind == "name"}
+        either = any(link.to == node and link.text in named for link in self.links)
+        for link in self.leave(node) if node.kind == "id" and not either else ():
             for behind in self.list_inner(link.to) if link.to.kind == "name" and is_marked(link.text) else ():
                 yield from make_rules([behind.text] if is_marked(behind.text) else [], behind.to, MISSING, "tool")
         for link in self.leave(node) if node.kind == "name" or node.carries_name else ():

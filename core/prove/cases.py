@@ -117,14 +117,15 @@ class Drawer:
         return self.strings(values[: self.choose.randrange(1, 4)])
 
     def calls(self, shape: Shape, arguments: Sequence[dict[str, Any]], alike: bool = False) -> tuple[Call, ...]:
-        """Return a call for each object of arguments, all of them ``alike`` in the tool that they call."""
+        """Return a call for each object of arguments, all ``alike`` in the tool that they call; none are without ids, which may
+        be all that tells such calls from each other."""
         names = self.names(_NAMES, len(arguments))
-        if alike:
+        if alike and shape.ids:
             names = names[:1] * len(names)
-        elif len(names) > 2 and self.choose.random() < 0.5:
+        elif len(names) > 2 and shape.ids and self.choose.random() < 0.5:
             names[1] = names[0]
             arguments = [*arguments[:1], {**arguments[0]}, *arguments[2:]]
-        ids = [f"functions.{name}:{n}" if shape.named_ids else self.id() for n, name in enumerate(names)]
+        ids = [f"functions.{name}:{n}" if shape.named_ids else self.id() if shape.ids else "" for n, name in enumerate(names)]
         return tuple(Call.of(name, ident, one) for name, ident, one in zip(names, ids, arguments, strict=True))
 
 

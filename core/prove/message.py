@@ -123,9 +123,10 @@ _EDGES = re.compile(r"\A\W+|\W+\Z")
 def list_cuts(text: str, graph: TurnGraph, question: Question) -> tuple[str, ...]:
     """Return a turn without what ends it, and then as it may come otherwise: with that and nothing behind it, up to its
     last mark or line, and without what all turns of the format end with."""
-    at = _find_last_field(text, question)
+    at, shared = _find_last_field(text, question), find_turn_end(graph)
+    floor = max(at, len(text.removesuffix(shared)) if shared.strip() else 0)  # a stop may stand within a call, too
     begin, end = min(
-        ((place, place + len(stop)) for stop in graph.stops if (place := text.find(stop, at)) >= 0),
+        ((place, place + len(stop)) for stop in graph.stops if (place := text.find(stop, floor)) >= 0),
         default=(len(text), len(text)),
     )
     said = at == _find_end(text, (question.content, question.reasoning))  # what ends a call may have many marks
@@ -134,16 +135,15 @@ def list_cuts(text: str, graph: TurnGraph, question: Question) -> tuple[str, ...
     left = text[at:last].strip()
     signs = said and not line and left and not any(map(str.isalnum, left))  # a text may end with those
     cuts = [text[:begin], text[:end], *(() if signs else (text[:last],))]
-    if shared := _find_shared_end(graph):
+    if _is_apart(shared, graph):
         cuts.append(text.removesuffix(shared))
     return tuple(dict.fromkeys(cuts))
 
 
-def _find_shared_end(graph: TurnGraph) -> str:
-    """Return what all turns end with, empty where it begins with a mark that also stands inside of turns."""
-    shared = find_turn_end(graph)
+def _is_apart(shared: str, graph: TurnGraph) -> bool:
+    """Whether what all turns end with begins with a mark that does not stand inside of turns, too."""
     first = next(iter(list_tokens(shared.strip())), "")
-    return "" if not first or any(first in text for text in list_inner_texts(graph)) else shared
+    return first != "" and not any(first in text for text in list_inner_texts(graph))
 
 
 def _find_last_mark(text: str, at: int) -> int:

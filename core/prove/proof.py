@@ -21,6 +21,7 @@ from ..derive.strings import list_sequences, list_signs
 from ..errors import BudgetError
 from ..format import Counterexample, Kind, Start, TurnGraph, Verdict
 from ..format.chat_format import FROM_INSTRUCTIONS
+from ..format.cut import CLOSE
 from ..message import read_arguments
 from ..schema import find_type
 from .cases import Case, draw_cases
@@ -179,6 +180,7 @@ def _list_signs(oracle: Oracle) -> list[str]:
     """Return what a template may exchange: the signs in its short texts that ASCII does not have, and sequences."""
     hints = oracle.renderer.hints
     signs = [sign for sign in list_signs(hints, _SHORT) if not sign.isascii()]
+    signs.sort(key=lambda sign: sign not in CLOSE)  # what opens and then closes something would be structure
     return signs[:_SIGNS] + list_sequences(hints)[:_SIGNS]
 
 
@@ -207,7 +209,7 @@ def _is_excusable(expected: Message, message: Mapping[str, Any]) -> bool:
     if message.get("recoveries"):
         return False
     calls = message.get("tool_calls") or []
-    names = [call["function"]["name"] for call in calls] == [call["name"] for call in expected["tool_calls"]]
+    names = {call["function"]["name"] for call in calls} == {call["name"] for call in expected["tool_calls"]}
     return names and _measure_texts(message) <= _measure_texts(expected)
 
 
@@ -222,7 +224,7 @@ def _is_alike(case: Case, turn: Turn, message: Mapping[str, Any], oracle: Oracle
         arguments = read_arguments(call["function"]["arguments"])
         if arguments is None or not _is_typed(arguments, given.object):
             return False
-        ident = (call.get("id") if given.id in turn.text else None) or given.id
+        ident = (call.get("id") if given.id and given.id in turn.text else None) or given.id
         calls.append(Call.of(call["function"]["name"], ident, arguments))
     question = replace(
         case.question,

@@ -65,11 +65,13 @@ _FAR = 1 << 12  # characters of a value between two tags
 
 
 def find_name(text: str, at: int, tools: ToolSet, notation: Notation, final: bool, begun: Begun | None = None) -> bool | None:
-    """Whether a tool of the request is named at a place, or another parameter of a call that was ``begun``, behind signs and words
-    of the format; None where more may tell."""
+    """Whether a tool of the request is named at a place, or a parameter, of a call that was ``begun`` another one, behind signs and
+    words of the format; None where more may tell."""
     reader = _Reader(text, tools, notation)
     if begun:
         reader.take_up(begun.name, begun.given)
+    else:
+        reader.take_up_all()
     end = reader.skip(at, numbers=True, limit=at + _LONGEST)
     name = reader.find_tool(end) or reader.find_key(end)
     if name and begun and text.rfind("</", at, end) > text.rfind(">", at, end):
@@ -91,9 +93,19 @@ def read_fields(text: str, tools: ToolSet, notation: Notation, begun: Begun | No
     raises nothing.
     """
     try:
-        return _Reader(text, tools, notation).read_calls(begun)
+        calls = _Reader(text, tools, notation).read_calls(begun)
+        turned = None if calls or begun else _turn(text, tools)
+        return _Reader(turned, tools, notation).read_calls(None) if turned else calls
     except (ValueError, RecursionError):
         return None
+
+
+def _turn(text: str, tools: ToolSet) -> str | None:
+    """Return the text of a call with the name of its tool first, if that is the only one in it and stands behind something."""
+    found = [*islice(compile_names(frozenset(tools.tools)).finditer(text), 2)]
+    before, name, behind = (text[: found[0].start()], found[0][0], text[found[0].end() :]) if found else ("", "", "")
+    amid = any(before.count(quote) % 2 and not (before.endswith(quote) and behind.startswith(quote)) for quote in "\"'")
+    return f"{name}\n{before} {behind}" if before and len(found) == 1 and not amid else None
 
 
 class _Reader:
@@ -232,6 +244,11 @@ class _Reader:
             return None
         arguments = accept(write_object(read[1]), self._schema)
         return (read[0], arguments) if arguments else None
+
+    def take_up_all(self) -> None:
+        """Look for the parameters of any tool."""
+        self._left = set().union(*(self._tools.get_parameters(name).list_properties() for name in self._tools.tools))
+        self._keys = compile_names(frozenset(self._left))
 
     def take_up(self, name: str, given: frozenset[str] = frozenset()) -> None:
         """Go on with the parameters of a tool, but for those that were given."""

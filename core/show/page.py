@@ -19,6 +19,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from ..ask.renderer import Renderer
+from ..converse.author import read_switches
 from ..converse.roundtrip import RoundTrip
 from ..describe.spans import make_visible, say_words
 from ..describe.verdict import find_next_step, lay_out_counterexample, list_doubts, list_notes, rate, rate_status, summarise
@@ -74,7 +75,7 @@ def make_page(
         "switches": say_switches(turn.switches) if turn else "",
         "turn": [piece for piece in cut_pieces(turn) if piece.text] if turn else [],
         "added": turn.added if turn else "",
-        "talk": list(_make_talk(renderer, turn)) if renderer and turn else [],
+        "talk": list(_make_talk(renderer, turn, format)) if renderer and turn else [],
         "no_talk": "There is no template that renders one." if renderer is None else "The template renders none.",
         "stream_about": about,
         "output": output or "",
@@ -142,18 +143,19 @@ def _merge_trips(trips: Sequence[RoundTrip]) -> Iterator[dict[str, Any]]:
 # The conversation
 
 
-def _make_talk(renderer: Renderer, turn: KnownTurn) -> Iterator[Said]:
+def _make_talk(renderer: Renderer, turn: KnownTurn, format: ChatFormat) -> Iterator[Said]:
     """Render a conversation with the turn in it, and tell which of its words come from which message."""
     history = [{**message, "content": _say(message["content"], _USER)} for message in turn.messages if message["role"] == "user"]
     results = [
         {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": _RESULT + str(number)}
         for number, call in enumerate(turn.question.calls)
     ]
+    switches = dict(read_switches(format.asking.switches)) | dict(turn.switches)
     for system in (True, False):
         lead = [{"role": "system", "content": _say(history[0]["content"], _SYSTEM)}] if system else []
         messages = [*lead, *history, turn.message, *results]
         try:
-            text = renderer(messages, list(turn.tools) or None, True, **dict(turn.switches))
+            text = renderer(messages, list(turn.tools) or None, True, **switches)
         except TemplateError:
             continue
         yield from _cut(text, turn)
