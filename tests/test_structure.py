@@ -91,3 +91,22 @@ def test_a_sign_that_the_format_has_not_makes_no_other_value() -> None:
 def test_a_name_without_the_end_of_its_call_is_that_of_a_tool_of_the_request(text: str) -> None:
     found = read(FORMS, f"Go.{text}<<over>>")
     assert ((found.content or "").strip(), get_calls(found)) == (("Go.", [("now", {})]) if text.endswith("now") else (f"Go.{text}", []))
+
+
+MARGINS = TURNS % (
+    "{% if m.reasoning_content %}{% for line in m.reasoning_content.split('\n') %}{{ '~ ' ~ line ~ '\n' }}{% endfor %}{% endif %}"
+    + "{% if m.content %}{% for line in m.content.split('\n') %}{{ '> ' ~ line ~ '\n' }}{% endfor %}{% endif %}"
+    + "{% for c in m.tool_calls or [] %}! {{ c.function.name }} {{ c.function.arguments | tojson }}\n{% endfor %}"
+)
+"""Each line says what it is."""
+
+
+@pytest.mark.parametrize("text", ["~They greet.\n>Hello!\n<<over>>", "~ They greet.\n>Hello!\n<<over>>"])
+def test_a_mark_with_which_each_turn_begins_may_have_other_layout_behind_it(text: str) -> None:
+    found = read(MARGINS, text)
+    assert ((found.reasoning or "").strip(), (found.content or "").strip(), found.calls) == ("They greet.", "Hello!", [])
+
+
+def test_a_thought_that_a_template_writes_last_may_stand_first() -> None:
+    found = read(LAST, "<why>They greet.</why>\nHello!\n<<over>>")
+    assert ((found.reasoning or "").strip(), (found.content or "").strip(), found.calls) == ("They greet.", "Hello!", [])

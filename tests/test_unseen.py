@@ -64,7 +64,7 @@ def measure(name: str) -> coverage.Report:
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 703
+    assert len(load_corpus(folder=FOLDER)) == 727
 
 
 @pytest.mark.parametrize("name", pick(SAMPLE, 2))

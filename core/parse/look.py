@@ -126,7 +126,7 @@ class Lookahead(Surroundings):
             return Wait(rest, self.plan.behind(rule, spot.graph, self.may_call) if rest and rule.kind == "key" else None)
         if end == NO:
             return None
-        whole = end_word(self.buffer, end, final) if rule.recovery and rule.closes else end
+        whole = end_word(self.buffer, end, final) if rule.recovery and (rule.closes or rule.loose) else end
         if whole < 0:
             return WAIT if whole == MORE else None
         if spot is self.spot and spot.kind == "value" and rule.constant.is_run and not self.behind:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from ..format.units import MORE, NO, Units, get_units
-from ..plan.constants import DATA, SIGNS, find_end, skip_blank
-from ..plan.echoes import cut_echo
+from typing import Final
+
+from ..format.units import MORE, NO, get_units
+from ..plan.constants import find_end, skip_blank
 from ..plan.guards import OF_TOOLS
 from ..plan.landmarks import GAP, QUOTES, TURN
 from ..plan.rules import UNTYPED, WAIT, Rule, Wait
 from ..plan.scalars import fits, read_empty
+from .keys import KeyChecks
 from .landing import Landing, Step, list_id
-from .likely import Likely
 from .names import (
     AMID,
     AMID_WORD,
     COMMENTS,
-    EDGE,
     FOREIGN,
     ID,
     KEY,
@@ -24,7 +24,6 @@ from .names import (
     NUMBER,
     PADDED,
     PREFIX,
-    SCALAR,
     SHORT,
     WITH_PREFIX,
     find_id,
@@ -36,8 +35,11 @@ from .names import (
     list_odd,
 )
 
+_ASSIGNING: Final = frozenset(":=,;|>")
+"""Signs that stand between keys and values and begin no value."""
 
-class ShortFields(Likely):
+
+class ShortFields(KeyChecks):
     """Reads what is short enough to be looked at whole before anything of it is taken."""
 
     def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | Wait | None:
@@ -225,6 +227,8 @@ class ShortFields(Likely):
             landing, better = self._leave_by(rule, taken, kind, at, final)
             if isinstance(landing, Wait):
                 return landing
+            if landing and rule.kind == "key" and self._is_of_id(here.spot, landing, at):
+                continue
             fitting = (each for each in here.spot.rules if any(fits(node.type, types) for node in each.targets))
             if landing and landing.spot.kind == "value" and final and self._breaks_off(fitting, at):
                 continue
@@ -263,27 +267,6 @@ class ShortFields(Likely):
             named = (Step("name", find_name_in_id(text, self.names)),) if here.spot.nodes[0].carries_name else ()
             return here.replace(steps=(*here.steps, Step("id", text), *named))
         return here
-
-    def _strip_key(self, here: Landing, key: str) -> str:
-        """Return a key without signs before or behind it that the parameter does not have which the tool declares, or without
-        blanks that no parameter has, where nothing but these parts it from what follows."""
-        declared = self._list_declared(self._find_name(here))
-        if self.frames or not self.policy.recover or key in declared:
-            return key
-        bare = EDGE.sub("", key)
-        signs = key.removesuffix(bare)
-        own = self.plan.graph.path or not set(here.rule.constant.text).isdisjoint(signs.strip())  # then they are the format's
-        if bare in declared and not own:
-            return bare
-        if (ended := key.rstrip(":= ")) in declared:
-            return ended
-        if here.spot.holds_signs or key.strip() == key:
-            return key
-        return key.strip().removeprefix(find_signs(self.buffer, here.end) if key[:1].isspace() else "").strip()
-
-    def _is_laid(self, here: Landing) -> bool:
-        """Whether the text of a rule stands to the letter before a place."""
-        return self.buffer.endswith(here.rule.constant.text, 0, here.end)
 
     def _is_half_name(self, rule: Rule, here: Landing, kind: str) -> bool:
         """Whether nothing tells that what was read is a name, and no half one: no tool of the request is called so, and the output
@@ -328,36 +311,17 @@ class ShortFields(Likely):
         bare = kind == "key" and not constant.text and not read_empty(rule.targets)  # then nothing but its value ends a key
         untyped = rule.recovery == UNTYPED
         amid = rule.kind == "value" and (untyped or constant.text.endswith(QUOTES) or rule.is_told or rule.goes_on(here.spot.rules))
-        told = (loosely or bare or amid) and rule.kind != "end" and isinstance(landing, Landing)
+        end = skip_blank(self.buffer, landing.end) if isinstance(landing, Landing) and rule.kind == "value" else 0
+        assigned = end > 0 and self.buffer[end : end + 1] in _ASSIGNING
+        told = (loosely or bare or amid or assigned) and rule.kind != "end" and isinstance(landing, Landing)
         begins = self._match_value(landing, final) if told and isinstance(landing, Landing) else 0
         if begins == MORE:
             return WAIT, False
-        if begins == NO and (bare or untyped or loosely):
+        if begins == NO and (bare or untyped or assigned):
             return None, False
         relaxed = isinstance(landing, Landing) and bool(landing.rule.recovery) and not here.rule.recovery
-        other = loosely and self._leads_elsewhere(rule, here, kind, at, final)
-        return (WAIT if isinstance(other, Wait) else landing), begins != NO and not (relaxed or other)
-
-    def _leads_elsewhere(self, rule: Rule, here: Landing, kind: str, at: int, final: bool) -> bool | Wait:
-        """Whether what stands behind a name or an id is to the letter what leads to something else; behind a key, to a value of
-        another type that its schema allows, too, and that ends where it has to; or more is needed to tell."""
-        if kind != "key":
-            shown = (other.constant for other in here.spot.rules if not other.recovery and other.constant.core)
-            return any(constant.match_exactly(self.buffer, at, final) >= 0 for constant in shown)
-        types = self._find_wanted(here)
-        for other in (each for each in here.spot.rules if not (each is rule or each.recovery)):
-            fitting = [node for node in other.targets if node.kind == "value" and fits(node.type, types)]
-            begin = other.constant.match_exactly(self.buffer, at, False) if fitting else NO
-            value = SCALAR.match(self.buffer, begin) if begin >= 0 else None
-            if value is None:
-                continue
-            rest = self.buffer[value.end() :]
-            ends = [cut_echo(self.plan.spot(here.spot.graph, (node,), self.may_call).find_shared()).strip() for node in fitting]
-            if not final and any(end.startswith(rest) for end in filter(None, ends)):
-                return WAIT
-            if value.end() == begin or any(map(rest.startswith, filter(None, ends))):
-                return True  # what begins with a bracket ends with one
-        return False
+        elsewhere = loosely and self._leads_elsewhere(rule, here, kind, at, final)
+        return (WAIT if isinstance(elsewhere, Wait) else landing), begins != NO and not (relaxed or elsewhere)
 
     def _find_half(self, rule: Rule, here: Landing, at: int, final: bool) -> Landing | None:
         """Return where one stands if the output ends inside of what ends the call."""
@@ -372,54 +336,3 @@ class ShortFields(Likely):
         if not isinstance(follows, Landing):
             return follows
         return landing if follows.rule.constant.text or follows.spot.kind == "end" else None  # nothing follows everything
-
-    def _takes_key(self, here: Landing, key: str, at: int) -> bool:
-        """Whether a text that ends at a place may be the key of an entry here."""
-        name = self._find_name(here)
-        path = self.plan.graph.path
-        steps = [key] if self.frames else self._split_path(key, name)
-        keys = [step for step in steps if isinstance(step, str) and not (path and path.is_odd(step))]
-        if "\n" in key or (not here.spot.holds_signs and any(map(SIGNS.search, keys))):
-            return False
-        if self.frames:
-            return True
-        plain = all(map(KEY.fullmatch, keys)) and not (" " in key and self._goes_on_in_text(here, key))
-        if here.rule.recovery and not plain and self._is_undeclared(here, key):
-            return False
-        before, units = here.rule.constant.text, get_units(self.spot.codec)
-        ended = units.bars(before) if self._is_laid(here) else units.bars_start(before)  # then it is no part of a text
-        if (ended or not self._is_raw()) and (plain or here.spot.holds_signs or not self.policy.recover):
-            return True
-        declared = self._list_declared(name)
-        told = here.rule.constant.firm or self._is_enclosed(here, at)
-        return not declared or steps[0] in declared or (told and plain)
-
-    def _is_enclosed(self, here: Landing, at: int) -> bool:
-        """Whether several signs stand before a key and behind it, as they seldom do in a text."""
-        behind = (rule.constant for rule in here.spot.rules if not rule.recovery and len(rule.constant.core) > 1)
-        return len(here.rule.constant.core) > 1 and any(constant.match_exactly(self.buffer, at, False) != NO for constant in behind)
-
-    def _doubts_key(self, rule: Rule, here: Landing, at: int) -> bool:
-        """Whether what seems to be a key, and is none of the tool's, stands before what no template writes behind keys."""
-        key, constant = here.steps[-1].text, rule.constant
-        glued = constant.lead != "" and DATA.issuperset(constant.core) and not self.buffer[at : at + 1].isspace()
-        other = (bool(rule.recovery) or glued) and not (constant.firm or self.frames)
-        return (other and self.policy.recover and self._is_undeclared(here, key)) or self._goes_on_in_text(here, key)
-
-    def _is_undeclared(self, here: Landing, key: str) -> bool:
-        """Whether the tool declares parameters, and a key is none of them."""
-        name = self._find_name(here)
-        declared = self._list_declared(name)
-        return bool(declared) and self._split_path(key, name)[0] not in declared
-
-    def _goes_on_in_text(self, here: Landing, key: str) -> bool:
-        """Whether what seems to be a key may be a text that goes on: only layout parts both, and the tool does not have the key."""
-        within = self.spot.kind == "value" and not (self.behind or self.frames or here.rule.constant.core)
-        return within and self.policy.recover and self._is_undeclared(here, key)
-
-    def _bars_key(self, sign: str, units: Units, holds_signs: bool) -> bool:
-        """Whether no key goes on with a sign: a line break, one that is written otherwise, or of data where none holds these."""
-        path = self.plan.graph.path
-        if path is not None and sign in path.signs:
-            return False
-        return sign == "\n" or sign in units.stands_for or (not holds_signs and SIGNS.match(sign) is not None)

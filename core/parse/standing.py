@@ -11,7 +11,7 @@ from ..format import Insides, Json, Node, Text
 from ..format.units import MORE, NO, get_units
 from ..plan.constants import Constant, is_word_in_signs, skip_blank
 from ..plan.guards import LATE
-from ..plan.landmarks import AFTER, GAP, TURN
+from ..plan.landmarks import AFTER, GAP, QUOTES, TURN
 from ..plan.plan import Plan
 from ..plan.rules import WAIT, Rule, Spot, Wait
 from ..plan.scalars import BEGINNINGS, find_within, match_scalar
@@ -99,15 +99,14 @@ class Standing:
         """Match the beginning of the value to which a rule leads, if its notation tells it; where it is none (NO), another rule is
         the better one."""
         nodes = landing.spot.nodes
-        told = all(node.type in BEGINNINGS for node in nodes)  # by its first sign, if it is a list or an object
+        told = all(node.type in BEGINNINGS for node in nodes)  # by its first sign, if it is JSON
         if landing.spot.kind != "value" or not told or any(isinstance(node.codec, (Text, Insides)) for node in nodes):
             return 0
         at = skip_blank(self.buffer, landing.end)
         if at >= len(self.buffer):
             return 0 if final else MORE
-        whole = {node.type for node in nodes if isinstance(node.codec, Json)}
-        begins = any(self.buffer[at] in BEGINNINGS[kind] for kind in whole) or find_within(nodes) is not None
-        return 0 if begins else match_scalar(nodes, self.buffer, at, final)[0]
+        signs = {sign for node in nodes if isinstance(node.codec, Json) for sign in (*BEGINNINGS[node.type], *QUOTES)}
+        return 0 if self.buffer[at] in signs or find_within(nodes) else match_scalar(nodes, self.buffer, at, final)[0]
 
     def _is_fresh(self, at: int) -> bool:
         """Whether nothing visible stands between the beginning of this text, which may be a mark of its own, and a place."""

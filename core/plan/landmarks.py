@@ -306,6 +306,9 @@ class Landmarks:
         """Return what ends reasoning, without what the template prints between it and what follows."""
         found = []
         leaving = [link for link in self.list_links("reasoning") if link.to.kind != "end"]
+        if not leaving:  # it stands last
+            last = {link.text.removesuffix(self.turn_end).strip() for link in self.list_links("reasoning")}
+            return sorted(filter(is_marked, last))
         for node in self.list_nodes("reasoning"):
             links = [link for link in leaving if link.source == node]
             # Where all that follows are calls, what opens those may be part of a text that is shared.

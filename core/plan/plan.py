@@ -27,7 +27,7 @@ from .openings import BEGINNING
 from .relaxed import WRAPPED, Relaxations, list_near_answers
 from .rules import MISTYPED, Rule, Spot, make_closes, make_rules
 from .spellings import list_spellings
-from .thoughts import OTHER_ENDS, list_images
+from .thoughts import OTHER_ENDS, RELAID, list_images
 
 BEHIND: Final = -2
 """The number of the start behind reasoning that a server has read by itself."""
@@ -36,7 +36,6 @@ OPEN_REASONING: Final = "call in open reasoning"
 LATE_END: Final = "late end of reasoning"
 OTHER_PROMPT: Final = "content as behind another prompt"
 RESPELLED: Final = "marks in another spelling"
-RELAID: Final = "other layout"
 STRAY: Final = "signs before the end of a call"
 
 _KINDS: tuple[Kind, ...] = ("id", "name", "key", "end", "arguments", "value", "reasoning", "content", "start")
@@ -144,7 +143,8 @@ class Plan(Relaxations):
         opened = any(is_marked(text) and prompt.endswith(text) for text, _ in self.openers)
         rules = [replace(self._make_rule(TURN, link), marked=opened and not link.text) for link in links]
         opened = any(rule.kind == "reasoning" and not rule.constant.core for rule in rules)
-        rules += self._list_respelled_starts(number) + _list_relaid(rules)
+        marked = all(rule.constant.core or rule.kind == "end" for rule in rules)
+        rules += self._list_respelled_starts(number) + _list_relaid(rules, marked)
         rules += self._list_halved_starts(rules)
         rules += self._list_end_rules() + self._list_opened_reasoning(opened) + self._list_other_starts()
         rules += self._list_loose_headers(first=True) + self._list_repeated_headers(prompt, rules)
@@ -331,11 +331,12 @@ class Plan(Relaxations):
         return [rule.name_recovery("next message missing") for lead in leads for rule in self._list_cut_ends(lead)]
 
 
-def _list_relaid(rules: Iterable[Rule]) -> list[Rule]:
+def _list_relaid(rules: Iterable[Rule], marked: bool = False) -> list[Rule]:
     """Return rules that have a word in them, but no mark, whatever layout they have, and those that have a rare sign, if they lead
-    to no answer; before a call a tool has to be named."""
-    plain = [(rule, rule.constant.core) for rule in rules if not (rule.constant.firm or rule.recovery or rule.laid)]
-    told = [rule for rule, core in plain if _WORD.search(core) or (rule.kind != "content" and has_rare_sign(core))]
+    to no answer; all, if each is ``marked`` by one. Before a call a tool has to be named."""
+    shown = (rule for rule in rules if not (rule.recovery or rule.laid or rule.constant.firm))
+    plain = [(rule, rule.constant.core) for rule in shown if rule.constant.core]
+    told = [rule for rule, core in plain if marked or _WORD.search(core) or (rule.kind != "content" and has_rare_sign(core))]
     return [replace(rule, recovery=RELAID, guard="known" if rule.opens else "", loose=True) for rule in told]
 
 

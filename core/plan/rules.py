@@ -19,6 +19,7 @@ from .mistyped import find_mark, rewrite_marks
 from .scalars import BEGINNINGS, fits
 
 _WIDTH: Final = 16  # characters by which rules are told apart before they are tried
+_SPAN: Final = 64  # characters of a mark by which others are told from it
 _WINDOWS: Final = 512  # so many beginnings are remembered in a spot
 _END: Final = r"\Z"
 _BLANKS: Final = 256  # so much white space may be layout before what follows
@@ -258,7 +259,8 @@ class Spot:
         self.pattern, self.quick = _compile_search(self.kind, rules, self.codec)
         self._firsts = [(rule, rule.head if rule.loose else rule.constant.first[:_WIDTH]) for rule in rules]
         self.width = max((len(text) for _, text in self._firsts), default=0)
-        self._marks = tuple(each.core for each in shown if len(each.core) > self.width and not (each.echoes or each.counts))
+        known = [each.core[:_SPAN] for each in shown if not (each.echoes or each.counts)]
+        self._marks = tuple(mark for mark in known if len(mark) > self.width)
         self._narrowed: dict[str, tuple[tuple[Rule, ...], Wait | None]] = {}
         self.short_end = self._compile_short_end()
         self._starts: tuple[str, ...] = ()

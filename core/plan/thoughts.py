@@ -15,6 +15,7 @@ from ..format.cut import cut_common_start, find_boundaries
 from ..format.units import get_units
 from ..format.view import find_header
 from .constants import begins_no_text, get_constant, is_firm, is_marked, is_word_in_signs
+from .guards import Guard
 from .landmarks import AFTER, FIELDS, GAP, THOUGHT, Landmarks, list_doubled, list_tails
 from .rules import Rule, make_rules
 
@@ -22,6 +23,7 @@ OPENED_AGAIN: Final = "reasoning opened again"
 OTHER_MARKS: Final = "reasoning in other marks"
 HEADED: Final = "header doubled"
 HALVED: Final = "half of the beginning of reasoning"
+RELAID: Final = "other layout"
 _NAMES: Final = [name for name in REASONING_FIELDS if name in GENERAL_SWITCHES]
 """What both messages and switches call reasoning. Clients ask for tags of other names in the answer itself."""
 _WORDS: Final = [word for name in _NAMES for word in (name, name.removesuffix("ing"))]
@@ -141,9 +143,15 @@ class Thoughts(Landmarks):
                 texts |= {first + layout, *(f"{first}\n{tail}" for tail in list_tails(rest))}
             elif written.startswith(f"\n{first}\n"):
                 texts.add(f"\n{first}\n")  # signs have a line
-        ends = sorted({*map(self._find_barred_end, self.list_nodes("reasoning"))} - texts - {""})
+        nodes = [node for node in self.list_nodes("reasoning") if self._find_barred_end(node)]
+        ends = sorted({*map(self._find_barred_end, nodes)} - texts)
         missing = "beginning of content missing"
-        return make_rules(sorted(texts), content, missing) + make_rules(ends, GAP, missing, "followed")
+        rules = make_rules(sorted(texts), content, missing) + make_rules(ends, GAP, missing, "followed")
+        # What stands behind a text that cannot hold it may lack its last blank.
+        for link in (link for node in nodes for link in self.leave(node) if link.text.strip() and link.text[-1] == " "):
+            guard: Guard = "known" if link.opens else ""
+            rules += make_rules([link.text.rstrip()], link.to, RELAID, guard, opens=link.opens)
+        return rules
 
     def _find_barred_end(self, node: Node) -> str:
         """Return what stands behind a text whatever follows, up to the end of the line, if it cannot hold that; else nothing."""
