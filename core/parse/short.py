@@ -312,7 +312,7 @@ class ShortFields(KeyChecks):
         untyped = rule.recovery == UNTYPED
         amid = rule.kind == "value" and (untyped or constant.text.endswith(QUOTES) or rule.is_told or rule.goes_on(here.spot.rules))
         end = skip_blank(self.buffer, landing.end) if isinstance(landing, Landing) and rule.kind == "value" else 0
-        assigned = end > 0 and self.buffer[end : end + 1] in _ASSIGNING
+        assigned = end > 0 and self.buffer[end : end + 1] in _ASSIGNING and not read_empty(rule.targets)
         told = (loosely or bare or amid or assigned) and rule.kind != "end" and isinstance(landing, Landing)
         begins = self._match_value(landing, final) if told and isinstance(landing, Landing) else 0
         if begins == MORE:

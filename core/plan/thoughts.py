@@ -15,7 +15,6 @@ from ..format.cut import cut_common_start, find_boundaries
 from ..format.units import get_units
 from ..format.view import find_header
 from .constants import begins_no_text, get_constant, is_firm, is_marked, is_word_in_signs
-from .guards import Guard
 from .landmarks import AFTER, FIELDS, GAP, THOUGHT, Landmarks, list_doubled, list_tails
 from .rules import Rule, make_rules
 
@@ -147,10 +146,9 @@ class Thoughts(Landmarks):
         ends = sorted({*map(self._find_barred_end, nodes)} - texts)
         missing = "beginning of content missing"
         rules = make_rules(sorted(texts), content, missing) + make_rules(ends, GAP, missing, "followed")
-        # What stands behind a text that cannot hold it may lack its last blank.
-        for link in (link for node in nodes for link in self.leave(node) if link.text.strip() and link.text[-1] == " "):
-            guard: Guard = "known" if link.opens else ""
-            rules += make_rules([link.text.rstrip()], link.to, RELAID, guard, opens=link.opens)
+        # The mark of an answer behind a text that cannot hold it may lack its last blank.
+        for link in (link for node in nodes for link in self.leave(node) if link.to.kind == "content" and link.text[-1:] == " "):
+            rules += make_rules([link.text.rstrip()] if link.text.strip() else [], link.to, RELAID)
         return rules
 
     def _find_barred_end(self, node: Node) -> str:

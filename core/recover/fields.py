@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
-from functools import lru_cache
 from itertools import islice
 from unicodedata import category
 
-from ..format.cut import find_closer
 from ..schema import Schema, ToolSet
-from .notation import Begun, Notation, accept, compile_names, fit_bare, fit_text
+from .notation import Begun, Notation, accept, compile_names, find_quote, fit_bare, fit_text, is_like, put_name_first
 from .repair import CLOSERS, read_literal, unquote, write_object
 from .shape import FoundCall
 
-_QUOTES = {'"': '"', "'": "'", "`": "`", "«": "»"}
 _WORD = re.compile(r"\w+")
 _CLOSING = re.compile(r"</[^\s<>]{1,60}>")
 SPEAKS = r"(?=[^\s>\]=]{0,40}(?i:tool|call|function))"
@@ -57,8 +53,6 @@ _FIELD_NAMES = frozenset(("tool", "call", "function", "name", "arguments", "para
 _BEHIND_NAMES = (":", "=", '"', "'")
 _MOST = 64  # quotes that may end a text, and ends of one that stands in none
 _STEPS = 2  # for each character
-_LETTERS = 4  # so many has a word that may be another one mistyped
-_ALIKE = 0.8
 _INDENTED = 16  # blanks at most between a tag and its value
 _LONGEST = 256  # characters between two fields
 _FAR = 1 << 12  # characters of a value between two tags
@@ -94,18 +88,10 @@ def read_fields(text: str, tools: ToolSet, notation: Notation, begun: Begun | No
     """
     try:
         calls = _Reader(text, tools, notation).read_calls(begun)
-        turned = None if calls or begun else _turn(text, tools)
+        turned = None if calls or begun else put_name_first(text, frozenset(tools.tools))
         return _Reader(turned, tools, notation).read_calls(None) if turned else calls
     except (ValueError, RecursionError):
         return None
-
-
-def _turn(text: str, tools: ToolSet) -> str | None:
-    """Return the text of a call with the name of its tool first, if that is the only one in it and stands behind something."""
-    found = [*islice(compile_names(frozenset(tools.tools)).finditer(text), 2)]
-    before, name, behind = (text[: found[0].start()], found[0][0], text[found[0].end() :]) if found else ("", "", "")
-    amid = any(before.count(quote) % 2 and not (before.endswith(quote) and behind.startswith(quote)) for quote in "\"'")
-    return f"{name}\n{before} {behind}" if before and len(found) == 1 and not amid else None
 
 
 class _Reader:
@@ -185,7 +171,7 @@ class _Reader:
         if numbers and word[0].isdigit():
             return word.end()
         end = self._pass_to_name(_ATTRIBUTE, at) or self._pass_word(at)
-        return word.end() if end == at and _is_like(word[0], self._folded) else end
+        return word.end() if end == at and is_like(word[0], self._folded) else end
 
     def _pass_to_name(self, lead: re.Pattern[str], at: int) -> int:
         """Return the place at which a tool or a parameter is named behind what leads to it; 0 where none is."""
@@ -229,7 +215,7 @@ class _Reader:
             return ""
         before, end = self._text[at - 1 : at], found.end()
         flag = before in _FLAGS and _FLAG.match(self._text, end)
-        closer = _find_quote(before)
+        closer = find_quote(before)
         quoted = closer and self._text.startswith(closer, end)
         bare = before.isspace() and _LITERAL.match(self._text, end)
         tagged = before == "<" and _ATTRIBUTES.match(self._text, end)
@@ -311,7 +297,7 @@ class _Reader:
     def _read_value(self, key: str, at: int) -> tuple[int, str] | None:
         """Return the place behind the value of a parameter, and its JSON."""
         schema, first, before = self._schema.get_property(key), at, self._text[at - len(key) - 1 : at - len(key)]
-        quote = _find_quote(before)
+        quote = find_quote(before)
         at += bool(_CLOSED.match(self._text, at) if not quote else self._text.startswith(quote, at))
         tagged = quote or before == "<"
         attributes = (_ATTRIBUTES.match(self._text, at) or (quote and _VALUED.match(self._text, at))) if tagged else None
@@ -334,7 +320,7 @@ class _Reader:
                 tried.append(at)
             elif found := self._find_value(at, schema):
                 return found
-            elif _find_quote(self._text[at]) or (tried and self._text[at] in ")]}"):
+            elif find_quote(self._text[at]) or (tried and self._text[at] in ")]}"):
                 break  # nothing in quotes is a value without them, nor is what stands behind the end of its object
             else:
                 end = self._pass_one(at)
@@ -350,7 +336,7 @@ class _Reader:
 
     def _pass_quoted_word(self, at: int) -> int:
         """Return the place behind a word of the format in quotes; 0 where none is."""
-        quote = _find_quote(self._text[at])
+        quote = find_quote(self._text[at])
         end = self._pass_word(at + 1) if quote else at
         return end + 1 if end > at + 1 and self._text.startswith(quote, end) else 0
 
@@ -365,7 +351,7 @@ class _Reader:
             yield from self._list_quoted(at + len(quote), quotes[quote], self._notation.decode, schema)
         elif marked := _QUOTING.match(text, at):
             yield from self._list_quoted(marked.end(), marked[0], self._notation.decode, schema)
-        elif closer := _find_quote(sign):
+        elif closer := find_quote(sign):
             size = 3 if text.startswith(3 * closer, at) else 1
             at += size + (size == 3 and text.startswith("\n", at + 3))
             yield from self._list_quoted(at, size * closer, self._unquote, schema)
@@ -418,15 +404,3 @@ class _Reader:
                 yield behind, written
             if self._find_parameter(self._skip_to_field(behind)):
                 return  # what has come already comes again
-
-
-@lru_cache(maxsize=1024)
-def _is_like(word: str, words: frozenset[str]) -> bool:
-    """Whether a word is one of others but for a letter or two."""
-    return _LETTERS <= len(word) <= _LONGEST and bool(get_close_matches(word.casefold(), words, 1, _ALIKE))
-
-
-@lru_cache(maxsize=256)
-def _find_quote(sign: str) -> str:
-    """Return what ends a text that a sign begins: a quote, or what Unicode has behind an opening bracket; empty where none does."""
-    return _QUOTES.get(sign) or (find_closer(sign) if sign else "")

@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
+from ..format.cut import find_closer
 from ..schema import TYPES, Schema
 from .repair import repair
 
 _WORD = re.compile(r"\w+")
+_QUOTES = {'"': '"', "'": "'", "`": "`", "«": "»"}
+_LETTERS, _LONGEST = 4, 256  # so many has a word that may be another one mistyped, at least and at most
+_ALIKE = 0.8
 
 
 class Notation(NamedTuple):
@@ -50,6 +56,26 @@ def compile_names(names: frozenset[str]) -> re.Pattern[str]:
     """Return what finds one of some names at a place, as a whole word."""
     found = sorted(names, key=lambda name: (-len(name), name))
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, found))})(?![\w]|[.-]\w)") if found else re.compile(r"(?!)")
+
+
+def put_name_first(text: str, names: frozenset[str]) -> str | None:
+    """Return the text of a call with the name of its tool first, if that is the only one in it and stands behind something."""
+    found = [*islice(compile_names(names).finditer(text), 2)]
+    before, name, behind = (text[: found[0].start()], found[0][0], text[found[0].end() :]) if found else ("", "", "")
+    amid = any(before.count(quote) % 2 and not (before.endswith(quote) and behind.startswith(quote)) for quote in "\"'")
+    return f"{name}\n{before} {behind}" if before and len(found) == 1 and not amid else None
+
+
+@lru_cache(maxsize=1024)
+def is_like(word: str, words: frozenset[str]) -> bool:
+    """Whether a word is one of others but for a letter or two."""
+    return _LETTERS <= len(word) <= _LONGEST and bool(get_close_matches(word.casefold(), words, 1, _ALIKE))
+
+
+@lru_cache(maxsize=256)
+def find_quote(sign: str) -> str:
+    """Return what ends a text that a sign begins: a quote, or what Unicode has behind an opening bracket; empty where none does."""
+    return _QUOTES.get(sign) or (find_closer(sign) if sign else "")
 
 
 def accept(written: str | None, schema: Schema) -> str | None:
