@@ -34,7 +34,8 @@ def write_turn(graph: TurnGraph, message: Mapping[str, Any], start: Start | None
     """
     start = start or next(iter(graph.starts), Start(""))
     others = [other for other in graph.starts if other != start and start.prompt.endswith(other.prompt)]
-    for walker in (_Walker(graph, message, exact) for exact in (True, False)):
+    tries = (True, False) if any(node.kind == "id" for node in graph.turn.nodes) else (False,)
+    for walker in (_Walker(graph, message, exact) for exact in tries):
         for begun in (start, *others):
             found = _search(begun.edges, walker.walk, walker.step)
             if found is not None:
@@ -78,7 +79,7 @@ class _Walker:
     """Says which edges can be taken, and what is written then; if it is ``exact``, calls have ids where the message gives them."""
 
     def __init__(self, graph: TurnGraph, message: Mapping[str, Any], exact: bool) -> None:
-        self._exact = exact and any(node.kind == "id" for node in graph.turn.nodes)
+        self._exact = exact
         self.walk = Walk(graph.turn, stops=graph.stops, path=graph.path)
         self.graph = graph
         self._walks = {name: Walk(inside) for name, inside in graph.insides}

@@ -15,7 +15,7 @@ from ..plan.headers import LONGEST
 from ..plan.landmarks import TURN
 from ..plan.plan import OPEN_REASONING
 from ..plan.relaxed import WRAPPED
-from ..plan.rules import WAIT, Rule, Spot, Wait, list_doubled
+from ..plan.rules import WAIT, Rule, Spot, Wait, list_repeats
 from ..recover import find_name
 from .fence import read_run, skip_fence, skip_fence_end
 from .landing import Landing, Step, list_id
@@ -206,7 +206,7 @@ class Surroundings(Standing):
             return ()
         types = self._find_wanted(here) if rule.kind == "value" else ()
         behind = [whole for rest, whole in self.plan.whole_openings if rest == core] if rule.opens else ()
-        return (*list_doubled(rule.constant, rule.kind, types), *behind)
+        return (*list_repeats(rule.constant, rule.kind, types), *behind)
 
     def _skip_repeated(self, mark: str, here: Landing, final: bool) -> Landing | Wait:
         """Return a landing behind a word, or half of one, where the mark before it comes again and then the whole word; behind a

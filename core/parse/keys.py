@@ -88,6 +88,7 @@ class KeyChecks(Likely):
         if path is not None and sign in path.signs:
             return False
         return sign == "\n" or sign in units.stands_for or (not holds_signs and SIGNS.match(sign) is not None)
+
     def _is_laid(self, here: Landing) -> bool:
         """Whether the text of a rule stands to the letter before a place."""
         return self.buffer.endswith(here.rule.constant.text, 0, here.end)

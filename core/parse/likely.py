@@ -23,7 +23,7 @@ class Likely(Lookahead):
         if begins < 0:
             return WAIT if begins == MORE else None
         bare = skip_blank(self.buffer, at)
-        if bare > at and any(not told.recovery for told in spot.narrow(self.buffer[bare : bare + spot.width])[0]):
+        if bare > at and any(not told.recovery for told in spot.narrow(spot.cut_window(self.buffer, bare))[0]):
             told = self._find_landing(spot, bare, final)
             if told is not None:  # what stands there to the letter is found behind the layout
                 return told if isinstance(told, Wait) else None

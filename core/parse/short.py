@@ -219,7 +219,7 @@ class ShortFields(KeyChecks):
                 continue
             if rule.kind == "end" and here.spot.graph == TURN:
                 begin = skip_blank(self.buffer, at) if rule.constant.core else at
-                landing = None if self._is_half_name(rule, taken, kind) else self._try_end(rule, begin, final, taken)
+                landing = None if self._is_half_name(rule, taken, kind, True) else self._try_end(rule, begin, final, taken)
                 if isinstance(landing, Landing):
                     return landing
                 ends = ends or landing
@@ -268,17 +268,19 @@ class ShortFields(KeyChecks):
             return here.replace(steps=(*here.steps, Step("id", text), *named))
         return here
 
-    def _is_half_name(self, rule: Rule, here: Landing, kind: str) -> bool:
-        """Whether nothing tells that what was read is a name, and no half one: no tool of the request is called so, and the output
-        ends behind it, or what ends the call is missing."""
-        ends = rule.recovery and (rule.closes or rule.kind == "end")
-        told = self.names if ends else self.tools
-        return kind == "name" and bool(ends or not rule.constant.text) and told is not None and here.find("name") not in told
+    def _is_half_name(self, rule: Rule, here: Landing, kind: str, over: bool) -> bool:
+        """Whether nothing tells that what was read is a name, and no half one: no tool of the request is called so, and what ends
+        the call is missing, or the output is ``over`` without any mark behind it."""
+        if kind != "name":
+            return False
+        if rule.recovery and (rule.closes or rule.kind == "end"):
+            return here.find("name") not in self.names
+        return over and not rule.constant.text and self.tools is not None and here.find("name") not in self.tools
 
     def _leave_by(self, rule: Rule, here: Landing, kind: str, at: int, final: bool) -> tuple[Landing | Wait | None, bool]:
         """Return where one rule leads from the end of a short field, and whether no other one would be better."""
         constant, trail = rule.constant, ""
-        if (rule.recovery or (final and at >= len(self.buffer))) and self._is_half_name(rule, here, kind):
+        if self._is_half_name(rule, here, kind, final and at >= len(self.buffer)):
             return None, False
         if kind == "name" and not constant.core and AMID_WORD.match(self.buffer, at - 1):
             return None, False  # only a mark ends a name there

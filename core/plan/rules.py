@@ -189,7 +189,7 @@ class Rule:
 
 
 @lru_cache(maxsize=1024)
-def list_doubled(constant: Constant, kind: Kind, types: tuple[str, ...]) -> tuple[str, ...]:
+def list_repeats(constant: Constant, kind: Kind, types: tuple[str, ...]) -> tuple[str, ...]:
     """Return what of a text, doubled, is no part of a field behind it, given the types that its schema allows, if they are known:
     no field begins so but a text, which does not with several marks."""
     core, last = constant.core, constant.last or constant.atoms[-1].text

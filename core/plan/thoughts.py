@@ -147,9 +147,9 @@ class Thoughts(Landmarks):
         missing = "beginning of content missing"
         rules = make_rules(sorted(texts), content, missing) + make_rules(ends, GAP, missing, "followed")
         # The mark of an answer behind a text that cannot hold it may lack its last blank.
-        for link in (link for node in nodes for link in self.leave(node) if link.to.kind == "content" and link.text[-1:] == " "):
-            rules += make_rules([link.text.rstrip()] if link.text.strip() else [], link.to, RELAID)
-        return rules
+        marks = [link for node in nodes for link in self.leave(node) if link.to.kind == "content" and link.text.strip()]
+        lacking = ((link.text.rstrip(), link.to) for link in marks if link.text[-1] == " ")
+        return rules + [rule for text, to in lacking for rule in make_rules([text], to, RELAID)]
 
     def _find_barred_end(self, node: Node) -> str:
         """Return what stands behind a text whatever follows, up to the end of the line, if it cannot hold that; else nothing."""
