@@ -116,6 +116,8 @@ def _read_ended(study: Study, setting: Setting, tail: str) -> str:
     if is_token(tail.strip()):
         return tail.rstrip()
     after, space = study.oracle.read_after(setting).lstrip(), len(tail) - len(tail.lstrip())
+    if tail.strip() and tail.strip() in after:  # which may begin with what ends the answer itself
+        return tail.rstrip()
     common = space + find_common_start(tail[space:], after)
     left = tail[common:].strip()
     return tail[:common].rstrip() if not left or is_token(left) else ""

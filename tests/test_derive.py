@@ -386,3 +386,12 @@ def test_a_value_that_a_switch_prints_into_the_prompt_may_be_another_one(level: 
     read = format.parse("Hm.</muse>Yes.[/]", prompt=prompt)
     assert (read["reasoning_content"], read["content"]) == ("Hm.", "Yes.")
     assert format.parse("Yes.[/]", prompt=render([{"role": "user", "content": "Hi"}], None, True, level="off"))["content"] == "Yes."
+
+
+def test_what_ends_all_messages_is_no_header_though_a_prompt_without_one_ends_with_it() -> None:
+    source = (
+        "{%- for m in messages -%}{{ {'user': 'Q: ', 'assistant': 'A: '}.get(m.role, 'R: ') ~ m.content ~ '\\n<|done|>\\n' }}{%- endfor -%}"
+    )
+    found = analyze(source)
+    assert found.graph.stops == ("<|done|>",)
+    assert found.parse("A: Fine.\n<|done|>\n")["content"] == "Fine."

@@ -11,6 +11,7 @@ FIELDS = "{% for k, v in c.function.arguments.items() %}@{% endfor %}"
 CALLS = {
     "behind a hash": "[[do:NAME#ID]]JSON[[/do]]",
     "behind a mark at the end": "[USE]NAME[WITH]JSON[AS]ID[GO]",
+    "behind a blank": "⟦do ID⟧NAME\nJSON\n⟦/do⟧",
     "in tags": "<do><name>NAME</name>\n<id>ID</id>\n<args>JSON</args></do>",
     "an attribute": '<do name="NAME" id="ID">JSON</do>',
     "in brackets": "### Use `NAME` (ID)\n" + FIELDS.replace("@", "- **{{ k }}**: {{ v | tojson }}\n") + "###\n",
@@ -28,6 +29,7 @@ CALLS = {
 LEFT_OUT = {
     "behind a hash": ["#ID"],
     "behind a mark at the end": ["[AS]ID", "ID"],
+    "behind a blank": [" ID"],
     "in tags": ["<id>ID</id>\n", "ID"],
     "an attribute": [' id="ID"', "ID"],
     "in brackets": [" (ID)", "ID"],
@@ -109,3 +111,12 @@ def test_what_was_left_out_before_the_end_of_the_turn_is_noted(written: str, nam
     parser.feed(f"{written}<|end|>")
     parser.finish()
     assert (parser.calls_seen, [name for name, _ in parser.recoveries]) == (1, named)
+
+
+def test_the_mark_before_an_id_ends_no_call_where_the_id_follows() -> None:
+    table = "\n| TOOL | NAME |\n|---|---|\n| ref | ID |\n" + FIELDS.replace("@", "| .{{ k }} | {{ v | tojson }} |\n")
+    source = "{%- for m in messages -%}<<{{ m.role }}>>{{ m.content or '' }}CALLS\n==end==\n{%- endfor -%}"
+    calls = f"{{% for c in m.tool_calls or [] %}}{table}{{% endfor %}}".replace("NAME", "{{ c.function.name }}").replace("ID", "{{ c.id }}")
+    text = '\n| TOOL | get_weather |\n|---|---|\n| ref | t1 |\n| city | "Oslo" |\n| days | 3 |\n\n==end==\n'
+    found = read_all_ways(analyze(source.replace("CALLS", calls)), text, TOOLS, "<<assistant>>")
+    assert ((found.content or "").strip(), get_calls(found)) == ("", [("get_weather", {"city": "Oslo", "days": 3})])

@@ -185,3 +185,15 @@ def test_a_stored_format_keeps_its_paths() -> None:
     format = analyze(SPREAD % ("[", "]"))
     stored = ca.ChatFormat.from_dict(json.loads(json.dumps(format.to_dict())))
     assert (stored, stored.graph.path) == (format, Path("[", "]"))
+
+
+def test_a_number_is_a_place_where_the_schema_says_list_though_a_mark_is_missing_before_it() -> None:
+    spread = SPREAD.replace("{%- macro", "{%- macro", 1) % (".", "")
+    indexed = spread.replace(
+        "{%- else -%}{{ path }}",
+        "{%- elif v is sequence and v is not string and v -%}{%- for x in v -%}{{ row(path ~ '.#' ~ loop.index0, x) }}{%- endfor -%}"
+        "{%- else -%}{{ path }}",
+    )
+    tool = make_tool("tag", names="array", rooms="object")
+    found = read_all_ways(analyze(indexed), '\n[[call tag]]\nnames.0 = "a"\nnames.1 = "b"\nrooms.0 = "c"\n[[/call]]\n<<over>>', [tool], "<<assistant>>")
+    assert json.loads(found.calls[0][1]) == {"names": ["a", "b"], "rooms": {"0": "c"}}

@@ -110,3 +110,46 @@ def test_a_mark_with_which_each_turn_begins_may_have_other_layout_behind_it(text
 def test_a_thought_that_a_template_writes_last_may_stand_first() -> None:
     found = read(LAST, "<why>They greet.</why>\nHello!\n<<over>>")
     assert ((found.reasoning or "").strip(), (found.content or "").strip(), found.calls) == ("They greet.", "Hello!", [])
+
+
+SLASHED = TURNS % (
+    "{% if m.reasoning_content %}/* {{ m.reasoning_content }} */\n{% endif %}"
+    + SAID
+    + "{% for c in m.tool_calls or [] %}\nCALL {{ c.function.name }} {{ c.function.arguments | tojson }};\nCOMMIT;{% endfor %}"
+)
+"""Signs without a word end a thought."""
+
+
+def test_signs_that_end_a_thought_may_have_a_line_of_their_own() -> None:
+    found = read(SLASHED, "/* They greet.\n*/\nHello!<<over>>")
+    assert (found.reasoning, found.content) == ("They greet.", "Hello!")
+    shown = "It is\n```c\n/* x\n*/\n```\nas they say."
+    found = read(SLASHED, f"/* {shown} */\nHello!<<over>>")
+    assert (found.reasoning, found.content) == (shown, "Hello!")
+
+
+LINED = TURNS % (
+    "{% if m.reasoning_content %}@muse\n{{ m.reasoning_content }}\n@@\n{% endif %}"
+    + "{% if m.content %}@speak\n{{ m.content }}\n@@\n{% endif %}"
+    + "{% for c in m.tool_calls or [] %}@do {{ c.function.name }}\n{{ c.function.arguments | tojson }}\n@@\n{% endfor %}"
+)
+"""Each mark has a line."""
+
+
+def test_an_answer_may_begin_with_its_line_behind_a_call() -> None:
+    found = read(LINED, '@do find_route\n{"start": "Oslo"}\n@@\n@speak\nI look.\n@@\n<<over>>')
+    assert ((found.content or "").strip(), get_calls(found)) == ("I look.", OSLO)
+
+
+BLOCKS = TURNS % (
+    SAID
+    + "{% for c in m.tool_calls or [] %}\n[[act]]\ntool: {{ c.function.name }}\nargs:\n{% for k, v in c.function.arguments.items() %}  {{ k }}: "
+    + "{{ '|\n    ' ~ v.replace('\n', '\n    ') if v is string and '\n' in v else v | tojson }}\n{% endfor %}[[/act]]{% endfor %}"
+)
+"""A text of several lines is indented."""
+
+
+@pytest.mark.parametrize("sign", ["", "-", "+"])
+def test_a_mark_that_a_line_ends_may_have_a_sign_more(sign: str) -> None:
+    found = read(BLOCKS, f"[[act]]\ntool: find_route\nargs:\n  start: |{sign}\n    Oslo\n    S\n  legs: 2\n[[/act]]<<over>>")
+    assert get_calls(found) == [("find_route", {"start": "Oslo\nS", "legs": 2})]

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import analyze, make_call, make_tool, read_all_ways, render_turn
+from streams import analyze, get_calls, make_call, make_tool, read_all_ways, render_turn
 from templates import get_format, write_calls, write_prompt
 
 from chat_autoparser.format import Choice, Numeral, Text
@@ -266,3 +266,15 @@ def test_objects_in_lists_may_have_marks_of_their_own(value: Any) -> None:
     found = read_all_ways(format, written, None, "<<assistant>>")
     assert [json.loads(given) for _, given in found.calls] == [arguments]
     assert not found.recoveries
+
+
+def test_a_text_may_hold_what_leads_to_a_word_that_no_mark_begins() -> None:
+    source = (
+        "{%- for m in messages -%}<|{{ m.role }}|>{{ m.content or '' }}{%- for c in m.tool_calls or [] -%}<|c|>{{ c.function.name }}"
+        "{%- for k, v in c.function.arguments.items() -%}‖{{ k }}{{ '$' ~ v if v is string else '∅' if v is none else '#' ~ v | tojson }}"
+        "{%- endfor -%}<|-|>{%- endfor -%}<|.|>{%- endfor -%}{%- if add_generation_prompt -%}<|assistant|>{%- endif -%}"
+    )
+    arguments = {"title": "a‖b∅c‖d", "note": None, "days": 3}
+    tool = make_tool("book", title="string", note="string", days="integer")
+    prompt, text = render_turn(source, {"tool_calls": [make_call("book", arguments)]}, [tool])
+    assert get_calls(read_all_ways(analyze(source), text, [tool], prompt)) == [("book", arguments)]

@@ -11,7 +11,9 @@ from ..format.cut import find_first
 from .pieces import find_shared_header, list_tokens
 from .question import Question, Shape, Switches, build_history, build_messages, build_tools
 from .renderer import Renderer
-from .words import LATER, RESULT, USER
+from .words import LATER, RESULT, USER, make_word
+
+_ANSWER = make_word("an")
 
 
 class Turn(NamedTuple):
@@ -59,7 +61,8 @@ class Oracle:
             return None
         plain = replace(question, calls=())
         usual = self.ask_prompt(plain, shape)
-        if usual and usual.always and usual.added and text.endswith(usual.added):
+        always = usual is not None and usual.always and usual.added != "" and text.endswith(usual.added)
+        if usual and always and not self._ends_turns(usual.added, plain, shape):
             text = text[: len(text) - len(usual.added)]
         turn = None
         # The question's tools may stand behind the user's words; history may be printed as if no switch was set.
@@ -69,6 +72,11 @@ class Oracle:
             if turn and turn.exact:
                 break
         return turn and turn._replace(text=turn.text[: find_first(turn.text, (LATER, RESULT))])
+
+    def _ends_turns(self, added: str, question: Question, shape: Shape) -> bool:
+        """Whether what stands behind all that the user says stands behind answers, too, and so is no header of what comes next."""
+        text = self.render(replace(question, reasoning=None, content=_ANSWER, follow="user"), shape) or ""
+        return added in text.rpartition(_ANSWER)[2].partition(LATER)[0]
 
     def ask_prompt(self, question: Question, shape: Shape | None = None) -> Prompt | None:
         """Return the prompt before a turn, or None where the template refuses it."""

@@ -227,7 +227,7 @@ class Machine(BehindFields):
         if kind in ("content", "reasoning"):
             return self._step_text(final)
         if kind == "arguments":
-            return self._start_json()
+            return self._start_json(final)
         return self._step_value(final)
 
     def _take_trail(self, final: bool) -> bool:

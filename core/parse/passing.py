@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 from json.encoder import encode_basestring
 
 from ..format.units import MORE, Units, get_units
 from ..plan.constants import skip_blank
 from ..plan.ends import TRAILING
-from ..plan.landmarks import GAP, TURN
+from ..plan.landmarks import ENCODED, GAP, JSON_TEXT, TURN
 from ..plan.rules import Wait
 from ..plan.scalars import find_within, read_json
 from ..recover import complete, repair
 from .landing import Landing
 from .lexer import GOING, HOLD, ODD, Beside, JsonLexer
 from .texts import TextReader
+
+_ESCAPED, _HALF_ESCAPED = re.compile(r"\{\s{0,64}\\\""), re.compile(r"\{\s{0,64}\\?")
+"""An object whose first key stands between quotes that are escaped, though no string is around it; and half of what may be one."""
 
 
 class JsonReader(TextReader):
@@ -53,13 +57,19 @@ class JsonReader(TextReader):
             self._end_json()
         return False
 
-    def _start_json(self, foreign: bool = False) -> bool:
+    def _start_json(self, final: bool, foreign: bool = False) -> bool:
         """Begin a value that is passed through; one in ``foreign`` notation is held until its end, and written as JSON."""
         at = skip_blank(self.buffer, self.at)
         if at >= len(self.buffer):
             return False
-        self.at = self.scan = at
         self.within = find_within(self.spot.nodes)
+        if self.policy.recover and not (self.within or foreign):
+            if not final and _HALF_ESCAPED.fullmatch(self.buffer, at):
+                return False
+            if _ESCAPED.match(self.buffer, at):
+                self._note(ENCODED.name, at)
+                self.within = JSON_TEXT
+        self.at = self.scan = at
         # What a template writes as a value of its own is mended here, whatever it is; arguments that are JSON are the client's.
         mends = self.policy.repair or foreign or (self.policy.recover and self.spot.kind == "value")
         mends = mends and self.within is None

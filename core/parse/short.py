@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from ..format.units import MORE, NO, get_units
 from ..plan.constants import find_end, skip_blank
+from ..plan.ends import MISSING
 from ..plan.guards import OF_TOOLS
 from ..plan.landmarks import GAP, QUOTES, TURN
-from ..plan.rules import UNTYPED, WAIT, Rule, Wait
+from ..plan.rules import MISTYPED, UNTYPED, WAIT, Rule, Wait
 from ..plan.scalars import fits, read_empty
 from .keys import KeyChecks
 from .landing import Landing, Step, list_id
@@ -35,6 +37,8 @@ from .names import (
     list_odd,
 )
 
+_MORE_SIGNS: Final = re.compile(r"[^\w\s{}()\[\]<>\"'`,;:]{1,2}")
+"""A sign too many at the end of a mark, if a line ends behind it as it does behind the mark."""
 _ASSIGNING: Final = frozenset(":=,;|>")
 """Signs that stand between keys and values and begin no value."""
 
@@ -270,12 +274,13 @@ class ShortFields(KeyChecks):
 
     def _is_half_name(self, rule: Rule, here: Landing, kind: str, over: bool) -> bool:
         """Whether nothing tells that what was read is a name, and no half one: no tool of the request is called so, and what ends
-        the call is missing, or the output is ``over`` without any mark behind it."""
+        the call is missing, or no mark is behind it though the format has one, or the output is ``over`` there."""
         if kind != "name":
             return False
         if rule.recovery and (rule.closes or rule.kind == "end"):
             return here.find("name") not in self.names
-        return over and not rule.constant.text and self.tools is not None and here.find("name") not in self.tools
+        bare = not rule.constant.text and (over or rule.recovery == MISSING)
+        return bare and self.tools is not None and here.find("name") not in self.tools
 
     def _leave_by(self, rule: Rule, here: Landing, kind: str, at: int, final: bool) -> tuple[Landing | Wait | None, bool]:
         """Return where one rule leads from the end of a short field, and whether no other one would be better."""
@@ -290,6 +295,11 @@ class ShortFields(KeyChecks):
         loosely = end == NO and bool(constant.core) and not (rule.is_exact or goes_on)
         if loosely:
             end, trail = constant.match_loosely(self.buffer, at, final), constant.trail
+            signs = _MORE_SIGNS.match(self.buffer, end) if end >= 0 and trail[:1] == "\n" and self.policy.recover else None
+            if signs and signs.end() == len(self.buffer) and not final:
+                return WAIT, False
+            if signs and self.buffer.startswith("\n", signs.end()):
+                rule, end = rule.name_recovery(MISTYPED), signs.end()
         elif end == NO and constant.text and rule.kind == "arguments" and self.policy.recover:
             end = skip_blank(self.buffer, at) if self.buffer[at : at + 1].isspace() else NO  # the bracket tells that they begin
         elif here.rule.recovery == PADDED and constant.trail == "":
@@ -309,7 +319,7 @@ class ShortFields(KeyChecks):
             found = here.replace(steps=(*here.steps[:-1], Step("name", here.steps[-1].text))) if misplaced else here
             landing = self._land(rule, end, trail, final, here.spot.graph, found)
             if not constant.text and isinstance(landing, Landing) and read_empty(rule.targets):
-                landing = self._check_empty(landing, end, final)
+                landing = self._check_whole(landing, end, final)
         bare = kind == "key" and not constant.text and not read_empty(rule.targets)  # then nothing but its value ends a key
         untyped = rule.recovery == UNTYPED
         amid = rule.kind == "value" and (untyped or constant.text.endswith(QUOTES) or rule.is_told or rule.goes_on(here.spot.rules))
@@ -321,6 +331,8 @@ class ShortFields(KeyChecks):
             return WAIT, False
         if begins == NO and (bare or untyped or assigned):
             return None, False
+        if bare and begins > 0 and isinstance(landing, Landing) and self._is_in_text():
+            landing = self._check_whole(landing, begins, final)
         relaxed = isinstance(landing, Landing) and bool(landing.rule.recovery) and not here.rule.recovery
         elsewhere = loosely and self._leads_elsewhere(rule, here, kind, at, final)
         return (WAIT if isinstance(elsewhere, Wait) else landing), begins != NO and not (relaxed or elsewhere)
@@ -332,8 +344,8 @@ class ShortFields(KeyChecks):
             return None
         return Landing(len(self.buffer), self.plan.behind(rule, TURN, True), here.rule, steps=here.steps)
 
-    def _check_empty(self, landing: Landing, end: int, final: bool) -> Landing | Wait | None:
-        """Return where a value leads that is written as nothing, if what follows it ends its key."""
+    def _check_whole(self, landing: Landing, end: int, final: bool) -> Landing | Wait | None:
+        """Return a landing before a value that no mark begins, if it is nothing or a word and something follows its end."""
         follows = self._find_best(end, final, landing.spot)
         if not isinstance(follows, Landing):
             return follows

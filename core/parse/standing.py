@@ -28,6 +28,7 @@ TRIES: Final = 8  # so often may a JSON value be looked at that is no call
 
 STOPS: Final = frozenset(".!?…。！？")  # at the end of a sentence
 _OF_CODE: Final = frozenset("{}<>[]%=;:,`'\"\\/|&#")  # signs with which no answer ends
+_LONGEST_PLACE: Final = 6  # digits
 _INDENT: Final = 16  # so much layout may stand before a fence
 
 
@@ -319,7 +320,14 @@ class Standing:
     def _split_path(self, key: str, name: str | None) -> list[str | int]:
         """Return the keys and places that lead to an argument, where the format writes members and items under their paths."""
         path = self.plan.graph.path
-        return [key] if path is None or key in self._list_declared(name) else path.split(key)
+        if path is None or key in self._list_declared(name):
+            return [key]
+        keys = path.split(key)
+        for place, step in enumerate(keys[1:], 1) if self.policy.recover else ():
+            if isinstance(step, str) and step.isdecimal() and len(step) <= _LONGEST_PLACE:
+                number, schema = int(step) - max(path.base, 0), self._find_property(name, keys[:place])
+                keys[place] = number if number >= 0 and schema.get_types() == ("array",) else step
+        return keys
 
     def _is_in_text(self) -> bool:
         """Whether a value is being read that may be a text."""

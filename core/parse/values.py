@@ -173,7 +173,7 @@ class ValueReader(JsonReader):
         end, literal = match_scalar(self.spot.nodes, self.buffer, at, final)
         begins = self._begins_json(at, final) if end == NO else False  # a word of the format may be an empty object: it comes first
         if begins is not False:
-            return begins is True and self._start_json()
+            return begins is True and self._start_json(final)
         if end < 0 and end != MORE and (literal := read_empty(self.spot.nodes)):
             return self._write_scalar(self.at, literal)
         looks = end > at  # like a word or a number of the format, which may turn out to be the beginning of a text
@@ -186,7 +186,7 @@ class ValueReader(JsonReader):
             if begin >= at:
                 self._note("value in other notation", at)
                 self.at = begin
-                return self._start_json(foreign=self.buffer[begin] != '"')
+                return self._start_json(final, foreign=self.buffer[begin] != '"')
             end, literal = read_bare(self.spot.nodes, self.buffer, at, final)
             if end > at:
                 self._note("value in other notation", at)

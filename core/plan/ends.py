@@ -99,8 +99,8 @@ def _is_cut_at(text: str, place: int) -> bool:
 
 
 def leave_out(before: str, behind: str) -> list[str]:
-    """Return what stands where a field was left out between two texts: these with nothing between them, and what is left without
-    the quotes or brackets around the field and the word or mark that tells what it is."""
+    """Return what stands where a field was left out between two texts: these with nothing between them, or without the blank before
+    it, and what is left without the quotes or brackets around the field and the word or mark that tells what it is."""
     head, tail = before.rstrip(), behind
     while head[-1:] + tail.lstrip()[:1] in _PAIRS:
         head, tail = head[:-1].rstrip(), tail.lstrip()[1:]
@@ -111,7 +111,7 @@ def leave_out(before: str, behind: str) -> list[str]:
         end, told = cut_first(tail), take_letters(label)
         tail = tail.lstrip()[len(end) :] if told and is_marked(end) and told in take_letters(end) else tail
         bare = bare.removesuffix(label)
-    return list(dict.fromkeys((bare.rstrip(_PARTING) + tail, before + behind)))
+    return list(dict.fromkeys((bare.rstrip(_PARTING) + tail, before + behind, before.rstrip() + behind)))
 
 
 class Ends(Thoughts):
@@ -213,7 +213,8 @@ class Ends(Thoughts):
                 told = tells_end(node)  # white space alone leads to a further call, if it does to any
                 bare = {text for text in bare if shown is None or not text.startswith(shown)}  # that a template writes itself
                 for text in (text for text in sorted(bare) if is_firm(text) or (told and (text.strip() or (opens and text)))):
-                    guard: Guard = "known" if opens else "" if is_firm(text) else "ending"
+                    firm = is_firm(text) and not link.text.startswith(text)  # else the id may follow
+                    guard: Guard = "known" if opens else "" if firm else "ending"
                     yield from make_rules([text], to, MISSING, guard, opens=opens, closes=True)
 
     def _list_without_end(self, node: Node) -> list[Rule]:

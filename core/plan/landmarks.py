@@ -42,8 +42,8 @@ BODY: Final = Node("arguments as JSON", "arguments", Json())
 """Stands for arguments that a model writes as one JSON object where the template writes fields."""
 UNQUOTED: Final = Node("arguments without quotes", "arguments", Json())
 """Stands for arguments that a model writes as they are where the template writes them in a string."""
-_JSON_TEXT: Final = Text(tuple((json.dumps(char)[1:-1], char) for char in '\\"\n\t\r\b\f'), (Numeral("utf-16", "\\u"),), True)
-ENCODED: Final = Node("arguments in a string", "arguments", Json(_JSON_TEXT))
+JSON_TEXT: Final = Text(tuple((json.dumps(char)[1:-1], char) for char in '\\"\n\t\r\b\f'), (Numeral("utf-16", "\\u"),), True)
+ENCODED: Final = Node("arguments in a string", "arguments", Json(JSON_TEXT))
 """Stands for arguments that a model encodes once more where the template writes an object."""
 FENCED: Final = Node("arguments in a fence", "arguments", Json())
 """Stands for arguments that a model writes in a fence of code."""

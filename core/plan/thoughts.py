@@ -120,6 +120,9 @@ class Thoughts(Landmarks):
         content = self.list_nodes("content") or (AFTER,)
         closes = [close if any(map(str.isalnum, close)) else f"\n{close}\n" for close in self.reasoning_ends]  # signs have a line
         rules = make_rules(closes, content, "layout behind reasoning")
+        signs = self.reasoning_end
+        if not (signs in self.reasoning_ends or any(map(str.isalnum, signs))) and len(set(signs)) > 1:  # no line of prose is that
+            rules += make_rules([f"\n{signs}\n"], content, "layout behind reasoning", "turn")
         shown = {"reasoning", *(link.to.kind for link in self.list_links("reasoning"))}
         for link in chain(*self.firsts):
             if link.to.kind not in shown and is_marked(link.shown):
@@ -177,5 +180,6 @@ class Thoughts(Landmarks):
         marks += [(link.text, link.to) for link in links if link.text in labels]
         marks += [(link.text.lstrip(), link.to) for link in chain(*self.firsts)]
         lines = [(f"\n{mark.strip()}", mark, to) for mark, to in marks if to.kind == "content" and is_firm(mark)]
-        told = [(line, to) for line, mark, to in lines if is_word_in_signs(line[1:]) or mark == f"{line}\n" or mark in labels]
+        alone = {mark for line, mark, _ in lines if f"\n{mark.lstrip()}" == f"{line}\n"}  # in a line of its own
+        told = [(line, to) for line, mark, to in lines if is_word_in_signs(line[1:]) or mark in alone | labels]
         return [rule for line, to in told for rule in make_rules([line], to, "end of reasoning missing", "told")]
