@@ -395,3 +395,15 @@ def test_what_ends_all_messages_is_no_header_though_a_prompt_without_one_ends_wi
     found = analyze(source)
     assert found.graph.stops == ("<|done|>",)
     assert found.parse("A: Fine.\n<|done|>\n")["content"] == "Fine."
+
+
+def test_a_block_that_a_prompt_leaves_empty_shows_all_that_opens_a_thought() -> None:
+    source = (
+        "{%- macro cut(text) -%}{% for part in text.split('<why|>') %}{{ part.split('<|why>')[0] }}{% endfor %}{%- endmacro -%}"
+        "{%- for m in messages -%}<|{{ m.role }}|>{{ cut(m.content) }}<|end|>{%- endfor -%}"
+        "{%- if add_generation_prompt -%}<|assistant|>{% if not enable_thinking %}<|why>inner\n<why|>{% endif %}{%- endif -%}"
+    )
+    found = analyze(source)
+    for text in ("<|why>inner\nThey greet.<why|>Hello!<|end|>", "<|why>They greet.<why|>Hello!<|end|>"):
+        read = found.parse(text, prompt="<|assistant|>")
+        assert (read["reasoning_content"], read["content"]) == ("They greet.", "Hello!")

@@ -241,3 +241,18 @@ def test_tag_that_names_a_tool_is_read_alike_in_pieces(form: ca.ChatFormat, spac
     found = read_all_ways(form, text, TOOLS, "<assistant>")
     assert found.calls == ([("pin", '{"note": "x"}')] if spaces < 5 else [])
     assert found.content == (None if spaces < 5 else text)
+
+
+@pytest.mark.parametrize("end", ["]", ""])
+def test_a_list_of_calls_may_lack_its_last_bracket(form: ca.ChatFormat, end: str) -> None:
+    content, calls = read(form, f'<|calls|>[pin(note="a", count=2), pin(note="b"){end}')
+    assert (content, calls) == ("", [("pin", {"note": "a", "count": 2}), ("pin", {"note": "b"})])
+
+
+def test_what_a_tool_requires_may_be_missing_beside_a_call_that_has_all() -> None:
+    tools = [TOOLS[0], make_tool("mark", ["title"], title="string", colour="string")]
+    form = ca.analyze(TEMPLATE)
+    found = read_all_ways(form, '<|calls|>[pin(note="a"), mark(colour="red")]<|calls|>', tools, "<assistant>")
+    assert (found.content, get_calls(found)) == (None, [("pin", {"note": "a"}), ("mark", {"colour": "red"})])
+    alone = read_all_ways(form, '<|calls|>[mark(colour="red")]<|calls|>', tools, "<assistant>")
+    assert alone.calls == []

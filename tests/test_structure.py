@@ -153,3 +153,16 @@ BLOCKS = TURNS % (
 def test_a_mark_that_a_line_ends_may_have_a_sign_more(sign: str) -> None:
     found = read(BLOCKS, f"[[act]]\ntool: find_route\nargs:\n  start: |{sign}\n    Oslo\n    S\n  legs: 2\n[[/act]]<<over>>")
     assert get_calls(found) == [("find_route", {"start": "Oslo\nS", "legs": 2})]
+
+
+TABLES = TURNS % (
+    SAID
+    + "{% for c in m.tool_calls or [] %}\n\n| TOOL | {{ c.function.name }} |\n|------|------|\n"
+    + "{% for k, v in c.function.arguments.items() %}| .{{ k }} | {{ v | tojson }} |\n{% endfor %}{% endfor %}\n==end==\n"
+)
+
+
+def test_the_rule_of_a_table_may_have_any_length() -> None:
+    padded = '| TOOL   | find_route |\n|--------|------------|\n| .start | "Oslo"     |\n| .legs  | 2          |\n'
+    found = read(TABLES, f"\n\n{padded}\n==end==\n<<over>>")
+    assert get_calls(found) == [("find_route", {"start": "Oslo", "legs": 2})]

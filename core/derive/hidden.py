@@ -110,9 +110,15 @@ def _find_cut(oracle: Oracle, beyond: Sequence[str]) -> Hidden | None:
         for text in constants:
             end, mirror = text.strip(), _find_mirror(text.strip(), oracle)
             if any(_drops(oracle, lead, text, switches) for lead in ("", mirror)):
-                opening = next((each for each in beyond if end not in each), mirror)
+                opening = next((each for each in beyond if end not in each), _complete(mirror, end, beyond))
                 return Hidden(opening, end, "the template cuts out what stands before it")
     return None
+
+
+def _complete(opening: str, end: str, beyond: Sequence[str]) -> str:
+    """Return what opens reasoning with what a prompt has behind it in a block that is empty otherwise."""
+    blocks = (each[: each.rindex(end)] for each in beyond if opening and each.startswith(opening) and end in each[len(opening) :])
+    return next(blocks, opening)
 
 
 def _drops(oracle: Oracle, lead: str, text: str, switches: Switches, all_of_it: bool = False) -> bool:

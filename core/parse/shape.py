@@ -224,8 +224,10 @@ def _drop_last_marks(text: str) -> str:
 
 
 def _is_closed(text: str) -> bool:
-    """Whether a text ends with the bracket that closes all that it has opened, those in its quotes counted or not."""
-    read = (text, _QUOTED.sub("", text)) if text[-1:] in ("}", ")", "]") else ()
+    """Whether a text ends with the bracket that closes all that it has opened, those in its quotes counted or not; what stands
+    around all calls may be open."""
+    texts = (text, f"{text}]") if text.endswith(")") else (text,) if text[-1:] in ("}", "]") else ()
+    read = [each for one in texts for each in (one, _QUOTED.sub("", one))]
     return any(all(each.count(one) == each.count(two) for one, two in ("{}", "[]", "()")) for each in read)
 
 

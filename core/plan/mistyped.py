@@ -39,6 +39,9 @@ LIKE: Final = 2  # so many characters are the same at the beginning of both
 LETTERS: Final = 3  # and so many letters, so that little has to be waited for
 BEGUN: Final = 4  # as many signs are where no line begins, for prose not to be held back
 SPARE: Final = 2  # so many characters may be too many, or too few
+_SHORT_RUN: Final = 3
+_RUNS: Final = re.compile(rf"([`~*#=|+:%$@^_-])\1{{{_SHORT_RUN},}}")
+"""A sign more than three times."""
 _QUOTES: Final = {"'": '"', "`": '"'}
 _SHARE: Final = 4  # and so many stand there for each
 _ALIKE: Final = 0.75
@@ -133,10 +136,17 @@ def find_like(text: str, meant: str, joined: bool = False) -> Like | None:
 
 
 def _fold(text: str) -> tuple[str, list[int]]:
-    """Return a text without white space, case and kinds of quotes, and where each of its signs ends."""
-    signs = [(sign, place) for place, sign in enumerate(text, 1) if not sign.isspace()]
-    folded = (_QUOTES.get(sign, sign.lower()) for sign, _ in signs)
-    return "".join(sign[0] for sign in folded), [end for _, end in signs]  # a letter may have two in lower case
+    """Return a text without white space, case, kinds of quotes and what is more of a run than three, and where each of its signs
+    ends."""
+    bare = _RUNS.sub(lambda run: run[1] * (_SHORT_RUN - 1) + " " * (len(run[0]) - _SHORT_RUN) + run[1], text)
+    signs = [(_QUOTES.get(sign, sign.lower())[0], place) for place, sign in enumerate(bare, 1) if not sign.isspace()]
+    return "".join(sign for sign, _ in signs), [place for _, place in signs]  # a letter may have two in lower case
+
+
+def measure_runs(text: str) -> int:
+    """Return how many signs of a text are more of a run than three."""
+    return sum(len(run[0]) - _SHORT_RUN for run in _RUNS.finditer(text))
+
 
 
 def _is_alike(written: str, meant: str) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .fields import SPEAKS, find_name, read_fields
+from .around_fields import SPEAKS
+from .fields import find_name, read_fields
 from .habits import Habits
 from .notation import Begun, Notation, compile_names, list_counted, list_words
 from .policy import REPAIR, Policy, PolicyName, get_policy
