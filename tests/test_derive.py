@@ -407,3 +407,22 @@ def test_a_block_that_a_prompt_leaves_empty_shows_all_that_opens_a_thought() -> 
     for text in ("<|why>inner\nThey greet.<why|>Hello!<|end|>", "<|why>They greet.<why|>Hello!<|end|>"):
         read = found.parse(text, prompt="<|assistant|>")
         assert (read["reasoning_content"], read["content"]) == ("They greet.", "Hello!")
+
+
+ALWAYS = (
+    "{%- for m in messages -%}<{{ m.role }}>{{ '[muse]' if m.role == 'assistant' }}{{ m.reasoning_content or '' }}"
+    "{{ '[/muse]' if m.role == 'assistant' }}{{ m.content or '' }}</{{ m.role }}>"
+    "{%- if loop.first -%}{% for t in tools or [] %}<tool>{{ t | tojson }}</tool>{% endfor %}{%- endif -%}{%- endfor -%}"
+    "<assistant>[muse]{{ '[/muse]' if enable_thinking is defined and not enable_thinking }}"
+)
+"""The prompt is printed whether it is asked for or not, and tools stand right before it."""
+
+
+def test_a_prompt_that_is_always_printed_is_what_answered_conversations_end_with() -> None:
+    found = analyze(ALWAYS)
+    assert dict(found.verdict.parts) == {"reasoning": "proven", "content": "proven", "tools": "not established"}
+    assert {start.prompt for start in found.graph.starts} == {"<assistant>[muse]", "<assistant>[muse][/muse]"}
+    render = load_renderer(ALWAYS)
+    for switches, answer in (({}, "Hm.[/muse]Hello!</assistant>"), ({"enable_thinking": False}, "Hello!</assistant>")):
+        prompt = render([{"role": "user", "content": "Hi"}], [{"name": "now", "description": "Now."}], True, **switches)
+        assert found.parse(answer, prompt=prompt)["content"] == "Hello!"

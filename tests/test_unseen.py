@@ -52,6 +52,9 @@ SAMPLE = {
     "fuchsite": "nothing but a number stands before a call",
     "neretva": "a line break at the end of a text is written in another way",
     "sandpiper": "numbers of items, and lists at another depth than objects",
+    "muslin": "what ends all messages ends the prompt, which has no header",
+    "banyan": "the prompt is always printed, and the tools stand right before it",
+    "organza": "a word without a mark before it behind a key",
     "polypody": "the mark behind a key that comes again has the word for the type, too",
 }
 
@@ -59,12 +62,12 @@ SAMPLE = {
 @cache
 def measure(name: str) -> coverage.Report:
     """What is read of a template of the folder, and whether it is proven."""
-    (source,) = load_corpus(name, FOLDER)
+    (source,) = (each for each in load_corpus(name, FOLDER) if each.name == name)
     return coverage.measure(source, None, quick=True, seed=1)
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 727
+    assert len(load_corpus(folder=FOLDER)) == 791
 
 
 @pytest.mark.parametrize("name", pick(SAMPLE, 2))
@@ -102,6 +105,9 @@ PROVEN = {
     "bastion": "a sign of the template's own marks is written as a number",
     "kniphofia": "signs of its marks are exchanged in texts",
     "okavango": "a fence of code in a text of indented lines, in a fence",
+    "muslin": "what ends all messages ends the prompt, which has no header",
+    "banyan": "the prompt is always printed, and the tools stand right before it",
+    "organza": "a word without a mark before it behind a key",
     "polypody": "the mark behind a key that comes again has the word for the type, too",
     "burnet": "all parts begin with the same signs, which end no thought",
     "monkeyfist": "a text of one line stands beside its key, a longer one below it",

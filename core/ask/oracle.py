@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ..errors import TemplateError
-from ..format.cut import find_first
+from ..format.cut import cut_common_end, find_first
 from .pieces import find_shared_header, list_tokens
 from .question import Question, Shape, Switches, build_history, build_messages, build_tools
 from .renderer import Renderer
@@ -87,7 +87,12 @@ class Oracle:
             messages, tools = build_history(question, shape), self._build_tools(question, shape)
             whole = self._render(messages, tools, True, question.switches)
             bare = self._render(messages, tools, False, question.switches)
-            self._prompts[key] = None if whole is None else Prompt(whole, _find_added(whole, bare), whole == bare)
+            added = _find_added(whole, bare) if whole is not None else ""
+            if added and whole == bare:  # what ends answered conversations, too, is all that is added: tools may stand before it
+                answered = self.render(replace(question, content=_ANSWER), shape) or ""
+                common = cut_common_end([added, answered])
+                added = common if common.strip() else added
+            self._prompts[key] = None if whole is None else Prompt(whole, added, whole == bare)
         return self._prompts[key]
 
     def render(self, question: Question, shape: Shape | None = None) -> str | None:
@@ -102,7 +107,7 @@ class Oracle:
     @staticmethod
     def _build_tools(question: Question, shape: Shape) -> list[dict[str, Any]] | None:
         wanted = shape.tools and (question.tools or question.calls)
-        return build_tools(question.calls, shape, question.told) if wanted else None
+        return build_tools(question.calls, shape, question.told, question.returns) if wanted else None
 
     def _render(self, messages: Any, tools: Any, prompt: bool, switches: Switches) -> str | None:
         try:

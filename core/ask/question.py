@@ -17,6 +17,8 @@ Told = Literal["type", "types", "most", "nothing"]
 Form = Literal["object", "text"]
 Absent = Literal["empty", "null", "missing"]
 LESS_TOLD: tuple[Told, ...] = ("types", "nothing")
+RETURNS = "A text."
+"""What tools return, in words with which their declarations end."""
 
 Switches = tuple[tuple[str, Any], ...]
 """Template arguments beyond messages and tools, by name."""
@@ -50,7 +52,7 @@ class Question:
     same turn ``again`` and one more of them. ``tools`` tells
     whether tools are offered though it calls none, ``resumed`` whether it answers the result of a tool and not the user.
     ``told`` is what the tools say of a parameter: its type, that or null (or a text), or nothing, as it is not declared; of
-    ``"most"`` their types, but the last one is not declared.
+    ``"most"`` their types, but the last one is not declared; ``returns`` is what they say that tools return.
     """
 
     reasoning: str | None = None
@@ -61,6 +63,7 @@ class Question:
     tools: bool = True
     resumed: bool = False
     told: Told = "type"
+    returns: str = RETURNS
 
 
 @dataclass(frozen=True)
@@ -150,19 +153,19 @@ def wrap_text(text: str, shape: Shape) -> Any:
     return [{"type": "text", "text": text}] if shape.parts else text
 
 
-def build_tools(calls: Sequence[Call], shape: Shape, told: Told = "type") -> list[dict[str, Any]]:
+def build_tools(calls: Sequence[Call], shape: Shape, told: Told = "type", returns: str = RETURNS) -> list[dict[str, Any]]:
     """Return tools that declare the given calls, each parameter with the type of its value unless something else is to be
-    ``told``; there is at least one tool.
+    ``told``, and that they return something; there is at least one tool.
 
     The declaration is as full as a careful user's: some templates insist on it.
     """
     declared: dict[str, dict[str, Any]] = {}
     for call in calls or (Call.of(make_word("tool"), "", {make_word("toolk"): ""}),):
         declared.setdefault(call.name, {}).update(call.object)
-    return [_build_tool(name, arguments, shape, told) for name, arguments in declared.items()]
+    return [_build_tool(name, arguments, shape, told, returns) for name, arguments in declared.items()]
 
 
-def _build_tool(name: str, arguments: Mapping[str, Any], shape: Shape, told: Told) -> dict[str, Any]:
+def _build_tool(name: str, arguments: Mapping[str, Any], shape: Shape, told: Told, returns: str) -> dict[str, Any]:
     types = {key: find_type(value) for key, value in arguments.items()} if told != "nothing" else {}
     if told == "most" and types:
         types.popitem()
@@ -172,6 +175,6 @@ def _build_tool(name: str, arguments: Mapping[str, Any], shape: Shape, told: Tol
         "name": name,
         "description": "A tool.",
         "parameters": {"type": "object", "description": "Them.", "properties": properties, "required": list(types)},
-        "return": {"type": "string", "description": "A text."},
+        "return": {"type": "string", "description": returns},
     }
     return function if shape.bare_tools else {"type": "function", "function": function}

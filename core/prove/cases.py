@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -16,6 +16,8 @@ _WORDS = (
 _NAMES = ("find_{}", "{}", "get-{}", "{}_now", "lookup{}", "a_{}_of_the_day")
 _KEYS = ("{}", "max_{}", "{}Code", "is_{}", "{}2", "the_{}_name")
 _ODD_KEYS = ("{} {}", "{}-{}", "the.{}", "{}: {}")
+_RETURNS = "Nothing, or what was found"
+"""What tools return: prompts in which their declarations stand last end with other words than when the format was derived."""
 _ID_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"
 
 STRINGS: tuple[tuple[str, ...], ...] = (
@@ -65,6 +67,7 @@ class Case:
     @classmethod
     def of(cls, question: Question, shape: Shape, known: bool = True) -> Case:
         """Return the case of a question: it tests reasoning if it has any, else calls, else content."""
+        question = replace(question, returns=_RETURNS)
         return cls("reasoning" if question.reasoning else "tools" if question.calls else "content", question, shape, known)
 
 
