@@ -139,8 +139,9 @@ def _fold(text: str) -> tuple[str, list[int]]:
     """Return a text without white space, case, kinds of quotes and what is more of a run than three, and where each of its signs
     ends."""
     bare = _RUNS.sub(lambda run: run[1] * (_SHORT_RUN - 1) + " " * (len(run[0]) - _SHORT_RUN) + run[1], text)
+    # A letter may have two in lower case.
     signs = [(_QUOTES.get(sign, sign.lower())[0], place) for place, sign in enumerate(bare, 1) if not sign.isspace()]
-    return "".join(sign for sign, _ in signs), [place for _, place in signs]  # a letter may have two in lower case
+    return "".join(sign for sign, _ in signs), [place for _, place in signs]
 
 
 def measure_runs(text: str) -> int:
