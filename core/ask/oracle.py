@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..errors import TemplateError
 from ..format.cut import cut_common_end, find_first
@@ -13,6 +13,7 @@ from .question import Question, Shape, Switches, build_history, build_messages, 
 from .renderer import Renderer
 from .words import LATER, RESULT, USER, make_word
 
+Ends = Literal["", "answers", "messages"]
 _ANSWER = make_word("an")
 
 
@@ -35,12 +36,14 @@ class Turn(NamedTuple):
 class Prompt(NamedTuple):
     """A prompt up to where generation starts: the whole, and how much of it the generation prompt adds.
 
-    ``always`` is set where it is printed whether it is asked for or not.
+    ``always`` is set where that is printed behind answered conversations, too, asked for or not. ``ends`` is what it also stands
+    behind within them, so that it is the end of that and no header of what comes next: nothing, answers, or all messages.
     """
 
     whole: str
     added: str
     always: bool = False
+    ends: Ends = ""
 
 
 class Oracle:
@@ -61,8 +64,7 @@ class Oracle:
             return None
         plain = replace(question, calls=())
         usual = self.ask_prompt(plain, shape)
-        always = usual is not None and usual.always and usual.added != "" and text.endswith(usual.added)
-        if usual and always and not self._ends_turns(usual.added, plain, shape):
+        if usual and usual.always and not usual.ends and text.endswith(usual.added):
             text = text[: len(text) - len(usual.added)]
         turn = None
         # The question's tools may stand behind the user's words; history may be printed as if no switch was set.
@@ -73,27 +75,32 @@ class Oracle:
                 break
         return turn and turn._replace(text=turn.text[: find_first(turn.text, (LATER, RESULT))])
 
-    def _ends_turns(self, added: str, question: Question, shape: Shape) -> bool:
-        """Whether what stands behind all that the user says stands behind answers, too, and so is no header of what comes next."""
-        text = self.render(replace(question, reasoning=None, content=_ANSWER, follow="user"), shape) or ""
-        return added in text.rpartition(_ANSWER)[2].partition(LATER)[0]
-
     def ask_prompt(self, question: Question, shape: Shape | None = None) -> Prompt | None:
         """Return the prompt before a turn, or None where the template refuses it."""
         shape = shape or self.shape
         question = replace(question, reasoning=None, content=None, follow="")
         key = question, shape
         if key not in self._prompts:
-            messages, tools = build_history(question, shape), self._build_tools(question, shape)
-            whole = self._render(messages, tools, True, question.switches)
-            bare = self._render(messages, tools, False, question.switches)
-            added = _find_added(whole, bare) if whole is not None else ""
-            if added and whole == bare:  # what ends answered conversations, too, is all that is added: tools may stand before it
-                answered = self.render(replace(question, content=_ANSWER), shape) or ""
-                common = cut_common_end([added, answered])
-                added = common if common.strip() else added
-            self._prompts[key] = None if whole is None else Prompt(whole, added, whole == bare)
+            self._prompts[key] = self._make_prompt(question, shape)
         return self._prompts[key]
+
+    def _make_prompt(self, question: Question, shape: Shape) -> Prompt | None:
+        """Ask for a prompt, and where it is printed unasked, for what stands behind answers."""
+        messages, tools = build_history(question, shape), self._build_tools(question, shape)
+        whole = self._render(messages, tools, True, question.switches)
+        bare = self._render(messages, tools, False, question.switches)
+        if whole is None:
+            return None
+        added = _find_added(whole, bare)
+        if whole != bare:
+            return Prompt(whole, added)
+        answered = self.render(replace(question, content=_ANSWER), shape) or ""
+        followed = self.render(replace(question, content=_ANSWER, follow="again"), shape) or ""
+        common = cut_common_end([added, answered])  # all that is added: tools may stand before it
+        added = common if common.strip() else added
+        behind_answer, _, behind_user = followed.partition(_ANSWER)[2].partition(_ANSWER)[0].partition(LATER)
+        ends: Ends = ("messages" if added in behind_user else "answers") if added in behind_answer else ""
+        return Prompt(whole, added, answered.endswith(added), ends)
 
     def render(self, question: Question, shape: Shape | None = None) -> str | None:
         """Return the whole text of a turn and what surrounds it, without a generation prompt; None where it is refused."""

@@ -110,12 +110,12 @@ def _find_cut(oracle: Oracle, beyond: Sequence[str]) -> Hidden | None:
         for text in constants:
             end, mirror = text.strip(), _find_mirror(text.strip(), oracle)
             if any(_drops(oracle, lead, text, switches) for lead in ("", mirror)):
-                opening = next((each for each in beyond if end not in each), _complete(mirror, end, beyond))
+                opening = next((each for each in beyond if end not in each), _extend_opening(mirror, end, beyond))
                 return Hidden(opening, end, "the template cuts out what stands before it")
     return None
 
 
-def _complete(opening: str, end: str, beyond: Sequence[str]) -> str:
+def _extend_opening(opening: str, end: str, beyond: Sequence[str]) -> str:
     """Return what opens reasoning with what a prompt has behind it in a block that is empty otherwise."""
     blocks = (each[: each.rindex(end)] for each in beyond if opening and each.startswith(opening) and end in each[len(opening) :])
     return next(blocks, opening)

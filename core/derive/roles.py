@@ -111,9 +111,8 @@ class Asker:
 def _find_trailing(oracle: Oracle, shape: Shape) -> str:
     """Return the generation prompt if the template prints it behind every conversation, asked for or not."""
     prompt = oracle.ask_prompt(Question(tools=False), shape)
-    turn = oracle.render(Question(content=make_word("c"), tools=False), shape)
-    always = prompt is not None and prompt.always and turn is not None and turn.endswith(prompt.added)
-    return prompt.added if prompt and always and prompt.added.strip() else ""
+    header = prompt is not None and prompt.always and prompt.ends != "messages"
+    return prompt.added if prompt and header and prompt.added.strip() else ""
 
 
 def name_word(number: int) -> str:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from ..format.units import MORE, NO
 from ..plan.constants import skip_blank
 from ..plan.landmarks import FIELDS, QUOTES, TURN
-from ..plan.mistyped import HALF_MARK, LIKE, MARK, SPARE, find_like, find_marks, is_near, may_be_like, may_be_near, measure_runs
+from ..plan.mistyped import HALF_MARK, LIKE, MARK, find_like, find_marks, is_near, may_be_like, may_be_near, measure_like
 from ..plan.rules import WAIT, Rule, Spot, Wait
 from .landing import Landing, Step
 from .look import Lookahead
 from .names import WITHIN_ID
-
-_LONGEST_RUN: Final = 64  # of a sign, as tables and rules have it
 
 
 class Likely(Lookahead):
@@ -108,8 +105,7 @@ class Likely(Lookahead):
             for end in ends:
                 meant = meant.removeprefix(end)
             meant = meant.strip()
-            size = len(meant) + SPARE
-            size += max(measure_runs(self.buffer[at : at + size + _LONGEST_RUN]) - measure_runs(meant), 0)
+            size = measure_like(self.buffer, at, meant)
             begun = self.buffer[at : at + size]
             half = len(begun) < size and meant.startswith(begun.rstrip())
             if (begun.startswith(meant) and not laid) or (final and half):

@@ -295,11 +295,11 @@ class ShortFields(KeyChecks):
         loosely = end == NO and bool(constant.core) and not (rule.is_exact or goes_on)
         if loosely:
             end, trail = constant.match_loosely(self.buffer, at, final), constant.trail
-            signs = _MORE_SIGNS.match(self.buffer, end) if end >= 0 and trail[:1] == "\n" and self.policy.recover else None
-            if signs and signs.end() == len(self.buffer) and not final:
-                return WAIT, False
-            if signs and self.buffer.startswith("\n", signs.end()):
-                rule, end = rule.name_recovery(MISTYPED), signs.end()
+            if end >= 0 and trail[:1] == "\n" and self.policy.recover:
+                more = self._pass_more_signs(end, final)
+                if more == MORE:
+                    return WAIT, False
+                rule, end = (rule.name_recovery(MISTYPED) if more > end else rule), more
         elif end == NO and constant.text and rule.kind == "arguments" and self.policy.recover:
             end = skip_blank(self.buffer, at) if self.buffer[at : at + 1].isspace() else NO  # the bracket tells that they begin
         elif here.rule.recovery == PADDED and constant.trail == "":
@@ -336,6 +336,13 @@ class ShortFields(KeyChecks):
         relaxed = isinstance(landing, Landing) and bool(landing.rule.recovery) and not here.rule.recovery
         elsewhere = loosely and self._leads_elsewhere(rule, here, kind, at, final)
         return (WAIT if isinstance(elsewhere, Wait) else landing), begins != NO and not (relaxed or elsewhere)
+
+    def _pass_more_signs(self, at: int, final: bool) -> int:
+        """Return the place behind a sign or two that stand before the end of a line; the place itself where none do, or MORE."""
+        end = find_end(_MORE_SIGNS, self.buffer, at)
+        if end == len(self.buffer) > at and not final:
+            return MORE
+        return end if self.buffer.startswith("\n", end) else at
 
     def _find_half(self, rule: Rule, here: Landing, at: int, final: bool) -> Landing | None:
         """Return where one stands if the output ends inside of what ends the call."""

@@ -323,7 +323,9 @@ class Standing:
         if path is None or key in self._list_declared(name):
             return [key]
         keys = path.split(key)
-        for place, step in enumerate(keys[1:], 1) if self.policy.recover else ():
+        if not self.policy.recover:
+            return keys
+        for place, step in enumerate(keys[1:], 1):
             if isinstance(step, str) and step.isdecimal() and len(step) <= _LONGEST_PLACE:
                 number, schema = int(step) - max(path.base, 0), self._find_property(name, keys[:place])
                 keys[place] = number if number >= 0 and schema.get_types() == ("array",) else step

@@ -39,7 +39,7 @@ LIKE: Final = 2  # so many characters are the same at the beginning of both
 LETTERS: Final = 3  # and so many letters, so that little has to be waited for
 BEGUN: Final = 4  # as many signs are where no line begins, for prose not to be held back
 SPARE: Final = 2  # so many characters may be too many, or too few
-_SHORT_RUN: Final = 3
+_SHORT_RUN, _LONGEST_RUN = 3, 64  # of one sign, as tables and rules have it
 _RUNS: Final = re.compile(rf"([`~*#=|+:%$@^_-])\1{{{_SHORT_RUN},}}")
 """A sign more than three times."""
 _QUOTES: Final = {"'": '"', "`": '"'}
@@ -144,10 +144,16 @@ def _fold(text: str) -> tuple[str, list[int]]:
     return "".join(sign for sign, _ in signs), [place for _, place in signs]
 
 
-def measure_runs(text: str) -> int:
+def measure_like(text: str, at: int, meant: str) -> int:
+    """Return how many characters have to be seen at a place of a text for what is like another one: a few more, and runs of
+    any length."""
+    size = len(meant) + SPARE
+    return size + max(_count_in_runs(text[at : at + size + _LONGEST_RUN]) - _count_in_runs(meant), 0)
+
+
+def _count_in_runs(text: str) -> int:
     """Return how many signs of a text are more of a run than three."""
     return sum(len(run[0]) - _SHORT_RUN for run in _RUNS.finditer(text))
-
 
 
 def _is_alike(written: str, meant: str) -> bool:

@@ -180,6 +180,6 @@ class Thoughts(Landmarks):
         marks += [(link.text, link.to) for link in links if link.text in labels]
         marks += [(link.text.lstrip(), link.to) for link in chain(*self.firsts)]
         lines = [(f"\n{mark.strip()}", mark, to) for mark, to in marks if to.kind == "content" and is_firm(mark)]
-        alone = {mark for line, mark, _ in lines if f"\n{mark.lstrip()}" == f"{line}\n"}  # in a line of its own
-        told = [(line, to) for line, mark, to in lines if is_word_in_signs(line[1:]) or mark in alone | labels]
+        alone = labels | {mark for line, mark, _ in lines if mark.lstrip() == f"{line[1:]}\n"}  # with a line of their own
+        told = [(line, to) for line, mark, to in lines if is_word_in_signs(line[1:]) or mark in alone]
         return [rule for line, to in told for rule in make_rules([line], to, "end of reasoning missing", "told")]
