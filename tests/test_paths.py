@@ -197,3 +197,10 @@ def test_a_number_is_a_place_where_the_schema_says_list_though_a_mark_is_missing
     tool = make_tool("tag", names="array", rooms="object")
     found = read_all_ways(analyze(indexed), '\n[[call tag]]\nnames.0 = "a"\nnames.1 = "b"\nrooms.0 = "c"\n[[/call]]\n<<over>>', [tool], "<<assistant>>")
     assert json.loads(found.calls[0][1]) == {"names": ["a", "b"], "rooms": {"0": "c"}}
+
+
+def test_the_path_of_an_item_stands_where_an_argument_may_begin() -> None:
+    format = analyze(LISTED % (".", "#", "index", ""))
+    tool = make_tool("pin", note="string", tags="array")
+    found = read_all_ways(format, '\n[[call pin]]\nnote = "a" tags#1 = "b"\ntags#2 = "c"\n[[/call]]\n<<over>>', [tool], "<<assistant>>")
+    assert json.loads(found.calls[0][1]) == {"note": "a", "tags": ["b", "c"]}

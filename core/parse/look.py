@@ -16,7 +16,7 @@ from ..format.units import MORE, NO, get_units
 from ..plan.constants import end_word, skip_blank, skip_spaces
 from ..plan.ends import DOUBLED
 from ..plan.guards import GUESSED, NO_EXAMPLE, OF_FIELDS, OF_TOOLS
-from ..plan.landmarks import AFTER, GAP, TURN
+from ..plan.landmarks import AFTER, BODY, GAP, TURN
 from ..plan.rules import WAIT, Rule, Spot, Wait
 from ..plan.scalars import BEGINNINGS, find_within
 from ..recover import QUOTES
@@ -357,13 +357,16 @@ class Lookahead(Surroundings):
         return WAIT if half and not told else here
 
     def _begins_own(self, here: Landing, begun: str, final: bool) -> bool | Wait:
-        """Whether an object begins with a key that is a word of the format's own, and no parameter; or more is needed to tell."""
+        """Whether an object begins with a key that is no parameter, but a word of the format's own, or any where a template writes
+        no object; or more is needed to tell."""
         if self.tools is None:
             return False
+        declared = self._list_declared(self._find_name(here))
         found = _FIRST_KEY.match(begun)
         if found is None:
             return WAIT if not final and _HALF_KEY.fullmatch(begun) else False
-        return found[1] in self.plan.notation.words - self._list_declared(self._find_name(here))
+        odd = here.spot.nodes[0] is BODY and declared
+        return found[1] not in declared and bool(odd or found[1] in self.plan.notation.words)
 
     def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | Wait | None:
         """Read a name, an id or a key, and what is behind it."""

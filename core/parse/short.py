@@ -242,7 +242,8 @@ class ShortFields(KeyChecks):
                 told = told or landing
             else:
                 second = second or landing
-        return ends or second or told or self._leave_like(taken, kind, at, final, like)
+        odd = second is not None and self._match_value(second, final) == NO  # what is like a longer text tells more
+        return ends or (None if odd else second) or told or self._leave_like(taken, kind, at, final, like) or second
 
     def _take_short(self, here: Landing, kind: str, text: str, at: int) -> Landing | None:
         """Return where one stands with a text as the field that was read; None where it can be none."""
@@ -322,7 +323,9 @@ class ShortFields(KeyChecks):
                 landing = self._check_whole(landing, end, final)
         bare = kind == "key" and not constant.text and not read_empty(rule.targets)  # then nothing but its value ends a key
         untyped = rule.recovery == UNTYPED
-        amid = rule.kind == "value" and (untyped or constant.text.endswith(QUOTES) or rule.is_told or rule.goes_on(here.spot.rules))
+        rules = here.spot.rules
+        half = rule.begins_other(rules) or rule.goes_on(rules)
+        amid = rule.kind == "value" and (untyped or constant.text.endswith(QUOTES) or rule.is_told or half)
         end = skip_blank(self.buffer, landing.end) if isinstance(landing, Landing) and rule.kind == "value" else 0
         assigned = end > 0 and self.buffer[end : end + 1] in _ASSIGNING and not read_empty(rule.targets)
         told = (loosely or bare or amid or assigned) and rule.kind != "end" and isinstance(landing, Landing)

@@ -273,9 +273,12 @@ class Standing:
         return any(rule.constant.core and not rule.recovery for rule in shown)
 
     def _is_new(self, key: str) -> bool:
-        """Whether a key is declared for the call that is open, and was not given yet."""
+        """Whether a key is declared for the call that is open, and was not given yet, or one leads into what is declared."""
         call = self.writer.call
-        return call is not None and not self.frames and key not in call.given and key in self._list_declared(call.name)
+        if call is None or self.frames:
+            return False
+        first, *within = self._split_path(key, call.name)
+        return first in self._list_declared(call.name) and (bool(within) or first not in call.given)
 
     def _find_begun(self) -> Begun | None:
         """Return what is known of the call that is open, if its arguments are being read, one by one."""

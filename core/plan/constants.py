@@ -91,11 +91,6 @@ def is_plain(sign: str) -> bool:
     return sign.isalnum() or sign in DATA
 
 
-def begins_in_sign(text: str) -> bool:
-    """Whether a text begins with a sign that begins no word, string, list or object, or with more than that of one."""
-    return not text[0].isalnum() and (text[0] not in _BEGINNING or is_marked(text.split()[0]))
-
-
 def is_firm(text: str) -> bool:
     """Whether a text holds something that nobody writes by chance.
 
@@ -127,6 +122,13 @@ def begins_no_text(text: str) -> bool:
     bare = "".join(text.split())
     differ = len(set(bare)) > 1 and not any(map(str.isalnum, bare))
     return has_rare_sign(text) or differ or (is_firm(text) and any(map(str.isalnum, text)))
+
+
+def begins_apart(text: str) -> bool:
+    """Whether a text begins with a sign that begins no word, string, list or object, or with more than that of one, or with a word
+    that stands in no sentence."""
+    first = text.split()[0]
+    return (not text[0].isalnum() and (text[0] not in _BEGINNING or is_marked(first))) or has_rare_sign(first)
 
 
 def is_word_in_signs(text: str) -> bool:

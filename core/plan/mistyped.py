@@ -13,9 +13,9 @@ from .constants import end_word, skip_blank
 _LONGEST: Final = 48
 _MARKS: Final = 3  # so many behind each other may be mistyped
 _PAIRS: Final = (
-    ("<<", "<>", r">(?:>|(?=\s))"),
+    ("<<", "<>", r">(?:>|(?=\s|<<))"),
     ("<", "<>", ">"),
-    (r"\[\[", r"\[\]", r"\](?:\]|(?=\s))"),
+    (r"\[\[", r"\[\]", r"\](?:\]|(?=\s|\[\[))"),
     (r"\[", r"\[\]", r"\]"),
     (f"[{OPEN}]", OPEN + CLOSE, f"[{CLOSE}]"),
     (r"\{[{%#|@]", "{}", r"[}%#|@]\}"),
@@ -28,7 +28,7 @@ _PAIRS: Final = (
 """What marks begin with, what is not in them, and what they end with."""
 _BRACKETS: Final = r"(?:[\"'\])}](?:\s{0,16}[\"'\])}]){0,7}\s{0,2})?"  # those of JSON before a mark
 _BEFORE: Final = "\"'])} \t\n"
-_SIGNS: Final = r"[]>}@#%|~$^*=+! _-]{0,8}"  # some of what ends one
+_SIGNS: Final = r"[]>}@#%|~$^*=+! _-]{0,8}[<\[]?"  # some of what ends one, and half of what may be behind it
 _WHOLE: Final = (rf"{begins}[^{no}\s]{{2,{_LONGEST}}}(?: [^{no}\n]{{0,{_LONGEST}}})?{ends}" for begins, no, ends in _PAIRS)
 _INNER: Final = r"[^{no}\s]{{0,{size}}}(?:(?<=[^{no}\s]{{2}}) [^{no}\n]{{0,{size}}})?"
 _HALF: Final = (begins + _INNER.format(no=no, size=_LONGEST) + _SIGNS for begins, no, _ in _PAIRS)

@@ -24,6 +24,7 @@ RUNS: Final = ("```", "~~~")
 BEGINNING: Final = "beginning of a call missing"
 _LEADING: Final = re.compile(r"[^\w\s]{1,4}")
 _LEADING_ON: Final = frozenset("\"'=:,([{")  # what a mark ends with in which the name stands
+_SEPARATORS: Final = ("", ",", ";")
 _PREFIX: Final = re.compile(r"\w+[.:/]\Z")
 
 
@@ -150,12 +151,13 @@ class Openings(Ends):
         """Return what begins a call behind another one, with a sign between them that is not needed, or in the place of layout."""
         pairs: list[tuple[str, Node | tuple[Node, ...]]] = []
         pairs += [(f"{sign}\n{text.strip()}", nodes) for text, nodes in self.openers for sign in self.strays]
-        # Those that are firm may begin a call anywhere: see _list_loose_openers.
-        pairs += [(text.strip(), nodes) for text, nodes in self.openers if text.strip() and not is_firm(text)]
         parted = [(link, rest) for link, rest in self._list_next_openings() if self.closes.get(link.source.name) is not None]
+        # Those that are firm may begin a call anywhere: see _list_loose_openers.
+        begun = [*self.openers, *((rest, link.to) for link, rest in parted if rest.strip() not in _SEPARATORS)]
+        pairs += [(text.strip(), nodes) for text, nodes in begun if text.strip() and not is_firm(text)]
         firm = [(link.to, rest.strip()) for link, rest in parted if is_firm(rest)]
         pairs += [(f"{sign}\n{rest}", to) for to, rest in firm for sign in self.strays]
-        loose = [(link.to, rest) for link, rest in parted if rest.strip() in ("", ",", ";")]
+        loose = [(link.to, rest) for link, rest in parted if rest.strip() in _SEPARATORS]
         pairs += [(sign + " ", to) for to, own in loose for sign in ",;" if own and sign != own]
         name = "layout between calls"
         rules = make_openings((("\n", to) for to, own in loose if own.strip() or not own), name, "fresh")

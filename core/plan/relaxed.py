@@ -18,7 +18,7 @@ from ..format.cut import find_boundaries, find_common_end, find_common_start
 from ..format.units import get_units
 from ..recover import Notation, list_counted, list_words
 from ..schema import TYPES
-from .constants import DATA, begins_in_sign, cut_first, is_marked, is_plain, is_word_in_signs
+from .constants import DATA, begins_apart, cut_first, is_marked, is_plain, is_word_in_signs
 from .echoes import has_echo
 from .ends import MISSING, leave_out
 from .guards import Guard
@@ -145,7 +145,7 @@ class Relaxations(Openings):
         likely = [rule.constant for rule in rules if rule.is_likely and node.kind not in FIELDS]
         starts = {mark[:LIKE] for mark in marks}
         starts |= {f"{sign}/" for sign in "<[" for mark in marks if "/" in mark[: LIKE + 1]}  # with fewer signs, or other ones
-        cores = [constant.core for constant in likely if begins_in_sign(constant.core)]
+        cores = [constant.core for constant in likely if begins_apart(constant.core)]
         signs = [text[:BEGUN] for core in cores for text in (core, "".join(core.split()))]
         starts |= {*signs, *map(str.lower, signs), *map(str.upper, signs)}
         lines = [constant.core for constant in likely if "\n" in constant.lead]
@@ -245,12 +245,14 @@ class Relaxations(Openings):
     def _list_empty_sections(self, target: Node) -> list[Rule]:
         """Return what opens calls with what closes them behind it, and nothing between."""
         closing = {text for text in self._closings if _is_even(text)}
-        opening = {start for text in self._list_openings() if _is_even(start := text.strip().rstrip(" [{("))}
+        begun = (text.strip().rstrip(" [{(") for text in self._list_openings())
+        opening = {start for start in begun if _is_even(start) and start.startswith(tuple(self.opening_marks))}
         pairs = [(start, end) for start in sorted(opening) for end in sorted(closing) if is_marked(start) and is_marked(end)]
         texts = {f"{start}{inner}{end}" for start, end in pairs for inner in ("", "[]") if end[0] not in "]})"}
         last = {f"{mark}\n{stop}" for mark in self.opening_marks for stop in ("", *self.stops)} if target is AFTER else ()
         guards: tuple[Guard, ...] = ("fresh", "ending", "line")
-        firm, name = sorted(texts)[:64], "no call between marks"
+        two = (text for text in texts if not any(text in opener for opener, _ in self.openers))  # and no mark that was cut in two
+        firm, name = sorted(two)[:64], "no call between marks"
         ends = make_rules(sorted(last), END, name, "fresh")
         return ends + [rule for text in firm for guard in guards for rule in make_rules([text], target, name, guard)]
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from ..format import Choice, Insides, Json, Kind, Node, Text
 from ..format.cut import cut_common_start, find_boundaries, find_common_start
 from ..format.units import NO, get_units
-from .constants import DATA, SIGNS, Constant, begins_in_sign, get_constant, is_firm, is_marked, sort_longest
+from .constants import DATA, SIGNS, Constant, begins_apart, get_constant, is_firm, is_marked, sort_longest
 from .echoes import cut_echo, fill_echoes
 from .guards import Guard
 from .landmarks import GAP, NAMED_FIELDS, SILENT, UNSHOWN, read_parts
@@ -153,6 +153,12 @@ class Rule:
         texts = (rule.constant.text for rule in rules if rule.kind == "value" and rule.targets[0].type == "string")
         return any(self.constant.text.startswith(text) and self.constant.text != text for text in texts)
 
+    def begins_other(self, rules: Iterable[Rule]) -> bool:
+        """Whether one of some rules that leads to a text begins as it does and goes on, with signs that are no quote alone."""
+        size = len(self.constant.text) + 1
+        texts = (rule.constant.text for rule in rules if rule.kind == "value" and not rule.recovery)
+        return any(len(text) > size and text.startswith(self.constant.text) for text in texts)
+
     @property
     def is_told(self) -> bool:
         """Whether what it leads to is one of a few words."""
@@ -163,7 +169,7 @@ class Rule:
         """Whether a render shows its text, which is long enough to be known if mistyped: where a line begins, or by its signs."""
         constant = self.constant
         told = not (self.recovery or self.guard or constant.echoes or constant.line)
-        return told and len(constant.core) >= _LONG and ("\n" in constant.lead or begins_in_sign(constant.core))
+        return told and len(constant.core) >= _LONG and ("\n" in constant.lead or begins_apart(constant.core))
 
     @property
     def ends_answers(self) -> bool:
