@@ -126,3 +126,25 @@ def test_a_prompt_that_is_always_printed_is_what_answered_conversations_end_with
     for switches, answer in (({}, "Hm.[/muse]Hello!</assistant>"), ({"enable_thinking": False}, "Hello!</assistant>")):
         prompt = render([{"role": "user", "content": "Hi"}], [{"name": "now", "description": "Now."}], True, **switches)
         assert found.parse(answer, prompt=prompt)["content"] == "Hello!"
+
+
+@pytest.mark.parametrize("first", ["", "<|open|>system\nBe kind.<|close|>\n"])
+def test_what_ends_messages_is_no_part_of_a_prompt_that_is_always_printed(first: str) -> None:
+    source = first + "{% for m in messages %}{{ '<|open|>' ~ m.role ~ '\n' ~ m.content ~ '<|close|>\n' }}{% endfor %}{{ '<|open|>assistant\n' }}"
+    found = analyze(source)
+    assert (found.graph.stops, [start.prompt for start in found.graph.starts]) == (("<|close|>",), ["<|open|>assistant\n"])
+    assert found.parse("Fine.<|close|>\n", prompt="<|open|>user\nHi<|close|>\n<|open|>assistant\n")["content"] == "Fine."
+
+
+def test_what_a_switch_alone_prints_behind_conversations_is_added_to_the_usual_prompt() -> None:
+    source = (
+        "{%- for m in messages -%}{%- if m.role == 'assistant' -%}"
+        "{{ m.content.split('<answer>')[-1].strip('</answer>') if not loop.last else m.content }}<|end|>"
+        "{%- else -%}{{ m.content }}<|asked|>{%- endif -%}{%- endfor -%}"
+        "{{ '<think>\n\n</think>\n' if enable_thinking is defined and not enable_thinking }}"
+    )
+    found = analyze(source)
+    read = found.parse("<think>\nHm.\n</think>\nHello!<|end|>", prompt="Hi<|asked|>")
+    assert (read["reasoning_content"].strip(), read["content"].strip()) == ("Hm.", "Hello!")
+    assert found.parse("Hello!<|end|>", prompt="Hi<|asked|><think>\n\n</think>\n")["content"] == "Hello!"
+    assert found.graph.stops == ("<|end|>",)

@@ -76,7 +76,7 @@ def test_an_object_of_the_format_is_none_of_arguments(key: str) -> None:
     """No argument is made of a word that the tool does not know and that may be one of the format."""
     text = f'/* step */@find_route\n[{{"{key}": "start", "value": "Oslo"}}, {{"key": "legs", "value": 2}}]/* end step */'
     found = read(ITEMS, f"{text}<<over>>")
-    assert all({"start": "Oslo", "legs": 2} == arguments for _, arguments in get_calls(found))
+    assert all(arguments == {"start": "Oslo", "legs": 2} for _, arguments in get_calls(found))
     assert found.calls or found.content == text
 
 

@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
 from ..errors import TemplateError
-from ..format.cut import cut_common_end, find_first
+from ..format.cut import cut_common_end, cut_common_start, find_first, take_letters
 from .pieces import find_shared_header, list_tokens
 from .question import Question, Shape, Switches, build_history, build_messages, build_tools
 from .renderer import Renderer
@@ -36,13 +36,13 @@ class Turn(NamedTuple):
 class Prompt(NamedTuple):
     """A prompt up to where generation starts: the whole, and how much of it the generation prompt adds.
 
-    ``always`` is set where that is printed behind answered conversations, too, asked for or not. ``ends`` is what it also stands
-    behind within them, so that it is the end of that and no header of what comes next: nothing, answers, or all messages.
+    ``trailing`` is what is printed behind answered conversations, too, asked for or not. ``ends`` is what it also stands behind
+    within them, so that it is the end of that and no header of what comes next: nothing, answers, or all messages.
     """
 
     whole: str
     added: str
-    always: bool = False
+    trailing: str = ""
     ends: Ends = ""
 
 
@@ -64,8 +64,8 @@ class Oracle:
             return None
         plain = replace(question, calls=())
         usual = self.ask_prompt(plain, shape)
-        if usual and usual.always and not usual.ends and text.endswith(usual.added):
-            text = text[: len(text) - len(usual.added)]
+        if usual and not usual.ends:
+            text = text.removesuffix(usual.trailing)
         turn = None
         # The question's tools may stand behind the user's words; history may be printed as if no switch was set.
         for other in (plain, question, replace(question, switches=()), replace(question, switches=(), tools=False)):
@@ -95,12 +95,16 @@ class Oracle:
         if whole != bare:
             return Prompt(whole, added)
         answered = self.render(replace(question, content=_ANSWER), shape) or ""
+        common = cut_common_end([added, answered])
+        trailing = common if common.strip() or common == added else ""
+        usual = self.ask_prompt(replace(question, switches=()), shape) if question.switches else None
+        if usual and not usual.trailing:  # a switch alone prints something behind all conversations
+            return Prompt(whole, added, trailing)
         followed = self.render(replace(question, content=_ANSWER, follow="again"), shape) or ""
-        common = cut_common_end([added, answered])  # all that is added: tools may stand before it
-        added = common if common.strip() else added
-        behind_answer, _, behind_user = followed.partition(_ANSWER)[2].partition(_ANSWER)[0].partition(LATER)
-        ends: Ends = ("messages" if added in behind_user else "answers") if added in behind_answer else ""
-        return Prompt(whole, added, answered.endswith(added), ends)
+        behind_answer, later, behind_user = followed.partition(_ANSWER)[2].partition(_ANSWER)[0].partition(LATER)
+        trailing = _cut_end(trailing, answered, behind_answer) if later else trailing
+        ends: Ends = ("messages" if trailing in behind_user else "answers") if trailing in behind_answer else ""
+        return Prompt(whole, trailing or added, trailing, ends)  # tools may stand before what is added
 
     def render(self, question: Question, shape: Shape | None = None) -> str | None:
         """Return the whole text of a turn and what surrounds it, without a generation prompt; None where it is refused."""
@@ -131,6 +135,16 @@ def _find_added(whole: str, bare: str | None) -> str:
     asked = max(RESULT, USER, key=whole.rfind)
     tail, shown = whole.rpartition(asked)[2], (bare or "").rpartition(asked)[2]
     return tail[len(shown) :] if bare and asked in bare and tail.startswith(shown) and tail != shown else tail
+
+
+def _cut_end(trailing: str, answered: str, behind_answer: str) -> str:
+    """Return what stands behind answered conversations without what ends the answer: what answers have behind them that something
+    follows, too, up to the first mark of which the conversation has one more, as it begins messages."""
+    ended = answered.rpartition(_ANSWER)[2].removesuffix(trailing)
+    shared = cut_common_start([trailing, behind_answer.removeprefix(ended)])
+    marks = [mark for mark in list_tokens(shared) if take_letters(mark) and not mark.isalnum()]
+    begins = next((mark for mark in marks if answered.count(mark) == answered.count(marks[0]) + 1), "")
+    return trailing[trailing.index(begins) :] if begins else trailing
 
 
 def _split(text: str, prompt: Prompt, question: Question) -> Turn | None:

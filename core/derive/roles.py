@@ -111,8 +111,7 @@ class Asker:
 def _find_trailing(oracle: Oracle, shape: Shape) -> str:
     """Return the generation prompt if the template prints it behind every conversation, asked for or not."""
     prompt = oracle.ask_prompt(Question(tools=False), shape)
-    header = prompt is not None and prompt.always and prompt.ends != "messages"
-    return prompt.added if prompt and header and prompt.added.strip() else ""
+    return prompt.trailing if prompt and prompt.ends != "messages" and prompt.trailing.strip() else ""
 
 
 def name_word(number: int) -> str:

@@ -153,8 +153,8 @@ class Openings(Ends):
         pairs += [(f"{sign}\n{text.strip()}", nodes) for text, nodes in self.openers for sign in self.strays]
         parted = [(link, rest) for link, rest in self._list_next_openings() if self.closes.get(link.source.name) is not None]
         # Those that are firm may begin a call anywhere: see _list_loose_openers.
-        begun = [*self.openers, *((rest, link.to) for link, rest in parted if rest.strip() not in _SEPARATORS)]
-        pairs += [(text.strip(), nodes) for text, nodes in begun if text.strip() and not is_firm(text)]
+        pairs += [(text.strip(), nodes) for text, nodes in self.openers if text.strip() and not is_firm(text)]
+        pairs += [(rest.strip(), link.to) for link, rest in parted if not (is_firm(rest) or rest.strip() in _SEPARATORS)]
         firm = [(link.to, rest.strip()) for link, rest in parted if is_firm(rest)]
         pairs += [(f"{sign}\n{rest}", to) for to, rest in firm for sign in self.strays]
         loose = [(link.to, rest) for link, rest in parted if rest.strip() in _SEPARATORS]
