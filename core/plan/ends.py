@@ -174,7 +174,8 @@ class Ends(Thoughts):
         """Return what ends a turn behind a field of a call that no mark ends, and if the field tells where it ends, the last marks
         of that, where what is before them was left out."""
         tails = filter(is_marked, cut_tails(text)[1:] if tells_end(node) else ())
-        return self._list_cut_ends(text, True) + make_rules(tails, END, SHORT_END)
+        blank = [] if text.strip() else [text]  # an empty line, which amid text is one of many
+        return self._list_cut_ends(text, True) + make_rules(blank, END) + make_rules(tails, END, SHORT_END)
 
     def _list_late_ends(self) -> list[Rule]:
         """Return the last marks of what ends a turn behind a call, where what is before them was left out."""
@@ -284,7 +285,8 @@ class Ends(Thoughts):
             rules += make_closes((f"{lead}{named}\n{text}" for text in told), UNENDED, "ending")
         twice = f"{own}\n{own.lstrip()}\n" if _ends_text(node.codec, own) else ""  # else the first of two is the text's
         if twice:
-            again = (f"{text}\n{get_constant(read_parts(text)).last}" for text in ends)  # as what ends the call may be, too
+            again = [f"{text}\n{get_constant(read_parts(text)).last}" for text in ends]  # as what ends the call may be, too
+            again += [f"{cut_first(text)}\n{text.lstrip()}" for text in ends]
             rules += make_closes((twice + text for text in (*ends, *again)), DOUBLED, "ending")
         opening = own.strip().replace("/", "", 1).rstrip(">]|") if twice and "/" in own else ""
         rules += make_rules([opening], node, DOUBLED, "sample") if is_firm(opening) else []

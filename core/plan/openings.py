@@ -15,7 +15,7 @@ from .constants import cut_first, get_constant, is_firm, is_marked, is_word_in_s
 from .echoes import ECHOES, cut_echo
 from .ends import MISSING, SHORT_END, Ends, leave_out
 from .guards import Guard
-from .landmarks import FIELDS, SHAPE, UNSHOWN, Link, is_quoted, list_doubled, list_tails
+from .landmarks import FIELDS, GAP, SHAPE, UNSHOWN, Link, is_quoted, list_doubled, list_tails
 from .rules import MISTYPED, Rule, make_openings, make_rules
 
 FENCED_CALL: Final = "fence around a call"
@@ -120,15 +120,15 @@ class Openings(Ends):
         return [(link.text, (link.to,)) for link in self.list_links("reasoning") if link.opens]
 
     def _list_calls_behind_content(self) -> list[Rule]:
-        """Return what begins calls behind the end of content, in formats whose content stands behind its calls or alone."""
+        """Return what ends content, for calls behind it, in formats whose content stands behind its calls or alone."""
         ends = (self.content_end.removesuffix(stop.strip()).strip() for stop in (*self.stops, self.turn_end, ""))
         close = min(filter(is_marked, ends), key=len, default="")
         if not close or any(link.opens for link in self.list_links("content")):
             return []
-        texts = [(f"{close}\n{text}", nodes) for text, nodes in self.openers if is_marked(text)]
-        thoughts = self._list_openers_behind_reasoning()
-        texts += [(text, nodes) for text, nodes in thoughts if text.startswith(close)]  # as behind a message of reasoning
-        return make_openings(texts, "content before calls", "tool")
+        name = "content before calls"
+        marks = (rule.constant.text for rule in self._list_shape_marks(name))
+        shaped = make_rules((f"{close}\n{mark}" for mark in marks), SHAPE, name, "shape")
+        return make_rules([close], GAP, name, "structure") + shaped
 
     def _list_line_openers(self, node: Node) -> list[Rule]:
         """Return what begins a call in a line of its own, which a text that ends with its line cannot hold."""

@@ -27,6 +27,8 @@ _NAMES: Final = [name for name in REASONING_FIELDS if name in GENERAL_SWITCHES]
 """What both messages and switches call reasoning. Clients ask for tags of other names in the answer itself."""
 _WORDS: Final = [word for name in _NAMES for word in (name, name.removesuffix("ing"))]
 _OTHER_STARTS: Final = (*(f"<{word}>" for word in _WORDS), *(f"[{word.upper()}]" for word in _WORDS))
+_LINE: Final = 3  # so many signs has one that tells
+_DRAWING: Final = frozenset("-=*_#~`. ")
 _WORD, _LAST_WORD = re.compile(r"\w"), re.compile(r"\w+\Z")
 OTHER_ENDS: Final = tuple(f"{start[0]}/{start[1:]}" for start in _OTHER_STARTS)
 
@@ -123,12 +125,24 @@ class Thoughts(Landmarks):
         signs = self.reasoning_end
         if not (signs in self.reasoning_ends or any(map(str.isalnum, signs))) and len(set(signs)) > 1:  # no line of prose is that
             rules += make_rules([f"\n{signs}\n"], content, "layout behind reasoning", "turn")
+        rules += make_rules(self._list_end_lines(), content, "layout behind reasoning", "turn")
         shown = {"reasoning", *(link.to.kind for link in self.list_links("reasoning"))}
         for link in chain(*self.firsts):
             if link.to.kind not in shown and is_marked(link.shown):
                 texts = [close + link.text for close in self.reasoning_ends]
                 rules += make_rules(texts, link.to, "layout behind reasoning", opens=link.opens)
         return rules + self._list_halved_content(content) + self._list_content_starts()
+
+    def _list_end_lines(self) -> list[str]:
+        """Return the line with which reasoning ends, whatever follows, if no line of a text is that: a word in capitals, or signs
+        that stand in what opens it, too, and that no text draws lines or blocks with."""
+        found: dict[str, None] = {}
+        for node in self.list_nodes("reasoning"):
+            line = cut_common_start([link.text for link in self.leave(node)] or [""])[1:].partition("\n")[0]
+            told = line.isupper() if line.isalpha() else line in self.reasoning_start and not _DRAWING.issuperset(line)
+            if told and len(line) >= _LINE and self.leave(node)[0].text.startswith(f"\n{line}\n"):
+                found[f"\n{line}\n"] = None
+        return list(found)
 
     def _list_halved_content(self, content: tuple[Node, ...]) -> list[Rule]:
         """Return the mark that ends reasoning as a message, with or without the last marks of the header that would follow."""
