@@ -89,3 +89,116 @@ def test_a_quote_of_several_signs_may_be_mistyped_where_other_values_have_none(q
 def test_the_last_bracket_of_a_doubled_one_may_be_missing_before_the_next_mark() -> None:
     found = read(DOUBLED, "\n[[do find_route]][[with]][[start]]Oslo[[/start]][[late]]true[[/late][[/with]][[/do]]<<over>>")
     assert get_calls(found) == [("find_route", {"start": "Oslo", "late": True})]
+
+
+MARKED = FRAME % (
+    "{%- if m.reasoning_content -%}<réflexion>{{ m.reasoning_content }}</réflexion>{{ '\\n' }}{%- endif -%}{{ m.content or '' }}"
+    "{%- for c in m.tool_calls or [] -%}{{ '\\n' }}<do it=\"{{ c.function.name }}\">{% for k, v in c.function.arguments.items() %}{{ '\\n' }}  "
+    "<set key=\"{{ k }}\">{{ v if v is string else v | tojson }}</set>{% endfor %}{{ '\\n' }}</do>{%- endfor -%}<<over>>"
+)
+
+FED = FRAME % (
+    "{{ m.content or '' }}{% for c in m.tool_calls or [] %}{{ '<|also|>' if not loop.first }}<|feed|>{{ c.function.arguments | tojson }}"
+    "<|into|>{{ c.function.name }}{{ '<|go|>' if loop.last }}{% endfor %}<<over>>"
+)
+"""Arguments stand before names, and a mark between calls."""
+
+LISTED = FRAME % (
+    "{{ m.content or '' }}{% if m.tool_calls %}{{ '\\n' }}[rows]{% for c in m.tool_calls %}{% set head = loop.index ~ ' ' ~ c.function.name %}"
+    "{% for k, v in c.function.arguments.items() %}{{ '\\n' }}| {{ head if loop.first }} | {{ k }} | {{ v | tojson }} |{% else %}"
+    "{{ '\\n' }}| {{ head }} | | |{% endfor %}{% endfor %}{{ '\\n' }}[/rows]{% endif %}<<over>>"
+)
+"""The number and the name of a call stand in its first row."""
+
+ARROWS = FRAME % (
+    "{{ m.content or '' }}{% for c in m.tool_calls or [] %}{{ '\\n' }}{{ loop.index }}. `{{ c.function.name }}` ← "
+    "{{ c.function.arguments | tojson }}{% endfor %}{{ '\\n' }}<<over>>"
+)
+
+DOCUMENT = FRAME % (
+    "{%- if m.reasoning_content -%}: <<'THINK'{{ '\\n' }}{{ m.reasoning_content }}{{ '\\n' }}THINK{{ '\\n' }}{%- endif -%}"
+    "{%- if m.content -%}cat <<'REPLY'{{ '\\n' }}{{ m.content }}{{ '\\n' }}REPLY{{ '\\n' }}{%- endif -%}exit{{ '\\n' }}"
+)
+"""A word in capitals, in a line of its own, ends a text."""
+
+SPOKEN = FRAME % (
+    "{%- if m.reasoning_content -%}{{ m.reasoning_content }}{{ '\\n' }}{%- endif -%}"
+    "{%- if m.content -%}<say>{{ m.content }}</say>{{ '\\n' }}{%- endif -%}<<over>>"
+)
+"""A text without marks is a thought."""
+
+WRAPPED = FRAME % (
+    "{%- if m.content and not m.tool_calls -%}<|text|><![[{{ m.content }}]]></text><<over>>{%- endif -%}"
+    "{%- if m.tool_calls -%}<|act|>[{%- for c in m.tool_calls -%}{\"n\": \"{{ loop.index0 }}\", \"tool\": \"{{ c.function.name }}\", \"with\": "
+    "{{ c.function.arguments | tojson }}}{{ ', ' if not loop.last }}{%- endfor -%}]<|/act|><<over>>{%- endif -%}"
+)
+"""Content is written alone, between marks."""
+
+LINES = FRAME % (
+    "{%- if m.content %}| {{ m.content }}{{ '\\n' }}{% endif -%}{%- for c in m.tool_calls or [] %}! {{ c.function.name }}{{ '\\n' }}"
+    "{% for k, v in c.function.arguments.items() %}. {{ k }}: {{ v | tojson }}{{ '\\n' }}{% endfor %}{% endfor -%}{{ '\\n' }}"
+)
+"""An empty line ends a turn."""
+
+
+@pytest.mark.parametrize("end", ["</reflexion>", "</REFLEXION>", "</réflexon>"])
+def test_a_mark_may_lack_an_accent(end: str) -> None:
+    found = read(MARKED, f"<réflexion>So it is.{end}\nBoth at once.<<over>>")
+    assert (found.reasoning, (found.content or "").strip()) == ("So it is.", "Both at once.")
+
+
+def test_layout_before_an_argument_is_none_of_the_text_whose_end_is_missing() -> None:
+    text = '\n<do it="find_route">\n  <set key="start">Oslo\n  <set key="legs">2</set>\n</do><<over>>'
+    assert get_calls(read(MARKED, text)) == [("find_route", {"start": "Oslo", "legs": 2})]
+
+
+def test_the_mark_between_calls_may_be_missing() -> None:
+    found = read(FED, 'Go.<|feed|>{"legs": 1}<|into|>find_route<|feed|>{}<|into|>find_route<|go|><<over>>')
+    assert (found.content, get_calls(found)) == ("Go.", [("find_route", {"legs": 1}), ("find_route", {})])
+
+
+def test_a_row_with_the_number_and_the_name_of_its_call_goes_on_with_it() -> None:
+    rows = ("1 find_route | legs | 2", '1 find_route | start | "Oslo"', "2 find_route | legs | 3", "3 find_route | legs | 3")
+    found = read(LISTED, "\n[rows]" + "".join(f"\n| {row} |" for row in rows) + "\n[/rows]<<over>>")
+    expected = [{"legs": 2, "start": "Oslo"}, {"legs": 3}, {"legs": 3}]
+    assert (found.content, get_calls(found)) == (None, [("find_route", arguments) for arguments in expected])
+
+
+@pytest.mark.parametrize("sign", [" <- ", " → ", ": ", " := "])
+def test_other_signs_may_stand_between_a_name_and_its_arguments(sign: str) -> None:
+    found = read(ARROWS, f'\n1. `find_route`{sign}{{"legs": 2}}\n<<over>>')
+    assert (found.content, get_calls(found)) == (None, [("find_route", {"legs": 2})])
+    prose = "1. `find_route` finds routes. {legs} is a number."
+    assert read(ARROWS, f"{prose}\n<<over>>")[1:3] == (prose, [])
+
+
+def test_a_line_that_ends_a_thought_whatever_follows_ends_it() -> None:
+    found = read(DOCUMENT, ": <<'THINK'\nI THINK\nso.\nTHINK\necho \"Hello!\"\nexit\n")
+    assert (found.reasoning, (found.content or "").strip()) == ("I THINK\nso.", 'echo "Hello!"')
+
+
+def test_a_thought_may_speak_of_a_mark_between_backquotes() -> None:
+    found = read(SPOKEN, "The answer goes into `<say>`, not into <p>.\n<say>Yes.</say>\n<<over>>")
+    assert (found.reasoning, found.content) == ("The answer goes into `<say>`, not into <p>.", "Yes.")
+    found = read(SPOKEN, "That is `x`\n<say>`y` is it.</say>\n<<over>>")
+    assert (found.reasoning, found.content) == ("That is `x`", "`y` is it.")
+
+
+def test_what_ends_content_ends_it_before_calls_that_are_told_by_their_shape() -> None:
+    found = read(WRAPPED, '<|text|><![[Go.]]></text><|act|>\n{"tool": "find_route", "with": {"legs": 2}}\n<|/act|><<over>>')
+    assert (found.content, get_calls(found)) == ("Go.", [("find_route", {"legs": 2})])
+
+
+def test_the_first_mark_of_what_ends_an_answer_may_be_missing() -> None:
+    assert read(WRAPPED, "<|text|><![[Go.</text><<over>>")[1:3] == ("Go.", [])
+
+
+def test_an_empty_line_ends_a_turn_behind_the_name_of_a_tool() -> None:
+    found = read(LINES, "! find_route\n. legs: 2\n! find_route\n\n")
+    assert (found.content, get_calls(found)) == (None, [("find_route", {"legs": 2}), ("find_route", {})])
+
+
+@pytest.mark.parametrize("ends", ["</set>\n</set>\n</do>", "</set>\n</set>\n</do>\n</do>"])
+def test_each_end_of_a_call_may_come_twice(ends: str) -> None:
+    found = read(MARKED, f'\n<do it="find_route">\n  <set key="legs">2{ends}<<over>>')
+    assert (found.content, get_calls(found)) == (None, [("find_route", {"legs": 2})])

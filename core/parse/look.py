@@ -126,6 +126,9 @@ class Lookahead(Surroundings):
             return Wait(rest, self.plan.behind(rule, spot.graph, self.may_call) if rest and rule.kind == "key" else None)
         if end == NO:
             return None
+        mention = spot is self.spot and spot.kind == "reasoning" and self._is_mention(rule, at, final)
+        if mention:
+            return mention if isinstance(mention, Wait) else None
         whole = end_word(self.buffer, end, final) if rule.recovery and (rule.closes or rule.loose) else end
         if whole < 0:
             return WAIT if whole == MORE else None
@@ -149,6 +152,14 @@ class Lookahead(Surroundings):
             landing = landing if follows is True else follows or None
         shown = landing is not None and rule.guard in NO_EXAMPLE and self._is_sample(at)
         return None if shown else landing  # asked last, as that reads all of the text before it
+
+    def _is_mention(self, rule: Rule, at: int, final: bool) -> bool | Wait:
+        """Whether a mark is all that stands between two backquotes, so that a thought speaks of it; or more is needed to tell."""
+        fence = self.fence.read(self.buffer[self.at : at])
+        if not self.policy.recover or fence.opened or fence.run != "`" or not self.buffer.startswith(rule.constant.core, at):
+            return False
+        end = at + len(rule.constant.core)
+        return self.buffer[end] == "`" if end < len(self.buffer) else not final and WAIT
 
     def _check_entry(self, here: Landing | Wait | None, final: bool) -> Landing | Wait | None:
         """Return where an argument begins, if what stands there may be its value by the schema."""
@@ -244,6 +255,9 @@ class Lookahead(Surroundings):
             landing = begun if isinstance(begun, Wait) else self._land_short(begun, rule.kind, final)
             bare = rule.guard == "first" and not rule.constant.core
             alone = bare and isinstance(landing, Landing) and landing.steps[-1].kind == "close"
+            if rule.opens and isinstance(landing, Landing) and self._is_row(landing):
+                kept = tuple(step for step in landing.steps if step.kind == "key")
+                return landing.replace(steps=kept, rule=landing.rule.name_recovery("beginning of a call doubled"))
             return None if alone else landing  # a name alone may be what is left of the end of the call before
         follows = self._follows_well(rule, end, final)
         if follows is not True:
@@ -254,6 +268,13 @@ class Lookahead(Surroundings):
         if rule.kind == "value" or isinstance(behind, Wait):
             return behind
         return self._check_arguments(behind, final, bool(rule.recovery))
+
+    def _is_row(self, here: Landing) -> bool:
+        """Whether what begins a call has the number and the name of the one that is open, and an argument that this has not."""
+        call, key = self.writer.call, here.find("key")
+        opened = next((step.text for step in here.steps if step.kind == "open"), "")
+        alike = call is not None and opened != "" and (call.count, call.name) == (opened, here.find("name"))
+        return self.policy.recover and alike and key is not None and call is not None and key not in call.given
 
     def _names_tool(self, rule: Rule, here: Landing) -> bool:
         """Whether a tool of the request is named before a place, if a rule or what led there wants one; any, if none is known."""

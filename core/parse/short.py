@@ -39,6 +39,8 @@ from .names import (
 
 _MORE_SIGNS: Final = re.compile(r"[^\w\s{}()\[\]<>\"'`,;:]{1,2}")
 """A sign too many at the end of a mark, if a line ends behind it as it does behind the mark."""
+_BETWEEN: Final = re.compile(r"[^\w{}\"']{1,12}")
+"""Signs between a name that is no key and an object."""
 _ASSIGNING: Final = frozenset(":=,;|>")
 """Signs that stand between keys and values and begin no value."""
 
@@ -161,6 +163,7 @@ class ShortFields(KeyChecks):
             if begun.startswith(name):
                 landing = self._leave_short(here, "name", name, start + len(name), final)
                 landing = landing or self._pass_foreign(here, name, start + len(name), final)
+                landing = landing or self._pass_signs(here, name, start + len(name), final)
                 if landing is not None:
                     return landing
             elif not final and name.startswith(begun):
@@ -203,6 +206,18 @@ class ShortFields(KeyChecks):
             return WAIT
         told = here.replace(rule=here.rule.name_recovery("field that is not known"), steps=(*here.steps, *list_id(find_id(found))))
         return self._leave_short(told, "name", name, found.end(), final)
+
+    def _pass_signs(self, here: Landing, name: str, at: int, final: bool) -> Landing | Wait | None:
+        """Leave the name of a tool behind other signs than those that a template writes between a name and an object."""
+        shown = (rule for rule in here.spot.rules if rule.kind == "arguments" and not (rule.recovery or rule.guard))
+        rule = next((rule for rule in shown if rule.constant.core and not any(map(str.isalnum, rule.constant.core))), None)
+        end = find_end(_BETWEEN, self.buffer, at)
+        if rule is None or not self.policy.recover or end == at:
+            return None
+        if end == len(self.buffer):
+            return None if final else WAIT
+        told = here.replace(rule=here.rule.name_recovery(MISTYPED), steps=(*here.steps, Step("name", name)))
+        return self._land(rule, end, "", final, here.spot.graph, told) if self.buffer[end] == "{" else None
 
     def _leave_short(self, here: Landing, kind: str, text: str, at: int, final: bool) -> Landing | Wait | None:
         """Leave a short field with what ends it, to the letter or with other layout: what the template writes comes before what is
@@ -323,9 +338,8 @@ class ShortFields(KeyChecks):
                 landing = self._check_whole(landing, end, final)
         bare = kind == "key" and not constant.text and not read_empty(rule.targets)  # then nothing but its value ends a key
         untyped = rule.recovery == UNTYPED
-        rules = here.spot.rules
-        half = rule.begins_other(rules) or rule.goes_on(rules)
-        amid = rule.kind == "value" and (untyped or constant.text.endswith(QUOTES) or rule.is_told or half)
+        half = constant.text.endswith(QUOTES) or rule.is_begun(here.spot.rules)
+        amid = rule.kind == "value" and (untyped or rule.is_told or half)
         end = skip_blank(self.buffer, landing.end) if isinstance(landing, Landing) and rule.kind == "value" else 0
         assigned = end > 0 and self.buffer[end : end + 1] in _ASSIGNING and not read_empty(rule.targets)
         told = (loosely or bare or amid or assigned) and rule.kind != "end" and isinstance(landing, Landing)

@@ -35,6 +35,7 @@ _CLOSERS: Final = frozenset((*(pair[1] for pair in _PAIRS), ""))
 _PARTING: Final = " \t\n,;"
 """What parts a field from the one before it."""
 _ASSIGNED: Final = re.compile(r"\s*(?::=|=>|->|[:=])\Z")
+_OPENING: Final = tuple("<[{")
 _LABEL: Final = re.compile(r"([\"'`])[\w-]+\1\Z|[\w.:@$-]+\Z|([^\w\s()\[\]{}<>\"'`])\2+\Z")
 """A word, or one sign several times, that tells what a field is."""
 SHORT_END: Final = "end of a call missing"
@@ -169,6 +170,11 @@ class Ends(Thoughts):
         mark = cut_last(last)
         half = [last[:-1]] if is_marked(mark) and not (mark[0].isalnum() or mark[-1].isalnum()) else []
         return make_rules((each for each in (text, *cut) if each.strip()), END) + make_rules(half, END, CUT_MARK)
+
+    def _list_answer_tails(self, text: str) -> list[Rule]:
+        """Return the last marks of what ends a turn behind text, and more than its end alone, where what is before was left out."""
+        tails = (tail for tail in cut_tails(text)[1:] if tail[:1] in _OPENING and is_marked(tail))
+        return make_rules((tail for tail in tails if self.strip_stop(tail).strip()), END, "end of an answer missing")
 
     def _list_whole_ends(self, node: Node, text: str) -> list[Rule]:
         """Return what ends a turn behind a field of a call that no mark ends, and if the field tells where it ends, the last marks
@@ -306,7 +312,8 @@ class Ends(Thoughts):
             # A key is no chance behind a sign that is none of data, if that is a mark with what is behind the key.
             around = (f"{text}key{behind.text}" for behind in self.leave(to)) if to.kind == "key" else ("",)
             if is_firm(text) or (not DATA.issuperset(text) and all(map(is_firm, around))):
-                yield from make_rules([lead + text], to, UNENDED, "entry", laid=own[:1].isspace())
+                layout = link.text[len(own) : len(link.text) - len(text)]  # before the entry is none of the text
+                yield from make_rules(sorted({lead + text, layout + text}), to, UNENDED, "entry", laid=own[:1].isspace())
                 yield from make_rules([twice + text] if twice else [], to, DOUBLED)
 
     def _list_other_layouts(self, node: Node) -> list[Rule]:
@@ -344,6 +351,14 @@ class Ends(Thoughts):
         names = tuple(link.source for link in keyed if close.lstrip().startswith("}"))
         texts = [f", {keyed[0].text[0]}"] if names else []
         return make_rules(texts, names, "layout between calls", "known", opens=True, loose=True)
+
+    def _list_without_separator(self, node: Node) -> Iterator[Rule]:
+        """Return what begins a further call behind a field that tells where it ends, without the mark between the calls."""
+        links = [link for link in self.leave(node) if link.opens] if node.kind in (*SHORT_FIELDS, "arguments") else []
+        for link in links:
+            texts = {text for text, _ in self.openers if is_marked(text) and link.text.endswith(text) and link.text != text}
+            guard: Guard = "" if link.to.kind == "arguments" else "known"
+            yield from make_rules(sorted(texts), link.to, SHORT_END, guard, opens=True, closes=True)
 
     def _find_rest(self, node: Node) -> str | None:
         """Return what ends the call behind what ends a text; None where no mark ends the text."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -96,9 +97,15 @@ def _find_letters(text: str) -> str:
     return "".join(filter(str.isalnum, _REST.sub("", text.lstrip(_BEFORE))[: 2 * LIKE + LETTERS]))[:LETTERS]
 
 
+def strip_accent(sign: str) -> str:
+    """Return a letter without what stands above or below it."""
+    bare = unicodedata.normalize("NFD", sign)
+    return bare[0] if len(bare) > 1 and unicodedata.combining(bare[1]) else sign
+
+
 def _strip_signs(text: str) -> str:
     """Return a mark without the signs around and between its words, but for the slash of one that ends something."""
-    return "".join(sign for sign in text.casefold() if sign.isalnum() or sign == "/")
+    return "".join(strip_accent(sign) for sign in text.casefold() if sign.isalnum() or sign == "/")
 
 
 def _begin_alike(one: str, mark: str) -> bool:
@@ -140,7 +147,7 @@ def _fold(text: str) -> tuple[str, list[int]]:
     ends."""
     bare = _RUNS.sub(lambda run: run[1] * (_SHORT_RUN - 1) + " " * (len(run[0]) - _SHORT_RUN) + run[1], text)
     # A letter may have two in lower case.
-    signs = [(_QUOTES.get(sign, sign.lower())[0], place) for place, sign in enumerate(bare, 1) if not sign.isspace()]
+    signs = [(strip_accent(_QUOTES.get(sign, sign.lower())[0]), place) for place, sign in enumerate(bare, 1) if not sign.isspace()]
     return "".join(sign for sign, _ in signs), [place for _, place in signs]
 
 

@@ -213,6 +213,7 @@ class Plan(Relaxations):
         if node.kind in ("content", "reasoning"):
             rules += _list_relaid(inner)
             rules += self._list_end_rules() + self._list_message_ends()
+            rules += chain(*(self._list_answer_tails(link.text) for link in ends))
             rules += self._list_overruns(node) if self._overruns else []
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING) + self._list_fences(node)
             rules += self._list_loose_headers()
@@ -246,6 +247,7 @@ class Plan(Relaxations):
         rules += chain(self._list_signs(node), self._list_half_signs(node), self._list_other_types(node))
         rules += chain(self._list_rewritten(node), self._list_bodies(node, close or ""), self._list_line_openers(node))
         rules += self._list_without_end(node) + self._list_next_keys(node) + self._list_other_layouts(node)
+        rules += self._list_without_separator(node)
         if node.kind == "value":
             rules += self._list_trailing_inside(inner)
         if close is None:

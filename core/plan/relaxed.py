@@ -23,7 +23,7 @@ from .echoes import has_echo
 from .ends import MISSING, leave_out
 from .guards import Guard
 from .landmarks import AFTER, BODY, ENCODED, END, FENCED, FIELDS, MUTE, NAMED_FIELDS, OVER, QUOTES, SHORT_FIELDS, TURN, UNQUOTED
-from .mistyped import BEGUN, LETTERS, LIKE
+from .mistyped import BEGUN, LETTERS, LIKE, strip_accent
 from .openings import Openings
 from .rules import MISTYPED, UNTYPED, Rule, make_closes, make_rules
 
@@ -147,6 +147,7 @@ class Relaxations(Openings):
         starts |= {f"{sign}/" for sign in "<[" for mark in marks if "/" in mark[: LIKE + 1]}  # with fewer signs, or other ones
         cores = [constant.core for constant in likely if begins_apart(constant.core)]
         signs = [text[:BEGUN] for core in cores for text in (core, "".join(core.split()))]
+        signs += ["".join(map(strip_accent, text)) for text in signs]
         starts |= {*signs, *map(str.lower, signs), *map(str.upper, signs)}
         lines = [constant.core for constant in likely if "\n" in constant.lead]
         firsts = {core[1] for core in lines}.union(core[0] for core in lines if is_plain(core[0])) - {" ", "\n"}

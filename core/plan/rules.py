@@ -148,16 +148,14 @@ class Rule:
             return "known"
         return text if self.kind == "content" and self.targets[0] not in UNSHOWN else ""
 
-    def goes_on(self, rules: Iterable[Rule]) -> bool:
-        """Whether it begins as one of some rules does that leads to a text, so that a text may begin with the rest."""
-        texts = (rule.constant.text for rule in rules if rule.kind == "value" and rule.targets[0].type == "string")
-        return any(self.constant.text.startswith(text) and self.constant.text != text for text in texts)
-
-    def begins_other(self, rules: Iterable[Rule]) -> bool:
-        """Whether one of some rules that leads to a text begins as it does and goes on, with signs that are no quote alone."""
-        size = len(self.constant.text) + 1
-        texts = (rule.constant.text for rule in rules if rule.kind == "value" and not rule.recovery)
-        return any(len(text) > size and text.startswith(self.constant.text) for text in texts)
+    def is_begun(self, rules: Iterable[Rule]) -> bool:
+        """Whether it begins as one of some rules that leads to a text and goes on, so that a text may begin with the rest, or one
+        that leads to a value begins as it does and goes on with more than a quote."""
+        own, size = self.constant.text, len(self.constant.text) + 1
+        others = [rule for rule in rules if rule.kind == "value" and not rule.recovery and rule.constant.text != own]
+        begun = (rule.constant.text for rule in others if rule.targets[0].type == "string")
+        longer = (rule.constant.text for rule in others if rule.constant.size > size)
+        return any(map(own.startswith, begun)) or any(text.startswith(own) for text in longer)
 
     @property
     def is_told(self) -> bool:
@@ -395,9 +393,11 @@ def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[r
     leads = {(sign, bool(rule.recovery)) for rule in rules if rule.constant.firm for sign in rule.constant.lead}
     blank = sorted({sign for sign, guessed in leads if not (guessed and sign == " ")})
     counters = [r"\d"] if any(not rule.parts[0] and len(rule.parts) > 1 for rule in rules) else []
-    choices = _list_choices(heads, words) + [f"[{''.join(map(re.escape, blank))}]{{1,{_BLANKS}}}\\Z"] * bool(blank) + counters
+    indented = [rf"\n[ \t]{{1,{_BLANKS}}}\Z"] * any(rule.recovery and rule.constant.lead[:2] == "\n " for rule in rules)
+    blanks = [f"[{''.join(map(re.escape, blank))}]{{1,{_BLANKS}}}\\Z"] * bool(blank)
+    choices = _list_choices(heads, words) + blanks + indented + counters
     # A sign alone is rare in a text, a letter is not. What begins with letters only is found quickest.
     starts, begun = ({head[: _WORD if head[0].isalnum() else 1] for head in each} for each in (heads, words))
-    quick = _list_choices(starts, begun) + [rf"{re.escape(sign)}\Z" for sign in blank] + counters
-    quick += [r'["\\\x00-\x1f]'] if kind == "value" else []
+    quick = _list_choices(starts, begun) + [rf"{re.escape(sign)}\Z" for sign in blank] + indented + counters
+    quick += [r'["\\\x00-\x1f]'] if kind == "value" else ["`"] if kind == "reasoning" else []  # code may speak of marks
     return re.compile("|".join(choices) or r"(?!)"), re.compile("|".join(quick) or r"(?!)")

@@ -25,8 +25,10 @@ _LOOSE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])", re.AS
 _WORD = re.compile(r"[^\W\d]\w*")
 LITERALS = {"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
 """What JSON and Python write for true, false and nothing, and what that is in JSON."""
-QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "‘": "’", "«": "»"}
-"""What ends a string, by what opens it: also the quotes of typeset text."""
+QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“", "‘": "’", "«": "»"}
+"""What ends a string, by what opens it: also the quotes of typeset text, and those of JavaScript for texts of several lines."""
+COMMAS, COLONS = (",", "，"), (":", "：")
+"""Those of Chinese and Japanese text, too."""
 _STRING = {sign: re.compile(rf"[^{end}\\]*(?:\\.[^{end}\\]*)*{end}", re.DOTALL) for sign, end in QUOTES.items()}
 _INNER = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BEHIND = re.compile(r"\s*(.?)")
@@ -214,7 +216,7 @@ class _Reader:
         if self.text.startswith(('"', "{", "["), self.at) and self.text[self.at - 1].isspace():
             self.out.append(",")
             return True
-        if not self.text.startswith(",", self.at):
+        if not self.text.startswith(COMMAS, self.at):
             raise _BrokenError
         self.at += 1
         blank = _BLANK.match(self.text, self.at)
@@ -230,13 +232,13 @@ class _Reader:
         """Whether a key stands at the place, and not an item of a set, or another object."""
         word = _WORD.match(self.text, self.at)
         if word is not None:
-            return bool(re.match(r"\s*:", self.text[word.end() : word.end() + 64]))
+            return bool(re.match(r"\s*[:：]", self.text[word.end() : word.end() + 64]))
         if self.text[self.at : self.at + 1] in CLOSERS:
             return False
         ahead = _Reader(self.text, self.at)
         ahead.read(0)
         ahead.skip()
-        return self.text.startswith(":", ahead.at)
+        return self.text.startswith(COLONS, ahead.at)
 
     def _read_key(self) -> None:
         word = _WORD.match(self.text, self.at)
@@ -249,7 +251,7 @@ class _Reader:
                 raise _BrokenError
             self._read_string(sign, key=True)
         self.skip()
-        if not self.text.startswith(":", self.at):
+        if not self.text.startswith(COLONS, self.at):
             raise _BrokenError
         self.out.append(":")
         self.at += 1
