@@ -4,17 +4,14 @@ its strings."""
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from functools import lru_cache
 from typing import Final
 
-from ..plan.constants import skip_blank
 from ..recover.repair import COMMENT, QUOTES, ends_string
 
-_CAREFUL: Final = re.compile(r'["{}\[\]]|[^\s\w,:.+-]')
 _OUTSIDE: Final = re.compile(r'"|[{\[]+|[}\]]+|[^\s\w,:.+-]')
 _MENDED: Final = re.compile(r'"|[{\[]+|[}\]]+|,\s*(?:[}\]]|\Z)|(?<![\w.])[^\W\d]\w*|[^\s\w,:.+-]')
 _BRACKETS: Final = frozenset("{}[]")
-_BETWEEN: Final = re.compile(r"[\s,:\w.+-]*")
 _COMMENT_BEGUN: Final = re.compile(r"/(?:/[^\n]{0,1024}|\*(?:[^*]|\*(?!/)){0,1024})?\Z")
 _WORDS: Final = frozenset(("true", "false", "null"))
 JSON_SIGNS: Final = re.compile(r'["\\]')
@@ -22,7 +19,7 @@ JSON_SIGNS: Final = re.compile(r'["\\]')
 
 _JSON_ESCAPES: Final = frozenset('"\\/bfnrtu')
 _ALL_SIGNS: Final = re.compile(r'["\\\x00-\x1f]')
-_OF_STRINGS: Final = re.compile(r"\\.?|\"|\n", re.DOTALL)
+_ESCAPED: Final = re.compile(r"\\.?", re.DOTALL)
 _OTHER_SIGNS: Final = {end: re.compile(rf"[{end}\\]") for end in QUOTES.values() if end != '"'}
 
 OUT: Final = 0
@@ -30,27 +27,25 @@ STRING: Final = 1
 ESCAPE: Final = 2
 
 GOING: Final = -1
-BROKEN: Final = -2
-ODD: Final = -3
-HOLD: Final = -4
-"""What a scan answers where a value has not ended, where a text cannot be JSON, where a sign stands that JSON does not have there,
+ODD: Final = -2
+HOLD: Final = -3
+"""What a scan answers where a value has not ended, where a sign stands that JSON does not have there,
 and where what comes next decides whether it does. Both of the last leave the place in ``place``."""
 
 
 class JsonLexer:
     """Finds the end of one JSON value that begins with a bracket or a quote, however it is split.
 
-    A ``careful`` one also tells where it is no JSON: by what stands between strings and brackets. One that ``mends`` stops
-    at all that is to be made valid: other words than JSON's, a comma too many, a raw line break in a string. A ``loose`` one stops
-    at quotes that seem to stand within a string, too.
+    One that ``mends`` stops at all that is to be made valid: other words than JSON's, a comma too many, a raw line break in a
+    string. A ``loose`` one stops at quotes that seem to stand within a string, too.
     """
 
     __slots__ = (
-        "_before", "_careful", "_closed", "_inner", "_key", "_open", "_outside", "_quote", "beside", "loose", "mends", "place",
+        "_before", "_closed", "_inner", "_key", "_open", "_outside", "_quote", "beside", "loose", "mends", "place",
         "state",
     )  # fmt: skip
 
-    def __init__(self, careful: bool = False, mends: bool = False, loose: bool = False) -> None:
+    def __init__(self, mends: bool = False, loose: bool = False) -> None:
         self.state = OUT
         self.mends = mends
         self.loose = loose
@@ -61,8 +56,7 @@ class JsonLexer:
         self._key = False  # whether the string that is open is a key
         self._inner = False  # whether a quote stood within it
         self._open: list[str] = []  # the brackets that are open
-        self._careful = careful
-        self._outside = _CAREFUL if careful else _MENDED if mends else _OUTSIDE
+        self._outside = _MENDED if mends else _OUTSIDE
         self._closed = False  # whether the last sign ended a value
 
     @property
@@ -76,7 +70,7 @@ class JsonLexer:
         return _OTHER_SIGNS.get(self._quote) or (_ALL_SIGNS if self.mends else JSON_SIGNS)
 
     def scan(self, text: str, at: int, final: bool = False) -> int:
-        """Return the place behind the value, read on from a place; or GOING, BROKEN, ODD, HOLD. A ``final`` text is the last."""
+        """Return the place behind the value, read on from a place; or GOING, ODD, HOLD. A ``final`` text is the last."""
         size = len(text)
         while at < size:
             if self.state == ESCAPE:
@@ -86,7 +80,7 @@ class JsonLexer:
             found = (self.signs if self.state == STRING else self._outside).search(text, at)
             sign = found[0] if found else ""
             bracket = found is not None and self.state == OUT and sign[0] in _BRACKETS
-            if (bracket or (sign == '"' and not self.loose)) and found and not self._careful:
+            if (bracket or (sign == '"' and not self.loose)) and found:
                 if bracket:
                     at = found.start() + self._turn_all(sign)
                 else:
@@ -99,14 +93,10 @@ class JsonLexer:
             if found and found.start() == 0 and sign[0].isalpha() and (self._before.isalnum() or self._before == "."):
                 at = found.end()  # the rest of a number whose beginning came before
                 continue
-            if self._careful and self.state == OUT and not self._may_follow(text[at : found.start() if found else size], sign):
-                return BROKEN
             if found is None:
                 self._before = self._find_before(text, size)
                 return GOING
             if self.state == OUT and sign not in '"{}[]':
-                if self._careful:
-                    return BROKEN
                 self.place = found.start()
                 if sign[0] not in ',"' and found.end() == size and sign[0].isalpha():
                     return HOLD
@@ -187,14 +177,6 @@ class JsonLexer:
         """Whether a parenthesis that was passed closed the value."""
         return self.state == OUT and not self._open and self._closed
 
-    def _may_follow(self, between: str, sign: str) -> bool:
-        """Whether what stands between two signs, and the second one, may follow the first."""
-        text = between.strip()
-        if not self._closed:
-            return _BETWEEN.fullmatch(text) is not None
-        self._closed = not text and not sign
-        return text[0] in ",:" and _BETWEEN.fullmatch(text) is not None if text else sign in ("", "}", "]")
-
     def _take(self, sign: str) -> bool:
         """Take a sign that matters; returns whether it ends the value."""
         if self.state == STRING:
@@ -243,32 +225,10 @@ class Beside:
         return self.end
 
 
-class Strings:
-    """The strings in a list or an object that has not ended, as far as it was looked at: each character once.
-
-    Places are counted from the beginning of the output, so that what stands before the value may leave the buffer.
-    """
-
-    def __init__(self) -> None:
-        self._begin = -1  # of the value
-        self._seen = 0
-        self._quotes: list[int] = []
-        self._broken = True  # whether it is no JSON, for a line ends within a string
-
-    def holds(self, buffer: str, start: int, gone: int, at: int) -> bool:
-        """Whether a place stands within a string of the value behind a start; ``gone`` characters have left the buffer."""
-        if self._begin != start + gone:
-            begin = skip_blank(buffer, start)
-            self._begin, self._seen, self._quotes = start + gone, begin + gone, []
-            self._broken = buffer[begin : begin + 1] not in ("{", "[")
-        while not self._broken and self._seen < at + gone:
-            found = _OF_STRINGS.search(buffer, self._seen - gone, at)
-            if found is None:
-                self._seen = at + gone
-            elif found[0] == "\\":  # what it escapes is not there yet
-                break
-            else:
-                self._seen = found.end() + gone
-                self._broken = found[0] == "\n" and len(self._quotes) % 2 == 1
-                self._quotes += [found.start() + gone] if found[0] == '"' else []
-        return not self._broken and bisect_left(self._quotes, at + gone) % 2 == 1
+@lru_cache(maxsize=16)
+def is_within_string(text: str) -> bool:
+    """Whether the beginning of a list or an object, as JSON has it, ends within a string; none where a line ends in one."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return False
+    pieces = _ESCAPED.sub("", text).split('"')
+    return len(pieces) % 2 == 0 and not any("\n" in piece for piece in pieces[1::2])

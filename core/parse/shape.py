@@ -15,7 +15,7 @@ from ..recover import SPEAKS, Begun, FoundCall, complete, read_calls, read_field
 from ..schema import ToolSet
 from .fence import Fence, skip_fence_end
 from .landing import HELD_CALL, Landing
-from .lexer import BROKEN, HOLD, ODD, JsonLexer
+from .lexer import HOLD, ODD, JsonLexer
 from .names import SHORT
 
 _TAG: Final = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>"
@@ -100,7 +100,8 @@ class Shape:
         self.calls: list[FoundCall] = []
         self.ahead = landing.end - start  # where the value begins that is being looked at
         self._seen = self.ahead
-        self._lexer = JsonLexer(careful=True)
+        self._lexer = JsonLexer(mends=True)
+        self._odd = False  # whether the value is no JSON as it stands
         self._short = False  # whether a mark ends the value, without the brackets that do
 
     def read(self, buffer: str, at: int, final: bool, tools: ToolSet | None) -> int:
@@ -122,9 +123,9 @@ class Shape:
                     alone = self._plan.bare_calls and self.calls and "\n" in buffer[at + self._seen : place]
                     return at + self._seen if alone else NO
                 self.ahead = self._seen = place - at
-                self._lexer, self._short = JsonLexer(careful=True), False
+                self._lexer, self._short, self._odd = JsonLexer(mends=True), False, False
             start, end = at + self.ahead, self._scan(buffer, at, final)
-            odd = self._lexer.mends
+            odd = self._odd
             if end < 0 and not final:
                 named = bool(self.calls) or size - start <= SHORT or _names_tool(buffer, start, tools)
                 return NO if (odd and size - start > HELD_CALL) or ((odd or self.whole) and not named) else MORE
@@ -143,13 +144,10 @@ class Shape:
                 return NO  # a name in brackets is no call yet
 
     def _scan(self, buffer: str, at: int, final: bool) -> int:
-        """Read on to the end of the value; from its beginning in other notation where it turns out to be no JSON."""
+        """Read on to the end of the value, in whatever notation."""
         end = self._lexer.scan(buffer, at + self._seen, final)
-        if end == BROKEN:
-            self._lexer = JsonLexer(mends=True)
-            end = self._lexer.scan(buffer, at + self.ahead, final)
         while end == ODD or (end == HOLD and final):
-            place = self._lexer.place
+            place, self._odd = self._lexer.place, True
             if not self._lexer.plain and buffer.startswith(self._closing, place):
                 self._seen, self._short = place - at, True
                 return place

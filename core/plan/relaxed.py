@@ -45,18 +45,6 @@ def _is_even(text: str) -> bool:
     return all(text.count(opens) == text.count(closes) for opens, closes in ("[]", "{}", "()")) and text.count('"') % 2 == 0
 
 
-def _drop_bracket(before: str, behind: str) -> str:
-    """Return what stands behind a field without the bracket that ends the field, if that opens before it."""
-    pair = before.rstrip()[-1:] + behind.lstrip()[:1]
-    return behind.lstrip()[1:] if pair in ("()", "[]", "<>", "{}") else behind
-
-
-def _drop_pair(before: str, behind: str) -> str:
-    """Return what stands around a word without the brackets right around it, and the blank before them."""
-    rest = _drop_bracket(before, behind)
-    return before.rstrip()[:-1].rstrip(" ") + rest if rest != behind else before + behind
-
-
 def _begins_in_signs(text: str) -> bool:
     """Whether a text begins with a word between signs, as no line of prose or heading does."""
     return any(is_word_in_signs(text[:place].rstrip()) for place in find_boundaries(text) if place)
@@ -199,7 +187,7 @@ class Relaxations(Openings):
             others = [f"{begins}{word}{ends}" for word in _TYPES if word not in words]
             values = [node for node in self.list_nodes("value") if node.type in ("string", "integer")]
             alike = len({self.ends[node.name] for node in values}) < 2  # else what ends a value tells its type, too
-            bare = {begins + ends, *([_drop_pair(begins, ends)] if alike else [])}
+            bare = {begins + ends, *(leave_out(begins, ends) if alike else ())}
             for to in targets:
                 rules += make_rules(others, to, "type in another word") + make_rules(sorted(bare), to, UNTYPED)
         bare = {text[:-1] for text in texts if text.endswith(QUOTES)} - texts - {""}
@@ -231,8 +219,8 @@ class Relaxations(Openings):
                     told = is_marked(text) and is_marked(bare)
                     if bare.strip() or (bare and behind.to.kind == "arguments"):
                         yield from make_rules([bare], behind.to, MISSING, "" if told else "tool")
-                bare = _drop_bracket(text, behind.text)
-                if is_marked(bare) and behind.to.kind == "arguments" and not self.envelope.arguments:
+                marked = any(map(is_marked, leave_out(text, behind.text)))
+                if marked and behind.to.kind == "arguments" and not self.envelope.arguments:
                     yield from make_rules([""], behind.to, MISSING, "tool")
 
     def _list_bodies(self, node: Node, close: str) -> list[Rule]:
