@@ -81,7 +81,7 @@ def make_page(
         "output": output or "",
         "deltas": [(position, json.dumps(delta, ensure_ascii=False)) for position, delta in deltas],
         "trips": None if trips is None else [forms[0] for forms in group_trips(trips)],
-        "data": _embed({"text": output or "", "deltas": deltas}),
+        "data": {"text": output or "", "deltas": deltas},
         "style": Markup(style),
         "script": Markup(script),
     }
@@ -102,14 +102,6 @@ def _read(file: str) -> str:
 
 def _hash(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
-
-
-def _embed(value: Any) -> Markup:
-    """Return data as JSON that can stand in a script element whatever is in it."""
-    text = json.dumps(value, ensure_ascii=True)
-    for char in "<>&":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return Markup(text)
 
 
 def _list_deltas(parser: StreamParser, text: str) -> list[tuple[int, dict[str, Any]]]:
