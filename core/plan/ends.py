@@ -354,7 +354,7 @@ class Ends(Thoughts):
 
     def _list_without_separator(self, node: Node) -> Iterator[Rule]:
         """Return what begins a further call behind a field that tells where it ends, without the mark between the calls."""
-        links = [link for link in self.leave(node) if link.opens] if node.kind in (*SHORT_FIELDS, "arguments") else []
+        links = [link for link in self.leave(node) if link.opens] if node.kind in SHORT_FIELDS or node.kind == "arguments" else []
         for link in links:
             texts = {text for text, _ in self.openers if is_marked(text) and link.text.endswith(text) and link.text != text}
             guard: Guard = "" if link.to.kind == "arguments" else "known"
