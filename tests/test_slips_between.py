@@ -202,3 +202,23 @@ def test_an_empty_line_ends_a_turn_behind_the_name_of_a_tool() -> None:
 def test_each_end_of_a_call_may_come_twice(ends: str) -> None:
     found = read(MARKED, f'\n<do it="find_route">\n  <set key="legs">2{ends}<<over>>')
     assert (found.content, get_calls(found)) == (None, [("find_route", {"legs": 2})])
+
+
+@pytest.mark.parametrize("end", ["", "<<over>>", "<|/act|><<over>>"])
+def test_a_list_with_a_comma_too_many_may_lack_the_mark_behind_it(end: str) -> None:
+    found = read(WRAPPED, f'<|act|>[{{"n": "0", "tool": "find_route", "with": {{"legs": 2}}}},\n]{end}')
+    assert (found.content, get_calls(found)) == (None, [("find_route", {"legs": 2})])
+
+
+BLOCKS = FRAME % (
+    "{{ m.content or '' }}{% for c in m.tool_calls or [] %}{{ '\\n' }}<do>{{ c.function.name }}{% for k, v in c.function.arguments.items() %}"
+    "{{ '\\n  ' ~ k }}:{% if v is string and '\\n' in v %} |-{% for line in v.split('\\n') %}{{ '\\n    ' ~ line }}{% endfor %}"
+    "{% elif v is iterable and v is not string and v is not mapping and v %}{% for x in v %}{{ '\\n    - ' ~ (x | tojson) }}{% endfor %}"
+    "{% else %} {{ v | tojson }}{% endif %}{% endfor %}{{ '\\n' }}</do>{% endfor %}<<over>>"
+)
+"""A block of lines and a list begin with more than the other values."""
+
+
+def test_a_text_without_its_quotes_is_no_list_though_one_begins_with_less() -> None:
+    text = "\n<do>find_route\n  start: São Paulo\n  legs: 2\n  stops:\n    - \"a\"\n</do><<over>>"
+    assert get_calls(read(BLOCKS, text)) == [("find_route", {"start": "São Paulo", "legs": 2, "stops": ["a"]})]

@@ -39,7 +39,7 @@ from .names import (
 
 _MORE_SIGNS: Final = re.compile(r"[^\w\s{}()\[\]<>\"'`,;:]{1,2}")
 """A sign too many at the end of a mark, if a line ends behind it as it does behind the mark."""
-_BETWEEN: Final = re.compile(r"[^\w{}\"']{1,12}")
+_BETWEEN: Final = re.compile(r"[^\w{}()\[\]\"']{1,12}")
 """Signs between a name that is no key and an object."""
 _ASSIGNING: Final = frozenset(":=,;|>")
 """Signs that stand between keys and values and begin no value."""
@@ -227,6 +227,7 @@ class ShortFields(KeyChecks):
             return None
         ends: Wait | None = None
         second: Landing | None = None
+        longer = ""  # the text that leads there
         told: Landing | None = None  # where one of a few words would have to follow, and does not
         like = False  # whether what stands there begins as a mark behind the field does
         types = self._find_wanted(taken) if kind == "key" else ()
@@ -251,12 +252,12 @@ class ShortFields(KeyChecks):
             fitting = (each for each in here.spot.rules if any(fits(node.type, types) for node in each.targets))
             if landing and landing.spot.kind == "value" and final and self._breaks_off(fitting, at):
                 continue
-            if landing and better:
+            if landing and better and not (second and longer.startswith(rule.constant.text)):
                 return ends if ends and not rule.closes else landing
             if rule.is_told:
                 told = told or landing
-            else:
-                second = second or landing
+            elif landing and not second:
+                second, longer = landing, rule.constant.text
         odd = second is not None and self._match_value(second, final) == NO  # what is like a longer text tells more
         return ends or (None if odd else second) or told or self._leave_like(taken, kind, at, final, like) or second
 

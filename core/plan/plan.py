@@ -305,8 +305,10 @@ class Plan(Relaxations):
                 ends = sorted({self.section_close, *filter(is_firm, self._closings)})
                 trailing = (f"{sign}\n{text.lstrip()}" for sign in self.strays for text in ends)
                 rules += make_rules(trailing, AFTER, TRAILING, "fresh", loose=True)
-                heads = filter(None, cut_heads(self.section_close)[:-1])
+                heads = list(filter(None, cut_heads(self.section_close)[:-1]))
                 rules += make_rules(heads, AFTER, SHORT_SECTION, "structure")
+                trailing = (f"{sign}\n{head.lstrip()}" for sign in self.strays for head in heads)
+                rules += make_rules(trailing, AFTER, TRAILING, "ending")
         rules += _list_relaid(rule for rule in rules if rule.opens or rule.kind == "end")
         rules += [replace(rule, recovery=SHORT_SECTION, guard="fresh") for rule in self._list_content_starts()]
         rules += self._list_loose_openers("") + self._list_separated() + self._list_late_ends() + self._list_opened_reasoning(False)
