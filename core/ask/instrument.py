@@ -11,10 +11,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from jinja2 import nodes
+from jinja2.compiler import CodeGenerator, Frame
+from jinja2.idtracking import VAR_LOAD_RESOLVE
 from jinja2.visitor import NodeTransformer
 
 WEIGH = "weigh value"
 TICK = "tick clock"
+
+
+class Generator(CodeGenerator):
+    """Writes the code of a template, and notes in its tree which variables the code looks up.
+
+    The names are those that ``jinja2.meta.find_undeclared_variables`` finds, by generating all the code once more.
+    """
+
+    def visit_Template(self, node: nodes.Template, frame: Frame | None = None) -> None:  # noqa: N802
+        self._variables: set[str] = set()
+        super().visit_Template(node, frame)
+        node.variables = frozenset(self._variables)  # type: ignore[attr-defined]
+
+    def enter_frame(self, frame: Frame) -> None:
+        super().enter_frame(frame)
+        for action, name in frame.symbols.loads.values():
+            if action == VAR_LOAD_RESOLVE and name is not None:
+                self._variables.add(name)
 
 
 class Instrument(NodeTransformer):

@@ -28,7 +28,6 @@ from jinja2 import TemplateError as JinjaError
 from jinja2 import nodes, pass_context
 from jinja2.exceptions import SecurityError
 from jinja2.ext import Extension
-from jinja2.meta import find_undeclared_variables
 from jinja2.parser import Parser
 from jinja2.runtime import Context, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -37,7 +36,7 @@ from jinja2.utils import Namespace, generate_lorem_ipsum
 from ..errors import BudgetError
 from . import growth
 from .budget import Meter
-from .instrument import TICK, WEIGH, Instrument
+from .instrument import TICK, WEIGH, Generator, Instrument
 
 _LONGEST_PATH = 100
 _LONGEST_SEPARATORS = 16
@@ -68,6 +67,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
     intercepted_binops = frozenset({"+", *growth.OPERATORS})
     context_class = BoundedContext
+    code_generator_class = Generator
 
     def __init__(self) -> None:
         extensions = [_GenerationBlock, "jinja2.ext.loopcontrols"]
@@ -90,8 +90,9 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
         Those are the names that it looks up, less those that it sets itself before it first reads them.
         """
-        instrument, names = Instrument(), find_undeclared_variables(tree) - self.globals.keys()
+        instrument = Instrument()
         code = self.compile(instrument.visit(tree))
+        names = tree.variables - self.globals.keys()  # type: ignore[attr-defined]
         return code, frozenset(name for name in names if instrument.first_use.get(name) != "store")
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
