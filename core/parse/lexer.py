@@ -4,9 +4,10 @@ its strings."""
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from bisect import bisect_left
 from typing import Final
 
+from ..plan.constants import skip_blank
 from ..recover.repair import COMMENT, QUOTES, ends_string
 
 _OUTSIDE: Final = re.compile(r'"|[{\[]+|[}\]]+|[^\s\w,:.+-]')
@@ -19,7 +20,7 @@ JSON_SIGNS: Final = re.compile(r'["\\]')
 
 _JSON_ESCAPES: Final = frozenset('"\\/bfnrtu')
 _ALL_SIGNS: Final = re.compile(r'["\\\x00-\x1f]')
-_ESCAPED: Final = re.compile(r"\\.?", re.DOTALL)
+_OF_STRINGS: Final = re.compile(r"\\.?|\"|\n", re.DOTALL)
 _OTHER_SIGNS: Final = {end: re.compile(rf"[{end}\\]") for end in QUOTES.values() if end != '"'}
 
 OUT: Final = 0
@@ -225,10 +226,32 @@ class Beside:
         return self.end
 
 
-@lru_cache(maxsize=16)
-def is_within_string(text: str) -> bool:
-    """Whether the beginning of a list or an object, as JSON has it, ends within a string; none where a line ends in one."""
-    if text.lstrip()[:1] not in ("{", "["):
-        return False
-    pieces = _ESCAPED.sub("", text).split('"')
-    return len(pieces) % 2 == 0 and not any("\n" in piece for piece in pieces[1::2])
+class Strings:
+    """The strings in a list or an object that has not ended, as far as it was looked at: each character once.
+
+    Places are counted from the beginning of the output, so that what stands before the value may leave the buffer.
+    """
+
+    def __init__(self) -> None:
+        self._begin = -1  # of the value
+        self._seen = 0
+        self._quotes: list[int] = []
+        self._broken = True  # whether it is no JSON, for a line ends within a string
+
+    def holds(self, buffer: str, start: int, gone: int, at: int) -> bool:
+        """Whether a place stands within a string of the value behind a start; ``gone`` characters have left the buffer."""
+        if self._begin != start + gone:
+            begin = skip_blank(buffer, start)
+            self._begin, self._seen, self._quotes = start + gone, begin + gone, []
+            self._broken = buffer[begin : begin + 1] not in ("{", "[")
+        while not self._broken and self._seen < at + gone:
+            found = _OF_STRINGS.search(buffer, self._seen - gone, at)
+            if found is None:
+                self._seen = at + gone
+            elif found[0] == "\\":  # what it escapes is not there yet
+                break
+            else:
+                self._seen = found.end() + gone
+                self._broken = found[0] == "\n" and len(self._quotes) % 2 == 1
+                self._quotes += [found.start() + gone] if found[0] == '"' else []
+        return not self._broken and bisect_left(self._quotes, at + gone) % 2 == 1

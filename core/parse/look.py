@@ -273,8 +273,9 @@ class Lookahead(Surroundings):
         """Whether what begins a call has the number and the name of the one that is open, and an argument that this has not."""
         call, key = self.writer.call, here.find("key")
         opened = next((step.text for step in here.steps if step.kind == "open"), "")
-        alike = call is not None and opened != "" and (call.count, call.name) == (opened, here.find("name"))
-        return self.policy.recover and alike and key is not None and call is not None and key not in call.given
+        if call is None or key is None or opened == "" or not self.policy.recover:
+            return False
+        return (call.count, call.name) == (opened, here.find("name")) and key not in call.given
 
     def _names_tool(self, rule: Rule, here: Landing) -> bool:
         """Whether a tool of the request is named before a place, if a rule or what led there wants one; any, if none is known."""

@@ -19,7 +19,7 @@ from ..recover import Begun, Policy, compile_names, read_literal
 from ..schema import UNKNOWN, Schema, ToolSet
 from .fence import Fence
 from .landing import Frame, Landing, Step, list_id
-from .lexer import JsonLexer, is_within_string
+from .lexer import JsonLexer, Strings
 from .names import SHORT, find_count, find_counted_id
 from .shape import Fields, Shape
 from .writer import Call, Writer
@@ -56,6 +56,7 @@ class Standing:
         self.fence = Fence()
         self.sampled = False  # whether the text shows how messages of other roles begin
         self.holding = False  # whether a value waits for its end to tell its type, or its quotes
+        self.strings = Strings()  # those of such a value, if it is JSON
         self.nested = False  # whether the value that is read holds what its end closes
         self.mentioned = False  # whether a mark that begins calls stands in the content
         self.ended = -1  # where a call would have ended that is looked at
@@ -214,7 +215,7 @@ class Standing:
         free = rule.kind == "end" or rule.guard in LATE or not (rule.recovery or rule.opens)
         if free or self.behind or self.odd or self.spelling:
             return False
-        if self.holding and is_within_string(self.buffer[self.at : at]):
+        if self.holding and self.strings.holds(self.buffer, self.at, self.gone, at):
             return True
         if not self.spot.holds:
             return False
