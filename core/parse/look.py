@@ -126,8 +126,7 @@ class Lookahead(Surroundings):
             return Wait(rest, self.plan.behind(rule, spot.graph, self.may_call) if rest and rule.kind == "key" else None)
         if end == NO:
             return None
-        mention = spot is self.spot and spot.kind == "reasoning" and self._is_mention(rule, at, final)
-        if mention:
+        if spot is self.spot and spot.kind == "reasoning" and (mention := self._is_mention(rule, at, final)):
             return mention if isinstance(mention, Wait) else None
         whole = end_word(self.buffer, end, final) if rule.recovery and (rule.closes or rule.loose) else end
         if whole < 0:
@@ -271,11 +270,10 @@ class Lookahead(Surroundings):
 
     def _is_row(self, here: Landing) -> bool:
         """Whether what begins a call has the number and the name of the one that is open, and an argument that this has not."""
-        call, key = self.writer.call, here.find("key")
-        opened = next((step.text for step in here.steps if step.kind == "open"), "")
-        if call is None or key is None or opened == "" or not self.policy.recover:
+        call, key, count = self.writer.call, here.find("key"), here.find("open")
+        if call is None or key is None or not (count and self.policy.recover):
             return False
-        return (call.count, call.name) == (opened, here.find("name")) and key not in call.given
+        return (call.count, call.name) == (count, here.find("name")) and key not in call.given
 
     def _names_tool(self, rule: Rule, here: Landing) -> bool:
         """Whether a tool of the request is named before a place, if a rule or what led there wants one; any, if none is known."""
@@ -387,8 +385,8 @@ class Lookahead(Surroundings):
         found = _FIRST_KEY.match(begun)
         if found is None:
             return WAIT if not final and _HALF_KEY.fullmatch(begun) else False
-        odd = here.spot.nodes[0] is BODY and declared
-        return found[1] not in declared and bool(odd or found[1] in self.plan.notation.words)
+        odd = here.spot.nodes[0] is BODY and declared != set()
+        return found[1] not in declared and (odd or found[1] in self.plan.notation.words)
 
     def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | Wait | None:
         """Read a name, an id or a key, and what is behind it."""

@@ -227,7 +227,7 @@ class ShortFields(KeyChecks):
             return None
         ends: Wait | None = None
         second: Landing | None = None
-        longer = ""  # the text that leads there
+        longer = ""  # the text behind a key that leads there to the letter, so that the beginning of that does not
         told: Landing | None = None  # where one of a few words would have to follow, and does not
         like = False  # whether what stands there begins as a mark behind the field does
         types = self._find_wanted(taken) if kind == "key" else ()
@@ -252,12 +252,13 @@ class ShortFields(KeyChecks):
             fitting = (each for each in here.spot.rules if any(fits(node.type, types) for node in each.targets))
             if landing and landing.spot.kind == "value" and final and self._breaks_off(fitting, at):
                 continue
-            if landing and better and not (second and longer.startswith(rule.constant.text)):
+            if landing and better and not (0 < rule.constant.size < len(longer) and longer.startswith(rule.constant.text)):
                 return ends if ends and not rule.closes else landing
             if rule.is_told:
                 told = told or landing
             elif landing and not second:
-                second, longer = landing, rule.constant.text
+                second, stands = landing, kind == "key" and self.buffer.startswith(rule.constant.text, at)
+                longer = rule.constant.text if stands else ""
         odd = second is not None and self._match_value(second, final) == NO  # what is like a longer text tells more
         return ends or (None if odd else second) or told or self._leave_like(taken, kind, at, final, like) or second
 

@@ -29,7 +29,6 @@ _LETTERS: Final = 4  # so many has a mark at the end of an answer
 MISTYPED: Final = "mark mistyped"
 UNTYPED: Final = "type missing"
 
-
 _Asked = TypeVar("_Asked")
 _Found = TypeVar("_Found")
 
@@ -151,10 +150,9 @@ class Rule:
     def is_begun(self, rules: Iterable[Rule]) -> bool:
         """Whether it begins as one of some rules that leads to a text and goes on, so that a text may begin with the rest, or one
         that leads to a value begins as it does and goes on with more than a quote."""
-        own, size = self.constant.text, len(self.constant.text) + 1
-        others = [rule for rule in rules if rule.kind == "value" and not rule.recovery and rule.constant.text != own]
-        begun = (rule.constant.text for rule in others if rule.targets[0].type == "string")
-        longer = (rule.constant.text for rule in others if rule.constant.size > size)
+        own, shown = self.constant.text, [rule for rule in rules if rule.kind == "value" and not rule.recovery]
+        begun = {rule.constant.text for rule in shown if rule.targets[0].type == "string"} - {own}
+        longer = (rule.constant.text for rule in shown if rule.constant.size > len(own) + 1)
         return any(map(own.startswith, begun)) or any(text.startswith(own) for text in longer)
 
     @property
@@ -394,8 +392,8 @@ def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[r
     blank = sorted({sign for sign, guessed in leads if not (guessed and sign == " ")})
     counters = [r"\d"] if any(not rule.parts[0] and len(rule.parts) > 1 for rule in rules) else []
     indented = [rf"\n[ \t]{{1,{_BLANKS}}}\Z"] * any(rule.recovery and rule.constant.lead[:2] == "\n " for rule in rules)
-    blanks = [f"[{''.join(map(re.escape, blank))}]{{1,{_BLANKS}}}\\Z"] * bool(blank)
-    choices = _list_choices(heads, words) + blanks + indented + counters
+    waits = [f"[{''.join(map(re.escape, blank))}]{{1,{_BLANKS}}}\\Z"] * bool(blank) + indented + counters
+    choices = _list_choices(heads, words) + waits
     # A sign alone is rare in a text, a letter is not. What begins with letters only is found quickest.
     starts, begun = ({head[: _WORD if head[0].isalnum() else 1] for head in each} for each in (heads, words))
     quick = _list_choices(starts, begun) + [rf"{re.escape(sign)}\Z" for sign in blank] + indented + counters
