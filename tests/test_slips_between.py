@@ -103,13 +103,6 @@ FED = FRAME % (
 )
 """Arguments stand before names, and a mark between calls."""
 
-LISTED = FRAME % (
-    "{{ m.content or '' }}{% if m.tool_calls %}{{ '\\n' }}[rows]{% for c in m.tool_calls %}{% set head = loop.index ~ ' ' ~ c.function.name %}"
-    "{% for k, v in c.function.arguments.items() %}{{ '\\n' }}| {{ head if loop.first }} | {{ k }} | {{ v | tojson }} |{% else %}"
-    "{{ '\\n' }}| {{ head }} | | |{% endfor %}{% endfor %}{{ '\\n' }}[/rows]{% endif %}<<over>>"
-)
-"""The number and the name of a call stand in its first row."""
-
 ARROWS = FRAME % (
     "{{ m.content or '' }}{% for c in m.tool_calls or [] %}{{ '\\n' }}{{ loop.index }}. `{{ c.function.name }}` ← "
     "{{ c.function.arguments | tojson }}{% endfor %}{{ '\\n' }}<<over>>"
@@ -155,13 +148,6 @@ def test_layout_before_an_argument_is_none_of_the_text_whose_end_is_missing() ->
 def test_the_mark_between_calls_may_be_missing() -> None:
     found = read(FED, 'Go.<|feed|>{"legs": 1}<|into|>find_route<|feed|>{}<|into|>find_route<|go|><<over>>')
     assert (found.content, get_calls(found)) == ("Go.", [("find_route", {"legs": 1}), ("find_route", {})])
-
-
-def test_a_row_with_the_number_and_the_name_of_its_call_goes_on_with_it() -> None:
-    rows = ("1 find_route | legs | 2", '1 find_route | start | "Oslo"', "2 find_route | legs | 3", "3 find_route | legs | 3")
-    found = read(LISTED, "\n[rows]" + "".join(f"\n| {row} |" for row in rows) + "\n[/rows]<<over>>")
-    expected = [{"legs": 2, "start": "Oslo"}, {"legs": 3}, {"legs": 3}]
-    assert (found.content, get_calls(found)) == (None, [("find_route", arguments) for arguments in expected])
 
 
 @pytest.mark.parametrize("sign", [" <- ", " → ", ": ", " := "])

@@ -254,9 +254,6 @@ class Lookahead(Surroundings):
             landing = begun if isinstance(begun, Wait) else self._land_short(begun, rule.kind, final)
             bare = rule.guard == "first" and not rule.constant.core
             alone = bare and isinstance(landing, Landing) and landing.steps[-1].kind == "close"
-            if rule.opens and isinstance(landing, Landing) and self._is_row(landing):
-                kept = tuple(step for step in landing.steps if step.kind == "key")
-                return landing.replace(steps=kept, rule=landing.rule.name_recovery("beginning of a call doubled"))
             return None if alone else landing  # a name alone may be what is left of the end of the call before
         follows = self._follows_well(rule, end, final)
         if follows is not True:
@@ -267,13 +264,6 @@ class Lookahead(Surroundings):
         if rule.kind == "value" or isinstance(behind, Wait):
             return behind
         return self._check_arguments(behind, final, bool(rule.recovery))
-
-    def _is_row(self, here: Landing) -> bool:
-        """Whether what begins a call has the number and the name of the one that is open, and an argument that this has not."""
-        call, key, count = self.writer.call, here.find("key"), here.find("open")
-        if call is None or key is None or not (count and self.policy.recover):
-            return False
-        return (call.count, call.name) == (count, here.find("name")) and key not in call.given
 
     def _names_tool(self, rule: Rule, here: Landing) -> bool:
         """Whether a tool of the request is named before a place, if a rule or what led there wants one; any, if none is known."""

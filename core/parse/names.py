@@ -38,14 +38,10 @@ COMMENTS: Final = re.compile(r"(?:\s+|(?:#|//)[^\n]*\n)*")
 _JOINT, _NUMBERED = re.compile(r"[:#@.-]"), re.compile(r"((?:\w+\.)*[\w-]+)[:#@.-]\d+(?!\w)")
 
 
-_LAST_NUMBER: Final = re.compile(r"(?<!\w)\d+(?=\W{0,3}\Z)")
-
-
 def find_count(rule: Rule, buffer: str, end: int) -> str:
-    """Return the number in a rule that ends at a place, or at the end of its own text; empty where it has none."""
+    """Return the number in a rule that ends at a place; empty where it has none."""
     if len(rule.parts) < 2:
-        told = _LAST_NUMBER.search(rule.constant.text)
-        return told[0] if told else ""
+        return ""
     begin = max(end - rule.constant.size - SHORT, 0)
     found = re.search(rf"(\d+){re.escape(rule.parts[-1].rstrip())}\s*\Z", buffer[begin:end])
     return found[1] if found else ""
