@@ -9,9 +9,11 @@ from rendering import BOS, EOS
 from streams import ROUTE_TOOL, Reading, analyze, make_tool, read
 from templates import SAMPLES, TOOLS, count_work, get_format, open_calls, write_calls, write_prompt
 from test_garbled import SYNTAX
+from test_slips_between import SPOKEN
 
 import chat_autoparser as ca
 from chat_autoparser.message import fold_deltas
+from chat_autoparser.parse.fence import Fence
 from chat_autoparser.parse.names import find_name_in_id
 from chat_autoparser.plan.plan import get_plan
 from chat_autoparser.schema import ToolSet
@@ -52,6 +54,21 @@ def test_what_may_end_a_value_late_is_looked_at_once() -> None:
     text = f"{call[:end]}hink>\n\n{call[call.index('<tool_call>') : end]}"
     short, long = (count_work(get_format(shape), write_prompt(shape), text + "x y " * size, 4)[-1] for size in (100, 300))
     assert long <= 2 * short
+
+
+def test_marks_that_a_thought_names_are_not_looked_for_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+    look = Fence.read
+
+    def note(fence: Fence, text: str) -> Fence:
+        looked.append(len(text))
+        return look(fence, text)
+
+    monkeypatch.setattr(Fence, "read", note)
+    text = "It goes into `<say>`, not here. " * 600
+    found = read(analyze(SPOKEN), [f"{text}\n<say>Yes.</say>\n<<over>>"], None, "<<assistant>>\n")
+    assert (found.reasoning, found.content) == (text, "Yes.")
+    assert sum(looked) <= 4 * len(text)
 
 
 @pytest.mark.parametrize("odd", [1, None, True, ("a",)])

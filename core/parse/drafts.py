@@ -24,9 +24,22 @@ class Drafts(ShortFields):
         """Return the content of a text as if it stood alone; None where no calls stand in it."""
         raise NotImplementedError
 
+    def _find_named_end(self, mark: str, at: int, final: bool) -> int:
+        """Return the place behind a mark that is all that stands between two backquotes; else the place of the mark."""
+        fence = self.fence.read(self.buffer[self.at : at])
+        if fence.opened or fence.run != "`" or not self.buffer.startswith(mark, at):
+            return at
+        end = at + len(mark)
+        if end == len(self.buffer):
+            return at if final else MORE
+        return end if self.buffer[end] == "`" else at
+
     def _find_quote_end(self, landing: Landing, at: int, final: bool) -> int:
-        """Return up to where all is text because a call is shown in code, or thought of; the place itself where none is."""
+        """Return up to where all is text because a call is shown in code, or thought of, or a thought names a mark that would end
+        it; the place itself where none is."""
         thought = landing.rule.recovery == OPEN_REASONING
+        if not thought and self.spot.kind == "reasoning" and self.policy.recover:
+            return self._find_named_end(landing.rule.constant.core, at, final)
         if not (thought or (landing.calls and self.spot.kind == "content" and self.policy.recover)):
             return at
         fence = self.fence.read(self.buffer[self.at : at])

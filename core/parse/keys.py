@@ -53,6 +53,12 @@ class KeyChecks(Likely):
         told = here.rule.constant.firm or self._is_enclosed(here, at)
         return not declared or steps[0] in declared or (told and plain)
 
+    @staticmethod
+    def _begins_other(rule: Rule, spot: Spot) -> bool:
+        """Whether another rule of a spot that leads to a value begins as one does and goes on with more than a quote."""
+        longer = (other.constant for other in spot.rules if other.kind == "value" and not other.recovery)
+        return any(each.size > rule.constant.size + 1 and each.text.startswith(rule.constant.text) for each in longer)
+
     def _is_enclosed(self, here: Landing, at: int) -> bool:
         """Whether several signs stand before a key and behind it, as they seldom do in a text."""
         behind = (rule.constant for rule in here.spot.rules if not rule.recovery and len(rule.constant.core) > 1)

@@ -126,8 +126,6 @@ class Lookahead(Surroundings):
             return Wait(rest, self.plan.behind(rule, spot.graph, self.may_call) if rest and rule.kind == "key" else None)
         if end == NO:
             return None
-        if spot is self.spot and spot.kind == "reasoning" and (mention := self._is_mention(rule, at, final)):
-            return mention if isinstance(mention, Wait) else None
         whole = end_word(self.buffer, end, final) if rule.recovery and (rule.closes or rule.loose) else end
         if whole < 0:
             return WAIT if whole == MORE else None
@@ -151,14 +149,6 @@ class Lookahead(Surroundings):
             landing = landing if follows is True else follows or None
         shown = landing is not None and rule.guard in NO_EXAMPLE and self._is_sample(at)
         return None if shown else landing  # asked last, as that reads all of the text before it
-
-    def _is_mention(self, rule: Rule, at: int, final: bool) -> bool | Wait:
-        """Whether a mark is all that stands between two backquotes, so that a thought speaks of it; or more is needed to tell."""
-        fence = self.fence.read(self.buffer[self.at : at])
-        if not self.policy.recover or fence.opened or fence.run != "`" or not self.buffer.startswith(rule.constant.core, at):
-            return False
-        end = at + len(rule.constant.core)
-        return self.buffer[end] == "`" if end < len(self.buffer) else not final and WAIT
 
     def _check_entry(self, here: Landing | Wait | None, final: bool) -> Landing | Wait | None:
         """Return where an argument begins, if what stands there may be its value by the schema."""

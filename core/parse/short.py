@@ -227,7 +227,6 @@ class ShortFields(KeyChecks):
             return None
         ends: Wait | None = None
         second: Landing | None = None
-        longer = ""  # the text behind a key that leads there to the letter, so that the beginning of that does not
         told: Landing | None = None  # where one of a few words would have to follow, and does not
         like = False  # whether what stands there begins as a mark behind the field does
         types = self._find_wanted(taken) if kind == "key" else ()
@@ -252,15 +251,13 @@ class ShortFields(KeyChecks):
             fitting = (each for each in here.spot.rules if any(fits(node.type, types) for node in each.targets))
             if landing and landing.spot.kind == "value" and final and self._breaks_off(fitting, at):
                 continue
-            if landing and better and not (0 < rule.constant.size < len(longer) and longer.startswith(rule.constant.text)):
+            if landing and better:
                 return ends if ends and not rule.closes else landing
             if rule.is_told:
                 told = told or landing
-            elif landing and not second:
-                second, stands = landing, kind == "key" and self.buffer.startswith(rule.constant.text, at)
-                longer = rule.constant.text if stands else ""
-        odd = second is not None and self._match_value(second, final) == NO  # what is like a longer text tells more
-        return ends or (None if odd else second) or told or self._leave_like(taken, kind, at, final, like) or second
+            else:
+                second = second or landing
+        return ends or second or told or self._leave_like(taken, kind, at, final, like)
 
     def _take_short(self, here: Landing, kind: str, text: str, at: int) -> Landing | None:
         """Return where one stands with a text as the field that was read; None where it can be none."""
@@ -340,16 +337,20 @@ class ShortFields(KeyChecks):
                 landing = self._check_whole(landing, end, final)
         bare = kind == "key" and not constant.text and not read_empty(rule.targets)  # then nothing but its value ends a key
         untyped = rule.recovery == UNTYPED
-        half = constant.text.endswith(QUOTES) or rule.is_begun(here.spot.rules)
-        amid = rule.kind == "value" and (untyped or rule.is_told or half)
+        amid = rule.kind == "value" and (untyped or constant.text.endswith(QUOTES) or rule.is_told or rule.goes_on(here.spot.rules))
+        half = rule.kind == "value" and not loosely and self._begins_other(rule, here.spot)
         end = skip_blank(self.buffer, landing.end) if isinstance(landing, Landing) and rule.kind == "value" else 0
         assigned = end > 0 and self.buffer[end : end + 1] in _ASSIGNING and not read_empty(rule.targets)
-        told = (loosely or bare or amid or assigned) and rule.kind != "end" and isinstance(landing, Landing)
+        told = (loosely or bare or amid or assigned or half) and rule.kind != "end" and isinstance(landing, Landing)
         begins = self._match_value(landing, final) if told and isinstance(landing, Landing) else 0
         if begins == MORE:
             return WAIT, False
         if begins == NO and (bare or untyped or assigned):
             return None, False
+        if begins == NO and kind == "key" and not amid:  # what is like another text tells more
+            alike = self._leave_like(here, kind, at, final, False)
+            if alike or half:
+                return alike or landing, True
         if bare and begins > 0 and isinstance(landing, Landing) and self._is_in_text():
             landing = self._check_whole(landing, begins, final)
         relaxed = isinstance(landing, Landing) and bool(landing.rule.recovery) and not here.rule.recovery

@@ -75,7 +75,8 @@ class TextReader(Drafts):
                 self.scan = at
                 if isinstance(landing, Wait):
                     self._await(landing)
-                elif self.fence.read(self.buffer[self.at :]).code:  # what follows the code that is open tells what a call is
+                elif landing and landing.end < len(self.buffer) and self.fence.read(self.buffer[self.at :]).code:
+                    # What follows the code that is open tells what a call is.
                     self.until, self.patience = CODE_SIGNS, HELD_CALL
                 return False
             if landing and landing.rule.guard in LATE:

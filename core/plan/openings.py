@@ -126,9 +126,7 @@ class Openings(Ends):
         if not close or any(link.opens for link in self.list_links("content")):
             return []
         name = "content before calls"
-        marks = (rule.constant.text for rule in self._list_shape_marks(name))
-        shaped = make_rules((f"{close}\n{mark}" for mark in marks), SHAPE, name, "shape")
-        return make_rules([close], GAP, name, "structure") + shaped
+        return make_rules([close], GAP, name, "structure") + self._list_shape_marks(name, f"{close}\n")
 
     def _list_line_openers(self, node: Node) -> list[Rule]:
         """Return what begins a call in a line of its own, which a text that ends with its line cannot hold."""
@@ -182,10 +180,10 @@ class Openings(Ends):
         tags = {get_constant(link.parts).last[:1] for link in keys} & {"<", "["}  # a tag of another kind may name the tool
         return rules + make_rules(sorted(tags), SHAPE, "call by its parameters", "named")
 
-    def _list_shape_marks(self, recovery: str) -> list[Rule]:
-        """Return the marks that begin calls, for JSON with the shape of calls behind them."""
+    def _list_shape_marks(self, recovery: str, before: str = "") -> list[Rule]:
+        """Return the marks that begin calls, with what stands before them, for JSON with the shape of calls behind them."""
         firm = (text for text in sorted(self._list_openings()) if is_marked(text) and text[-1] not in "[{\"'")
-        return make_rules(firm, SHAPE, recovery, "shape")
+        return make_rules((before + text for text in firm), SHAPE, recovery, "shape")
 
     @staticmethod
     def _list_fences(node: Node) -> list[Rule]:

@@ -147,13 +147,10 @@ class Rule:
             return "known"
         return text if self.kind == "content" and self.targets[0] not in UNSHOWN else ""
 
-    def is_begun(self, rules: Iterable[Rule]) -> bool:
-        """Whether it begins as one of some rules that leads to a text and goes on, so that a text may begin with the rest, or one
-        that leads to a value begins as it does and goes on with more than a quote."""
-        own, shown = self.constant.text, [rule for rule in rules if rule.kind == "value" and not rule.recovery]
-        begun = {rule.constant.text for rule in shown if rule.targets[0].type == "string"} - {own}
-        longer = (rule.constant.text for rule in shown if rule.constant.size > len(own) + 1)
-        return any(map(own.startswith, begun)) or any(text.startswith(own) for text in longer)
+    def goes_on(self, rules: Iterable[Rule]) -> bool:
+        """Whether it begins as one of some rules does that leads to a text, so that a text may begin with the rest."""
+        texts = (rule.constant.text for rule in rules if rule.kind == "value" and rule.targets[0].type == "string")
+        return any(self.constant.text.startswith(text) and self.constant.text != text for text in texts)
 
     @property
     def is_told(self) -> bool:

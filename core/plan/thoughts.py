@@ -27,7 +27,8 @@ _NAMES: Final = [name for name in REASONING_FIELDS if name in GENERAL_SWITCHES]
 """What both messages and switches call reasoning. Clients ask for tags of other names in the answer itself."""
 _WORDS: Final = [word for name in _NAMES for word in (name, name.removesuffix("ing"))]
 _OTHER_STARTS: Final = (*(f"<{word}>" for word in _WORDS), *(f"[{word.upper()}]" for word in _WORDS))
-_LINE: Final = 3  # so many signs has one that tells
+_IN_LINE: Final = re.compile(r"\n(.{3,})\n")
+"""What stands in a line of its own, and is no sign or two."""
 _DRAWING: Final = frozenset("-=*_#~`. ")
 _WORD, _LAST_WORD = re.compile(r"\w"), re.compile(r"\w+\Z")
 OTHER_ENDS: Final = tuple(f"{start[0]}/{start[1:]}" for start in _OTHER_STARTS)
@@ -136,13 +137,14 @@ class Thoughts(Landmarks):
     def _list_end_lines(self) -> list[str]:
         """Return the line with which reasoning ends, whatever follows, if no line of a text is that: a word in capitals, or signs
         that stand in what opens it, too, and that no text draws lines or blocks with."""
-        found: dict[str, None] = {}
-        for node in self.list_nodes("reasoning"):
-            line = cut_common_start([link.text for link in self.leave(node)] or [""])[1:].partition("\n")[0]
-            told = line.isupper() if line.isalpha() else line in self.reasoning_start and not _DRAWING.issuperset(line)
-            if told and len(line) >= _LINE and self.leave(node)[0].text.startswith(f"\n{line}\n"):
-                found[f"\n{line}\n"] = None
-        return list(found)
+        ends = {self._find_common(node) for node in self.list_nodes("reasoning")}
+        found = {line[0]: line[1] for end in sorted(ends) if (line := _IN_LINE.match(end))}
+        opened = {line for line in found.values() if line in self.reasoning_start and not _DRAWING.issuperset(line)}
+        return [text for text, line in found.items() if (line.isupper() if line.isalpha() else line in opened)]
+
+    def _find_common(self, node: Node) -> str:
+        """Return what stands behind a text, whatever follows."""
+        return cut_common_start([link.text for link in self.leave(node)] or [""])
 
     def _list_halved_content(self, content: tuple[Node, ...]) -> list[Rule]:
         """Return the mark that ends reasoning as a message, with or without the last marks of the header that would follow."""
@@ -170,7 +172,7 @@ class Thoughts(Landmarks):
 
     def _find_barred_end(self, node: Node) -> str:
         """Return what stands behind a text whatever follows, up to the end of the line, if it cannot hold that; else nothing."""
-        close = cut_common_start([link.text for link in self.leave(node)] or [""])
+        close = self._find_common(node)
         units = get_units(node.codec if isinstance(node.codec, Text) else Text())
         return next((text for text in (close[: close.rfind("\n") + 1], close) if text and units.bars_start(text)), "")
 
