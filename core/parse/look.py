@@ -13,7 +13,7 @@ from typing import Final
 
 from ..format import Insides
 from ..format.units import MORE, NO, get_units
-from ..plan.constants import end_word, skip_blank, skip_spaces
+from ..plan.constants import end_word, find_end, skip_blank, skip_spaces
 from ..plan.ends import DOUBLED
 from ..plan.guards import GUESSED, NO_EXAMPLE, OF_FIELDS, OF_TOOLS
 from ..plan.landmarks import AFTER, BODY, GAP, TURN
@@ -271,7 +271,9 @@ class Lookahead(Surroundings):
             return self.buffer[at] == "\n" if at < len(self.buffer) else final or WAIT
         structured = rule.guard in ("structure", "ending", "typed") or (rule.guard == "late" and final)
         if structured and not rule.opens:  # what opens a call is structure itself
-            return self._structure_follows(end, final, rule.guard != "structure")
+            ends = self.plan.call_ends if rule.recovery == DOUBLED else None  # then each end of the call may be
+            behind = find_end(ends.pattern, self.buffer, skip_blank(self.buffer, end)) if ends else end
+            return self._structure_follows(behind, final, rule.guard != "structure")
         return rule.guard != "sample" and (rule.guard != "fitting" or self._fits_behind(end, final))
 
     def _structure_follows(self, at: int, final: bool, ending: bool) -> bool | Wait:

@@ -11,7 +11,7 @@ from ..plan.ends import Marks
 from ..plan.landmarks import SHAPE
 from ..plan.plan import Plan
 from ..plan.rules import Spot
-from ..recover import SPEAKS, Begun, FoundCall, complete, read_calls, read_fields, repair
+from ..recover import APART, SPEAKS, Begun, FoundCall, complete, read_calls, read_fields, repair
 from ..schema import ToolSet
 from .fence import Fence, skip_fence_end
 from .landing import HELD_CALL, Landing
@@ -19,12 +19,13 @@ from .lexer import HOLD, ODD, JsonLexer
 from .names import SHORT
 
 _TAG: Final = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>"
-_MARK: Final = rf"{_TAG}|\[/?[A-Z_]{{2,40}}\]|(?:`{{3,}}|~{{3,}})[\w+.-]{{0,32}}"
-_START, _BETWEEN = re.compile(rf"(?:{_MARK})?\s*"), re.compile(rf"(?:{_MARK}|</[^\s<>\"'=/]{{1,40}}>|[\s;,])*")
+_FENCE: Final = r"(?:`{3,}|~{3,})[\w+.-]{0,32}"
+_MARK: Final = rf"{_TAG}|\[/?[A-Z_]{{2,40}}\]"
+_START: Final = re.compile(rf"\s*(?:({_MARK})\s*(?:\1\s*)?)?(?:{_FENCE}\s*)?")
+_BETWEEN: Final = re.compile(rf"(?:{_MARK}|{_FENCE}|</[^\s<>\"'=/]{{1,40}}>|[\s;,])*")
 """What stands around such calls: tags, fences, and what separates."""
 
-_APART: Final = r"(?:[^\w\s<>\"'=/]\w{1,16}[^\w\s<>\"'=/] )?"  # what marks of a family begin with, a blank behind it
-_WRAPPER: Final = re.compile(rf"(?:<({_APART}{SPEAKS}[^\s<>\"'=/]{{2,40}})>|\[{SPEAKS}([A-Z_]{{2,40}})\]|<\|\w{{2,40}}\|>)\s*")
+_WRAPPER: Final = re.compile(rf"(?:<({APART}{SPEAKS}[^\s<>\"'=/]{{2,40}})>|\[{SPEAKS}([A-Z_]{{2,40}})\]|<\|\w{{2,40}}\|>)\s*")
 _ENDS: Final = {"start": "end", "begin": "end", "open": "close", "START": "END", "BEGIN": "END", "OPEN": "CLOSE"}
 """What marks are called that close others, as people name such pairs."""
 _BEGINS: Final = re.compile("|".join(_ENDS))
@@ -32,7 +33,7 @@ _WORD: Final = r"[\w:.-]{2,40}"
 # A tag that speaks of calls and names something, or any whose attribute is called as messages call the name of a tool.
 _NAMING: Final = re.compile(rf"<(?:{SPEAKS}(?={_WORD}(?:=|\s{{1,4}}\w{{1,32}}=))|(?={_WORD}\s{{1,4}}name=))({_WORD})")
 _HALF_NAMING: Final = re.compile(rf"<(?:{SPEAKS}{_WORD}\s{{1,4}}\w{{0,32}}|{_WORD}\s{{1,4}}(?:n|na|nam|name)?)")
-_WRAPPER_END: Final = re.compile(rf"</{_APART}{SPEAKS}[^\s<>\"'=/]{{2,40}}>|\[/{SPEAKS}[A-Z_]{{2,40}}\]")
+_WRAPPER_END: Final = re.compile(rf"</{APART}{SPEAKS}[^\s<>\"'=/]{{2,40}}>|\[/{SPEAKS}[A-Z_]{{2,40}}\]")
 _SPEAKING: Final = re.compile("tool|call|function", re.IGNORECASE)
 _LAST_TOKEN: Final = re.compile(r"<\|\w{2,40}\|>\s*")
 
@@ -41,7 +42,7 @@ _FIRST_NAMED, _LAST_CLOSING = re.compile(r"<([\w:.-]{1,40})[=\s]"), re.compile(r
 _QUOTED: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
 _LAST_MARKS: Final = 3  # around a call, and around all calls
 _TRIES: Final = 4  # so many marks may end such calls
-_HALF_MARK: Final = re.compile(rf"</?{_APART}(?:[^\s<>\"'=/][^\s<>\"'=]{{0,39}})?|\[/?[A-Z_]{{0,40}}|`{{1,2}}|~{{1,2}}")
+_HALF_MARK: Final = re.compile(rf"</?{APART}(?:[^\s<>\"'=/][^\s<>\"'=]{{0,39}})?|\[/?[A-Z_]{{0,40}}|`{{1,2}}|~{{1,2}}")
 
 
 def find_start(buffer: str, at: int, fresh: bool, final: bool) -> int:
@@ -65,9 +66,10 @@ def find_wrapper(buffer: str, at: int) -> tuple[int, str]:
             return MORE, ""
         return (at, f"</{names[1]}>") if names else (NO, "")
     word = found[1] or found[2] or ""
+    end = find_end(re.compile(f"(?:{re.escape(found[0].strip())}\\s*)?"), buffer, found.end())  # doubled
     ended = _BEGINS.sub(lambda begun: _ENDS[begun[0]], word)
     own = "/" if ended == word else ""  # what has no word for its end is closed by a slash
-    return found.end(), f"<{own}{ended}>" if found[1] else f"[{own}{ended}]" if found[2] else ""
+    return end, f"<{own}{ended}>" if found[1] else f"[{own}{ended}]" if found[2] else ""
 
 
 def find_wrapper_end(buffer: str, at: int, final: bool) -> int:

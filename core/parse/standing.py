@@ -26,7 +26,7 @@ from .writer import Call, Writer
 
 TRIES: Final = 8  # so often may a JSON value be looked at that is no call
 
-STOPS: Final = frozenset(".!?…。！？")  # at the end of a sentence
+STOPS: Final = frozenset(".!?…。！？．｡։؟۔।॥።។။")  # at the end of a sentence, in any script (STerm of Unicode, those in common use)
 _OF_CODE: Final = frozenset("{}<>[]%=;:,`'\"\\/|&#")  # signs with which no answer ends
 _LONGEST_PLACE: Final = 6  # digits
 _INDENT: Final = 16  # so much layout may stand before a fence

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ..format import Json, Node, Text, TurnGraph
-from ..format.cut import cut_common_end, cut_common_start, find_boundaries, take_letters
+from ..format.cut import cut_common_end, cut_common_start, find_boundaries, find_closer, take_letters
 from ..format.units import get_units
 from .constants import (
     DATA,
@@ -15,7 +15,6 @@ from .constants import (
     cut_heads,
     cut_last,
     cut_tails,
-    get_constant,
     has_rare_sign,
     is_firm,
     is_marked,
@@ -23,14 +22,15 @@ from .constants import (
     is_word_in_signs,
     sort_longest,
 )
-from .echoes import begins, cut_to_echo, find_any, find_size, skip_echoes
+from .echoes import ECHOES, begins, cut_to_echo, find_any, find_size, skip_echoes
 from .guards import Guard
-from .landmarks import END, FENCED, FIELDS, GAP, SHORT_FIELDS, is_delimited, is_quoted, list_tails, read_parts, tells_end
+from .landmarks import END, FENCED, FIELDS, GAP, SHORT_FIELDS, Link, is_delimited, is_quoted, list_tails, tells_end
 from .rules import Rule, make_closes, make_openings, make_rules
 from .thoughts import Thoughts
 
 MISSING: Final = "field of a call missing"
-_PAIRS: Final = ("()", "[]", "<>", "{}", '""', "''", "``")
+_BRACKETS: Final = ("()", "[]", "<>", "{}")
+_PAIRS: Final = (*_BRACKETS, '""', "''", "``")
 _CLOSERS: Final = frozenset((*(pair[1] for pair in _PAIRS), ""))
 _PARTING: Final = " \t\n,;"
 """What parts a field from the one before it."""
@@ -43,6 +43,7 @@ SHORT_SECTION: Final = "end of all calls missing"
 TRAILING: Final = "separator at the end"
 UNENDED: Final = "end of a value missing"
 DOUBLED: Final = "end of a value doubled"
+CLOSED_FIELD: Final = "value closed by its key"
 CUT_MARK: Final = "half of a mark"
 RELAID_ARGUMENT: Final = "layout between arguments"
 _OTHER_SEPARATOR: Final = "other sign between arguments"
@@ -281,7 +282,11 @@ class Ends(Thoughts):
         common = len(self.shared[node.name]) - len(own)  # as much of the rest stands before further arguments, too
         starts = [rest[:place].rstrip() for place in sorted(find_boundaries(rest)) if not 0 < place <= common]
         ends = [text for text in dict.fromkeys((*starts, *tails)) if is_firm(text) and text not in own]
-        rules += [rule for text in ends for guard in _BOTH for rule in make_closes([lead + text], UNENDED, guard)]
+        halves = [own[place:].lstrip() for place in sorted(find_boundaries(own)) if place > 0] + [cut_to_echo(own)]
+        short = (lead + half + text for text in ends for half in sorted({"", *filter(is_firm, halves)} - {own.strip()}))
+        rules += [rule for text in short for guard in _BOTH for rule in make_closes([text], UNENDED, guard)]
+        nexts = [(lead + link.text[len(own) :].lstrip(), link.to) for link in self.leave(node) if link.opens]
+        rules += make_openings((pair for pair in nexts if is_firm(pair[0])), UNENDED, "known")  # no text holds all that
         before = [own + text for text in starts if not is_firm(text)]
         behind = [text for text in ends if text in tails and text != rest]
         rules += make_closes((f"{one}\n{two}" for one in before for two in behind), SHORT_END)
@@ -291,17 +296,15 @@ class Ends(Thoughts):
             rules += make_closes((f"{lead}{named}\n{text}" for text in told), UNENDED, "ending")
         twice = f"{own}\n{own.lstrip()}\n" if _ends_text(node.codec, own) else ""  # else the first of two is the text's
         if twice:
-            again = [f"{text}\n{get_constant(read_parts(text)).last}" for text in ends]  # as what ends the call may be, too
-            again += [f"{cut_first(text)}\n{text.lstrip()}" for text in ends]
-            rules += make_closes((twice + text for text in (*ends, *again)), DOUBLED, "ending")
+            rules += make_closes((twice + text for text in ends), DOUBLED, "ending")
         opening = own.strip().replace("/", "", 1).rstrip(">]|") if twice and "/" in own else ""
         rules += make_rules([opening], node, DOUBLED, "sample") if is_firm(opening) else []
-        return [*rules, *self._list_entry_ends(node, lead, twice)]
+        return [*rules, *self._list_entry_ends(node, lead, halves, twice)]
 
-    def _list_entry_ends(self, node: Node, lead: str, twice: str) -> Iterator[Rule]:
-        """Return the same where another field of the call follows a text; ``twice`` is what ends the text, doubled, if any."""
+    def _list_entry_ends(self, node: Node, lead: str, halves: Iterable[str], twice: str) -> Iterator[Rule]:
+        """Return the same where another field of the call follows a text; ``halves`` is what is left of its end where the first
+        marks of that are left out, ``twice`` what ends the text, doubled, if any."""
         own = self.ends[node.name]
-        halves = [own[place:].lstrip() for place in sorted(find_boundaries(own)) if place > 0] + [cut_to_echo(own)]
         for link in self.list_inner(node):
             text, to = link.text[len(own) :].lstrip(), link.to
             if is_quoted(node) and own.strip():  # other layout behind what ends the text
@@ -344,6 +347,16 @@ class Ends(Thoughts):
             texts |= {f"{own}\n{first.strip()}" for first in firsts if first.strip() not in ("", behind.strip())}
             yield from make_rules(sorted(texts), link.to, _OTHER_SEPARATOR, "entry", loose=True)
 
+    @staticmethod
+    def _list_commas(node: Node, links: Sequence[Link]) -> list[Rule]:
+        """Return what leads to a further item of a list or an object with a comma where white space alone parts them."""
+        if not tells_end(node):
+            return []
+        own = len(cut_common_start([link.text for link in links]).rstrip())
+        further = [link for link in links if link.to.kind != "end" and link.text[own : own + 1].isspace()]
+        texts = [(f"{link.text[:own]},{link.text[own:]}", link.to) for link in further]
+        return [rule for text, to in texts for rule in make_rules([text], to, _OTHER_SEPARATOR)]
+
     def _list_next_keys(self, node: Node) -> list[Rule]:
         """Return what begins a further call in the object of one before it, where the names of tools are keys of objects."""
         close = self.closes.get(node.name) or ""
@@ -359,6 +372,21 @@ class Ends(Thoughts):
             texts = {text for text, _ in self.openers if is_marked(text) and link.text.endswith(text) and link.text != text}
             guard: Guard = "" if link.to.kind == "arguments" else "known"
             yield from make_rules(sorted(texts), link.to, SHORT_END, guard, opens=True, closes=True)
+
+    def _list_closed_fields(self, node: Node) -> Iterator[Rule]:
+        """Return what leads on behind a value that the model has closed by the image of the mark with its key, where the template
+        leaves it open."""
+        own = self.ends[node.name].rstrip()
+        if node.kind != "value" or "/" in own or not tells_end(node):
+            return
+        entries = [link for link in self.list_links(*FIELDS) if link.to.kind == "key"]
+        around = {link.text[-1:] + behind.text[:1] for link in entries for behind in self.leave(link.to)}
+        closed = {pair for pair in around if len(pair) == 2 and (pair in _BRACKETS or find_closer(pair[0]) == pair[1])}
+        for pair in sorted(closed):
+            mark, close = f"{own}\n{pair[0]}/{ECHOES['key']}{pair[1]}\n", self.closes[node.name]
+            for link in self.list_inner(node):
+                yield from make_rules([mark + link.text[len(own) :].lstrip()], link.to, CLOSED_FIELD)
+            yield from make_closes([mark + close[len(own) :].lstrip()] if close else [], CLOSED_FIELD)
 
     def _find_rest(self, node: Node) -> str | None:
         """Return what ends the call behind what ends a text; None where no mark ends the text."""

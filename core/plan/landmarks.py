@@ -153,10 +153,15 @@ class Landmarks:
         self.shared = {node.name: self._find_shared(node) for node in graph.turn.nodes if node.kind in FIELDS}
         """What stands behind a field, whatever follows, and in ``ends`` what of that ends it."""
         self.ends = {name: cut_behind_key(text) for name, text in self.shared.items()}
+        self.bodies: dict[str, str] = {}
+        """What stands between a name and arguments that are one JSON object where the template writes fields."""
         for node in self.list_nodes("name"):
             own, whole = self.ends[node.name].rstrip(), self.closes[node.name] or ""
             if whole.startswith(own):
-                self.closes[BODY.name], self.ends[BODY.name] = whole[len(own) :], ""
+                braced = own.endswith("{") and whole[len(own) :].lstrip().startswith("}")  # as an object's own are
+                self.bodies[node.name] = own.removesuffix("{") if braced else own
+                rest = whole[len(own) :]
+                self.closes[BODY.name], self.ends[BODY.name] = rest.lstrip()[1:] if braced else rest, ""
         for node in self.list_nodes("arguments"):
             close, text = self.closes[node.name], isinstance(node.codec, Json) and node.codec.within is not None
             if close is not None and (not text or close.startswith(QUOTES)):

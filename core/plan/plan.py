@@ -19,7 +19,7 @@ from ..format.units import get_units
 from .constants import cut_heads, has_rare_sign, is_firm, is_marked, sort_longest
 from .echoes import drop_words, find_any
 from .ends import SHORT_END, SHORT_SECTION, TRAILING, Marks
-from .guards import SHAPES, Guard
+from .guards import LATE, SHAPES, Guard
 from .headers import find_headers
 from .landmarks import AFTER, END, FIELDS, GAP, OF_TURN, OVER, SHAPE, SHORT_FIELDS, START, TURN, UNSHOWN, Link, read_parts
 from .mistyped import find_mark
@@ -199,7 +199,7 @@ class Plan(Relaxations):
         if graph != TURN:
             ends = [link for link in links if link.to.kind == "end"]
             trailing = self._list_trailing([link.shown for link in links if link not in ends], [link.shown for link in ends])
-            rules = [self._make_rule(graph, link) for link in links]
+            rules = [self._make_rule(graph, link) for link in links] + self._list_commas(node, links)
             return rules + make_rules(trailing, tuple(link.to for link in ends[:1]), TRAILING)
         if node.kind in FIELDS:
             rules = self._close_call(node)
@@ -245,9 +245,9 @@ class Plan(Relaxations):
                     rules.append(replace(self._make_rule(TURN, link), closes=True))
         rules += chain(self._list_skips(node), self._list_closes_without_id(node), self._list_dressings(node))
         rules += chain(self._list_signs(node), self._list_half_signs(node), self._list_other_types(node))
-        rules += chain(self._list_rewritten(node), self._list_bodies(node, close or ""), self._list_line_openers(node))
+        rules += chain(self._list_rewritten(node), self._list_bodies(node), self._list_line_openers(node))
         rules += self._list_without_end(node) + self._list_next_keys(node) + self._list_other_layouts(node)
-        rules += self._list_without_separator(node)
+        rules += chain(self._list_without_separator(node), self._list_closed_fields(node))
         if node.kind == "value":
             rules += self._list_trailing_inside(inner)
         if close is None:
@@ -363,7 +363,8 @@ def _sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
         guessed = rule.guard in SHAPES or rule.guard == "like"
         empty = rule.kind == "end" and not rule.constant.text  # what ends the list or object around it tells more than a key
         relaxed = bool(rule.recovery) and not (rule.loose and rule.guard == "entry")  # a key that may come tells more than an end
-        return plain, relaxed, guessed, not rule.spelling, -rule.constant.size, not empty, _KINDS.index(rule.kind)
+        late = rule.guard in LATE  # what nothing else would end may yet be ended by what tells at once
+        return plain, relaxed, late, guessed, not rule.spelling, -rule.constant.size, not empty, _KINDS.index(rule.kind)
 
     return tuple(sorted(kept, key=rank))
 

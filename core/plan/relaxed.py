@@ -214,6 +214,9 @@ class Relaxations(Openings):
                     yield from make_closes([close], "no arguments", "structure")
                 elif is_marked(text) and is_marked(close):
                     yield from make_closes([close], "no arguments", "ending")
+            nexts = [other for other in self.leave(to) if other.opens and other.text.strip()] if to.kind == "arguments" else []
+            for other in nexts:
+                yield from make_rules([other.text], other.to, "no arguments", "known", opens=True, closes=True)
             for behind in self.list_inner(to) if to.kind == "id" else ():
                 for bare in leave_out(text, behind.text):
                     told = is_marked(text) and is_marked(bare)
@@ -223,11 +226,11 @@ class Relaxations(Openings):
                 if marked and behind.to.kind == "arguments" and not self.envelope.arguments:
                     yield from make_rules([""], behind.to, MISSING, "tool")
 
-    def _list_bodies(self, node: Node, close: str) -> list[Rule]:
+    def _list_bodies(self, node: Node) -> list[Rule]:
         """Return what follows a name where arguments written as fields stand as one JSON object, or a tag closes itself."""
-        own = self.ends[node.name].rstrip()
-        if node.kind != "name" or self.list_nodes("arguments") or not close.startswith(own):
+        if node.name not in self.bodies or self.list_nodes("arguments"):
             return []
+        own = self.bodies[node.name]
         closed = [own[:-1] + "/>"] if own.endswith(">") else []
         return make_rules([own], BODY, "arguments as JSON") + make_closes(closed, "no arguments")
 

@@ -58,7 +58,8 @@ def list_spellings(graph: TurnGraph) -> list[TurnGraph]:
     marks = {mark for text in texts for mark in _list_marks(text)}
     found: dict[str, TurnGraph] = {}
     shorter = _list_ways(texts, marks)
-    ways: list[Respell] = [_to_ascii, _to_ascii_signs, *shorter, *(partial(_replace, pairs) for pairs in _ATTRIBUTES)]
+    ways: list[Respell] = [_to_ascii, partial(_to_ascii, brackets=2), _to_ascii_signs, *shorter]
+    ways += [partial(_replace, pairs) for pairs in _ATTRIBUTES]
     ways += [partial(_turn_case, turn) for turn in (str.upper, str.lower, str.title)]
     ways += [partial(re.compile(pattern).sub, new) for pattern, new in ((_SIGNS, ""), (_INSIDE, " "), (_LOOSE, ""))]
     ways += _list_levels(texts)
@@ -93,19 +94,20 @@ def _list_marks(text: str) -> Iterable[str]:
     return (token for found in _TOKEN.finditer(text) if (token := found[0])[0] in _BRACKETS and _WORD.search(token))
 
 
-def _to_ascii(text: str) -> str:
-    """Return a text with the signs of ASCII for others: those that they are a wider form of, brackets for brackets, else lines."""
+def _to_ascii(text: str, brackets: int = 1) -> str:
+    """Return a text with the signs of ASCII for others: those that they are a wider form of, so many brackets for brackets, else
+    lines."""
     if text.isascii():
         return text
-    return "".join(map(_find_ascii, normalize("NFKC", text)))
+    return "".join(_find_ascii(sign, brackets) for sign in normalize("NFKC", text))
 
 
-def _find_ascii(sign: str) -> str:
+def _find_ascii(sign: str, brackets: int) -> str:
     if sign.isascii() or sign.isalnum() or sign.isspace():
         return sign
     called = name(sign, "")
     if sign in OPEN or sign in CLOSE:
-        return ("<>" if "ANGLE" in called else "[]")[sign in CLOSE]
+        return ("<>" if "ANGLE" in called else "[]")[sign in CLOSE] * brackets
     return "|" if "BAR" in called.split() else "-" if "DASH" in called.split() else "_"
 
 

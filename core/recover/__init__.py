@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .around_fields import SPEAKS
+from .around_fields import APART, SPEAKS
 from .fields import find_name, read_fields
 from .habits import Habits
 from .notation import Begun, Notation, compile_names, list_counted, list_words
@@ -11,6 +11,7 @@ from .repair import CLOSERS, LITERALS, QUOTES, complete, read_literal, repair, u
 from .shape import Envelope, FoundCall, find_tool_in, read_calls
 
 __all__ = [
+    "APART",
     "CLOSERS",
     "LITERALS",
     "QUOTES",

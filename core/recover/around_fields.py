@@ -11,8 +11,10 @@ _WORD = re.compile(r"\w+")
 CLOSING = re.compile(r"</[^\s<>]{1,60}>")
 SPEAKS = r"(?=[^\s>\]=]{0,40}(?i:tool|call|function))"
 """Looks for what speaks of calls in a mark, by the names that the fields of a message have for them."""
+APART = r"(?:[^\w\s<>\"'=/]\w{1,16}[^\w\s<>\"'=/] ?)?"
+"""What the marks of a family begin with: a word between two signs."""
 _SPEAKING = re.compile(rf"<(?:{SPEAKS}|(?=arg|param))[^\s<>\"'=/]{{2,60}}>|\[{SPEAKS}[A-Z_]{{2,60}}\]")
-_NAMING = re.compile(r"<[\w:.-]{1,32}(?:\s+\w{1,32}=[\"']|=[\"']?|>\s*)")
+_NAMING = re.compile(rf"<{APART}[\w:.-]{{1,32}}(?:\s+\w{{1,32}}=[\"']|=[\"']?|>\s*)")
 _ATTRIBUTE = re.compile(r"\w{1,32}=[\"']")
 ATTRIBUTES = re.compile(r"""(?:\s+[\w:-]{1,32}=(?:"[^"<>]{0,64}"|'[^'<>]{0,64}'))+\s*>(?!\s*</)""")
 _ASSIGNED = re.compile(r"[\"'`]?\s{0,8}(?:[=:>|<,\]\[]|[-~]>|[^\w\s\x00-\x7f])")
@@ -20,13 +22,12 @@ _UNASSIGNED = re.compile(r"[\"'`]?\s{0,8}[-~]?")
 _FLAGS = ("-", ":", "(")  # before a key that only a blank parts from its value, as in shells and Lisp
 _FLAG, _LITERAL = re.compile(r"\s|\Z"), re.compile(r" (?=[\"'\d]|(?:true|false|null)\b)")
 _COUNTER = re.compile(r"[^\w\s]? ?[^\w\s]? ?[^\w\s]?([\w:.-]+)")
-_PREFIX = re.compile(r"\w{1,32}(?:[.:/]|\s?=\s?)")
+_PREFIX = re.compile(r"\w{1,32}(?:[.:/] ?|\s?=\s?)")
 _ID = re.compile(r"\w[\w-]{0,63}(?=[^\w\s.,;!?])")
 _COMMENT = re.compile(r"(?<=\s)(?:#|//)[ \t][^\n]{0,160}\n")
 _FENCE = "```"
-_FIELD_NAMES = frozenset(("tool", "call", "function", "name", "arguments", "parameters", "args", "params"))
+_FIELD_NAMES = re.compile(r"(?:tool|call|function|name|arguments|parameters|args|params)(?=[:=\"'])", re.IGNORECASE)
 """What the fields of a call are called in messages and schemas, in full and in short, before a sign."""
-_BEHIND_NAMES = (":", "=", '"', "'")
 _STEPS = 2  # for each character
 LONGEST = 256  # characters between two fields
 
@@ -107,8 +108,8 @@ class AroundFields:
         """Return the place behind a word of the format, and what counts there or is an id; the place itself where none is."""
         found = _WORD.match(self._text, at)
         word, words = found[0] if found else "", self._folded
-        if word in _FIELD_NAMES and self._text[at + len(word) : at + len(word) + 1] in _BEHIND_NAMES:
-            return at + len(word)
+        if called := _FIELD_NAMES.match(self._text, at):
+            return called.end()
         if word.casefold() not in words and (word.isdigit() or word.casefold().rstrip("0123456789") not in words):
             return at
         end = at + len(word)

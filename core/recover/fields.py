@@ -32,7 +32,7 @@ _BEGUN = re.compile(
     rf"(?:\w{{1,32}}(?:[:/]|\s?=\s?))?[\w.-]*|\w{{1,32}}\s|</[^\s<>]*|\w{{1,32}}{_NAMED}|<[^\s<>\"'=/]{{0,60}}|<[\w:.-]{{0,32}}(?:{_NAMED}|\s+\w{{0,32}}{_NAMED}?|>\s*[\w.-]*)?"
 )
 _SUFFIX = re.compile(r"[:#@/]\d{1,4}(?![\w.])")
-_FIELD = re.compile(r"(?<=[^\w\s])\w{1,32}(?=[^\w\s])[^\w,/]*")
+_FIELD = re.compile(r"(?:(?<=[^\w\s])|(?<=\n)(?:\w{1,32} )?)\w{1,32}(?=[^\w\s])[^\w,/]*")
 _HALF_COMMENT = re.compile(r"(?<=\s)(?:#|//|/)(?:[ \t][^\n]{0,160})?\Z")
 _MOST = 64  # quotes that may end a text, and ends of one that stands in none
 _INDENTED = 16  # blanks at most between a tag and its value
