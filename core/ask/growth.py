@@ -84,8 +84,11 @@ def _measure_formatting(pattern: str, mark: str, *values: Any) -> int:
 
 
 def _find_integers(value: Any) -> list[int]:
+    """Return the numbers in the values of a format, of which any may be a width, also where a text tells it."""
     if isinstance(value, int):
         return [abs(value)]
+    if isinstance(value, str):
+        return [int(run[:12]) for run in re.findall(r"\d+", value)]
     if isinstance(value, dict):
         value = value.values()
     elif not isinstance(value, (list, tuple)):

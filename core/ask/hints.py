@@ -13,27 +13,30 @@ _SHORT = 4  # characters of a text that may be exchanged where the source does n
 class Hints(NamedTuple):
     """``constants`` are the texts in a template's expressions, such as those it compares, cuts out or adds; ``exchanged`` those
     that it may write in another way within a text; ``fields`` what it reads of what has a role, ``compared`` the texts it
-    compares its switches with, by switch; ``begun`` the signs that it may ask for where a text or a line of it begins."""
+    compares its switches with, by switch; ``begun`` the signs that it may ask for where a text or a line of it begins; ``asked``
+    the texts that it compares anything with, looks for or exchanges."""
 
     constants: frozenset[str] = frozenset()
     exchanged: frozenset[str] = frozenset()
     fields: frozenset[str] = frozenset()
     compared: tuple[tuple[str, tuple[str, ...]], ...] = ()
     begun: frozenset[str] = frozenset()
+    asked: frozenset[str] = frozenset()
 
 
 def read_hints(tree: nodes.Template, switches: Set[str]) -> Hints:
     """Return what a parsed source tells. Costs one walk over it for each kind of hint."""
     constants = frozenset(_list_texts([tree]))
     exchanged = _list_exchanged(tree, constants)
-    return Hints(constants, exchanged, _list_fields(tree), _list_compared(tree, switches), _list_begun(tree, exchanged))
+    compared, asked = _list_compared(tree, switches), _list_asked(tree) | exchanged
+    return Hints(constants, exchanged, _list_fields(tree), compared, _list_begun(tree, exchanged), asked)
 
 
 def join_hints(each: Iterable[Hints]) -> Hints:
     """Return what several templates tell together."""
-    kinds = list(zip(*each, strict=True)) or [()] * 5
-    constants, exchanged, fields, begun = (frozenset().union(*kinds[number]) for number in (0, 1, 2, 4))
-    return Hints(constants, exchanged, fields, tuple(pair for compared in kinds[3] for pair in compared), begun)
+    kinds = list(zip(*each, strict=True)) or [()] * 6
+    constants, exchanged, fields, begun, asked = (frozenset().union(*kinds[number]) for number in (0, 1, 2, 4, 5))
+    return Hints(constants, exchanged, fields, tuple(pair for compared in kinds[3] for pair in compared), begun, asked)
 
 
 def _list_texts(roots: Iterable[nodes.Node]) -> Iterator[str]:
@@ -52,10 +55,21 @@ def _list_exchanged(tree: nodes.Template, constants: frozenset[str]) -> frozense
 
 def _list_begun(tree: nodes.Template, exchanged: frozenset[str]) -> frozenset[str]:
     """Return the signs of what is compared, of what texts are asked to begin with, and of what is exchanged behind a line break."""
-    asked = (call.args for call in tree.find_all(nodes.Call) if getattr(call.node, "attr", "") == "startswith")
-    texts = {*_list_texts(tree.find_all(nodes.Compare)), *_list_texts(node for args in asked for node in args)}
+    texts = {*_list_texts(tree.find_all(nodes.Compare)), *_list_arguments(tree, "startswith")}
     texts |= {text[1:] for text in exchanged if text[:1] == "\n"}
     return frozenset(text for text in texts if len(text) == 1 and not (text.isascii() and text.isalnum()) and not text.isspace())
+
+
+def _list_arguments(tree: nodes.Template, *methods: str) -> Iterator[str]:
+    """Yield the texts that some methods are called with."""
+    calls = (call for call in tree.find_all(nodes.Call) if getattr(call.node, "attr", "") in methods)
+    return _list_texts(node for call in calls for node in call.args)
+
+
+def _list_asked(tree: nodes.Template) -> frozenset[str]:
+    """Return the texts with which something is compared, in lists and tables, too, or that texts are asked to begin or end with."""
+    compared = _list_texts(tree.find_all((nodes.Compare, nodes.List, nodes.Tuple, nodes.Dict)))
+    return frozenset((*compared, *_list_arguments(tree, "startswith", "endswith")))
 
 
 def _list_fields(tree: nodes.Template) -> frozenset[str]:

@@ -15,6 +15,8 @@ from .words import LATER, RESULT, USER, make_word
 
 Ends = Literal["", "answers", "messages"]
 _ANSWER = make_word("an")
+_MARKS = 64  # that may end an answer and begin what follows
+_HEADER = 2048  # characters at the end of a prompt in which the header of a turn may begin
 
 
 class Turn(NamedTuple):
@@ -142,8 +144,9 @@ def _cut_end(trailing: str, answered: str, behind_answer: str) -> str:
     follows, too, up to the first mark of which the conversation has one more, as it begins messages."""
     ended = answered.rpartition(_ANSWER)[2].removesuffix(trailing)
     shared = cut_common_start([trailing, behind_answer.removeprefix(ended)])
-    marks = [mark for mark in list_tokens(shared) if take_letters(mark) and not mark.isalnum()]
-    begins = next((mark for mark in marks if answered.count(mark) == answered.count(marks[0]) + 1), "")
+    marks = list(dict.fromkeys(mark for mark in list_tokens(shared) if take_letters(mark) and not mark.isalnum()))[:_MARKS]
+    ends = answered.count(marks[0]) if marks else 0
+    begins = next((mark for mark in marks if answered.count(mark) == ends + 1), "")
     return trailing[trailing.index(begins) :] if begins else trailing
 
 
@@ -231,7 +234,9 @@ def _find_beginning(tokens: list[str], region: str) -> str:
 
 
 def _find_header(added: str, rest: str) -> str:
-    """Return what a prompt and a turn of the history begin with; the prompt may say something to the user before that."""
-    starts = accumulate(map(len, list_tokens(added)), initial=0)
-    shared = (find_shared_header(added[start:], rest) for start in starts)
+    """Return what a prompt and a turn of the history begin with; the prompt may say something to the user before that, of which the
+    last is looked at."""
+    last = added[-_HEADER:]
+    starts = accumulate(map(len, list_tokens(last)), initial=0)
+    shared = (find_shared_header(text, rest) for text in (added, *(last[start:] for start in starts)))
     return max((text for text in shared if text.strip()), key=lambda text: len(text.strip()), default="")

@@ -62,6 +62,7 @@ class Question:
     follow: Literal["", "results", "user", "again"] = ""
     tools: bool = True
     resumed: bool = False
+    earlier: int = 0
     told: Told = "type"
     returns: str = RETURNS
 
@@ -104,6 +105,9 @@ def build_history(question: Question, shape: Shape) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     if shape.system:
         messages.append({"role": "system", "content": wrap_text(SYSTEM, shape)})
+    for number in range(question.earlier):
+        messages.append({"role": "user", "content": wrap_text(make_word(f"asked{number}"), shape)})
+        messages.append(build_turn(Question(content=make_word(f"said{number}")), shape))
     messages.append({"role": "user", "content": wrap_text(USER, shape)})
     if question.resumed:
         earlier = Question(calls=(Call.of(make_word("old"), "izqoldx00", {make_word("oldk"): make_word("oldv")}),))

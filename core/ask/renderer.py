@@ -101,6 +101,11 @@ class Renderer(ABC):
                 f"Rendering a conversation gave {type(text).__name__} instead of text. "
                 "Make the tokenizer or function return a str (for a tokenizer: honour tokenize=False)."
             )
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            half = text[error.start]
+            raise TemplateError(f"Rendering a conversation gave half a character ({half!a}). Correct the template.") from None
         return text
 
     @abstractmethod

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from .oracle import Oracle
-from .question import Question, Switches
+from .question import Question, Shape, Switches
 from .renderer import Renderer
+from .shapes import make_test_call
 from .words import make_word
 
 GENERAL_SWITCHES = ("enable_thinking", "thinking", "reasoning_effort")
 """Template arguments that vLLM and SGLang themselves set from a request; tried where a renderer tells none."""
+
+_Look = list[str | None]
+"""What is added by a prompt, and the texts of turns."""
 
 _MOST_VALUES = 8
 _MOST_STATES = 12
@@ -29,32 +35,36 @@ def list_settings(renderer: Renderer) -> list[Switches]:
     return settings
 
 
-def find_switches(oracle: Oracle) -> tuple[list[Switches], list[tuple[str, str]]]:
-    """Return the settings that change a prompt or a turn, each kind of change once, no setting first; and the prompts in which a
-    value is printed and nothing else changes, each with that value."""
+def find_switches(oracle: Oracle, calling: Sequence[Shape]) -> tuple[list[Switches], list[tuple[str, str]], list[str]]:
+    """Return the settings that change a prompt or a turn, each kind of change once, no setting first; the prompts in which a
+    value is printed and nothing else changes, each with that value; and the switches whose values stand so within turns."""
     reasoning, content = make_word("r"), make_word("c")
-    looks: list[Any] = []
+    turns = [(Question(each, content), oracle.shape) for each in (reasoning, None)]
+    turns += [(Question(calls=(make_test_call(shape),)), shape) for shape in calling]
+    looks: list[_Look] = []
     kept: list[Switches] = []
     echoed: list[tuple[str, str]] = []
+    written: list[str] = []
     for setting in [(), *list_settings(oracle.renderer)]:
         prompt = oracle.ask_prompt(Question(switches=setting))
-        turns = [oracle.ask_turn(Question(each, content, switches=setting)) for each in (reasoning, None)]
-        look = (prompt and prompt.added, turns)
-        if look in looks or not any(turns):
+        asked = (oracle.ask_turn(replace(question, switches=setting), shape) for question, shape in turns)
+        look = [prompt and prompt.added, *(turn and turn.text for turn in asked)]
+        if look in looks or not any(look[1:]):
             continue
         if looks and _is_echo(value := str(setting[0][1]), look, looks[0]):
-            echoed.append((prompt.added if prompt else "", value))
+            written += [setting[0][0]] if look[1:] != looks[0][1:] else []
+            echoed.append((look[0] or "", value))
             continue
         looks.append(look)
         kept.append(setting)
         if len(kept) == _MOST_STATES:
             break
-    return kept, echoed
+    return kept, echoed, written
 
 
-def _is_echo(value: str, look: Any, usual: Any) -> bool:
+def _is_echo(value: str, look: _Look, usual: _Look) -> bool:
     """Whether a value is printed as it is, and nothing else changes: that is text, and no switch."""
-    texts, known = _join_texts(look), _join_texts(usual)
+    texts, known = ("\n".join(text or "" for text in texts) for texts in (look, usual))
     return bool(value) and texts.count(value) > known.count(value) and _is_same_around(value, texts, known)
 
 
@@ -66,8 +76,3 @@ def _is_same_around(value: str, text: str, other: str) -> bool:
         found = other.find(piece, at) if at >= 0 else -1
         at = found + len(piece) if found >= 0 else -1
     return 0 <= at <= len(other) - len(last) and other.endswith(last)
-
-
-def _join_texts(look: Any) -> str:
-    prompt, turns = look
-    return "\n".join([prompt or "", *(turn.text for turn in turns if turn)])

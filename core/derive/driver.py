@@ -26,7 +26,8 @@ class Derivation:
     ``shape`` is the shape for turns without calls, ``calling`` those for turns with calls (one for each form of arguments
     that is printed in a way of its own), ``settings`` the switches that change something. ``hidden`` is set where
     reasoning is never printed and its marks were inferred, ``offers_tools`` where tools are shown to the model,
-    ``from_instructions`` where calls were read from an example in the instructions.
+    ``from_instructions`` where calls were read from an example in the instructions, ``varies`` where turns are written with the
+    value of a switch in them.
     """
 
     graph: TurnGraph
@@ -36,6 +37,7 @@ class Derivation:
     hidden: bool = False
     offers_tools: bool = False
     from_instructions: bool = False
+    varies: bool = False
 
     @property
     def usual(self) -> Shape:
@@ -59,7 +61,7 @@ def derive(oracle: Oracle) -> Derivation:
     refused = [] if calling else oracle.errors[refusals:]
     find_reasoning_shape(oracle, calling[0] if calling else None, [(), *list_settings(oracle.renderer)])
     calling = [replace(shape, reasoning=oracle.shape.reasoning) for shape in calling]
-    settings, echoed = find_switches(oracle)
+    settings, echoed, written = find_switches(oracle, calling[:1])
     draft = Draft(list_special(oracle.renderer.hints))
     plain = Caller(draft, oracle, oracle.shape)
     for switches in settings:
@@ -74,6 +76,7 @@ def derive(oracle: Oracle) -> Derivation:
     learn_starts(draft, oracle, settings, echoed)
     add_dress(draft, oracle)
     instructed = not callers and learn_instructions(draft, oracle)
+    draft.notes += [f"the value of {name} is written within turns, and only those without it are known" for name in written]
     offers_tools = _offers_tools(oracle)
     if offers_tools and not callers and not instructed:
         reason = f"the template refuses all turns with calls: {refused[0]}" if refused else "no call is ever printed"
@@ -87,6 +90,7 @@ def derive(oracle: Oracle) -> Derivation:
         hidden=draft.hidden,
         offers_tools=offers_tools,
         from_instructions=instructed,
+        varies=bool(written),
     )
 
 

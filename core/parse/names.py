@@ -73,7 +73,7 @@ def find_numbered_id(rules: Iterable[Rule], buffer: str, name: str, end: int) ->
     """Return the id that a name, which ends at a place, makes in one word with what numbers the calls."""
     if not any(len(rule.parts) > 1 and _JOINT.fullmatch(rule.parts[0]) for rule in rules):
         return None
-    found = _NUMBERED.search(buffer, max(end - len(name) - SHORT, 0))
+    found = _NUMBERED.search(buffer, max(end - len(name) - SHORT, 0), end + SHORT)
     return found[0] if found and found.end(1) == end else None
 
 

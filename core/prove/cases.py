@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
@@ -18,6 +19,9 @@ _KEYS = ("{}", "max_{}", "{}Code", "is_{}", "{}2", "the_{}_name")
 _ODD_KEYS = ("{} {}", "{}-{}", "the.{}", "{}: {}")
 _RETURNS = "Nothing, or what was found"
 """What tools return: prompts in which their declarations stand last end with other words than when the format was derived."""
+_NAMED = re.compile(r"[\w.-]{1,40}")
+"""What may be called so in a request."""
+_CALLS = 6  # of one turn
 _ID_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"
 
 STRINGS: tuple[tuple[str, ...], ...] = (
@@ -43,6 +47,17 @@ TYPED: tuple[tuple[Any, ...], ...] = (
     (True, False, False, 5),
 )
 """Arguments of other types."""
+LONG: tuple[Any, ...] = (
+    "\n".join(f"Line {number} of a text that is longer than most." for number in range(12)),
+    [[], {"e": {}, "f": []}, *range(9)],
+    2**31 + 5,
+    "one line, " * 20 + "and its end",
+    2.0,
+    10**16,
+    {f"k{number}": "" for number in range(8)},
+    False,
+)
+"""Values that are longer or larger than what a template's rules may end at."""
 NULLS: tuple[tuple[Any, ...], ...] = ((None, "x"), ([None, "x"], {"n": None}), (True, None, None))
 
 PLAIN_TEXTS = ("{}.", "The {} is open until noon.", "One {}\nand another {}.")
@@ -50,6 +65,7 @@ HARD_TEXTS = (
     'First: {{"stripes": [4, "two"]}}, <i>not</i> a call.\n\n- a \'quoted\' {}\n- C:\\dir & 3 < 4\n\nDone – ünï ✓?',
     'Let me see … "{}" isn\'t [1, 2]; `f(x=1)`\n\n```\ncode\n```\n* or else {{}}',
 )
+LONG_TEXT = "The {} is long. " + "It goes on for as many words as a thought may have. " * 8 + "\n\nIt ends here.\n- a\n- {}"
 LINED_TEXTS = ('[4, "{}"] {{}}\n> so\n# {}\n| a | b |\n- c: d\n; e\n<i>\n. f = g', "@{} (x)\n/ y\n* z!")
 """Lines that begin with signs, as those of a notation may."""
 
@@ -133,9 +149,15 @@ class Drawer:
 
 
 def draw_cases(
-    seed: str, shape: Shape, calling: Sequence[Shape], settings: Sequence[Switches], signs: Sequence[str] = ()
+    seed: str,
+    shape: Shape,
+    calling: Sequence[Shape],
+    settings: Sequence[Switches],
+    signs: Sequence[str] = (),
+    asked: Sequence[str] = (),
 ) -> Iterator[Case]:
-    """Draw the cases of a proof, those first that fail the soonest; ``signs`` are rare ones that the template has."""
+    """Draw the cases of a proof, those first that fail the soonest; ``signs`` are rare ones that the template has, ``asked`` the
+    texts that it asks for."""
     drawer = Drawer(seed)
     if signs:
         yield from _draw_signs(drawer, shape, calling, signs)
@@ -146,6 +168,46 @@ def draw_cases(
                 yield from _draw_calls(drawer, each, thorough=not number)
                 yield from _draw_resumed(drawer, each)
             yield from _draw_mixed(drawer, each, switches)
+    yield from _draw_around(drawer, shape, calling)
+    yield from _draw_long(drawer, shape, calling)
+    for each in calling[:1]:
+        yield from _draw_asked(drawer, each, asked)
+
+
+def _draw_around(drawer: Drawer, shape: Shape, calling: Sequence[Shape]) -> Iterator[Case]:
+    """Draw turns in conversations with a message of the system, or without one, and in longer ones."""
+    for turned, earlier in ((True, 0), (False, 2)):
+        around, *others = (replace(each, system=each.system != turned) for each in (shape, *calling[:1]))
+        for thought in (None, drawer.text()):
+            yield Case.of(Question(thought, drawer.text(), earlier=earlier), around)
+        for each in others:
+            calls = drawer.calls(each, [drawer.simple(), drawer.simple()])
+            yield Case.of(Question(None, drawer.text(), calls, earlier=earlier), each)
+
+
+def _draw_long(drawer: Drawer, shape: Shape, calling: Sequence[Shape]) -> Iterator[Case]:
+    """Draw what is longer, larger and more than elsewhere."""
+    yield Case.of(Question(drawer.text([LONG_TEXT]), drawer.text([LONG_TEXT])), shape)
+    for each in calling:
+        yield Case.of(Question(calls=drawer.calls(each, [drawer.strings(LONG)])), each)
+        yield Case.of(Question(calls=drawer.calls(each, [drawer.simple() for _ in range(7)])), each)
+
+
+def _draw_asked(drawer: Drawer, shape: Shape, asked: Sequence[str]) -> Iterator[Case]:
+    """Draw calls with what a template asks for as names, keys and strings, alone and with more behind or before it."""
+    if not asked:
+        return
+    named = [text for text in asked if _NAMED.fullmatch(text)]
+    names = [*named, *(f"{text}{drawer.word()}" for text in named), *(f"{drawer.word()}{text}{drawer.word()}" for text in named)]
+    for place in range(0, len(names), _CALLS):
+        each = names[place : place + _CALLS]
+        calls = drawer.calls(shape, [drawer.simple() for _ in each])
+        yield Case.of(Question(calls=tuple(replace(call, name=name) for call, name in zip(calls, each, strict=True))), shape)
+    if named:
+        yield Case.of(Question(calls=drawer.calls(shape, [dict.fromkeys([*named, drawer.word()], "x y")])), shape)
+        yield Case.of(Question(calls=drawer.calls(shape, [{drawer.word(): 5} | {name: drawer.word() for name in named}])), shape)
+    for values in (asked, [f"{text}{drawer.word()}" for text in asked], [f"{drawer.word()}{text}" for text in asked]):
+        yield Case.of(Question(calls=drawer.calls(shape, [drawer.strings(values)])), shape)
 
 
 def _draw_signs(drawer: Drawer, shape: Shape, calling: Sequence[Shape], signs: Sequence[str]) -> Iterator[Case]:

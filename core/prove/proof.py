@@ -36,6 +36,7 @@ PARTS = ("reasoning", "content", "tools")
 _PATIENCE = 3  # counterexamples that end a proof
 _SHORT = 4  # characters of a template's texts that it may exchange
 _SIGNS = 24
+_ASKED = 24
 
 
 @dataclass
@@ -156,8 +157,8 @@ def prove(derivation: Derivation, oracle: Oracle, reads: Mapping[str, Read]) -> 
     analysis are reached: what was not read back by then is not proven.
     """
     examination = Examination(oracle, derivation.graph, reads)
-    signs = _list_signs(oracle)
-    cases = draw_cases("proof", derivation.shape, derivation.calling, derivation.settings or ((),), signs)
+    signs, asked = _list_signs(oracle), sorted(oracle.renderer.hints.asked)[:_ASKED]
+    cases = draw_cases("proof", derivation.shape, derivation.calling, derivation.settings or ((),), signs, asked)
     try:
         for case in cases:
             examination.examine(case)
@@ -250,7 +251,8 @@ def _judge(part: str, derivation: Derivation, examination: Examination) -> str:
         return FROM_INSTRUCTIONS
     if part == "reasoning" and derivation.hidden:
         return "not established"
-    if examination.exhausted or (part == "reasoning" and examination.unknown - examination.inferred and not failed):
+    unknown = part == "reasoning" and examination.unknown - examination.inferred and not failed
+    if examination.exhausted or derivation.varies or unknown:
         return partly
     if part not in examination.shown:
         stopped = len(examination.failures) >= _PATIENCE

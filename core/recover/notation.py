@@ -53,8 +53,8 @@ def list_words(texts: Iterable[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def compile_names(names: frozenset[str]) -> re.Pattern[str]:
-    """Return what finds one of some names at a place, as a whole word."""
-    found = sorted(names, key=lambda name: (-len(name), name))
+    """Return what finds one of some names at a place, as a whole word; so long a name as no tool has is none."""
+    found = sorted((name for name in names if len(name) <= _LONGEST), key=lambda name: (-len(name), name))
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, found))})(?![\w]|[.-]\w)") if found else re.compile(r"(?!)")
 
 
