@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from ..ask.pieces import Field
+from ..ask.pieces import Field, Link
 from ..ask.words import make_word
 from ..format import Choice, Codec, Insides, Json, Number, Text, Word
 from ..format.cut import find_common_end, find_common_start
-from .draft import Draft, Link
+from .draft import Draft
 from .encoded import find_encoding, find_written
 from .strings import AskGaps, Gap, Specimen, Surroundings, strip_digits, take_digits
 

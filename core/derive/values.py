@@ -199,8 +199,8 @@ def _learn_rows(draft: Draft, graph: str, family: str, build: Build, keyed: bool
         if keyed:
             needles |= {word: Needle(Field("key", "string", 0, family)) for word in keys}
         text = build(dict(zip(keys, values, strict=True)) if keyed else values)
-        row = None if text is None else cut_row(text, needles)
-        if row and len(row.pieces) >= len(needles):
+        row = [] if text is None else cut_row(text, needles)
+        if len(row) > len(needles):
             draft.add_row(graph, row)
 
 
