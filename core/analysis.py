@@ -103,22 +103,18 @@ def search_further(format: ChatFormat, renderer: Renderer, seconds: float) -> Ch
     return replace(format, verdict=replace(verdict, parts=parts, counterexample=counterexample))
 
 
-def cut_pieces(text: str, longest: int) -> list[str]:
-    """Cut a text in pieces of one to ``longest`` characters, as servers hand it on; the same text is always cut alike."""
+def _cut_pieces(text: str) -> list[str]:
+    """Cut a text in random pieces, as servers hand it on, a short one by character; the same text is always cut alike."""
     source, pieces, start = Random(text), [], 0
     while start < len(text):
-        size = source.randint(1, longest)
+        size = source.randint(1, 1 if len(text) < SHORT else 9)
         pieces.append(text[start : start + size])
         start += size
     return pieces
 
 
 def make_reads(format: ChatFormat) -> dict[str, Read]:
-    """Return the ways in which a proof reads a text: whole, and in random pieces, a short one by character."""
-    ways: dict[str, Callable[[str], list[str]]] = {
-        "whole": lambda text: [text],
-        "in pieces": lambda text: cut_pieces(text, 1 if len(text) < SHORT else 9),
-    }
+    """Return the ways in which a proof reads a text: whole, and in pieces."""
 
     def read(cut: Callable[[str], list[str]], text: str, tools: Any, prompt: str) -> Mapping[str, Any]:
         parser = format.parser(tools, prompt)
@@ -126,4 +122,4 @@ def make_reads(format: ChatFormat) -> dict[str, Read]:
         message = fold_deltas([*deltas, *parser.finish()])
         return {**message, "recoveries": [name for name, _ in parser.recoveries]} if parser.recoveries else message
 
-    return {name: partial(read, cut) for name, cut in ways.items()}
+    return {"whole": partial(read, lambda text: [text]), "in pieces": partial(read, _cut_pieces)}
