@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..format import Kind
-from ..format.cut import TOKEN, find_common_start
+from ..format.cut import TOKEN, cut_common_start
 from .words import find_make
 
 
@@ -105,6 +105,4 @@ def list_tokens(text: str) -> list[str]:
 
 def find_shared_header(one: str, other: str) -> str:
     """Return the common beginning of two texts, as far as it cuts no word or bracket of either."""
-    cuts = [{match.end() for match in _TOKEN.finditer(text)} | {0, len(text)} for text in (one, other)]
-    shared = find_common_start(one, other)
-    return one[: max(place for place in cuts[0] & cuts[1] if place <= shared)]
+    return cut_common_start([one, other], _TOKEN)
