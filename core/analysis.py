@@ -40,9 +40,7 @@ def analyze(template: Any = None, *, examples: Any = None, **special_tokens: str
     :class:`BudgetError` for a template that exceeds the bounds of time and size, and TypeError for what is no special token.
     Costs some hundred renders.
 
-    The bounds are those of :class:`Budget`, for other ones pass ``load_renderer(template).within(Budget(seconds=60))``. Jinja is
-    stopped where it exceeds them. A callable, or a tokenizer with an ``apply_chat_template`` of its own, is checked between
-    renders: it costs one render more than the time allowed, and is waited for if it never returns.
+    The bounds are those of :class:`Budget`, for other ones pass ``load_renderer(template).within(Budget(seconds=60))``.
     """
     _check_tokens(template, special_tokens)
     lessons = load_lessons(examples) if examples else ()
