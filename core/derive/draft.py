@@ -183,8 +183,7 @@ def _make_edges(source: Field, links: Links, slots: Slots, lengths: Mapping[Fiel
 
 def _measure_keys(sources: Mapping[Field, Links]) -> dict[Field, int]:
     """Return the length of the longest text behind each key."""
-    keys = (item for item in sources.items() if item[0].kind == "key")
-    return {field: max((len(link.text) for link in links), default=0) for field, links in keys}
+    return {field: max((len(link.text) for link in links), default=0) for field, links in sources.items() if field.kind == "key"}
 
 
 def _make_graph(draft: Draft, name: str, slots: Slots) -> Graph:
