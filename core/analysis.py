@@ -40,9 +40,7 @@ def analyze(template: Any = None, *, examples: Any = None, **special_tokens: str
     :class:`BudgetError` for a template that exceeds the bounds of time and size, and TypeError for what is no special token.
     Costs some hundred renders.
 
-    The bounds are those of :class:`Budget`, for other ones pass ``load_renderer(template).within(Budget(seconds=60))``. Jinja is
-    stopped where it exceeds them. A callable, or a tokenizer with an ``apply_chat_template`` of its own, is checked between
-    renders: it costs one render more than the time allowed, and is waited for if it never returns.
+    The bounds are those of :class:`Budget`, for other ones pass ``load_renderer(template).within(Budget(seconds=60))``.
     """
     _check_tokens(template, special_tokens)
     lessons = load_lessons(examples) if examples else ()
@@ -103,22 +101,18 @@ def search_further(format: ChatFormat, renderer: Renderer, seconds: float) -> Ch
     return replace(format, verdict=replace(verdict, parts=parts, counterexample=counterexample))
 
 
-def cut_pieces(text: str, longest: int) -> list[str]:
-    """Cut a text in pieces of one to ``longest`` characters, as servers hand it on; the same text is always cut alike."""
+def _cut_pieces(text: str) -> list[str]:
+    """Cut a text in random pieces, as servers hand it on, a short one by character; the same text is always cut alike."""
     source, pieces, start = Random(text), [], 0
     while start < len(text):
-        size = source.randint(1, longest)
+        size = source.randint(1, 1 if len(text) < SHORT else 9)
         pieces.append(text[start : start + size])
         start += size
     return pieces
 
 
 def make_reads(format: ChatFormat) -> dict[str, Read]:
-    """Return the ways in which a proof reads a text: whole, and in random pieces, a short one by character."""
-    ways: dict[str, Callable[[str], list[str]]] = {
-        "whole": lambda text: [text],
-        "in pieces": lambda text: cut_pieces(text, 1 if len(text) < SHORT else 9),
-    }
+    """Return the ways in which a proof reads a text: whole, and in pieces."""
 
     def read(cut: Callable[[str], list[str]], text: str, tools: Any, prompt: str) -> Mapping[str, Any]:
         parser = format.parser(tools, prompt)
@@ -126,4 +120,4 @@ def make_reads(format: ChatFormat) -> dict[str, Read]:
         message = fold_deltas([*deltas, *parser.finish()])
         return {**message, "recoveries": [name for name, _ in parser.recoveries]} if parser.recoveries else message
 
-    return {name: partial(read, cut) for name, cut in ways.items()}
+    return {"whole": partial(read, lambda text: [text]), "in pieces": partial(read, _cut_pieces)}

@@ -20,9 +20,10 @@ class Budget:
 
     ``seconds`` and ``renders`` bound all renders of one :class:`Account` together, and ``seconds`` a render on its own.
     ``render_seconds`` bounds the work of each render (its thread's time on the processor: a busy machine refuses no
-    template), and ``characters`` what it writes, intermediate values included. A render by a function or tokenizer cannot
-    be stopped: it is checked when it returns, against ``seconds`` only. Raises TypeError for what is no number, and ValueError
-    for one below 0.
+    template), and ``characters`` what it writes, intermediate values included. Jinja is stopped where it exceeds them. A function,
+    or a tokenizer with an ``apply_chat_template`` of its own, cannot be: what it returns is checked, against ``seconds`` and
+    ``characters`` only, and it is waited for if it never returns. Raises TypeError for what is no number, and ValueError for one
+    below 0.
     """
 
     seconds: float = 30.0

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..format import Kind
-from ..format.cut import TOKEN, find_common_start
+from ..format.cut import TOKEN, cut_common_start
 from .words import find_make
 
 
@@ -56,35 +56,32 @@ class Span(NamedTuple):
     needle: Needle
 
 
-class Piece(NamedTuple):
-    """A field and the constant text before it."""
+class Link(NamedTuple):
+    """The constant text that leads from some field to ``target``; ``opens_call`` is set where another call begins with that."""
 
     text: str
-    field: Field
-    call: int | None
+    target: Field
+    opens_call: bool = False
 
 
-class Row(NamedTuple):
-    """A render: its fields with the texts before them, and the text behind the last."""
-
-    pieces: tuple[Piece, ...]
-    tail: str
-
-
-def cut_row(text: str, needles: Mapping[str, Needle], spans: Sequence[Span] = ()) -> Row:
-    """Cut a render at the needles, and at spans that are already known; no needle is looked for inside of those."""
+def cut_row(text: str, needles: Mapping[str, Needle], spans: Sequence[Span] = ()) -> list[Link]:
+    """Cut a render at the needles, and at spans that are already known, into the links from field to field, up to its end; no
+    needle is looked for inside of the spans."""
     found = [*spans, *_find_needles(text, needles, spans)]
-    pieces, seen, at = [], set(), 0
+    links: list[Link] = []
+    seen: set[tuple[str, Field]] = set()
+    at, call = 0, None
     for start, end, needle in sorted(found):
-        word = text[start:end]
-        field = needle.field
+        word, field = text[start:end], needle.field
         if (word, field) in seen and field.kind in ("name", "id", "key"):
             # A key that comes again belongs to no type: it stands behind the value, or the type is known by then.
             field = field._replace(again=True, type="", form=0)
         seen.add((word, needle.field))
-        pieces.append(Piece(text[at:start], field, needle.call))
+        opens = needle.call not in (None, call)
+        call = needle.call if opens else call
+        links.append(Link(text[at:start], field, opens))
         at = end
-    return Row(tuple(pieces), text[at:])
+    return [*links, Link(text[at:], END)]
 
 
 def _find_needles(text: str, needles: Mapping[str, Needle], spans: Sequence[Span]) -> list[Span]:
@@ -108,6 +105,4 @@ def list_tokens(text: str) -> list[str]:
 
 def find_shared_header(one: str, other: str) -> str:
     """Return the common beginning of two texts, as far as it cuts no word or bracket of either."""
-    cuts = [{match.end() for match in _TOKEN.finditer(text)} | {0, len(text)} for text in (one, other)]
-    shared = find_common_start(one, other)
-    return one[: max(place for place in cuts[0] & cuts[1] if place <= shared)]
+    return cut_common_start([one, other], _TOKEN)

@@ -204,9 +204,8 @@ class NamedRenderer(Renderer):
 class CallableRenderer(Renderer):
     """Renders with a function ``render(messages, tools, add_generation_prompt, **kwargs)``, given copies to work on.
 
-    Further arguments that the function does not take are left out, as a Jinja template ignores them. Its time and the
-    size of what it returns are checked when it has returned: it is the caller's code, and trusted to come back. In an
-    analysis a single render may take as long as all of them may together.
+    Further arguments that the function does not take are left out, as a Jinja template ignores them. It is the caller's code, and
+    trusted to come back: :class:`~chat_autoparser.ask.budget.Budget` tells what is checked then.
     """
 
     def __init__(self, function: Callable[..., Any], /, **kwargs: Any) -> None:
@@ -260,11 +259,7 @@ def load_renderer(template: Any, /, **special_tokens: Any) -> Renderer:
     not given, a ``tokenizer_config.json`` or a model folder, read as transformers does. Otherwise it is a renderer, a
     tokenizer (anything with ``apply_chat_template``) or a function ``render(messages, tools, add_generation_prompt, **kwargs)``.
     The special tokens given here (``bos_token="<s>"``) go before those found. Raises :class:`TemplateError` where there is no
-    template, or none that can be compiled.
-
-    What renders Jinja is stopped when it exceeds the bounds of time and size (:class:`~chat_autoparser.ask.budget.Budget`).
-    A function, or a tokenizer with an ``apply_chat_template`` of its own, cannot be: it is checked each time it returns,
-    and one that never returns is waited for.
+    template, or none that can be compiled. What a render may cost is told by :class:`~chat_autoparser.ask.budget.Budget`.
     """
     if isinstance(template, Renderer):
         return template

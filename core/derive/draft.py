@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from ..ask.oracle import Turn
-from ..ask.pieces import END, START, Field, Row
+from ..ask.pieces import END, START, Field, Link
 from ..ask.question import Switches
 from ..ask.words import drop_words, holds_word
 from ..format import Codec, Edge, Graph, Insides, Node, Path, Start, Text, TurnGraph
@@ -21,15 +20,6 @@ from .strings import Special, strip_digits
 
 TURN = "turn"
 """The name of the graph of the turn itself, beside those of lists and objects."""
-
-
-class Link(NamedTuple):
-    """The text that leads from some field to ``target``."""
-
-    text: str
-    target: Field
-    opens_call: bool = False
-
 
 Links = dict[Link, None]
 """An ordered set."""
@@ -59,23 +49,21 @@ class Draft:
         """Add an edge."""
         self.edges[graph][source][Link(text, target, opens_call)] = None
 
-    def add_turn(self, turn: Turn, row: Row, switches: Switches) -> None:
-        """Add the edges of a rendered turn."""
-        if not row.pieces:
-            return
-        self.switches.setdefault(turn.prompt, switches)
-        for source, link in _list_steps(row):
-            if source != START:
-                self.edges[TURN][source][link] = None
-                continue
-            self.starts[turn.prompt][link] = None
+    def add_turn(self, turn: Turn, row: Sequence[Link], switches: Switches) -> None:
+        """Add the edges of a rendered turn, if it has a field."""
+        first, *others = row
+        if others:
+            self.switches.setdefault(turn.prompt, switches)
+            self.starts[turn.prompt][first] = None
             if turn.header:
-                self.starts[turn.header][link._replace(text=turn.between + link.text)] = None
+                self.starts[turn.header][first._replace(text=turn.between + first.text)] = None
+            self.add_row(TURN, others, first.target)
 
-    def add_row(self, graph: str, row: Row) -> None:
-        """Add the edges of the inside of a list or an object."""
-        for source, link in _list_steps(row):
+    def add_row(self, graph: str, row: Iterable[Link], source: Field = START) -> None:
+        """Add edges that follow each other, such as those of the inside of a list or an object."""
+        for link in row:
             self.edges[graph][source][link] = None
+            source = link.target
 
     def add_without_ids(self, other: Draft) -> bool:
         """Add the edges of turns whose calls have no ids; returns False, and adds none, where the template writes something else in
@@ -108,17 +96,6 @@ class Draft:
         if graph == TURN:
             for links in list(self.starts.values()):
                 yield START, links
-
-
-def _list_steps(row: Row) -> Iterator[tuple[Field, Link]]:
-    """List the links of a render with their sources, from its start to its end."""
-    source, call = START, None
-    for piece in row.pieces:
-        opens = piece.call not in (None, call)
-        call = piece.call if opens else call
-        yield source, Link(piece.text, piece.field, opens)
-        source = piece.field
-    yield source, Link(row.tail, END)
 
 
 Slots = set[tuple[str, str]]
@@ -206,8 +183,7 @@ def _make_edges(source: Field, links: Links, slots: Slots, lengths: Mapping[Fiel
 
 def _measure_keys(sources: Mapping[Field, Links]) -> dict[Field, int]:
     """Return the length of the longest text behind each key."""
-    keys = (item for item in sources.items() if item[0].kind == "key")
-    return {field: max((len(link.text) for link in links), default=0) for field, links in keys}
+    return {field: max((len(link.text) for link in links), default=0) for field, links in sources.items() if field.kind == "key"}
 
 
 def _make_graph(draft: Draft, name: str, slots: Slots) -> Graph:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 
 from ..ask.oracle import Oracle
-from ..ask.pieces import END, Field, list_tokens
+from ..ask.pieces import END, Field, Link, list_tokens
 from ..ask.question import Question
 from ..ask.words import holds_word
 from ..format import Json
-from .draft import TURN, Draft, Link
+from .draft import TURN, Draft
 
 _VALUE = r"""(<[^<>{}\n]*>|"[^"\n]*"|'[^'\n]*'|\{[^{}]*\}|\.\.\.)"""
 _ENTRY = rf"""["'](\w+)["']\s*:\s*{_VALUE}"""

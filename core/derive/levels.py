@@ -7,9 +7,10 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+from ..ask.pieces import Link
 from ..ask.words import make_word
 from ..format import Codec, Insides, Text
-from .draft import Draft, Link
+from .draft import Draft
 from .places import Build, find_between
 
 LEVELS = 6

@@ -28,9 +28,8 @@ def make_format(oracle: Oracle, derivation: Derivation) -> ChatFormat:
     Costs some hundred renders of short conversations. Raises :class:`BudgetError` where they take too long.
     """
     conversation = find_conversation(oracle, derivation.usual, bool(derivation.calling))
-    graph = replace(derivation.graph, blank=_find_blank(oracle, derivation))
-    graph = replace(graph, stops=tuple(dict.fromkeys(_settle_stops(graph, conversation))))
-    graph = replace(graph, others=_find_others(conversation))
+    stops = tuple(dict.fromkeys(_settle_stops(derivation.graph, conversation)))
+    graph = replace(derivation.graph, blank=_find_blank(oracle, derivation), stops=stops, others=_find_others(conversation))
     return ChatFormat(graph, _make_asking(oracle, derivation), _find_capabilities(oracle, derivation), conversation)
 
 

@@ -12,10 +12,10 @@ from functools import reduce
 from itertools import product
 
 from ..ask.oracle import Oracle
-from ..ask.pieces import Field, find_shared_header
+from ..ask.pieces import Field, Link, find_shared_header
 from ..ask.question import Question, Switches
 from ..format.model import VALUE
-from .draft import TURN, Draft, Link, Links
+from .draft import TURN, Draft, Links
 from .hidden import Hidden, add_hidden, find_hidden
 from .strings import strip_digits
 

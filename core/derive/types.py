@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from ..ask.pieces import Field
+from ..ask.pieces import Field, Link
 from ..ask.words import make_word
 from ..format import Choice, Codec, Insides, Json, Number, Text, Word
 from ..format.cut import find_common_end, find_common_start
-from .draft import Draft, Link
+from .draft import Draft
 from .encoded import find_encoding, find_written
 from .strings import AskGaps, Gap, Specimen, Surroundings, strip_digits, take_digits
 
@@ -148,7 +148,7 @@ def _find_word(texts: Sequence[str]) -> tuple[int, int]:
     whole."""
     text = texts[0]
     start = find_common_start(*texts)
-    end = min(find_common_end(*(each[start:] for each in texts)), *(len(each) - start for each in texts))
+    end = find_common_end(*(each[start:] for each in texts))
     while 0 < start < len(text) and text[start - 1].isalnum() and text[start].isalnum():
         start -= 1
     while 0 < end < len(text) - start and text[-end].isalnum() and text[-end - 1].isalnum():
@@ -169,7 +169,7 @@ def _read_compound(pairs: Sequence[tuple[Any, Gap]], graph: str, within: Text | 
     around = [strip_digits(gap.around) for _, gap in pairs]
     start, end, size = find_common_start(*around), find_common_end(*around), min(map(len, around))
     if not around[0][size - end : start].isspace():
-        end = min(find_common_end(*(each[start:] for each in around)), size - start)
+        end = find_common_end(*(each[start:] for each in around))
     start = min(start, size - end)  # white space that might stand before it as well as behind it separates it from the next one
     return Writing(before, around[0][:start], Insides(graph), around[0][len(around[0]) - end :])
 
@@ -231,7 +231,7 @@ def restore_digits(new: str, base: str, edge: str) -> str:
     them."""
     digits, own, plain = re.findall(r"\d+", edge), re.findall(r"\d+", new), strip_digits(new)
     start = find_common_start(base, plain)
-    end = min(find_common_end(base, plain), len(base) - start, len(plain) - start)
+    end = find_common_end(base[start:], plain[start:])
     before, behind = plain[:start].count("0"), plain[len(plain) - end :].count("0")
     numbers = [*digits[:before], *own[before : len(own) - behind], *digits[len(digits) - behind :]]
     parts = re.split(r"\d+", new)

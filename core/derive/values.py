@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..ask.pieces import END, Field, Needle, cut_row
 from ..ask.words import make_word
@@ -23,24 +23,6 @@ from .odd_keys import learn_odd_keys
 from .places import Build, Place, ask_apart, ask_beside_keys, ask_entries, ask_values_apart, find_path
 from .strings import AskGaps, Surroundings, ask_strings, make_text, read_images, strip_digits
 from .types import PLAIN, Change, Types, Writing, ask_types, match_digits, read_plain, restore_digits, splice
-
-
-class _Variant(NamedTuple):
-    """A way of writing a value beside that of plain strings, with what stands around those in the same place, and the ``rest``
-    behind their key where that comes again."""
-
-    type: str
-    form: int
-    writing: Writing
-    base: Surroundings
-    rest: str = ""
-
-    def enter(self, place: Place) -> Change:
-        """Return how an edge leads to the key of such a value, or to the value itself."""
-        field = place.field(place.entry, self.type, self.form)
-        if place.entry == "key":
-            return Change(field, self.base.before, self.writing.before)
-        return Change(field, self.base.mid, self.writing.mid)
 
 
 def learn_object(draft: Draft, graph: str, family: str, build: Build, outer: Sequence[str] = ()) -> Types:
@@ -97,54 +79,57 @@ def learn_values(draft: Draft, place: Place, ask: AskGaps, lists: bool = True, o
         return {}
     forms = ask_strings(ask, draft.special)
     types = ask_types(ask, place.family, draft.special.anywhere, lists, objects)
-    rest = strip_digits(plain.rest)
-    bases = base, base._replace(behind=rest)
-    variants = [_Variant(name, form, writing, bases[writing.early], rest) for (name, form), writing in types.items()]
-    variants += _learn_strings(draft, place, forms, base, types)
-    for variant in variants:
-        _add_variant(draft, place, variant)
-    entry, entering = place.field(place.entry), [each.enter(place) for each in variants]
-    splice(draft, place.graph, partial(_list_exits, place, variants), lambda target: entering if target == entry else ())
+    ways = types | _learn_strings(draft, place, forms, base, types)
+    for way, writing in ways.items():
+        _add_way(draft, place, base, way, writing)
+    entry = place.field(place.entry)
+    entering = [
+        Change(place.field("key", *way), base.before, writing.before)
+        if entry.kind == "key"
+        else Change(place.field("value", *way), base.mid, writing.mid)
+        for way, writing in ways.items()
+    ]
+    leave = partial(_list_exits, place, ways, base, strip_digits(plain.rest))
+    splice(draft, place.graph, leave, lambda target: entering if target == entry else ())
     return types
 
 
-def _learn_strings(
-    draft: Draft, place: Place, forms: dict[Surroundings, Text], base: Surroundings, types: Types
-) -> list[_Variant]:
+def _learn_strings(draft: Draft, place: Place, forms: dict[Surroundings, Text], base: Surroundings, types: Types) -> Types:
     """Note how plain strings are written, and return the other forms."""
     scalars = [writing for (name, _), writing in types.items() if name in ("integer", "number", "boolean")]
     others = [Surroundings(*map(strip_digits, (each.before, each.mid, each.behind))) for each in scalars]
     quoted = bool(others) and base not in others
     written = [(around, replace(codec, quoted=quoted)) for around, codec in forms.items()]
     draft.codecs[place.graph, place.field("value")] = written[0][1] if written else Text(quoted=quoted)
-    return [
-        _Variant("string", number, Writing(around.before, around.mid, codec, around.behind), base)
-        for number, (around, codec) in enumerate(written[1:], 1)
-    ]
+    return {
+        ("string", form): Writing(around.before, around.mid, codec, around.behind)
+        for form, (around, codec) in enumerate(written[1:], 1)
+    }
 
 
-def _add_variant(draft: Draft, place: Place, variant: _Variant) -> None:
-    name, form, writing, base, _ = variant
-    value = place.field("value", name, form)
+def _add_way(draft: Draft, place: Place, base: Surroundings, way: tuple[str, int], writing: Writing) -> None:
+    """Note how the values of a type and form are written, and what leads to them from their key."""
+    value = place.field("value", *way)
     draft.codecs[place.graph, value] = writing.codec
     if place.entry == "key":
         links = draft.edges[place.graph][place.field("key")]
         plain = [link.text for link in links if strip_digits(link.text) == base.mid]
         for text in sorted({restore_digits(writing.mid, base.mid, text) for text in plain}) or [writing.mid]:
-            draft.add(place.graph, place.field("key", name, form), text, value)
+            draft.add(place.graph, place.field("key", *way), text, value)
 
 
-def _list_exits(place: Place, variants: Sequence[_Variant], source: Field, target: Field) -> Iterator[Change]:
-    """List what leaves values of variants as an edge leaves plain strings, or the key that comes again behind those."""
+def _list_exits(place: Place, ways: Types, base: Surroundings, rest: str, source: Field, target: Field) -> Iterator[Change]:
+    """List what leaves values written in other ways as an edge leaves plain strings, or the key that comes again behind those and
+    has the ``rest`` behind it."""
     again = source == place.field("key", "")._replace(again=True)
-    for each in variants if again or source == place.field("value") else ():
-        told = each.rest and each.writing.rest and strip_digits(each.writing.rest) != each.rest  # behind the key, too
-        typed = place.field("key", each.type, each.form)._replace(again=True) if told else None
+    for way, writing in ways.items() if again or source == place.field("value") else ():
+        told = rest and writing.rest and strip_digits(writing.rest) != rest  # behind the key, too
+        typed = place.field("key", *way)._replace(again=True) if told else None
         if again and typed:
-            yield Change(typed, each.rest, each.writing.rest)
-        elif each.writing.early == again:
-            value = place.field("value", each.type, each.form)
-            yield Change(value, each.base.behind, each.writing.behind, typed if target.again else None)
+            yield Change(typed, rest, writing.rest)
+        elif writing.early == again:
+            behind = rest if writing.early else base.behind
+            yield Change(place.field("value", *way), behind, writing.behind, typed if target.again else None)
 
 
 def learn_insides(draft: Draft, family: str, build: Build, types: Types) -> None:
@@ -199,8 +184,8 @@ def _learn_rows(draft: Draft, graph: str, family: str, build: Build, keyed: bool
         if keyed:
             needles |= {word: Needle(Field("key", "string", 0, family)) for word in keys}
         text = build(dict(zip(keys, values, strict=True)) if keyed else values)
-        row = None if text is None else cut_row(text, needles)
-        if row and len(row.pieces) >= len(needles):
+        row = [] if text is None else cut_row(text, needles)
+        if len(row) > len(needles):
             draft.add_row(graph, row)
 
 

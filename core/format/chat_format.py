@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..message import fold_deltas
 from . import view
 from .codec import dump, load
 from .conversation import Conversation, Problem
@@ -223,8 +224,6 @@ class ChatFormat:
         policy: Policy | PolicyName = "lenient",
     ) -> dict[str, Any]:
         """Read a whole output into an OpenAI message dict; one feed and one finish. See :meth:`parser`."""
-        from ..message import fold_deltas
-
         if not isinstance(text, str):
             raise TypeError(f"text must be what the model wrote, as str, not {type(text).__name__}")
         parser = self.parser(tools, prompt, policy=policy)

@@ -43,9 +43,9 @@ TOKEN = re.compile(
 
 
 @lru_cache(maxsize=4096)
-def find_boundaries(text: str) -> frozenset[int]:
-    """Return the places where a text may be cut."""
-    return frozenset({0, *(found.end() for found in TOKEN.finditer(text))})
+def find_boundaries(text: str, token: re.Pattern[str] = TOKEN) -> frozenset[int]:
+    """Return the places where a text may be cut, which is between two of what a pattern finds."""
+    return frozenset({0, *(found.end() for found in token.finditer(text))})
 
 
 def find_first(text: str, words: Iterable[str | None]) -> int:
@@ -70,10 +70,10 @@ def find_common_end(*texts: str) -> int:
     return find_common_start(*(text[::-1] for text in texts))
 
 
-def cut_common_start(texts: list[str]) -> str:
+def cut_common_start(texts: list[str], token: re.Pattern[str] = TOKEN) -> str:
     """Return what all texts have in common at their beginning, cut where all may be cut."""
     size = find_common_start(*texts)
-    allowed = frozenset.intersection(*map(find_boundaries, texts))
+    allowed = frozenset.intersection(*(find_boundaries(text, token) for text in texts))
     return texts[0][: max(place for place in allowed if place <= size)]
 
 

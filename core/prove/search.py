@@ -59,7 +59,8 @@ def _list_smaller(case: Case) -> Iterator[Case]:
     changes: list[dict[str, Any]] = []
     for number, call in enumerate(question.calls):
         changes.append({"calls": question.calls[:number] + question.calls[number + 1 :]})
-        changes += [{"calls": (*question.calls[:number], one, *question.calls[number + 1 :])} for one in _reduce_call(call)]
+        smaller_calls = (Call.of(call.name, call.id, less) for less in _reduce(call.object))
+        changes += [{"calls": (*question.calls[:number], one, *question.calls[number + 1 :])} for one in smaller_calls]
     for name, text in (("reasoning", question.reasoning), ("content", question.content)):
         changes += [{name: less} for less in (None, *_cut_text(text or ""))] if text else []
     changes += [{"switches": ()}] if question.switches else []
@@ -69,21 +70,16 @@ def _list_smaller(case: Case) -> Iterator[Case]:
             yield replace(case, question=smaller)
 
 
-def _reduce_call(call: Call) -> Iterator[Call]:
-    arguments = call.object
-    for key, value in arguments.items():
-        yield Call.of(call.name, call.id, {other: kept for other, kept in arguments.items() if other != key})
-        for less in _reduce(value):
-            yield Call.of(call.name, call.id, {**arguments, key: less})
-
-
 def _reduce(value: Any) -> Iterator[Any]:
+    """List what is left of a value without a part of it: of a text, an item, a member, or a part of one."""
     if isinstance(value, str):
         yield from _cut_text(value)
     elif isinstance(value, list):
         yield from (value[:number] + value[number + 1 :] for number in range(len(value)))
     elif isinstance(value, dict):
-        yield from ({other: kept for other, kept in value.items() if other != key} for key in value)
+        for key, inner in value.items():
+            yield {other: kept for other, kept in value.items() if other != key}
+            yield from ({**value, key: less} for less in _reduce(inner))
 
 
 def _cut_text(text: str) -> Iterator[str]:
