@@ -283,7 +283,8 @@ class Ends(Thoughts):
         starts = [rest[:place].rstrip() for place in sorted(find_boundaries(rest)) if not 0 < place <= common]
         ends = [text for text in dict.fromkeys((*starts, *tails)) if is_firm(text) and text not in own]
         halves = [own[place:].lstrip() for place in sorted(find_boundaries(own)) if place > 0] + [cut_to_echo(own)]
-        short = (lead + half + text for text in ends for half in sorted({"", *filter(is_firm, halves)} - {own.strip()}))
+        marked = (half for half in halves if half[:1] in _OPENING and half != own.strip())
+        short = (lead + half + text for half in ("", *marked) for text in ends)
         rules += [rule for text in short for guard in _BOTH for rule in make_closes([text], UNENDED, guard)]
         nexts = [(lead + link.text[len(own) :].lstrip(), link.to) for link in self.leave(node) if link.opens]
         rules += make_openings((pair for pair in nexts if is_firm(pair[0])), UNENDED, "known")  # no text holds all that

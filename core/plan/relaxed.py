@@ -209,14 +209,17 @@ class Relaxations(Openings):
             if to.kind == "arguments" and text.strip() and not link.leaves:
                 told = is_marked(text) and not self.envelope.arguments  # else a tool with an object behind it tells
                 yield from make_rules([""], to, MISSING, "" if told else "known")
-            if to.kind == "arguments" and (close := self.closes[to.name] or "").strip():
+            close = self.closes.get(to.name) or ""
+            if to.kind == "arguments" and close.strip():
                 if not text.strip():
                     yield from make_closes([close], "no arguments", "structure")
                 elif is_marked(text) and is_marked(close):
                     yield from make_closes([close], "no arguments", "ending")
-            nexts = [other for other in self.leave(to) if other.opens and other.text.strip()] if to.kind == "arguments" else []
-            for other in nexts:
-                yield from make_rules([other.text], other.to, "no arguments", "known", opens=True, closes=True)
+            for other in self.leave(to) if to.kind == "arguments" and not close.strip() else ():
+                guard: Guard = "known" if other.opens else ""
+                texts = {other.text, *(self._list_cuts(other.text) if other.to.kind == "end" else ())}
+                texts = {text for text in texts if other.leaves and text.strip()}
+                yield from make_rules(sorted(texts), other.to, "no arguments", guard, opens=other.opens, closes=True)
             for behind in self.list_inner(to) if to.kind == "id" else ():
                 for bare in leave_out(text, behind.text):
                     told = is_marked(text) and is_marked(bare)
