@@ -13,12 +13,13 @@ from typing import Any, Literal, NamedTuple, get_args
 from ..errors import ConstraintError
 from ..format import ChatFormat, Edge, Node, Reasoning, TurnGraph
 from ..format import Json as JsonCodec
-from ..format.cut import find_boundaries, find_common_start
+from ..format.cut import COUNTER, find_boundaries, find_common_start
+from ..format.view import list_edges
 from ..schema import ToolSet
 from .schemas import Schema, list_alternatives, list_by_path, list_properties, sort_properties
 from .tree import DIGITS, NOTHING, Chars, Free, Grammar, Repeat, Sequence, Text, Tree, Until, choose, join, maybe
 from .values import WORD, Values
-from .walk import COUNTER, END, Arm, Exits, Walk
+from .walk import END, Arm, Exits, Walk
 
 ToolChoice = str | Mapping[str, Any]
 Reasoned = Literal["ended", "open", "possible"]
@@ -89,7 +90,7 @@ def _get_name(tool: Mapping[str, Any]) -> str:
 def find_closing(format: ChatFormat) -> str:
     """Return the text that closes reasoning; where only calls follow it, without what opens these."""
     closing = format.reasoning.end.text if format.reasoning else ""
-    openings = [edge.text.strip() for start in format.graph.starts for edge in start.edges if edge.opens_call]
+    openings = [edge.text.strip() for edge in format.graph.begun if edge.opens_call]
     return closing[: min((place for text in openings if text and (place := closing.find(text)) > 0), default=len(closing))].rstrip()
 
 
@@ -97,8 +98,8 @@ def write_reasoning(format: ChatFormat, state: Reasoned) -> Tree:
     """Return what stands before all else: no reasoning, the rest of it, or optional reasoning; where it has no end of its own,
     what begins content ends it.
     """
-    reasoning, closing, turn = format.reasoning, find_closing(format), format.graph.turn
-    begun = [edge for edge in turn.edges if (turn.node(edge.source).kind, turn.node(edge.target).kind) == ("reasoning", "content")]
+    reasoning, closing = format.reasoning, find_closing(format)
+    begun = list_edges(format.graph, ("reasoning",), ("content",))
     ends = (closing,) if closing else tuple(dict.fromkeys(edge.text for edge in begun if edge.text))
     if state == "ended" or reasoning is None or not ends:
         return NOTHING
@@ -120,8 +121,7 @@ class _Builder:
         self.format, self.called, self.strict, self.free, self.parallel = format, called, strict, free, parallel
         self.walk = Walk(graph.turn, DIGITS, list_stops(graph), graph.path)
         self.rules: dict[str, Tree] = {}
-        self.begun = [edge for start in graph.starts for edge in start.edges]
-        firsts = {edge.target for edge in (*self.begun, *graph.turn.edges) if edge.opens_call}
+        firsts = {edge.target for edge in (*graph.begun, *graph.turn.edges) if edge.opens_call}
         if not firsts:
             raise ConstraintError("constraining calls: how this model writes calls is not known, for the template prints none")
         self.firsts = [self.walk.nodes[name] for name in sorted(firsts, key=self.walk.rank.__getitem__)]
@@ -166,7 +166,7 @@ class _Builder:
         mark of a call is any that is seen in one of these places.
         """
         closing = find_closing(self.format)
-        found = self._list_texts(first, self.begun, closing)
+        found = self._list_texts(first, self.format.graph.begun, closing)
         behind = self._list_texts(first, self._leaving("reasoning"), closing)
         marks = {text.lstrip() for text in found}
         header = self.format.header.strip()

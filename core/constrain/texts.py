@@ -8,9 +8,9 @@ from dataclasses import replace
 from ..errors import ConstraintError
 from ..format import Node, Numeral
 from ..format import Text as Codec
-from ..format.cut import cut_common_start
+from ..format.cut import COUNTER, cut_common_start
 from .tree import Chars, Repeat, Text, Tree, Until, choose, join, maybe
-from .walk import COUNTER, Walk
+from .walk import Walk
 
 _DIGIT = (("0", "9"),)
 _HEX = (("0", "9"), ("A", "F"), ("a", "f"))

@@ -13,11 +13,8 @@ from typing import NamedTuple, TypeAlias
 from ..errors import ConstraintError
 from ..format import Edge, Graph, Node, Path
 from ..format import Text as Codec
-from ..format.cut import find_common_start
+from ..format.cut import COUNTER, find_common_start, find_first
 from .tree import DIGITS, NOTHING, Repeat, Text, Tree, choose, join, maybe
-
-COUNTER = "\0"
-"""Stands in a text for a counter; in the graph of JSON, for white space."""
 
 END = "end"
 Exits: TypeAlias = Mapping[str, tuple[str, ...]]
@@ -86,7 +83,7 @@ class Walk:
 
     def find_stop(self, text: str) -> int:
         """Return where a text has what stops a generation, its length where it has not."""
-        return min((place for stop in self.stops if (place := text.find(stop)) >= 0), default=len(text))
+        return find_first(text, self.stops)
 
     def list_exits(self, name: str) -> Exits:
         """Return what may follow a field. Content that may is the end of the turn where nothing else is."""

@@ -137,8 +137,7 @@ def is_structure(format: ChatFormat, token: str) -> bool:
 
 def _list_texts(graph: TurnGraph) -> set[str]:
     """Return all texts that stand between fields, or that a generation prompt writes."""
-    graphs = [graph.turn, *(inner for _, inner in graph.insides)]
-    edges = [edge for inner in graphs for edge in inner.edges]
-    edges += [edge for start in graph.starts for edge in start.edges]
+    graphs = (graph.turn, *(inner for _, inner in graph.insides))
+    edges = [*graph.begun, *(edge for inner in graphs for edge in inner.edges)]
     prompts = {start.prompt for start in graph.starts}
     return {part for edge in edges for part in edge.parts} | prompts | set(graph.stops)
