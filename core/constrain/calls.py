@@ -16,13 +16,17 @@ from ..format import Json as JsonCodec
 from ..format.cut import COUNTER, find_boundaries, find_common_start
 from ..format.view import list_edges
 from ..schema import ToolSet
+from ..tools import ToolChoice
 from .schemas import Schema, list_alternatives, list_by_path, list_properties, sort_properties
 from .tree import DIGITS, NOTHING, Chars, Free, Grammar, Repeat, Sequence, Text, Tree, Until, choose, join, maybe
 from .values import WORD, Values
 from .walk import END, Arm, Exits, Walk
 
-ToolChoice = str | Mapping[str, Any]
+Chosen = str | Mapping[str, Any]
+"""A tool choice as a request of the OpenAI API has it."""
+
 Reasoned = Literal["ended", "open", "possible"]
+"""Whether reasoning is over, stands open, or may begin."""
 
 _NAME = re.compile(r"[^\s\"'<>{}()\[\],;]{1,128}")
 _DEEP = 32  # white space in indented JSON, beyond what is seen of it
@@ -31,7 +35,7 @@ _DEEP = 32  # white space in indented JSON, beyond what is seen of it
 def build_grammar(
     format: ChatFormat,
     tools: Iterable[dict[str, Any]],
-    choice: ToolChoice = "required",
+    choice: Chosen = "required",
     *,
     parallel: bool = True,
     strict: bool | None = None,
@@ -49,7 +53,7 @@ def build_grammar(
     return Grammar(root if free else builder.build_thought(root, format.reasoning, reasoning), builder.rules)
 
 
-def select_tools(tools: Iterable[dict[str, Any]], choice: ToolChoice) -> tuple[dict[str, Any], bool]:
+def select_tools(tools: Iterable[dict[str, Any]], choice: Chosen) -> tuple[dict[str, Any], bool]:
     """Return the functions that a tool choice of the OpenAI API leaves, by name, and whether text may come instead.
 
     ``choice`` is ``"auto"``, ``"required"``, or an object that names a function (of chat completions or of responses) or
@@ -57,34 +61,23 @@ def select_tools(tools: Iterable[dict[str, Any]], choice: ToolChoice) -> tuple[d
     and ValueError for another choice.
     """
     known: dict[str, Any] = ToolSet(tools).tools
-    if not isinstance(choice, Mapping):
-        if choice == "none":
-            raise ConstraintError("constraining calls: the tool choice is 'none'; there is nothing to constrain")
-        if choice not in ("auto", "required"):
-            raise ValueError(
-                f"choice: {choice!r} is none of auto, required, none and an object that names a function or allowed tools"
-            )
-        selected = known
-    else:
-        inner = choice.get("allowed_tools", choice)
-        listed = inner.get("tools")
-        names = [_get_name(tool) for tool in listed] if isinstance(listed, list) else [_get_name(inner)]
-        unknown = [name for name in names if name not in known]
-        if unknown:
-            raise ConstraintError(f"constraining calls: the tool choice names {unknown[0]!r}, which is none of the tools")
-        selected = {name: known[name] for name in names}
-        choice = str(inner.get("mode", "auto")) if isinstance(listed, list) else "required"
+    if choice == "none":
+        raise ConstraintError("constraining calls: the tool choice is 'none'; there is nothing to constrain")
+    if choice not in ("auto", "required") and not isinstance(choice, Mapping):
+        raise ValueError(f"choice: {choice!r} is none of auto, required, none and an object that names a function or allowed tools")
+    wanted = ToolChoice.read(choice)
+    if isinstance(choice, Mapping) and wanted.names is None:
+        raise ConstraintError("constraining calls: the tool choice names no tool")
+    names = known.keys() if wanted.names is None else wanted.names
+    if unknown := sorted(names - known.keys()):
+        raise ConstraintError(f"constraining calls: the tool choice names {unknown[0]!r}, which is none of the tools")
+    selected = {name: function for name, function in known.items() if name in names}
     if not selected:
         raise ConstraintError("constraining calls: the request has no tools")
     for name in selected:
         if not _NAME.fullmatch(name):
             raise ConstraintError(f"constraining calls: no model can be held to the name {name!r}")
-    return selected, choice == "auto"
-
-
-def _get_name(tool: Mapping[str, Any]) -> str:
-    function = tool.get("function", tool)
-    return str(function.get("name")) if isinstance(function, Mapping) else str(function)
+    return selected, wanted.mode == "auto"
 
 
 def find_closing(format: ChatFormat) -> str:

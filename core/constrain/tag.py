@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..format import ChatFormat
-from .calls import Reasoned, ToolChoice, build_grammar, write_reasoning
+from .calls import Chosen, Reasoned, build_grammar, write_reasoning
 from .text import print_rules
 from .tree import NOTHING, Choice, Free, Grammar, Json, Repeat, Sequence, Text, Tree, Until
 
@@ -17,7 +17,7 @@ from .tree import NOTHING, Choice, Free, Grammar, Json, Repeat, Sequence, Text, 
 def build_structural_tag(
     format: ChatFormat,
     tools: Iterable[dict[str, Any]],
-    choice: ToolChoice = "required",
+    choice: Chosen = "required",
     *,
     parallel: bool = True,
     strict: bool | None = None,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..format import ChatFormat
-from .calls import Reasoned, ToolChoice, build_grammar, list_stops
+from .calls import Chosen, Reasoned, build_grammar, list_stops
 from .tree import Chars, Choice, Free, Grammar, Reference, Repeat, Sequence, Text, Tree, Until, choose, join
 from .values import expand_grammar
 
@@ -39,7 +39,7 @@ class TextGrammar:
 def build_text_grammar(
     format: ChatFormat,
     tools: Iterable[dict[str, Any]],
-    choice: ToolChoice = "required",
+    choice: Chosen = "required",
     *,
     parallel: bool = True,
     strict: bool | None = None,

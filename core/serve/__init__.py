@@ -30,20 +30,21 @@ Typical use::
 
 from __future__ import annotations
 
+from ..constrain.calls import Reasoned
+from ..tools import ToolChoice, describe_tools
 from .counters import publish_counters
 from .formats import Formats
 from .reader import Outbox, OutputReader, SplitReader, make_parser
-from .special import Served, State, list_named_tokens, list_special_tokens
+from .special import Served, list_named_tokens, list_special_tokens
 from .tags import TagMaker
-from .tools import ToolChoice, describe_tools
 
 __all__ = [
     "Formats",
     "Outbox",
     "OutputReader",
+    "Reasoned",
     "Served",
     "SplitReader",
-    "State",
     "TagMaker",
     "ToolChoice",
     "describe_tools",

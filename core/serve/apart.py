@@ -8,16 +8,14 @@ import os
 import selectors
 import subprocess
 import sys
+from collections.abc import Mapping
 from tempfile import TemporaryFile
 from threading import Lock
 from time import monotonic
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from ..errors import AutoparserError, BudgetError, FormatError
 from ..format import ChatFormat
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LONGEST = 400_000
 """How many characters a template may have."""

@@ -9,16 +9,14 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from itertools import accumulate
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..constrain import build_structural_tag
+from ..constrain.calls import Reasoned
 from ..constrain.schemas import list_alternatives
 from ..errors import ConstraintError
 from ..format import ChatFormat, Edge, Graph, Json, Node, Start, TurnGraph
-from .tools import ToolChoice
-
-if TYPE_CHECKING:
-    from .special import State
+from ..tools import ToolChoice
 
 LONGEST = 100_000
 """How many characters the tools may have for which a tag is made."""
@@ -75,7 +73,7 @@ class TagMaker:
         *,
         parallel: bool = True,
         strict: bool | None = None,
-        reasoning: State = "ended",
+        reasoning: Reasoned = "ended",
     ) -> Any:
         """Return what ``finish`` makes of the tag of a request; None where the format has none, or it would cost too much.
 
