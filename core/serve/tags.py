@@ -100,20 +100,16 @@ class TagMaker:
             made = self._finish(tag)
         except Exception as error:  # of the core, of xgrammar's library in C++ and of its front end
             self._refuse(error)
-        self._keep(key, format, made, size + _OVERHEAD)
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = format, made, size + _OVERHEAD
+                self._size += size + _OVERHEAD
+            while self._size > self._room:
+                self._size -= self._kept.popitem(last=False)[1][2]
         return made
 
     def _refuse(self, error: Exception) -> None:
         self._say("Calls are not held to the model's own format, the engine's JSON form is used where it must: %s", error)
-
-    def _keep(self, key: tuple[int, bytes], format: ChatFormat, made: Any, size: int) -> None:
-        with self._lock:
-            if key in self._kept:
-                return
-            self._kept[key] = format, made, size
-            self._size += size
-            while self._size > self._room:
-                self._size -= self._kept.popitem(last=False)[1][2]
 
 
 def check_size(wish: str) -> None:
