@@ -209,9 +209,7 @@ class _Checker:
 
     def check_generation(self, turn: str, generation: Generation) -> Iterator[RoundTrip]:
         """Check a text behind its prompt."""
-        question = generation.question
-        tools = self.author.choose_tools(question)
-        read = read_message(self.parse(generation.text, tools, generation.prompt))
+        question, read = generation.question, self._read(generation)
         forms: tuple[Form, ...] = ("object", "string") if question.calls else ("",)
         afters: tuple[After, ...] = ("tool", "later") if question.calls else ("user",)
         for after, form in product(afters, forms):
@@ -223,6 +221,10 @@ class _Checker:
                 continue
             shown = _show_difference(earlier, following)
             yield replace(result, fault=self._find_fault(generation, after, form), earlier=shown[0], later=shown[1])
+
+    def _read(self, generation: Generation) -> Question:
+        """Return the fields that are read in a text behind its prompt."""
+        return read_message(self.parse(generation.text, self.author.choose_tools(generation.question), generation.prompt))
 
     def _render_next(self, generation: Generation, read: Question, after: After, form: Form) -> str | None:
         """Render the next prompt with a reading of the turn in the conversation."""
@@ -272,9 +274,7 @@ class _Checker:
             generation = write((*result.switches, (name, value)))
             if generation is None or generation.text != result.text:
                 continue
-            tools = self.author.choose_tools(generation.question)
-            read = read_message(self.parse(generation.text, tools, generation.prompt))
-            if self._is_kept(generation, read, result.after, result.arguments):
+            if self._is_kept(generation, self._read(generation), result.after, result.arguments):
                 return replace(result, repair=((name, value),))
         return result
 
