@@ -184,9 +184,8 @@ class _Builder:
         more = Repeat(self._write_calls(self.joints)) if any(self.joints.values()) else NOTHING
         tails = []
         for text in self.ends:
-            place = self.walk.find_stop(text)
-            bare, rest = text[:place], text[place:]
-            stop = next((stop for stop in self.walk.stops if rest.startswith(stop)), "")
+            bare, stop = self.walk.cut_stop(text)
+            rest = text[len(bare) :]
             behind = maybe(choose(*(self.walk.spell(part) for part in dict.fromkeys((stop, rest))))) if rest else NOTHING
             tails += [join(self.walk.spell(part), behind) for part in dict.fromkeys((bare, bare.rstrip()))]
         return join(more, choose(*tails))
@@ -224,7 +223,7 @@ class _Builder:
             for first, arm in self._write_call(name, function):
                 exits = {node.name: arm.exits.get(f"+{node.name}", ()) for node in self.firsts if self.parallel}
                 shown = [text for texts in exits.values() for text in texts]
-                shown += [text[: self.walk.find_stop(text)].rstrip() for text in arm.exits[END]]
+                shown += [self.walk.cut_stop(text)[0].rstrip() for text in arm.exits[END]]
                 size = find_common_start(*shown)
                 trees.setdefault(first, {}).setdefault(name, []).append(join(arm.tree, self.walk.spell(shown[0][:size])))
                 exits[END] = arm.exits[END]

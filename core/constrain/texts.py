@@ -27,7 +27,7 @@ def find_ends(walk: Walk, node: Node) -> tuple[str, ...]:
     if walk.quoted and not isinstance(node.codec, Codec):
         return ()
     texts = [text.partition(COUNTER)[0] for found in walk.list_exits(node.name).values() for text in found]
-    texts = [text[: walk.find_stop(text)] or text for text in texts]
+    texts = [walk.cut_stop(text)[0] or text for text in texts]
     common = cut_common_start(texts) if texts else ""
     escaped = tuple(node.codec.images) if isinstance(node.codec, Codec) else ()
     shown = filter(None, [common] if common.strip() else texts)
