@@ -13,7 +13,7 @@ from sglang.srt.parser.response_template import ResponseTemplateToolDetector
 
 from chat_autoparser import ChatFormat, Delta
 from chat_autoparser.message import fold_deltas
-from chat_autoparser.serve import Outbox, State, TagMaker, ToolChoice, describe_tools, make_parser
+from chat_autoparser.serve import Outbox, Reasoned, TagMaker, ToolChoice, describe_tools, make_parser
 
 from . import LOG, engine
 from .formats import get_reader
@@ -180,7 +180,7 @@ def _make_whole(deltas: list[Delta]) -> CallResult:
     return CallResult(message["content"] or "", calls)
 
 
-def make_tag(format: ChatFormat, tools: Iterable[Any] | None, choice: Any, parallel: bool, reasoning: State = "ended") -> Any:
+def make_tag(format: ChatFormat, tools: Iterable[Any] | None, choice: Any, parallel: bool, reasoning: Reasoned = "ended") -> Any:
     """Return xgrammar's structural tag for a request, or None where the format has none; the log says why.
 
     ``choice`` is SGLang's: `auto`, `required` or one function's, of which there is then exactly one call. ``reasoning`` says

@@ -10,7 +10,7 @@ from typing import Any
 
 from sglang.srt.sampling.sampling_params import set_request_reasoning_in_grammar
 
-from chat_autoparser.serve import State, ToolChoice, describe_tools, publish_counters
+from chat_autoparser.serve import Reasoned, ToolChoice, describe_tools, publish_counters
 
 from . import LOG, NAME, engine
 from .calls import make_tag
@@ -143,12 +143,12 @@ def _prepare(
     )
 
 
-def _keeps_gate(serving: Any, state: State) -> bool:
+def _keeps_gate(serving: Any, state: Reasoned) -> bool:
     """Whether the grammar has to wait for the end of reasoning: SGLang bounds open reasoning only where it does."""
     return state == "open" and bool(serving.reasoning_parser and engine.read_setting("enable_strict_thinking"))
 
 
-def _apply(adapted_request: Any, state: State, tag: Any, as_json: bool) -> None:
+def _apply(adapted_request: Any, state: Reasoned, tag: Any, as_json: bool) -> None:
     """Say what the scheduler has to do about reasoning: count it, and wait for its end unless the grammar holds it."""
     params = adapted_request.sampling_params or {}
     if state != "possible":

@@ -14,9 +14,9 @@ from vllm.tool_parsers.utils import get_json_schema_from_tools
 
 from chat_autoparser import ChatFormat
 from chat_autoparser.constrain import prepend_reasoning
-from chat_autoparser.serve import State, TagMaker, ToolChoice
+from chat_autoparser.serve import Reasoned, TagMaker, ToolChoice
 from chat_autoparser.serve.tags import check_size
-from chat_autoparser.serve.tools import get_name
+from chat_autoparser.tools import get_name
 
 from . import LOG
 from .engine import enforces_tools, find_form, get_tag, has_form, hold, list_tools, read_choice, wants_one
@@ -43,7 +43,7 @@ def constrain(request: Any, reader: Reader, level: int, prompt: str | None, *, t
     wished = enforces_tools() and (strict or choice.names is not None or request.parallel_tool_calls is False)
     if not forced and not wished:
         return
-    state: State = reader.find_state(prompt) if tells else "ended"
+    state: Reasoned = reader.find_state(prompt) if tells else "ended"
     schema: dict[str, Any] | None = None
     either = not forced and has_form(request)
     tag = _find_tag(request, reader, tools, replace(choice, mode="required") if either else choice, level, state)
@@ -63,7 +63,7 @@ def constrain(request: Any, reader: Reader, level: int, prompt: str | None, *, t
             del _told[next(iter(_told))]
 
 
-def reads_json(request: Any, reader: Reader, level: int, state: State) -> bool:
+def reads_json(request: Any, reader: Reader, level: int, state: Reasoned) -> bool:
     """Whether the answer to a request is written as JSON, for the model's own format cannot be enforced."""
     choice = read_choice(request)
     if choice.mode != "required" or getattr(request, "structured_outputs", None) is None:
@@ -78,7 +78,7 @@ def is_told(tag: str | None) -> bool:
 
 
 def _find_tag(
-    request: Any, reader: Reader, tools: list[dict[str, Any]], choice: ToolChoice, level: int, state: State
+    request: Any, reader: Reader, tools: list[dict[str, Any]], choice: ToolChoice, level: int, state: Reasoned
 ) -> str | None:
     """Return the constraint in the model's own format, as JSON; None where it cannot be expressed or is not wanted."""
     if not enforces_tools():
@@ -88,7 +88,7 @@ def _find_tag(
     return tag
 
 
-def _add_form(calls: str, request: Any, format: ChatFormat, state: State) -> str | None:
+def _add_form(calls: str, request: Any, format: ChatFormat, state: Reasoned) -> str | None:
     """Return the constraint to calls or to the form that the client wants of an answer, as vLLM has it for its own parsers (0.32,
     ``parser/abstract_parser.py``); None where that form cannot be expressed, and it alone holds."""
     form = find_form(request)
@@ -98,7 +98,7 @@ def _add_form(calls: str, request: Any, format: ChatFormat, state: State) -> str
     return _make_tag(format, {"type": "or", "elements": [json.loads(calls)["format"], answer["format"]]}, "ended")
 
 
-def _make_tag(format: ChatFormat, form: dict[str, Any], state: State) -> str | None:
+def _make_tag(format: ChatFormat, form: dict[str, Any], state: Reasoned) -> str | None:
     """Return a structural tag with a place for reasoning before a form; None where it is refused, or too long to be tried."""
     inner = {"type": "structural_tag", "format": form}
     try:

@@ -103,7 +103,7 @@ def enforces_tools() -> bool:
 
 
 def get_tag(request: Any) -> str | None:
-    """Return the structural tag to which the output of a request is held, or None."""
+    """Return the structural tag to which the output of a request, or of what the engine makes of it, is held, or None."""
     tag: str | None = getattr(getattr(request, "structured_outputs", None), "structural_tag", None)
     return tag
 

@@ -25,7 +25,7 @@ from chat_autoparser.serve import list_named_tokens
 
 from . import LOG, reader
 from .constraint import is_told
-from .engine import IS_033, TEMPLATE
+from .engine import IS_033, TEMPLATE, get_tag
 from .halves import AutoReasoningParser, AutoToolParser
 from .messages import CutCall
 from .parser import AutoParser
@@ -332,6 +332,6 @@ def _mark_cut(item: Any, number: int, parser: AutoParser) -> None:
 
 def _generate(original: Callable[..., Any], client: Any, prompt: Any, sampling_params: Any, *args: Any, **kwargs: Any) -> Any:
     """Tell the engine that a grammar of ours has a place for reasoning, where the Responses API of 0.32 does not."""
-    if is_told(getattr(getattr(sampling_params, "structured_outputs", None), "structural_tag", None)):
+    if is_told(get_tag(sampling_params)):
         kwargs["reasoning_ended"] = True
     return original(client, prompt, sampling_params, *args, **kwargs)

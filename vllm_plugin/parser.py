@@ -10,7 +10,7 @@ from vllm.entrypoints.generate.base.protocol import DeltaFunctionCall, DeltaMess
 from vllm.parser.abstract_parser import Parser
 
 from chat_autoparser import Delta
-from chat_autoparser.serve import Outbox, OutputReader, SplitReader, State, make_parser
+from chat_autoparser.serve import Outbox, OutputReader, Reasoned, SplitReader, make_parser
 from chat_autoparser.serve.tags import JSON_CALLS
 
 from . import LOG
@@ -135,7 +135,7 @@ class Stream:
         format, at_once = reader.format if thinks else reader.plain, not second and _starts_at_once(request)
         asked, parser = read_policy(request), None
         if level is not None and tools:
-            state: State = "ended" if second else reader.find_state(prompt)
+            state: Reasoned = "ended" if second else reader.find_state(prompt)
             if reads_json(request, reader, level, state):
                 splitter = (reader.plain if at_once else format).reasoning_splitter([], prompt)
                 parser = SplitReader(splitter, make_parser(JSON_CALLS, tools, asked=asked))

@@ -13,15 +13,20 @@ from typing import Any, Literal, NamedTuple, get_args
 from ..errors import ConstraintError
 from ..format import ChatFormat, Edge, Node, Reasoning, TurnGraph
 from ..format import Json as JsonCodec
-from ..format.cut import find_boundaries, find_common_start
+from ..format.cut import COUNTER, find_boundaries, find_common_start
+from ..format.view import list_edges
 from ..schema import ToolSet
+from ..tools import ToolChoice
 from .schemas import Schema, list_alternatives, list_by_path, list_properties, sort_properties
 from .tree import DIGITS, NOTHING, Chars, Free, Grammar, Repeat, Sequence, Text, Tree, Until, choose, join, maybe
 from .values import WORD, Values
-from .walk import COUNTER, END, Arm, Exits, Walk
+from .walk import END, Arm, Exits, Walk
 
-ToolChoice = str | Mapping[str, Any]
+Chosen = str | Mapping[str, Any]
+"""A tool choice as a request of the OpenAI API has it."""
+
 Reasoned = Literal["ended", "open", "possible"]
+"""Whether reasoning is over, stands open, or may begin."""
 
 _NAME = re.compile(r"[^\s\"'<>{}()\[\],;]{1,128}")
 _DEEP = 32  # white space in indented JSON, beyond what is seen of it
@@ -30,7 +35,7 @@ _DEEP = 32  # white space in indented JSON, beyond what is seen of it
 def build_grammar(
     format: ChatFormat,
     tools: Iterable[dict[str, Any]],
-    choice: ToolChoice = "required",
+    choice: Chosen = "required",
     *,
     parallel: bool = True,
     strict: bool | None = None,
@@ -48,7 +53,7 @@ def build_grammar(
     return Grammar(root if free else builder.build_thought(root, format.reasoning, reasoning), builder.rules)
 
 
-def select_tools(tools: Iterable[dict[str, Any]], choice: ToolChoice) -> tuple[dict[str, Any], bool]:
+def select_tools(tools: Iterable[dict[str, Any]], choice: Chosen) -> tuple[dict[str, Any], bool]:
     """Return the functions that a tool choice of the OpenAI API leaves, by name, and whether text may come instead.
 
     ``choice`` is ``"auto"``, ``"required"``, or an object that names a function (of chat completions or of responses) or
@@ -56,40 +61,29 @@ def select_tools(tools: Iterable[dict[str, Any]], choice: ToolChoice) -> tuple[d
     and ValueError for another choice.
     """
     known: dict[str, Any] = ToolSet(tools).tools
-    if not isinstance(choice, Mapping):
-        if choice == "none":
-            raise ConstraintError("constraining calls: the tool choice is 'none'; there is nothing to constrain")
-        if choice not in ("auto", "required"):
-            raise ValueError(
-                f"choice: {choice!r} is none of auto, required, none and an object that names a function or allowed tools"
-            )
-        selected = known
-    else:
-        inner = choice.get("allowed_tools", choice)
-        listed = inner.get("tools")
-        names = [_get_name(tool) for tool in listed] if isinstance(listed, list) else [_get_name(inner)]
-        unknown = [name for name in names if name not in known]
-        if unknown:
-            raise ConstraintError(f"constraining calls: the tool choice names {unknown[0]!r}, which is none of the tools")
-        selected = {name: known[name] for name in names}
-        choice = str(inner.get("mode", "auto")) if isinstance(listed, list) else "required"
+    if choice == "none":
+        raise ConstraintError("constraining calls: the tool choice is 'none'; there is nothing to constrain")
+    if choice not in ("auto", "required") and not isinstance(choice, Mapping):
+        raise ValueError(f"choice: {choice!r} is none of auto, required, none and an object that names a function or allowed tools")
+    wanted = ToolChoice.read(choice)
+    if isinstance(choice, Mapping) and wanted.names is None:
+        raise ConstraintError("constraining calls: the tool choice names no tool")
+    names = known.keys() if wanted.names is None else wanted.names
+    if unknown := sorted(names - known.keys()):
+        raise ConstraintError(f"constraining calls: the tool choice names {unknown[0]!r}, which is none of the tools")
+    selected = {name: function for name, function in known.items() if name in names}
     if not selected:
         raise ConstraintError("constraining calls: the request has no tools")
     for name in selected:
         if not _NAME.fullmatch(name):
             raise ConstraintError(f"constraining calls: no model can be held to the name {name!r}")
-    return selected, choice == "auto"
-
-
-def _get_name(tool: Mapping[str, Any]) -> str:
-    function = tool.get("function", tool)
-    return str(function.get("name")) if isinstance(function, Mapping) else str(function)
+    return selected, wanted.mode == "auto"
 
 
 def find_closing(format: ChatFormat) -> str:
     """Return the text that closes reasoning; where only calls follow it, without what opens these."""
     closing = format.reasoning.end.text if format.reasoning else ""
-    openings = [edge.text.strip() for start in format.graph.starts for edge in start.edges if edge.opens_call]
+    openings = [edge.text.strip() for edge in format.graph.begun if edge.opens_call]
     return closing[: min((place for text in openings if text and (place := closing.find(text)) > 0), default=len(closing))].rstrip()
 
 
@@ -97,8 +91,8 @@ def write_reasoning(format: ChatFormat, state: Reasoned) -> Tree:
     """Return what stands before all else: no reasoning, the rest of it, or optional reasoning; where it has no end of its own,
     what begins content ends it.
     """
-    reasoning, closing, turn = format.reasoning, find_closing(format), format.graph.turn
-    begun = [edge for edge in turn.edges if (turn.node(edge.source).kind, turn.node(edge.target).kind) == ("reasoning", "content")]
+    reasoning, closing = format.reasoning, find_closing(format)
+    begun = list_edges(format.graph, ("reasoning",), ("content",))
     ends = (closing,) if closing else tuple(dict.fromkeys(edge.text for edge in begun if edge.text))
     if state == "ended" or reasoning is None or not ends:
         return NOTHING
@@ -120,8 +114,7 @@ class _Builder:
         self.format, self.called, self.strict, self.free, self.parallel = format, called, strict, free, parallel
         self.walk = Walk(graph.turn, DIGITS, list_stops(graph), graph.path)
         self.rules: dict[str, Tree] = {}
-        self.begun = [edge for start in graph.starts for edge in start.edges]
-        firsts = {edge.target for edge in (*self.begun, *graph.turn.edges) if edge.opens_call}
+        firsts = {edge.target for edge in (*graph.begun, *graph.turn.edges) if edge.opens_call}
         if not firsts:
             raise ConstraintError("constraining calls: how this model writes calls is not known, for the template prints none")
         self.firsts = [self.walk.nodes[name] for name in sorted(firsts, key=self.walk.rank.__getitem__)]
@@ -166,7 +159,7 @@ class _Builder:
         mark of a call is any that is seen in one of these places.
         """
         closing = find_closing(self.format)
-        found = self._list_texts(first, self.begun, closing)
+        found = self._list_texts(first, self.format.graph.begun, closing)
         behind = self._list_texts(first, self._leaving("reasoning"), closing)
         marks = {text.lstrip() for text in found}
         header = self.format.header.strip()
@@ -191,9 +184,8 @@ class _Builder:
         more = Repeat(self._write_calls(self.joints)) if any(self.joints.values()) else NOTHING
         tails = []
         for text in self.ends:
-            place = self.walk.find_stop(text)
-            bare, rest = text[:place], text[place:]
-            stop = next((stop for stop in self.walk.stops if rest.startswith(stop)), "")
+            bare, stop = self.walk.cut_stop(text)
+            rest = text[len(bare) :]
             behind = maybe(choose(*(self.walk.spell(part) for part in dict.fromkeys((stop, rest))))) if rest else NOTHING
             tails += [join(self.walk.spell(part), behind) for part in dict.fromkeys((bare, bare.rstrip()))]
         return join(more, choose(*tails))
@@ -231,7 +223,7 @@ class _Builder:
             for first, arm in self._write_call(name, function):
                 exits = {node.name: arm.exits.get(f"+{node.name}", ()) for node in self.firsts if self.parallel}
                 shown = [text for texts in exits.values() for text in texts]
-                shown += [text[: self.walk.find_stop(text)].rstrip() for text in arm.exits[END]]
+                shown += [self.walk.cut_stop(text)[0].rstrip() for text in arm.exits[END]]
                 size = find_common_start(*shown)
                 trees.setdefault(first, {}).setdefault(name, []).append(join(arm.tree, self.walk.spell(shown[0][:size])))
                 exits[END] = arm.exits[END]

@@ -5,11 +5,11 @@ What stands here of that language was read in xgrammar 0.2.8 (``xgrammar/structu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..format import ChatFormat
-from .calls import Reasoned, ToolChoice, build_grammar, write_reasoning
+from .calls import Chosen, Reasoned, build_grammar, write_reasoning
 from .text import print_rules
 from .tree import NOTHING, Choice, Free, Grammar, Json, Repeat, Sequence, Text, Tree, Until
 
@@ -17,7 +17,7 @@ from .tree import NOTHING, Choice, Free, Grammar, Json, Repeat, Sequence, Text, 
 def build_structural_tag(
     format: ChatFormat,
     tools: Iterable[dict[str, Any]],
-    choice: ToolChoice = "required",
+    choice: Chosen = "required",
     *,
     parallel: bool = True,
     strict: bool | None = None,
@@ -39,7 +39,7 @@ def build_structural_tag(
     some ten microseconds a parameter.
     """
     grammar = build_grammar(format, tools, choice, parallel=parallel, strict=strict, reasoning=reasoning)
-    return {"type": "structural_tag", "format": _print(grammar.root, grammar)}
+    return {"type": "structural_tag", "format": _print(grammar.root, grammar.rules)}
 
 
 def prepend_reasoning(format: ChatFormat, tag: dict[str, Any], reasoning: Reasoned) -> dict[str, Any]:
@@ -49,10 +49,10 @@ def prepend_reasoning(format: ChatFormat, tag: dict[str, Any], reasoning: Reason
     tree = write_reasoning(format, reasoning)
     if tree == NOTHING:
         return tag
-    return {**tag, "format": {"type": "sequence", "elements": [_print(tree, Grammar(tree, {})), tag["format"]]}}
+    return {**tag, "format": {"type": "sequence", "elements": [_print(tree, {}), tag["format"]]}}
 
 
-def _print(tree: Tree, grammar: Grammar) -> dict[str, Any]:
+def _print(tree: Tree, rules: Mapping[str, Tree]) -> dict[str, Any]:
     if isinstance(tree, Text):
         return {"type": "const_string", "value": tree.text}
     if isinstance(tree, Until):
@@ -62,16 +62,16 @@ def _print(tree: Tree, grammar: Grammar) -> dict[str, Any]:
         return {**printed, "excludes": list(tree.excludes)} if tree.excludes else printed
     if not _is_tagged(tree):
         # What has no tag of its own, and what refers to itself, is written as a grammar.
-        return {"type": "grammar", "grammar": print_rules(Grammar(tree, grammar.rules))}
+        return {"type": "grammar", "grammar": print_rules(Grammar(tree, rules))}
     if isinstance(tree, Sequence | Choice):
         kind = "sequence" if isinstance(tree, Sequence) else "or"
-        return {"type": kind, "elements": [_print(part, grammar) for part in tree.parts]}
+        return {"type": kind, "elements": [_print(part, rules) for part in tree.parts]}
     if isinstance(tree, Repeat):
         assert tree.least == 0, "what must be there, and more than once, is written as a grammar"
-        return {"type": "star" if tree.most is None else "optional", "content": _print(tree.part, grammar)}
+        return {"type": "star" if tree.most is None else "optional", "content": _print(tree.part, rules)}
     assert isinstance(tree, Free), f"a tree of an unknown kind: {tree!r}"
-    rules = [[trigger, _print(inner, grammar)] for trigger, inner in tree.rules]
-    return {"type": "dispatch", "rules": rules, "loop": tree.loop}
+    triggers = [[trigger, _print(inner, rules)] for trigger, inner in tree.rules]
+    return {"type": "dispatch", "rules": triggers, "loop": tree.loop}
 
 
 def _is_tagged(tree: Tree) -> bool:

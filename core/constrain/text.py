@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..format import ChatFormat
-from .calls import Reasoned, ToolChoice, build_grammar, list_stops
+from .calls import Chosen, Reasoned, build_grammar, list_stops
 from .tree import Chars, Choice, Free, Grammar, Reference, Repeat, Sequence, Text, Tree, Until, choose, join
 from .values import expand_grammar
 
@@ -39,7 +39,7 @@ class TextGrammar:
 def build_text_grammar(
     format: ChatFormat,
     tools: Iterable[dict[str, Any]],
-    choice: ToolChoice = "required",
+    choice: Chosen = "required",
     *,
     parallel: bool = True,
     strict: bool | None = None,
@@ -60,7 +60,7 @@ def build_text_grammar(
 
 def list_tokens(format: ChatFormat) -> tuple[str, ...]:
     """Return what of the texts between fields has the look of a special token: words in brackets."""
-    edges = [*(edge for start in format.graph.starts for edge in start.edges), *format.graph.turn.edges]
+    edges = [*format.graph.begun, *format.graph.turn.edges]
     marks = [format.reasoning.start.text, format.reasoning.end.text] if format.reasoning else []
     texts = [*(edge.text for edge in edges), *marks]
     return tuple(dict.fromkeys(found for text in texts for found in _BRACKETED.findall(text)))

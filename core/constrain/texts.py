@@ -8,9 +8,9 @@ from dataclasses import replace
 from ..errors import ConstraintError
 from ..format import Node, Numeral
 from ..format import Text as Codec
-from ..format.cut import cut_common_start
+from ..format.cut import COUNTER, cut_common_start
 from .tree import Chars, Repeat, Text, Tree, Until, choose, join, maybe
-from .walk import COUNTER, Walk
+from .walk import Walk
 
 _DIGIT = (("0", "9"),)
 _HEX = (("0", "9"), ("A", "F"), ("a", "f"))
@@ -27,7 +27,7 @@ def find_ends(walk: Walk, node: Node) -> tuple[str, ...]:
     if walk.quoted and not isinstance(node.codec, Codec):
         return ()
     texts = [text.partition(COUNTER)[0] for found in walk.list_exits(node.name).values() for text in found]
-    texts = [text[: walk.find_stop(text)] or text for text in texts]
+    texts = [walk.cut_stop(text)[0] or text for text in texts]
     common = cut_common_start(texts) if texts else ""
     escaped = tuple(node.codec.images) if isinstance(node.codec, Codec) else ()
     shown = filter(None, [common] if common.strip() else texts)

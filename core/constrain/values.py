@@ -17,11 +17,12 @@ from typing import Any
 from .. import format as formats
 from ..errors import ConstraintError
 from ..format import Choice, Codec, Edge, Graph, Insides, Node, Number, Numeral, TurnGraph
+from ..format.cut import COUNTER
 from ..schema import Schema as ToolSchema
 from .schemas import Schema, list_alternatives, list_properties, list_values
 from .texts import find_ends, spell_key, spell_text, write_number, write_text, write_within
 from .tree import DIGITS, NOTHING, Chars, Grammar, Json, Reference, Text, Tree, choose, join, replace_leaves
-from .walk import COUNTER, END, Arm, Exits, Field, Slot, Walk
+from .walk import END, Arm, Exits, Field, Slot, Walk
 
 WORD = (("A", "Z"), ("a", "z"), ("0", "9"), ("_", "_"), ("-", "-"))
 _DEFINITIONS = ("$defs", "definitions")

@@ -13,11 +13,8 @@ from typing import NamedTuple, TypeAlias
 from ..errors import ConstraintError
 from ..format import Edge, Graph, Node, Path
 from ..format import Text as Codec
-from ..format.cut import find_common_start
+from ..format.cut import COUNTER, find_common_start, find_first
 from .tree import DIGITS, NOTHING, Repeat, Text, Tree, choose, join, maybe
-
-COUNTER = "\0"
-"""Stands in a text for a counter; in the graph of JSON, for white space."""
 
 END = "end"
 Exits: TypeAlias = Mapping[str, tuple[str, ...]]
@@ -72,7 +69,7 @@ class Walk:
         self.graph = graph
         self.nodes = {node.name: node for node in graph.nodes}
         self.rank = {node.name: number for number, node in enumerate(graph.nodes)}
-        self.stops = [stop for stop in stops if stop]
+        self._stops = [stop for stop in stops if stop]
         self.quoted = any(isinstance(node.codec, Codec) and node.codec.quoted for node in graph.nodes)
         self._signs = {node.kind: node.signs for node in graph.nodes if node.signs}
         self._path = path
@@ -84,9 +81,10 @@ class Walk:
         first, *others = text.split(COUNTER)
         return join(Text(first), *(part for other in others for part in (self._gap, Text(other))))
 
-    def find_stop(self, text: str) -> int:
-        """Return where a text has what stops a generation, its length where it has not."""
-        return min((place for stop in self.stops if (place := text.find(stop)) >= 0), default=len(text))
+    def cut_stop(self, text: str) -> tuple[str, str]:
+        """Return a text up to what stops a generation, and that; the whole text and nothing where it has none."""
+        place = find_first(text, self._stops)
+        return text[:place], next((stop for stop in self._stops if text.startswith(stop, place)), "")
 
     def list_exits(self, name: str) -> Exits:
         """Return what may follow a field. Content that may is the end of the turn where nothing else is."""
@@ -106,7 +104,7 @@ class Walk:
     def ends(self, edge: Edge) -> bool:
         """Whether an edge leads out of the turn: a field of a call behind a stop belongs to another message."""
         within = edge.opens_call or self.is_kind(edge.target, "reasoning", "content")
-        return self.is_kind(edge.target, "end") or (not within and self.find_stop(edge.text) < len(edge.text))
+        return self.is_kind(edge.target, "end") or (not within and self.cut_stop(edge.text)[1] != "")
 
     def is_kind(self, target: str, *kinds: str) -> bool:
         """Whether an exit leads to a node of one of some kinds, in the same call."""

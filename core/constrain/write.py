@@ -91,10 +91,9 @@ class _Walker:
         """Return the state behind an edge (None: the end) and what is written; None where it cannot be taken."""
         text = str(max(state.call + edge.opens_call, 0)).join(edge.parts)
         if self.walk.ends(edge):
-            place = self.walk.find_stop(text)
-            stop = next((stop for stop in self.walk.stops if text.startswith(stop, place)), "")
+            before, stop = self.walk.cut_stop(text)
             done = state.done >= self.texts.keys() and state.call + 1 == len(self.calls) and self._is_written(state)
-            return (None, text[:place] + stop) if done else None
+            return (None, before + stop) if done else None
         if edge.opens_call:
             if not self._is_written(state) or state.call + 1 >= len(self.calls):
                 return None

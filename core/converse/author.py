@@ -103,11 +103,9 @@ class Author:
 
     def _walk(self, question: Question, prompt: str) -> str | None:
         """Write a turn from the graph, arguments as the template writes those of this turn without its reasoning."""
-        start = self.find_start(prompt)
-        plain = self._render_turn(replace(question, reasoning=None))
-        if start is None or plain is None:
-            return None
-        if not all(word in plain for word in list_words(replace(question, reasoning=None))):
+        bare = replace(question, reasoning=None)
+        start, plain = self.find_start(prompt), self._render_turn(bare)
+        if start is None or plain is None or not all(word in plain for word in list_words(bare)):
             return None
         calls = tuple(replace(call, arguments=find_written_json(call, plain)) for call in question.calls)
         try:

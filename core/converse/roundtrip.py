@@ -87,7 +87,7 @@ class _Case:
 
     turn: str
     question: Question
-    vary: Callable[[Generation, ChatFormat], str | None] | None = None
+    vary: Callable[[Generation], str | None] | None = None
 
 
 def check_roundtrips(
@@ -132,7 +132,8 @@ def check_output(
 
 def _list_cases(author: Author) -> list[_Case]:
     """List the shapes of a turn."""
-    able, thinks = author.format.capabilities, author.format.reasoning is not None
+    able, reasoning = author.format.capabilities, author.format.reasoning
+    thinks, break_line = reasoning is not None, partial(_break_line, reasoning.end.text if reasoning else "")
     one, two = (make_calls(count, author.format.asking.named_ids) for count in (1, 2))
     plain, called = Question(content=CONTENT, tools=False), Question(content=None, calls=one)
     thought, decided = replace(plain, reasoning=REASONING), replace(called, reasoning=REASONING)
@@ -143,38 +144,36 @@ def _list_cases(author: Author) -> list[_Case]:
         (able.tools, _Case("content; tools given", replace(plain, tools=True))),
         (thinks, _Case("reasoning, content", thought)),
         (thinks and able.tools, _Case("reasoning, content; tools given", replace(thought, tools=True))),
-        (thinks, _Case("reasoning, line break, content", thought, _break_line)),
+        (thinks, _Case("reasoning, line break, content", thought, break_line)),
         (thinks, _Case("truncated reasoning", thought, _cut_reasoning)),
         (calls, _Case("call", called)),
         (calls, _Case("call, other spaces in JSON", called, _change_spaces)),
         (calls, _Case("content, call", replace(called, content=CONTENT))),
         (calls and able.parallel_calls, _Case("two calls", replace(called, calls=two))),
         (decides, _Case("reasoning, call", decided)),
-        (decides, _Case("reasoning, line break, call", decided, _break_line)),
+        (decides, _Case("reasoning, line break, call", decided, break_line)),
         (decides, _Case("reasoning, content, call", replace(decided, content=CONTENT))),
     )
     return [case for possible, case in cases if possible]
 
 
-def _end_line(generation: Generation, format: ChatFormat) -> str | None:
+def _end_line(generation: Generation) -> str | None:
     """Write a line break at the end of content, where the template prints none."""
     return generation.text + "\n" if generation.text.endswith(CONTENT) else None
 
 
-def _break_line(generation: Generation, format: ChatFormat) -> str | None:
+def _break_line(end: str, generation: Generation) -> str | None:
     """Write one more line break behind the end of reasoning: what models do, and templates seldom print."""
-    assert format.reasoning is not None, "the turn has reasoning"
-    end = format.reasoning.end.text
     head, mark, tail = generation.text.partition(end) if end else ("", "", "")
     return f"{head}{mark}\n{tail}" if mark and REASONING in head else None
 
 
-def _cut_reasoning(generation: Generation, format: ChatFormat) -> str | None:
+def _cut_reasoning(generation: Generation) -> str | None:
     """End the output in the middle of the reasoning."""
     return generation.text[: generation.text.index(REASONING)] + REASONING[: len(REASONING) // 2].rstrip()
 
 
-def _change_spaces(generation: Generation, format: ChatFormat) -> str | None:
+def _change_spaces(generation: Generation) -> str | None:
     """Write JSON arguments with spaces where the template has none, and the other way round."""
     for call in generation.question.calls:
         spaced = json.dumps(json.loads(call.arguments))
@@ -204,14 +203,12 @@ class _Checker:
         generation = self.author.write(replace(case.question, switches=switches))
         if generation is None or case.vary is None:
             return generation
-        text = case.vary(generation, self.author.format)
+        text = case.vary(generation)
         return None if text is None else replace(generation, text=text)
 
     def check_generation(self, turn: str, generation: Generation) -> Iterator[RoundTrip]:
         """Check a text behind its prompt."""
-        question = generation.question
-        tools = self.author.choose_tools(question)
-        read = read_message(self.parse(generation.text, tools, generation.prompt))
+        question, read = generation.question, self._read(generation)
         forms: tuple[Form, ...] = ("object", "string") if question.calls else ("",)
         afters: tuple[After, ...] = ("tool", "later") if question.calls else ("user",)
         for after, form in product(afters, forms):
@@ -223,6 +220,10 @@ class _Checker:
                 continue
             shown = _show_difference(earlier, following)
             yield replace(result, fault=self._find_fault(generation, after, form), earlier=shown[0], later=shown[1])
+
+    def _read(self, generation: Generation) -> Question:
+        """Return the fields that are read in a text behind its prompt."""
+        return read_message(self.parse(generation.text, self.author.choose_tools(generation.question), generation.prompt))
 
     def _render_next(self, generation: Generation, read: Question, after: After, form: Form) -> str | None:
         """Render the next prompt with a reading of the turn in the conversation."""
@@ -272,9 +273,7 @@ class _Checker:
             generation = write((*result.switches, (name, value)))
             if generation is None or generation.text != result.text:
                 continue
-            tools = self.author.choose_tools(generation.question)
-            read = read_message(self.parse(generation.text, tools, generation.prompt))
-            if self._is_kept(generation, read, result.after, result.arguments):
+            if self._is_kept(generation, self._read(generation), result.after, result.arguments):
                 return replace(result, repair=((name, value),))
         return result
 

@@ -22,7 +22,6 @@ _COSTS = {
     "content": "content may arrive with markup in it",
     "tools": "tool calls may arrive as content",
 }
-_WORDS = {"tools": "call"}
 NEXT_STEP = (
     "give one or two raw outputs of the model, with the messages they mean, as examples "
     "(--examples FILE; for servers the variable CHAT_AUTOPARSER_EXAMPLES)"
@@ -82,7 +81,8 @@ def list_notes(format: ChatFormat) -> list[str]:
 def _find_reason(verdict: Verdict, part: str) -> str:
     if verdict.counterexample is not None and verdict.counterexample.aspect.startswith(part):
         return "a turn that the template renders is read otherwise, see the counterexample"
-    note = next((note for note in verdict.notes if _WORDS.get(part, part) in note and not note.startswith(SHOWN)), None)
+    word = "call" if part == "tools" else part
+    note = next((note for note in verdict.notes if word in note and not note.startswith(SHOWN)), None)
     return note or "not all of its turns could be rendered and read back"
 
 

@@ -8,16 +8,14 @@ import os
 import selectors
 import subprocess
 import sys
+from collections.abc import Mapping
 from tempfile import TemporaryFile
-from threading import Lock
+from threading import RLock
 from time import monotonic
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from ..errors import AutoparserError, BudgetError, FormatError
 from ..format import ChatFormat
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LONGEST = 400_000
 """How many characters a template may have."""
@@ -36,16 +34,11 @@ class Analyst:
     """
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = RLock()
         self._process: subprocess.Popen[bytes] | None = None
         self._number = 0  # that of the last task
         self._complaints: IO[bytes] | None = None
         atexit.register(self._stop)
-
-    def start(self) -> None:
-        """Start the process, unless it runs. Raises OSError where none can be started."""
-        with self._lock:
-            self._start()
 
     def analyse(self, source: str, special_tokens: Mapping[str, str], seconds: float) -> ChatFormat:
         """Return the format of a template, within so many seconds on the processor and some more that it may wait for that.
@@ -70,22 +63,24 @@ class Analyst:
                 reason = f"{error or type(error).__name__}{': ' if said else ''}{said}"
                 raise BudgetError(f"the process that analyses templates has failed ({reason})") from None
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
-            self._stop()
-            path = os.pathsep.join(entry for entry in sys.path if entry)
-            inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-            self._complaints = TemporaryFile()  # noqa: SIM115  # closed when the process is stopped
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", f"{__package__}.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._complaints,
-                env={**inherited, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
-                bufsize=0,
-                start_new_session=True,
-            )
-        return self._process
+    def start(self) -> subprocess.Popen[bytes]:
+        """Return the process, which is started unless it runs. Raises OSError where none can be started."""
+        with self._lock:
+            if self._process is None or self._process.poll() is not None:
+                self._stop()
+                path = os.pathsep.join(entry for entry in sys.path if entry)
+                inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+                self._complaints = TemporaryFile()  # noqa: SIM115  # closed when the process is stopped
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", f"{__package__}.worker"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=self._complaints,
+                    env={**inherited, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
+                    bufsize=0,
+                    start_new_session=True,
+                )
+            return self._process
 
     def _stop(self) -> None:
         if self._process is not None and self._complaints is not None:
@@ -95,7 +90,7 @@ class Analyst:
 
     def _ask(self, task: bytes, deadline: float) -> dict[str, Any]:
         """Return the answer to a task. Raises OSError, ValueError, TypeError or KeyError where there is none."""
-        process = self._start()
+        process = self.start()
         assert process.stdin is not None
         assert process.stdout is not None
         view = memoryview(task)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from ..delta import Delta
 from ..errors import AutoparserError
+from ..format import ChatFormat
+from ..parse import ReasoningSplitter, StreamParser
 from ..recover import REPAIR, Policy, PolicyName, get_policy
 from .counters import COUNTERS
 from .special import cut_at_special
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from ..format import ChatFormat
-    from ..parse import ReasoningSplitter, StreamParser
 
 POLICY = "CHAT_AUTOPARSER_POLICY"
 """The environment variable that names it: ``strict``, ``lenient`` or ``repair`` (as without it)."""

@@ -6,17 +6,15 @@ all of them, also those that have no part in the format.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
+from ..constrain.calls import Reasoned
+from ..format import ChatFormat, TurnGraph
 from ..plan.constants import is_firm
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from ..format import ChatFormat, TurnGraph
 
 
 def list_special_tokens(tokenizer: Any) -> dict[int, str]:
@@ -74,9 +72,6 @@ def cut_at_special(
 
 _TAILS = (48, 512)  # how many tokens of a prompt are looked at before all of it is
 
-State = Literal["ended", "open", "possible"]
-"""Whether reasoning is over, stands open, or may begin."""
-
 
 @dataclass(frozen=True, eq=False)
 class Served:
@@ -121,7 +116,7 @@ class Served:
                 return text
         return self.decode(ids)
 
-    def find_state(self, prompt: str | None) -> State:
+    def find_state(self, prompt: str | None) -> Reasoned:
         """Return what a prompt leaves to the model."""
         splitter = self.format.reasoning_splitter([], prompt)
         return "open" if splitter.in_reasoning else "ended" if splitter.reasoning_ended else "possible"
@@ -137,8 +132,7 @@ def is_structure(format: ChatFormat, token: str) -> bool:
 
 def _list_texts(graph: TurnGraph) -> set[str]:
     """Return all texts that stand between fields, or that a generation prompt writes."""
-    graphs = [graph.turn, *(inner for _, inner in graph.insides)]
-    edges = [edge for inner in graphs for edge in inner.edges]
-    edges += [edge for start in graph.starts for edge in start.edges]
+    graphs = (graph.turn, *(inner for _, inner in graph.insides))
+    edges = [*graph.begun, *(edge for inner in graphs for edge in inner.edges)]
     prompts = {start.prompt for start in graph.starts}
     return {part for edge in edges for part in edge.parts} | prompts | set(graph.stops)

@@ -9,16 +9,14 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from itertools import accumulate
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..constrain import build_structural_tag
+from ..constrain.calls import Reasoned
 from ..constrain.schemas import list_alternatives
 from ..errors import ConstraintError
 from ..format import ChatFormat, Edge, Graph, Json, Node, Start, TurnGraph
-from .tools import ToolChoice
-
-if TYPE_CHECKING:
-    from .special import State
+from ..tools import ToolChoice
 
 LONGEST = 100_000
 """How many characters the tools may have for which a tag is made."""
@@ -75,7 +73,7 @@ class TagMaker:
         *,
         parallel: bool = True,
         strict: bool | None = None,
-        reasoning: State = "ended",
+        reasoning: Reasoned = "ended",
     ) -> Any:
         """Return what ``finish`` makes of the tag of a request; None where the format has none, or it would cost too much.
 
@@ -102,20 +100,16 @@ class TagMaker:
             made = self._finish(tag)
         except Exception as error:  # of the core, of xgrammar's library in C++ and of its front end
             self._refuse(error)
-        self._keep(key, format, made, size + _OVERHEAD)
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = format, made, size + _OVERHEAD
+                self._size += size + _OVERHEAD
+            while self._size > self._room:
+                self._size -= self._kept.popitem(last=False)[1][2]
         return made
 
     def _refuse(self, error: Exception) -> None:
         self._say("Calls are not held to the model's own format, the engine's JSON form is used where it must: %s", error)
-
-    def _keep(self, key: tuple[int, bytes], format: ChatFormat, made: Any, size: int) -> None:
-        with self._lock:
-            if key in self._kept:
-                return
-            self._kept[key] = format, made, size
-            self._size += size
-            while self._size > self._room:
-                self._size -= self._kept.popitem(last=False)[1][2]
 
 
 def check_size(wish: str) -> None:

@@ -109,13 +109,13 @@ def inspect_template(arguments: argparse.Namespace) -> int:
         return _write_page(arguments, renderer, format, turns)
     display = Display()
     display.print(*lay_out(format))
-    for note in _list_notes(arguments, renderer, format):
+    for note in _list_notes(arguments, format):
         display.print(Line(), Line.of(("fair", make_visible(note))))
     _print_example(display, pick_example(turns))
     return OK
 
 
-def _list_notes(arguments: argparse.Namespace, renderer: Renderer | None, format: ChatFormat) -> Iterator[str]:
+def _list_notes(arguments: argparse.Namespace, format: ChatFormat) -> Iterator[str]:
     """Say what was assumed, and where another source disagrees."""
     if arguments.switches:
         yield f"Assumed in every request: {say_switches(tuple(arguments.switches))}"
@@ -148,7 +148,7 @@ def _write_page(arguments: argparse.Namespace, renderer: Renderer | None, format
     output = read_text(arguments.output) if arguments.output else None
     prompt = read_text(arguments.prompt) if arguments.prompt else None
     name = str(arguments.template or arguments.examples)
-    notes = list(_list_notes(arguments, renderer, format))
+    notes = list(_list_notes(arguments, format))
     trips = check_roundtrips(renderer, format) if renderer and not arguments.examples else None
     parser = format.parser(read_tools(arguments.tools), prompt, policy=arguments.policy or "lenient") if output else None
     page = make_page(name, format, renderer, turns, output=output, parser=parser, notes=notes, trips=trips)

@@ -124,8 +124,8 @@ def _read_seconds(text: str) -> float:
     return seconds
 
 
-def _take_file(metavar: str, text: str) -> dict[str, Any]:
-    return {"type": Path, "metavar": metavar, "help": text}
+def _take_file(text: str) -> dict[str, Any]:
+    return {"type": Path, "metavar": "FILE", "help": text}
 
 
 _OPTIONS: dict[str, dict[str, Any]] = {
@@ -160,7 +160,6 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         for name, which in (("bos", "beginning"), ("eos", "end"))
     },
     "--examples": _take_file(
-        "FILE",
         'JSON file with raw outputs and the messages they mean, a list of {"text": OUTPUT, "message": {"content": …, "tool_calls": '
         "[…]}}: they teach what the template does not print",
     ),
@@ -172,18 +171,15 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--json": {"action": "store_true", "help": "print the result as JSON"},
     "--html": _take_file(
-        "FILE",
         "write a page that shows the format to FILE: the verdict, a conversation in colours, and an output as it streams in; it "
         "needs nothing but a browser",
     ),
-    "--output": _take_file("FILE", "text file with a model's raw output"),
+    "--output": _take_file("text file with a model's raw output"),
     "--tools": _take_file(
-        "FILE",
         "JSON file with the request's list of tools, as the OpenAI API takes it; they give the values of tagged arguments their "
         "types, and with an empty list nothing is a call (default: unknown, a call is recognised by its markup alone)",
     ),
     "--prompt": _take_file(
-        "FILE",
         "text file with the rendered prompt or its tail, which tells whether reasoning is open where the output begins (default: "
         "what the template appends)",
     ),
@@ -193,8 +189,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "arguments valid JSON as well, as vLLM and SGLang read it with this package",
     },
     "--stream": {"action": "store_true", "help": "print one JSON delta a line, as input arrives"},
-    "--to": _take_file("FILE", "the file to write (default: chat_autoparser.json in the model's folder)"),
-    "--verify": _take_file("FILE", "the file to hold against the template"),
+    "--to": _take_file("the file to write (default: chat_autoparser.json in the model's folder)"),
+    "--verify": _take_file("the file to hold against the template"),
 }
 
 
@@ -227,16 +223,12 @@ def make_argument_parser(actions: Mapping[str, Callable[[argparse.Namespace], in
         command = group.add_parser(name, help=short, description=fill(text, _WIDTH), epilog=epilog)
         command.set_defaults(run=actions[name])
         for option in options:
-            among = command if isinstance(option, str) else command.add_mutually_exclusive_group()
+            among: Any = command if isinstance(option, str) else command.add_mutually_exclusive_group()
             for each in (option,) if isinstance(option, str) else option:
-                _add(among, each)
+                action = among.add_argument(each, **_OPTIONS[each])
+                if shtab and (_OPTIONS[each].get("type") is Path or not each.startswith("-")):
+                    action.complete = shtab.FILE
     return parser
-
-
-def _add(parser: Any, name: str) -> None:
-    action = parser.add_argument(name, **_OPTIONS[name])
-    if shtab and (_OPTIONS[name].get("type") is Path or not name.startswith("-")):
-        action.complete = shtab.FILE
 
 
 def _miss_completion(shell: str) -> NoReturn:

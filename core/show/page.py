@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from ..ask.question import wrap_text
 from ..ask.renderer import Renderer
-from ..converse.author import read_switches
+from ..ask.words import SYSTEM, USER
+from ..converse.author import Author
 from ..converse.roundtrip import RoundTrip
 from ..describe.spans import make_visible, say_words
 from ..describe.verdict import find_next_step, lay_out_counterexample, list_doubts, list_notes, rate, rate_status, summarise
 from ..describe.words import list_sections
-from ..errors import TemplateError
 from ..format import ChatFormat
 from ..parse import StreamParser
 from .sources import name_model
@@ -32,7 +33,7 @@ from .turns import KnownTurn, cut_pieces, cut_words, group_trips, name_trip, pic
 
 _FUNCTIONS = (find_next_step, lay_out_counterexample, list_doubts, list_sections, name_model, rate, rate_status, summarise)
 _MOST_PIECES = 20_000
-_SYSTEM, _USER, _RESULT = "Be brief.", "What will the weather be?", "Rain on day "
+_SYSTEM, _USER, _RESULT = say_words(SYSTEM), say_words(USER), "Rain on day "
 
 
 class Said(NamedTuple):
@@ -137,25 +138,19 @@ def _merge_trips(trips: Sequence[RoundTrip]) -> Iterator[dict[str, Any]]:
 
 def _make_talk(renderer: Renderer, turn: KnownTurn, format: ChatFormat) -> Iterator[Said]:
     """Render a conversation with the turn in it, and tell which of its words come from which message."""
-    history = [{**message, "content": _say(message["content"], _USER)} for message in turn.messages if message["role"] == "user"]
+    author = Author(renderer, format)
+    history = [message for message in turn.messages if message["role"] == "user"]
     results = [
         {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": _RESULT + str(number)}
         for number, call in enumerate(turn.question.calls)
     ]
-    switches = dict(read_switches(format.asking.switches)) | dict(turn.switches)
-    for system in (True, False):
-        lead = [{"role": "system", "content": _say(history[0]["content"], _SYSTEM)}] if system else []
+    system = {"role": "system", "content": wrap_text(SYSTEM, author.shape)}
+    for lead in ([system], []):
         messages = [*lead, *history, turn.message, *results]
-        try:
-            text = renderer(messages, list(turn.tools) or None, True, **switches)
-        except TemplateError:
-            continue
-        yield from _cut(text, turn)
-        return
-
-
-def _say(content: Any, text: str) -> Any:
-    return [{"type": "text", "text": text}] if isinstance(content, list) else text
+        text = author.render(messages, list(turn.tools) or None, True, turn.switches)
+        if text is not None:
+            yield from _cut(say_words(text), turn)
+            return
 
 
 def _cut(text: str, turn: KnownTurn) -> Iterator[Said]:

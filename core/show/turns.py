@@ -104,14 +104,11 @@ def _write(author: Author, question: Question) -> KnownTurn | None:
         return None
     start = author.find_start(made.prompt)
     return KnownTurn(
-        question,
-        made.prompt,
-        made.text,
-        made.stop,
-        start.prompt if start else "",
-        tuple(build_history(question, author.shape)),
-        message,
-        tuple(author.choose_tools(question) or ()),
+        **vars(made),
+        added=start.prompt if start else "",
+        messages=tuple(build_history(question, author.shape)),
+        message=message,
+        tools=tuple(author.choose_tools(question) or ()),
     )
 
 
