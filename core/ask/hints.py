@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from jinja2 import nodes
 
+_READ_OF_ALL = frozenset(("role", "type"))
+"""What templates read of messages and of schemas, and compare with words that nobody chooses."""
 _SHORT = 4  # characters of a text that may be exchanged where the source does not say which are
 
 
@@ -67,9 +69,18 @@ def _list_arguments(tree: nodes.Template, *methods: str) -> Iterator[str]:
 
 
 def _list_asked(tree: nodes.Template) -> frozenset[str]:
-    """Return the texts with which something is compared, in lists and tables, too, or that texts are asked to begin or end with."""
-    compared = _list_texts(tree.find_all((nodes.Compare, nodes.List, nodes.Tuple, nodes.Dict)))
-    return frozenset((*compared, *_list_arguments(tree, "startswith", "endswith")))
+    """Return the texts with which something is compared, but for roles and types, in lists and tables, too, or that texts are asked
+    to begin or end with."""
+    compared = [node for node in tree.find_all(nodes.Compare) if _READ_OF_ALL.isdisjoint(_list_read(node))]
+    listed = (node for node in tree.find_all((nodes.List, nodes.Tuple, nodes.Dict)))
+    return frozenset((*_list_texts((*compared, *listed)), *_list_arguments(tree, "startswith", "endswith")))
+
+
+def _list_read(root: nodes.Node) -> Iterator[str]:
+    """Yield what an expression reads by name."""
+    within = nodes.Template([root])
+    yield from (node.attr for node in within.find_all(nodes.Getattr))
+    yield from _list_texts(node.arg for node in within.find_all(nodes.Getitem))
 
 
 def _list_fields(tree: nodes.Template) -> frozenset[str]:

@@ -148,9 +148,10 @@ class Rule:
         return text if self.kind == "content" and self.targets[0] not in UNSHOWN else ""
 
     def goes_on(self, rules: Iterable[Rule]) -> bool:
-        """Whether it begins as one of some rules does that leads to a text, so that a text may begin with the rest."""
-        texts = (rule.constant.text for rule in rules if rule.kind == "value" and rule.targets[0].type == "string")
-        return any(self.constant.text.startswith(text) and self.constant.text != text for text in texts)
+        """Whether it begins as one of some rules does that leads to a text, a list or an object, which may begin with the rest."""
+        leading = (rule for rule in rules if rule.kind == "value" and rule.constant.text != self.constant.text)
+        longer = (rule.targets[0] for rule in leading if self.constant.text.startswith(rule.constant.text))
+        return any(node.type == "string" or isinstance(node.codec, Insides) for node in longer)
 
     @property
     def is_told(self) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from ..ask.question import LESS_TOLD, Call, Question, Shape, Switches, Told
 
@@ -21,7 +21,9 @@ _RETURNS = "Nothing, or what was found"
 """What tools return: prompts in which their declarations stand last end with other words than when the format was derived."""
 _NAMED = re.compile(r"[\w.-]{1,40}")
 """What may be called so in a request."""
-_CALLS = 6  # of one turn
+_LONGEST = 40
+_FEW = 5  # calls of a turn, and arguments of a call
+_Value = TypeVar("_Value")
 _ID_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"
 
 STRINGS: tuple[tuple[str, ...], ...] = (
@@ -48,16 +50,15 @@ TYPED: tuple[tuple[Any, ...], ...] = (
 )
 """Arguments of other types."""
 LONG: tuple[Any, ...] = (
-    "\n".join(f"Line {number} of a text that is longer than most." for number in range(12)),
+    "\n".join(f"Line {number} of many." for number in range(12)),
     [[], {"e": {}, "f": []}, *range(9)],
     2**31 + 5,
-    "one line, " * 20 + "and its end",
+    "one line, " * 21 + "and its end",
     2.0,
     10**16,
-    {f"k{number}": "" for number in range(8)},
-    False,
+    {**{f"k{number}": "" for number in range(8)}, "of": {"none": []}},
 )
-"""Values that are longer or larger than what a template's rules may end at."""
+"""Values that are longer or larger than where a template may write others; an id is waited for behind each of them."""
 NULLS: tuple[tuple[Any, ...], ...] = ((None, "x"), ([None, "x"], {"n": None}), (True, None, None))
 
 PLAIN_TEXTS = ("{}.", "The {} is open until noon.", "One {}\nand another {}.")
@@ -189,25 +190,29 @@ def _draw_long(drawer: Drawer, shape: Shape, calling: Sequence[Shape]) -> Iterat
     """Draw what is longer, larger and more than elsewhere."""
     yield Case.of(Question(drawer.text([LONG_TEXT]), drawer.text([LONG_TEXT])), shape)
     for each in calling:
-        yield Case.of(Question(calls=drawer.calls(each, [drawer.strings(LONG)])), each)
-        yield Case.of(Question(calls=drawer.calls(each, [drawer.simple() for _ in range(7)])), each)
+        yield Case.of(Question(calls=drawer.calls(each, [drawer.strings([value]) for value in LONG])), each)
+        yield Case.of(Question(calls=drawer.calls(each, [drawer.strings([*range(7), drawer.word(), False])])), each)
 
 
 def _draw_asked(drawer: Drawer, shape: Shape, asked: Sequence[str]) -> Iterator[Case]:
     """Draw calls with what a template asks for as names, keys and strings, alone and with more behind or before it."""
-    if not asked:
-        return
     named = [text for text in asked if _NAMED.fullmatch(text)]
-    names = [*named, *(f"{text}{drawer.word()}" for text in named), *(f"{drawer.word()}{text}{drawer.word()}" for text in named)]
-    for place in range(0, len(names), _CALLS):
-        each = names[place : place + _CALLS]
-        calls = drawer.calls(shape, [drawer.simple() for _ in each])
-        yield Case.of(Question(calls=tuple(replace(call, name=name) for call, name in zip(calls, each, strict=True))), shape)
-    if named:
-        yield Case.of(Question(calls=drawer.calls(shape, [dict.fromkeys([*named, drawer.word()], "x y")])), shape)
-        yield Case.of(Question(calls=drawer.calls(shape, [{drawer.word(): 5} | {name: drawer.word() for name in named}])), shape)
-    for values in (asked, [f"{text}{drawer.word()}" for text in asked], [f"{drawer.word()}{text}" for text in asked]):
-        yield Case.of(Question(calls=drawer.calls(shape, [drawer.strings(values)])), shape)
+    for texts in (named, [f"{text}{drawer.word()}" for text in named], [f"{drawer.word()}{text}{drawer.word()}" for text in named]):
+        for names in _part(texts):
+            calls = drawer.calls(shape, [drawer.simple() for _ in names])
+            yield Case.of(Question(calls=tuple(replace(call, name=name) for call, name in zip(calls, names, strict=True))), shape)
+    first = [{**dict.fromkeys(keys, 5), drawer.word(): drawer.word()} for keys in _part(named)]
+    last = [{drawer.word(): True, **{key: drawer.word() for key in keys}} for keys in _part(named)]
+    short = [text for text in asked if len(text) <= _LONGEST]
+    texts = [*short, *(f"{text}{drawer.word()}" for text in short), *(f"{drawer.word()}{text}" for text in short)]
+    values = [drawer.strings(values) for values in _part(texts)]
+    for arguments in _part([*first, *last, *values]):
+        yield Case.of(Question(calls=drawer.calls(shape, arguments)), shape)
+
+
+def _part(values: Sequence[_Value]) -> Iterator[Sequence[_Value]]:
+    """Part values among calls, or calls among turns."""
+    return (values[place : place + _FEW] for place in range(0, len(values), _FEW))
 
 
 def _draw_signs(drawer: Drawer, shape: Shape, calling: Sequence[Shape], signs: Sequence[str]) -> Iterator[Case]:
