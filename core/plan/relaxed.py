@@ -16,7 +16,7 @@ from typing import Final
 from ..format import Choice, Node, Text, TurnGraph
 from ..format.cut import find_boundaries, find_common_end, find_common_start
 from ..format.units import get_units
-from ..recover import Notation, list_counted, list_words
+from ..recover import Notation
 from ..schema import TYPES
 from .constants import DATA, begins_apart, cut_first, is_marked, is_plain, is_word_in_signs
 from .echoes import has_echo
@@ -38,6 +38,7 @@ _ASSIGNING: Final = ("=", ":", ":=", "=>")
 """What people put between a key and its value."""
 _ASSIGNS: Final = re.compile(r":=?|=>?")
 _BEGINNING: Final = "\"'`([{"  # of values
+_WORD: Final = re.compile(r"\w+")
 
 
 def _is_even(text: str) -> bool:
@@ -257,15 +258,17 @@ class Relaxations(Openings):
         """Return what the format has around the values of calls."""
         fields = [link for link in self.links if link.source.kind in FIELDS or link.opens]
         inner = [link for (name, _), links in self._links.items() for link in links if name != TURN]
-        words = list_words([*(part for link in (*fields, *inner) for part in link.parts), *(text for text, _ in self.openers)])
-        counted = [part for link in fields for part in link.parts[: None if link.to.kind == "id" else -1]]
+        around = [*(part for link in (*fields, *inner) for part in link.parts), *(text for text, _ in self.openers)]
+        words = {*TYPES, "function", *_WORD.findall("\n".join(around))}  # the first of these models put beside values and names
+        counting = (part for link in fields for part in link.parts[: None if link.to.kind == "id" else -1])
+        counted = frozenset(found[-1] for part in counting if (found := _WORD.findall(part)))
         codecs = {node.codec for node in self.list_nodes("value") if node.type == "string" and isinstance(node.codec, Text)}
         decode = get_units(codecs.pop()).decode if len(codecs) == 1 else str
         choices = (node.codec for node in self.list_nodes("value") if isinstance(node.codec, Choice))
         literals = {written: json for codec in choices for written, json in codec.words}
         behind = (link.text.split() for link in self.list_links("key") if link.to.kind == "value")
         assigns = {sign for texts in behind if texts and (sign := texts[0].rstrip(_BEGINNING)) and sign[0] not in ".;!?"}
-        return Notation(words, list_counted(counted), self._find_quotes(), decode, literals, tuple(sorted(assigns)))
+        return Notation(frozenset(words), counted, self._find_quotes(), decode, literals, tuple(sorted(assigns)))
 
     def _list_dressings(self, node: Node) -> Iterator[Rule]:
         """Return what leads to JSON that stands in a fence of code, or without the quotes that the template puts around it."""
