@@ -96,14 +96,13 @@ class Plan(Relaxations):
         """
         known_texts, found = {rule.parts for rule in known if not rule.recovery}, []
         known_parts = {rule.parts for rule in known}
-        guards: dict[bool, Guard] = {True: "known", False: ""}
         for number, other in enumerate(self._spellings, 1):
             has_all = all(other.knows(graph, node) for node in nodes)
             for node in nodes if has_all else ():
                 rules = other._list_rules(graph, node)
                 shown = (rule for rule in rules if not (rule.recovery or rule.guard))
                 new = [rule for rule in shown if rule.parts not in known_texts]
-                found += [replace(rule, recovery=RESPELLED, guard=guards[rule.opens], spelling=number) for rule in new]
+                found += [replace(rule, recovery=RESPELLED, guard="known" if rule.opens else "", spelling=number) for rule in new]
                 marked = [rule for rule in rules if rule.opens and rule.constant.marked and rule.parts not in known_parts]
                 thought = (rule for rule in marked if rule.recovery == OPEN_REASONING and rule.guard in ("", "tool"))
                 found += [replace(rule, guard="known", spelling=number) for rule in thought]
@@ -244,8 +243,8 @@ class Plan(Relaxations):
                 elif close != "" or not link.opens:  # behind an end without a text, the next call is looked for anyway
                     rules.append(replace(self._make_rule(TURN, link), closes=True))
         rules += chain(self._list_skips(node), self._list_closes_without_id(node), self._list_dressings(node))
-        rules += chain(self._list_signs(node), self._list_half_signs(node), self._list_other_types(node))
-        rules += chain(self._list_rewritten(node), self._list_bodies(node, close or ""), self._list_line_openers(node))
+        rules += chain(self._list_signs(node), self._list_other_marks(node), self._list_other_types(node))
+        rules += self._list_bodies(node, close or "") + self._list_line_openers(node)
         rules += self._list_without_end(node) + self._list_next_keys(node) + self._list_other_layouts(node)
         rules += self._list_without_separator(node)
         if node.kind == "value":

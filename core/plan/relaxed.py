@@ -156,11 +156,16 @@ class Relaxations(Openings):
                 texts = (f" {other}{text[own.end() :]}" for other in _ASSIGNING if other != own[0])
                 yield from make_rules(texts, link.to, "value in other notation")
 
-    def _list_half_signs(self, node: Node) -> Iterator[Rule]:
+    def _list_other_marks(self, node: Node) -> Iterator[Rule]:
         """Return what stands behind a short field without its first sign, and before an id without its last, where it has no word
-        by which it were told if it is mistyped, but several signs; before arguments behind a name also signs that stand twice."""
+        by which it were told if it is mistyped, but several signs; before arguments behind a name also signs that stand twice.
+        Behind a name or a key it may begin with what ends another field."""
+        marks = sorted(filter(is_marked, {cut_first(link.text) for link in self.list_links(*FIELDS)}))
         for link in self.list_inner(node) if node.kind in NAMED_FIELDS or node.kind == "arguments" else ():
-            bare = link.text.strip()
+            bare, first = link.text.strip(), cut_first(link.text)
+            rest = link.text.lstrip().removeprefix(first)
+            if node.kind != "arguments" and is_marked(first) and is_marked(rest):
+                yield from make_rules((mark + rest for mark in marks if mark != first), link.to, MISTYPED)
             if not bare or sum(map(str.isalnum, bare)) >= LETTERS:
                 continue
             headless, endless = bare[1:].lstrip(), bare[:-1].rstrip()
@@ -281,13 +286,3 @@ class Relaxations(Openings):
             if FENCED.name in self.closes and text.strip() and not text.endswith(QUOTES):
                 opened = (f"{text.rstrip()}\n```{word}\n" for word in ("json", ""))
                 yield from make_rules(opened, FENCED, FENCED.name)
-
-    def _list_rewritten(self, node: Node) -> Iterator[Rule]:
-        """Return what leads on within a call where another field's end was written behind a name or a key."""
-        marks = {cut_first(link.text) for link in self.list_links(*FIELDS)}
-        for link in self.list_inner(node) if node.kind in NAMED_FIELDS else ():
-            first = cut_first(link.text)
-            rest = link.text.lstrip().removeprefix(first)
-            if is_marked(first) and is_marked(rest):
-                others = (mark + rest for mark in sorted(marks - {first}) if is_marked(mark))
-                yield from make_rules(others, link.to, MISTYPED)
