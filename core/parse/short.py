@@ -12,8 +12,8 @@ from ..plan.guards import OF_TOOLS
 from ..plan.landmarks import GAP, QUOTES, TURN
 from ..plan.rules import MISTYPED, UNTYPED, WAIT, Rule, Wait
 from ..plan.scalars import fits, read_empty
-from .keys import KeyChecks
 from .landing import Landing, Step, list_id
+from .likely import Likely
 from .names import (
     AMID,
     AMID_WORD,
@@ -45,7 +45,7 @@ _ASSIGNING: Final = frozenset(":=,;|>")
 """Signs that stand between keys and values and begin no value."""
 
 
-class ShortFields(KeyChecks):
+class ShortFields(Likely):
     """Reads what is short enough to be looked at whole before anything of it is taken."""
 
     def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | Wait | None:

@@ -62,7 +62,7 @@ class ValueReader(JsonReader):
 
     def _list_insides(self, nodes: tuple[Node, ...]) -> list[Node]:
         """Return the lists and objects that a value may be."""
-        return [node for node in nodes if isinstance(node.codec, Insides) and self.plan.has_inside(node.codec.graph)]
+        return [node for node in nodes if isinstance(node.codec, Insides) and node.codec.graph in self.plan.inner_starts]
 
     def _find_inside(self, insides: list[Node], final: bool) -> Node | Wait | None:
         """Return the object if the text begins as it does, with a key; the list if it begins as that: what its items begin with is

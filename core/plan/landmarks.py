@@ -124,6 +124,8 @@ class Landmarks:
         self.graph = graph = fold_echoes(graph) if self.echoes else graph
         self.graphs: dict[str, Graph] = {TURN: graph.turn, **dict(graph.insides)}
         self.nodes = {(name, node.name): node for name, inner in self.graphs.items() for node in inner.nodes}
+        self.inner_starts = {name: node for (name, _), node in self.nodes.items() if node.kind == "start" and name != TURN}
+        """What the insides of lists and objects begin with, as far as that is known."""
         self.stops = sorted(filter(None, graph.stops), key=len, reverse=True)
         found = find_reasoning(graph)
         self.reasoning_start = found.start.text if found else ""

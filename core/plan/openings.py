@@ -61,8 +61,8 @@ class Openings(Ends):
 
     def _list_loose_openers(self, recovery: str) -> list[Rule]:
         """Return what may begin a call in any text: each opener, and its inner part where the outer one was left out."""
-        thoughts = self._list_openers_behind_reasoning() if recovery else []  # of these the first marks may be left out
-        tails = ((tail, nodes) for text, nodes in thoughts for tail in list_tails(text))
+        thoughts = self.list_links("reasoning") if recovery else []  # of what leads from them the first marks may be left out
+        tails = ((tail, link.to) for link in thoughts if link.opens for tail in list_tails(link.text))
         rules = make_openings((pair for pair in tails if _begins_with_mark(pair[0])), recovery, "known")
         for text, nodes in self.openers:
             rules += (*self._list_changed_openers(text, nodes, recovery), *self._list_cut_openers(text, nodes, recovery))
@@ -114,10 +114,6 @@ class Openings(Ends):
                 yield from make_rules([inner], nodes, missing, "apart", opens=True)
             if is_marked(text[:place]) and not inner[:1].isspace() and text[behind:].strip():
                 yield from make_rules([text[:place] + text[behind:]], nodes, missing, guard, opens=True)
-
-    def _list_openers_behind_reasoning(self) -> list[tuple[str, tuple[Node, ...]]]:
-        """Return what ends reasoning and begins a call, each with where it leads."""
-        return [(link.text, (link.to,)) for link in self.list_links("reasoning") if link.opens]
 
     def _list_calls_behind_content(self) -> list[Rule]:
         """Return what ends content, for calls behind it, in formats whose content stands behind its calls or alone."""

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final
 
-from ..format import Graph, Kind, Node, Text, TurnGraph
+from ..format import Kind, Node, Text, TurnGraph
 from ..format.cut import COUNTER
 from ..format.units import get_units
 from .constants import cut_heads, has_rare_sign, is_firm, is_marked, sort_longest
@@ -85,10 +85,6 @@ class Plan(Relaxations):
         one, other = find_any(ends), find_any(others)
         return Marks((*ends, *others), re.compile("|".join(filter(None, (f"({one})", other))))) if ends else None
 
-    def knows(self, graph: str, node: Node) -> bool:
-        """Whether it is known what ends a field, of those that no template has, too."""
-        return graph != TURN or node.kind not in FIELDS or node.name in self.closes
-
     def _list_respelled(self, graph: str, nodes: tuple[Node, ...], known: list[Rule]) -> list[Rule]:
         """Return the rules of a field in other spellings; a call begins so only where a tool of the request is named.
 
@@ -96,14 +92,14 @@ class Plan(Relaxations):
         """
         known_texts, found = {rule.parts for rule in known if not rule.recovery}, []
         known_parts = {rule.parts for rule in known}
-        guards: dict[bool, Guard] = {True: "known", False: ""}
         for number, other in enumerate(self._spellings, 1):
-            has_all = all(other.knows(graph, node) for node in nodes)
-            for node in nodes if has_all else ():
+            # Of fields that no template has, it may be unknown what ends them.
+            known_ends = graph != TURN or all(node.kind not in FIELDS or node.name in other.closes for node in nodes)
+            for node in nodes if known_ends else ():
                 rules = other._list_rules(graph, node)
                 shown = (rule for rule in rules if not (rule.recovery or rule.guard))
                 new = [rule for rule in shown if rule.parts not in known_texts]
-                found += [replace(rule, recovery=RESPELLED, guard=guards[rule.opens], spelling=number) for rule in new]
+                found += [replace(rule, recovery=RESPELLED, guard="known" if rule.opens else "", spelling=number) for rule in new]
                 marked = [rule for rule in rules if rule.opens and rule.constant.marked and rule.parts not in known_parts]
                 thought = (rule for rule in marked if rule.recovery == OPEN_REASONING and rule.guard in ("", "tool"))
                 found += [replace(rule, guard="known", spelling=number) for rule in thought]
@@ -173,13 +169,9 @@ class Plan(Relaxations):
             found = rule.spots[graph, calls] = self.spot(inner, rule.targets, calls)
         return found
 
-    def has_inside(self, name: str) -> bool:
-        """Whether it is known how the inside of a list or an object begins."""
-        return any(node.kind == "start" for node in self.graphs.get(name, Graph()).nodes)
-
     def inside(self, name: str) -> Spot:
         """Return the beginning of the inside of a list or an object."""
-        return self.spot(name, (self.nodes[name, next(n.name for n in self.graphs[name].nodes if n.kind == "start")],))
+        return self.spot(name, (self.inner_starts[name],))
 
     def _sort(self, rules: Iterable[Rule], calls: bool) -> tuple[Rule, ...]:
         """Return the rules that hold here: none that begins calls where nothing is one, no recoveries where none is wanted."""
@@ -244,8 +236,8 @@ class Plan(Relaxations):
                 elif close != "" or not link.opens:  # behind an end without a text, the next call is looked for anyway
                     rules.append(replace(self._make_rule(TURN, link), closes=True))
         rules += chain(self._list_skips(node), self._list_closes_without_id(node), self._list_dressings(node))
-        rules += chain(self._list_signs(node), self._list_half_signs(node), self._list_other_types(node))
-        rules += chain(self._list_rewritten(node), self._list_bodies(node), self._list_line_openers(node))
+        rules += chain(self._list_signs(node), self._list_other_marks(node), self._list_other_types(node))
+        rules += self._list_bodies(node) + self._list_line_openers(node)
         rules += self._list_without_end(node) + self._list_next_keys(node) + self._list_other_layouts(node)
         rules += chain(self._list_without_separator(node), self._list_closed_fields(node))
         if node.kind == "value":

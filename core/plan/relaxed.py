@@ -16,7 +16,7 @@ from typing import Final
 from ..format import Choice, Node, Text, TurnGraph
 from ..format.cut import find_boundaries, find_common_end, find_common_start
 from ..format.units import get_units
-from ..recover import Notation, list_counted, list_words
+from ..recover import Notation
 from ..schema import TYPES
 from .constants import DATA, begins_apart, cut_first, is_marked, is_plain, is_word_in_signs
 from .echoes import has_echo
@@ -38,6 +38,7 @@ _ASSIGNING: Final = ("=", ":", ":=", "=>")
 """What people put between a key and its value."""
 _ASSIGNS: Final = re.compile(r":=?|=>?")
 _BEGINNING: Final = "\"'`([{"  # of values
+_WORD: Final = re.compile(r"\w+")
 
 
 def _is_even(text: str) -> bool:
@@ -155,11 +156,16 @@ class Relaxations(Openings):
                 texts = (f" {other}{text[own.end() :]}" for other in _ASSIGNING if other != own[0])
                 yield from make_rules(texts, link.to, "value in other notation")
 
-    def _list_half_signs(self, node: Node) -> Iterator[Rule]:
+    def _list_other_marks(self, node: Node) -> Iterator[Rule]:
         """Return what stands behind a short field without its first sign, and before an id without its last, where it has no word
-        by which it were told if it is mistyped, but several signs; before arguments behind a name also signs that stand twice."""
+        by which it were told if it is mistyped, but several signs; before arguments behind a name also signs that stand twice.
+        Behind a name or a key it may begin with what ends another field."""
+        marks = sorted(filter(is_marked, {cut_first(link.text) for link in self.list_links(*FIELDS)}))
         for link in self.list_inner(node) if node.kind in NAMED_FIELDS or node.kind == "arguments" else ():
-            bare = link.text.strip()
+            bare, first = link.text.strip(), cut_first(link.text)
+            rest = link.text.lstrip().removeprefix(first)
+            if node.kind != "arguments" and is_marked(first) and is_marked(rest):
+                yield from make_rules((mark + rest for mark in marks if mark != first), link.to, MISTYPED)
             if not bare or sum(map(str.isalnum, bare)) >= LETTERS:
                 continue
             headless, endless = bare[1:].lstrip(), bare[:-1].rstrip()
@@ -263,15 +269,17 @@ class Relaxations(Openings):
         """Return what the format has around the values of calls."""
         fields = [link for link in self.links if link.source.kind in FIELDS or link.opens]
         inner = [link for (name, _), links in self._links.items() for link in links if name != TURN]
-        words = list_words([*(part for link in (*fields, *inner) for part in link.parts), *(text for text, _ in self.openers)])
-        counted = [part for link in fields for part in link.parts[: None if link.to.kind == "id" else -1]]
+        around = [*(part for link in (*fields, *inner) for part in link.parts), *(text for text, _ in self.openers)]
+        words = {*TYPES, "function", *_WORD.findall("\n".join(around))}  # the first of these models put beside values and names
+        counting = (part for link in fields for part in link.parts[: None if link.to.kind == "id" else -1])
+        counted = frozenset(found[-1] for part in counting if (found := _WORD.findall(part)))
         codecs = {node.codec for node in self.list_nodes("value") if node.type == "string" and isinstance(node.codec, Text)}
         decode = get_units(codecs.pop()).decode if len(codecs) == 1 else str
         choices = (node.codec for node in self.list_nodes("value") if isinstance(node.codec, Choice))
         literals = {written: json for codec in choices for written, json in codec.words}
         behind = (link.text.split() for link in self.list_links("key") if link.to.kind == "value")
         assigns = {sign for texts in behind if texts and (sign := texts[0].rstrip(_BEGINNING)) and sign[0] not in ".;!?"}
-        return Notation(words, list_counted(counted), self._find_quotes(), decode, literals, tuple(sorted(assigns)))
+        return Notation(frozenset(words), counted, self._find_quotes(), decode, literals, tuple(sorted(assigns)))
 
     def _list_dressings(self, node: Node) -> Iterator[Rule]:
         """Return what leads to JSON that stands in a fence of code, or without the quotes that the template puts around it."""
@@ -284,13 +292,3 @@ class Relaxations(Openings):
             if FENCED.name in self.closes and text.strip() and not text.endswith(QUOTES):
                 opened = (f"{text.rstrip()}\n```{word}\n" for word in ("json", ""))
                 yield from make_rules(opened, FENCED, FENCED.name)
-
-    def _list_rewritten(self, node: Node) -> Iterator[Rule]:
-        """Return what leads on within a call where another field's end was written behind a name or a key."""
-        marks = {cut_first(link.text) for link in self.list_links(*FIELDS)}
-        for link in self.list_inner(node) if node.kind in NAMED_FIELDS else ():
-            first = cut_first(link.text)
-            rest = link.text.lstrip().removeprefix(first)
-            if is_marked(first) and is_marked(rest):
-                others = (mark + rest for mark in sorted(marks - {first}) if is_marked(mark))
-                yield from make_rules(others, link.to, MISTYPED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .around_fields import APART, SPEAKS
 from .fields import find_name, read_fields
 from .habits import Habits
-from .notation import Begun, Notation, compile_names, list_counted, list_words
+from .notation import Begun, Notation, compile_names
 from .policy import REPAIR, Policy, PolicyName, get_policy
 from .repair import CLOSERS, LITERALS, QUOTES, complete, read_literal, repair, unquote
 from .shape import Envelope, FoundCall, find_tool_in, read_calls
@@ -29,8 +29,6 @@ __all__ = [
     "find_name",
     "find_tool_in",
     "get_policy",
-    "list_counted",
-    "list_words",
     "read_calls",
     "read_fields",
     "read_literal",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 
 from partial_json_parser.core.complete import fix
 
 from ..delta import Delta
-from ..schema import ToolSet
-from .fit import fit_arguments
+from ..schema import Schema, ToolSet
+from .notation import fit_text
 from .policy import Policy
+from .repair import repair, write_object
+from .shape import Member, list_members
 
 
 class Habits:
@@ -90,7 +93,7 @@ class Habits:
             with suppress(ValueError, RecursionError):  # nothing completes what is no beginning of JSON
                 written = "".join(fix(written)) if written.strip() else "{}"
         if self._tools is not None and held[0].name in self._tools:
-            written = fit_arguments(written, self._tools.get_parameters(held[0].name or ""), self._policy)
+            written = _fit_arguments(written, self._tools.get_parameters(held[0].name or ""), self._policy)
         return self._hand_on([held[0]._replace(text=""), Delta("tool_call", written, held[0].index)])
 
     def _hand_on(self, deltas: list[Delta]) -> list[Delta]:
@@ -107,3 +110,44 @@ class Habits:
                 self._called = True
                 out.append(delta._replace(index=number))
         return out
+
+
+def _fit_arguments(written: str, parameters: Schema, policy: Policy) -> str:
+    """Return arguments as a policy wants them for a tool; what is no JSON object stays as it is.
+
+    Nothing is guessed: a value is opened, quoted or unquoted only where the schema refuses it as it stands and accepts the other.
+    """
+    try:
+        members = list_members(written.strip()) if written.lstrip().startswith("{") else {}
+        if policy.wrapped == "open":
+            inner = _find_wrapped(members, parameters)
+            if inner is not None:
+                return inner
+        if policy.typed != "schema":
+            return written
+        fitting = {key: _cast(member, parameters.get_property(key)) for key, member in members.items()}
+    except (ValueError, RecursionError):
+        return written
+    if all(fitting[key] == member.text for key, member in members.items()):
+        return written
+    return write_object(fitting)
+
+
+def _find_wrapped(members: dict[str, Member], parameters: Schema) -> str | None:
+    """Return the object under the only key if that key is no parameter, and all of the object's are."""
+    if len(members) != 1:
+        return None
+    ((key, member),) = members.items()
+    properties = parameters.list_properties()
+    text = repair(member.value.strip()) if isinstance(member.value, str) else member.text
+    if key in properties or text is None or not text.startswith("{"):
+        return None
+    inner = json.loads(text, strict=False)
+    return text if inner and properties.issuperset(inner) else None
+
+
+def _cast(member: Member, schema: Schema) -> str:
+    """Return a value as the schema accepts it: text for what is none, or what a text holds."""
+    if schema.accepts(member.value):
+        return member.text
+    return fit_text(member.value if isinstance(member.value, str) else member.text, schema) or member.text

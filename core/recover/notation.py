@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
 from ..format.cut import find_closer
-from ..schema import TYPES, Schema
+from ..schema import Schema
 from .repair import repair
 
-_WORD = re.compile(r"\w+")
 _QUOTES = {'"': '"', "'": "'", "`": "`", "«": "»"}
 _LETTERS, _LONGEST = 4, 256  # so many has a word that may be another one mistyped, at least and at most
 _ALIKE = 0.8
@@ -38,17 +37,6 @@ class Begun(NamedTuple):
 
     name: str
     given: frozenset[str]
-
-
-def list_counted(texts: Iterable[str]) -> frozenset[str]:
-    """Return the last words of texts behind which a number or an id stands."""
-    return frozenset(found[-1] for text in texts if (found := _WORD.findall(text)))
-
-
-def list_words(texts: Iterable[str]) -> frozenset[str]:
-    """Return the words in the texts of a format, and those for types, of JSON Schema and of a tool, which models put beside
-    values and names."""
-    return frozenset((*TYPES, "function")) | {word for text in texts for word in _WORD.findall(text)}
 
 
 @lru_cache(maxsize=64)
