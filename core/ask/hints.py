@@ -16,7 +16,7 @@ class Hints(NamedTuple):
     """``constants`` are the texts in a template's expressions, such as those it compares, cuts out or adds; ``exchanged`` those
     that it may write in another way within a text; ``fields`` what it reads of what has a role, ``compared`` the texts it
     compares its switches with, by switch; ``begun`` the signs that it may ask for where a text or a line of it begins; ``asked``
-    the texts that it compares anything with, looks for or exchanges."""
+    the texts that it compares anything with, looks for or exchanges, ``read`` the arguments that it reads by name."""
 
     constants: frozenset[str] = frozenset()
     exchanged: frozenset[str] = frozenset()
@@ -24,6 +24,7 @@ class Hints(NamedTuple):
     compared: tuple[tuple[str, tuple[str, ...]], ...] = ()
     begun: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()
+    read: frozenset[str] = frozenset()
 
 
 def read_hints(tree: nodes.Template, switches: Set[str]) -> Hints:
@@ -31,14 +32,15 @@ def read_hints(tree: nodes.Template, switches: Set[str]) -> Hints:
     constants = frozenset(_list_texts([tree]))
     exchanged = _list_exchanged(tree, constants)
     compared, asked = _list_compared(tree, switches), _list_asked(tree) | exchanged
-    return Hints(constants, exchanged, _list_fields(tree), compared, _list_begun(tree, exchanged), asked)
+    begun = _list_begun(tree, exchanged)
+    return Hints(constants, exchanged, _list_fields(tree), compared, begun, asked, frozenset(_list_arguments(tree)))
 
 
 def join_hints(each: Iterable[Hints]) -> Hints:
     """Return what several templates tell together."""
-    kinds = list(zip(*each, strict=True)) or [()] * 6
-    constants, exchanged, fields, begun, asked = (frozenset().union(*kinds[number]) for number in (0, 1, 2, 4, 5))
-    return Hints(constants, exchanged, fields, tuple(pair for compared in kinds[3] for pair in compared), begun, asked)
+    kinds = list(zip(*each, strict=True)) or [()] * len(Hints._fields)
+    constants, exchanged, fields, begun, asked, read = (frozenset().union(*kinds[number]) for number in (0, 1, 2, 4, 5, 6))
+    return Hints(constants, exchanged, fields, tuple(pair for compared in kinds[3] for pair in compared), begun, asked, read)
 
 
 def _list_texts(roots: Iterable[nodes.Node]) -> Iterator[str]:
@@ -57,12 +59,12 @@ def _list_exchanged(tree: nodes.Template, constants: frozenset[str]) -> frozense
 
 def _list_begun(tree: nodes.Template, exchanged: frozenset[str]) -> frozenset[str]:
     """Return the signs of what is compared, of what texts are asked to begin with, and of what is exchanged behind a line break."""
-    texts = {*_list_texts(tree.find_all(nodes.Compare)), *_list_arguments(tree, "startswith")}
+    texts = {*_list_texts(tree.find_all(nodes.Compare)), *_list_operands(tree, "startswith")}
     texts |= {text[1:] for text in exchanged if text[:1] == "\n"}
     return frozenset(text for text in texts if len(text) == 1 and not (text.isascii() and text.isalnum()) and not text.isspace())
 
 
-def _list_arguments(tree: nodes.Template, *methods: str) -> Iterator[str]:
+def _list_operands(tree: nodes.Template, *methods: str) -> Iterator[str]:
     """Yield the texts that some methods are called with."""
     calls = (call for call in tree.find_all(nodes.Call) if getattr(call.node, "attr", "") in methods)
     return _list_texts(node for call in calls for node in call.args)
@@ -73,7 +75,7 @@ def _list_asked(tree: nodes.Template) -> frozenset[str]:
     to begin or end with."""
     compared = [node for node in tree.find_all(nodes.Compare) if _READ_OF_ALL.isdisjoint(_list_read(node))]
     listed = (node for node in tree.find_all((nodes.List, nodes.Tuple, nodes.Dict)))
-    return frozenset((*_list_texts((*compared, *listed)), *_list_arguments(tree, "startswith", "endswith")))
+    return frozenset((*_list_texts((*compared, *listed)), *_list_operands(tree, "startswith", "endswith")))
 
 
 def _list_read(root: nodes.Node) -> Iterator[str]:
@@ -81,6 +83,12 @@ def _list_read(root: nodes.Node) -> Iterator[str]:
     within = nodes.Template([root])
     yield from (node.attr for node in within.find_all(nodes.Getattr))
     yield from _list_texts(node.arg for node in within.find_all(nodes.Getitem))
+
+
+def _list_arguments(tree: nodes.Template) -> Iterator[str]:
+    """Yield the names by which something is read of the arguments of a call."""
+    yield from (node.attr for node in tree.find_all(nodes.Getattr) if "arguments" in _list_read(node.node))
+    yield from _list_texts(node.arg for node in tree.find_all(nodes.Getitem) if "arguments" in _list_read(node.node))
 
 
 def _list_fields(tree: nodes.Template) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from .oracle import Oracle
 from .question import Question, Shape, Switches
@@ -14,6 +14,10 @@ from .words import make_word
 
 GENERAL_SWITCHES = ("enable_thinking", "thinking", "reasoning_effort")
 """Template arguments that vLLM and SGLang themselves set from a request; tried where a renderer tells none."""
+
+Part = Literal["reasoning", "content", "tools"]
+PARTS: tuple[Part, ...] = ("reasoning", "content", "tools")
+"""What a turn consists of."""
 
 _Look = list[str | None]
 """What is added by a prompt, and the texts of turns."""
@@ -35,31 +39,40 @@ def list_settings(renderer: Renderer) -> list[Switches]:
     return settings
 
 
-def find_switches(oracle: Oracle, calling: Sequence[Shape]) -> tuple[list[Switches], list[tuple[str, str]], list[str]]:
-    """Return the settings that change a prompt or a turn, each kind of change once, no setting first; the prompts in which a
-    value is printed and nothing else changes, each with that value; and the switches whose values stand so within turns."""
+class Found(NamedTuple):
+    """What switches do: the ``settings`` that change a prompt or a turn without calls, each kind of change once, no setting first;
+    the prompts in which a value is ``echoed`` and nothing else changes, each with that value; and what parts of a turn are written
+    otherwise under further settings, or with their values in them, which ``varies``."""
+
+    settings: list[Switches]
+    echoed: list[tuple[str, str]]
+    varies: dict[Part, Switches]
+
+
+def find_switches(oracle: Oracle, calling: Sequence[Shape]) -> Found:
+    """Return what switches do, with calls in the first of some shapes."""
     reasoning, content = make_word("r"), make_word("c")
     turns = [(Question(each, content), oracle.shape) for each in (reasoning, None)]
-    turns += [(Question(calls=(make_test_call(shape),)), shape) for shape in calling]
+    turns += [(Question(calls=(make_test_call(shape),)), shape) for shape in calling[:1]]
     looks: list[_Look] = []
-    kept: list[Switches] = []
-    echoed: list[tuple[str, str]] = []
-    written: list[str] = []
+    found = Found([], [], {})
     for setting in [(), *list_settings(oracle.renderer)]:
         prompt = oracle.ask_prompt(Question(switches=setting))
         asked = (oracle.ask_turn(replace(question, switches=setting), shape) for question, shape in turns)
         look = [prompt and prompt.added, *(turn and turn.text for turn in asked)]
         if look in looks or not any(look[1:]):
             continue
-        if looks and _is_echo(value := str(setting[0][1]), look, looks[0]):
-            written += [setting[0][0]] if look[1:] != looks[0][1:] else []
-            echoed.append((look[0] or "", value))
+        echo = bool(looks) and _is_echo(value := str(setting[0][1]), look, looks[0])
+        changed = [part for part, text, usual in zip(PARTS, look[1:], looks[0][1:], strict=False) if text != usual] if looks else []
+        if echo or any(look[:3] == known[:3] for known in looks):
+            found.varies.update((part, setting) for part in changed if part not in found.varies)
+            found.echoed.extend([(look[0] or "", value)] if echo else [])
             continue
         looks.append(look)
-        kept.append(setting)
-        if len(kept) == _MOST_STATES:
+        found.settings.append(setting)
+        if len(looks) == _MOST_STATES:
             break
-    return kept, echoed, written
+    return found
 
 
 def _is_echo(value: str, look: _Look, usual: _Look) -> bool:

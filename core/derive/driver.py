@@ -26,8 +26,8 @@ class Derivation:
     ``shape`` is the shape for turns without calls, ``calling`` those for turns with calls (one for each form of arguments
     that is printed in a way of its own), ``settings`` the switches that change something. ``hidden`` is set where
     reasoning is never printed and its marks were inferred, ``offers_tools`` where tools are shown to the model,
-    ``from_instructions`` where calls were read from an example in the instructions, ``varies`` where turns are written with the
-    value of a switch in them.
+    ``from_instructions`` where calls were read from an example in the instructions, ``varies`` are the parts that are written
+    otherwise under a switch of which nothing more is known.
     """
 
     graph: TurnGraph
@@ -37,7 +37,7 @@ class Derivation:
     hidden: bool = False
     offers_tools: bool = False
     from_instructions: bool = False
-    varies: bool = False
+    varies: frozenset[str] = frozenset()
 
     @property
     def usual(self) -> Shape:
@@ -61,7 +61,7 @@ def derive(oracle: Oracle) -> Derivation:
     refused = [] if calling else oracle.errors[refusals:]
     find_reasoning_shape(oracle, calling[0] if calling else None, [(), *list_settings(oracle.renderer)])
     calling = [replace(shape, reasoning=oracle.shape.reasoning) for shape in calling]
-    settings, echoed, written = find_switches(oracle, calling[:1])
+    settings, echoed, varies = find_switches(oracle, calling)
     draft = Draft(list_special(oracle.renderer.hints))
     plain = Caller(draft, oracle, oracle.shape)
     for switches in settings:
@@ -76,7 +76,8 @@ def derive(oracle: Oracle) -> Derivation:
     learn_starts(draft, oracle, settings, echoed)
     add_dress(draft, oracle)
     instructed = not callers and learn_instructions(draft, oracle)
-    draft.notes += [f"the value of {name} is written within turns, and only those without it are known" for name in written]
+    told = (f"{part} under {', '.join(f'{name}={value!r}' for name, value in setting)}" for part, setting in varies.items())
+    draft.notes += [f"a turn is written otherwise, which is not known: {each}" for each in told]
     offers_tools = _offers_tools(oracle)
     if offers_tools and not callers and not instructed:
         reason = f"the template refuses all turns with calls: {refused[0]}" if refused else "no call is ever printed"
@@ -90,7 +91,7 @@ def derive(oracle: Oracle) -> Derivation:
         hidden=draft.hidden,
         offers_tools=offers_tools,
         from_instructions=instructed,
-        varies=bool(written),
+        varies=frozenset(varies),
     )
 
 

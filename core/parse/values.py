@@ -18,6 +18,7 @@ from .landing import HELD, Frame, Landing
 from .lexer import JsonLexer
 from .names import SHORT
 from .passing import JsonReader
+from .standing import STOPS
 
 _CLOSING_QUOTES: Final = (*QUOTES, "`", "»", "”")
 _OPENINGS: Final = (*QUOTES, "(", "[", "{")
@@ -304,8 +305,8 @@ class ValueReader(JsonReader):
             return False, False
         bare = [text for node in self.spot.nodes for text in self.plan.list_bare_ends(node)] if not self.frames else []
         over = not all(text.strip() for text in bare) and not whole
-        if over and self.buffer[end:].isspace():
-            end = len(self.buffer)  # layout that nothing follows is the value's
+        if over and (self.buffer[end:].isspace() or self.buffer[end:] in STOPS):
+            end = len(self.buffer)  # layout that nothing follows is the value's, and so is what ends its sentence
         text = get_units(self.spot.codec).decode(self.buffer[self.at : end])
         if self.holding:
             if whole or over:

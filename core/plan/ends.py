@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from ..format import Json, Node, Text, TurnGraph
-from ..format.cut import cut_common_end, cut_common_start, find_boundaries, find_closer, take_letters
+from ..format.cut import cut_common_end, cut_common_start, find_boundaries, take_letters
 from ..format.units import get_units
 from .constants import (
     DATA,
@@ -22,15 +22,15 @@ from .constants import (
     is_word_in_signs,
     sort_longest,
 )
-from .echoes import ECHOES, begins, cut_to_echo, find_any, find_size, skip_echoes
+from .echoes import begins, cut_to_echo, find_any, find_size, skip_echoes
 from .guards import Guard
-from .landmarks import END, FENCED, FIELDS, GAP, SHORT_FIELDS, Link, is_delimited, is_quoted, list_tails, tells_end
+from .landmarks import END, FENCED, FIELDS, GAP, SHORT_FIELDS, is_delimited, is_quoted, list_tails, tells_end
 from .rules import Rule, make_closes, make_openings, make_rules
 from .thoughts import Thoughts
 
 MISSING: Final = "field of a call missing"
-_BRACKETS: Final = ("()", "[]", "<>", "{}")
-_PAIRS: Final = (*_BRACKETS, '""', "''", "``")
+BRACKETS: Final = ("()", "[]", "<>", "{}")
+_PAIRS: Final = (*BRACKETS, '""', "''", "``")
 _CLOSERS: Final = frozenset((*(pair[1] for pair in _PAIRS), ""))
 _PARTING: Final = " \t\n,;"
 """What parts a field from the one before it."""
@@ -43,11 +43,9 @@ SHORT_SECTION: Final = "end of all calls missing"
 TRAILING: Final = "separator at the end"
 UNENDED: Final = "end of a value missing"
 DOUBLED: Final = "end of a value doubled"
-CLOSED_FIELD: Final = "value closed by its key"
 CUT_MARK: Final = "half of a mark"
 RELAID_ARGUMENT: Final = "layout between arguments"
-_OTHER_SEPARATOR: Final = "other sign between arguments"
-_BEHIND_KEY: Final = re.compile(r"[\"']\s*:\s*")
+OTHER_SEPARATOR: Final = "other sign between arguments"
 _ENDS: Final = 4  # marks that end a turn, of which any two may stand behind each other
 _SEPARATORS: Final = (",", ";", "|", "&", "")
 _BOTH: tuple[Guard, Guard] = ("typed", "late")
@@ -275,7 +273,7 @@ class Ends(Thoughts):
         rules = make_rules((lead + text for text in sorted(stops) if is_firm(text)), END, SHORT_END, "last")
         rules += make_openings((pair for pair in self.openers if is_firm(pair[0])), UNENDED, "typed")
         bare = own.rstrip()
-        rules += make_rules([bare] if _ends_text(node.codec, bare) else [], node, _OTHER_SEPARATOR, "rest")
+        rules += make_rules([bare] if _ends_text(node.codec, bare) else [], node, OTHER_SEPARATOR, "rest")
         if rest is None:
             return rules
         tails = cut_tails(rest) + cut_tails(rest + self.section_close)
@@ -346,48 +344,7 @@ class Ends(Thoughts):
             others = (sign for sign in _SEPARATORS if sign != behind.removesuffix(opening).strip())
             texts = {*filter(None, ("\n".join(filter(None, (own, sign, opening))) for sign in others))}
             texts |= {f"{own}\n{first.strip()}" for first in firsts if first.strip() not in ("", behind.strip())}
-            yield from make_rules(sorted(texts), link.to, _OTHER_SEPARATOR, "entry", loose=True)
-
-    @staticmethod
-    def _list_commas(node: Node, links: Sequence[Link]) -> list[Rule]:
-        """Return what leads to a further item of a list or an object with a comma where white space alone parts them."""
-        if not tells_end(node):
-            return []
-        own = len(cut_common_start([link.text for link in links]).rstrip())
-        further = [link for link in links if link.to.kind != "end" and link.text[own : own + 1].isspace()]
-        texts = [(f"{link.text[:own]},{link.text[own:]}", link.to) for link in further]
-        return [rule for text, to in texts for rule in make_rules([text], to, _OTHER_SEPARATOR)]
-
-    def _list_next_keys(self, node: Node) -> list[Rule]:
-        """Return what begins a further call in the object of one before it, where the names of tools are keys of objects."""
-        close = self.closes.get(node.name) or ""
-        keyed = [link for link in self.list_links("name") if link.to == node and _BEHIND_KEY.fullmatch(link.text)]
-        names = tuple(link.source for link in keyed if close.lstrip().startswith("}"))
-        texts = [f", {keyed[0].text[0]}"] if names else []
-        return make_rules(texts, names, "layout between calls", "known", opens=True, loose=True)
-
-    def _list_without_separator(self, node: Node) -> Iterator[Rule]:
-        """Return what begins a further call behind a field that tells where it ends, without the mark between the calls."""
-        links = [link for link in self.leave(node) if link.opens] if node.kind in SHORT_FIELDS or node.kind == "arguments" else []
-        for link in links:
-            texts = {text for text, _ in self.openers if is_marked(text) and link.text.endswith(text) and link.text != text}
-            guard: Guard = "" if link.to.kind == "arguments" else "known"
-            yield from make_rules(sorted(texts), link.to, SHORT_END, guard, opens=True, closes=True)
-
-    def _list_closed_fields(self, node: Node) -> Iterator[Rule]:
-        """Return what leads on behind a value that the model has closed by the image of the mark with its key, where the template
-        leaves it open."""
-        own = self.ends[node.name].rstrip()
-        if node.kind != "value" or "/" in own or not tells_end(node):
-            return
-        entries = [link for link in self.list_links(*FIELDS) if link.to.kind == "key"]
-        around = {link.text[-1:] + behind.text[:1] for link in entries for behind in self.leave(link.to)}
-        closed = {pair for pair in around if len(pair) == 2 and (pair in _BRACKETS or find_closer(pair[0]) == pair[1])}
-        for pair in sorted(closed):
-            mark, close = f"{own}\n{pair[0]}/{ECHOES['key']}{pair[1]}\n", self.closes[node.name]
-            for link in self.list_inner(node):
-                yield from make_rules([mark + link.text[len(own) :].lstrip()], link.to, CLOSED_FIELD)
-            yield from make_closes([mark + close[len(own) :].lstrip()] if close else [], CLOSED_FIELD)
+            yield from make_rules(sorted(texts), link.to, OTHER_SEPARATOR, "entry", loose=True)
 
     def _find_rest(self, node: Node) -> str | None:
         """Return what ends the call behind what ends a text; None where no mark ends the text."""

@@ -15,7 +15,7 @@ from .constants import cut_first, get_constant, is_firm, is_marked, is_word_in_s
 from .echoes import ECHOES, cut_echo
 from .ends import MISSING, SHORT_END, Ends, leave_out
 from .guards import Guard
-from .landmarks import FIELDS, GAP, SHAPE, UNSHOWN, Link, is_quoted, list_doubled, list_tails
+from .landmarks import FIELDS, GAP, SHAPE, SHORT_FIELDS, UNSHOWN, Link, is_quoted, list_doubled, list_tails
 from .rules import MISTYPED, Rule, make_openings, make_rules
 
 FENCED_CALL: Final = "fence around a call"
@@ -25,6 +25,7 @@ BEGINNING: Final = "beginning of a call missing"
 _LEADING: Final = re.compile(r"[^\w\s]{1,4}")
 _LEADING_ON: Final = frozenset("\"'=:,([{")  # what a mark ends with in which the name stands
 _SEPARATORS: Final = ("", ",", ";")
+_BEHIND_KEY: Final = re.compile(r"[\"']\s*:\s*")
 _PREFIX: Final = re.compile(r"\w+[.:/]\Z")
 
 
@@ -158,6 +159,22 @@ class Openings(Ends):
         named = [to for to, rest in firm if is_word_in_signs(rest) and rest[-1] not in _LEADING_ON and to.kind == "name"]
         rules += make_openings(((text, to) for to in named for text in ("", "\n", ", ", "; ")), BEGINNING, "first")
         return rules + make_openings(pairs, name, "fresh", loose=True)
+
+    def _list_next_keys(self, node: Node) -> list[Rule]:
+        """Return what begins a further call in the object of one before it, where the names of tools are keys of objects."""
+        close = self.closes.get(node.name) or ""
+        keyed = [link for link in self.list_links("name") if link.to == node and _BEHIND_KEY.fullmatch(link.text)]
+        names = tuple(link.source for link in keyed if close.lstrip().startswith("}"))
+        texts = [f", {keyed[0].text[0]}"] if names else []
+        return make_rules(texts, names, "layout between calls", "known", opens=True, loose=True)
+
+    def _list_without_separator(self, node: Node) -> Iterator[Rule]:
+        """Return what begins a further call behind a field that tells where it ends, without the mark between the calls."""
+        links = [link for link in self.leave(node) if link.opens] if node.kind in SHORT_FIELDS or node.kind == "arguments" else []
+        for link in links:
+            texts = {text for text, _ in self.openers if is_marked(text) and link.text.endswith(text) and link.text != text}
+            guard: Guard = "" if link.to.kind == "arguments" else "known"
+            yield from make_rules(sorted(texts), link.to, SHORT_END, guard, opens=True, closes=True)
 
     def _list_next_openings(self) -> list[tuple[Link, str]]:
         """Return what begins calls, without what ends another one before."""

@@ -7,26 +7,43 @@ in every spot; see :mod:`.plan`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from string import ascii_letters
 from typing import Final
 
 from ..format import Choice, Node, Text, TurnGraph
-from ..format.cut import find_boundaries, find_common_end, find_common_start
+from ..format.cut import cut_common_start, find_boundaries, find_closer, find_common_end, find_common_start
 from ..format.units import get_units
 from ..recover import Notation
 from ..schema import TYPES
 from .constants import DATA, begins_apart, cut_first, is_marked, is_plain, is_word_in_signs
-from .echoes import has_echo
-from .ends import MISSING, leave_out
+from .echoes import ECHOES, has_echo
+from .ends import BRACKETS, MISSING, OTHER_SEPARATOR, leave_out
 from .guards import Guard
-from .landmarks import AFTER, BODY, ENCODED, END, FENCED, FIELDS, MUTE, NAMED_FIELDS, OVER, QUOTES, SHORT_FIELDS, TURN, UNQUOTED
+from .landmarks import (
+    AFTER,
+    BODY,
+    ENCODED,
+    END,
+    FENCED,
+    FIELDS,
+    MUTE,
+    NAMED_FIELDS,
+    OVER,
+    QUOTES,
+    SHORT_FIELDS,
+    TURN,
+    UNQUOTED,
+    Link,
+    tells_end,
+)
 from .mistyped import BEGUN, LETTERS, LIKE, strip_accent
 from .openings import Openings
 from .rules import MISTYPED, UNTYPED, Rule, make_closes, make_rules
 
+CLOSED_FIELD: Final = "value closed by its key"
 WRAPPED: Final = "mark of another format"
 OVERRUN: Final = "message of another role"
 _NAMED: Final = (str, int, float, bool, list, tuple, dict)
@@ -174,6 +191,31 @@ class Relaxations(Openings):
             if node.kind == "name" and link.to.kind == "arguments":  # a tool with an object behind it tells
                 texts += filter(None, (headless, endless, f"{bare}\n{bare}"))
             yield from make_rules(texts, link.to, MISTYPED, "known" if node.kind == "name" else "")
+
+    @staticmethod
+    def _list_commas(node: Node, links: Sequence[Link]) -> list[Rule]:
+        """Return what leads to a further item of a list or an object with a comma where white space alone parts them."""
+        if not tells_end(node):
+            return []
+        own = len(cut_common_start([link.text for link in links]).rstrip())
+        further = [link for link in links if link.to.kind != "end" and link.text[own : own + 1].isspace()]
+        texts = [(f"{link.text[:own]},{link.text[own:]}", link.to) for link in further]
+        return [rule for text, to in texts for rule in make_rules([text], to, OTHER_SEPARATOR)]
+
+    def _list_closed_fields(self, node: Node) -> Iterator[Rule]:
+        """Return what leads on behind a value that the model has closed by the image of the mark with its key, where the template
+        leaves it open."""
+        own = self.ends[node.name].rstrip()
+        if node.kind != "value" or "/" in own or not tells_end(node):
+            return
+        entries = [link for link in self.list_links(*FIELDS) if link.to.kind == "key"]
+        around = {link.text[-1:] + behind.text[:1] for link in entries for behind in self.leave(link.to)}
+        closed = {pair for pair in around if len(pair) == 2 and (pair in BRACKETS or find_closer(pair[0]) == pair[1])}
+        for pair in sorted(closed):
+            mark, close = f"{own}\n{pair[0]}/{ECHOES['key']}{pair[1]}\n", self.closes[node.name]
+            for link in self.list_inner(node):
+                yield from make_rules([mark + link.text[len(own) :].lstrip()], link.to, CLOSED_FIELD)
+            yield from make_closes([mark + close[len(own) :].lstrip()] if close else [], CLOSED_FIELD)
 
     def _list_other_types(self, node: Node) -> list[Rule]:
         """Return what stands between a key and its value without the word there that tells its type, or with another word for it,

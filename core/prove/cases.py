@@ -22,6 +22,7 @@ _RETURNS = "Nothing, or what was found"
 _NAMED = re.compile(r"[\w.-]{1,40}")
 """What may be called so in a request."""
 _LONGEST = 40
+_SINGLE = 8
 _FEW = 5  # calls of a turn, and arguments of a call
 _Value = TypeVar("_Value")
 _ID_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"
@@ -74,12 +75,13 @@ LINED_TEXTS = ('[4, "{}"] {{}}\n> so\n# {}\n| a | b |\n- c: d\n; e\n<i>\n. f = g
 @dataclass(frozen=True)
 class Case:
     """A turn to be read back, in a shape, and the part of the format that it tests; ``known`` is whether what reads it is given the
-    tools."""
+    tools, ``named`` whether its calls have to be printed by their names, if any are."""
 
     aspect: str
     question: Question
     shape: Shape
     known: bool = True
+    named: bool = False
 
     @classmethod
     def of(cls, question: Question, shape: Shape, known: bool = True) -> Case:
@@ -156,9 +158,10 @@ def draw_cases(
     settings: Sequence[Switches],
     signs: Sequence[str] = (),
     asked: Sequence[str] = (),
+    read: Sequence[str] = (),
 ) -> Iterator[Case]:
     """Draw the cases of a proof, those first that fail the soonest; ``signs`` are rare ones that the template has, ``asked`` the
-    texts that it asks for."""
+    texts that it asks for, ``read`` what it reads by name."""
     drawer = Drawer(seed)
     if signs:
         yield from _draw_signs(drawer, shape, calling, signs)
@@ -172,7 +175,7 @@ def draw_cases(
     yield from _draw_around(drawer, shape, calling)
     yield from _draw_long(drawer, shape, calling)
     for each in calling[:1]:
-        yield from _draw_asked(drawer, each, asked)
+        yield from _draw_asked(drawer, each, asked, read)
 
 
 def _draw_around(drawer: Drawer, shape: Shape, calling: Sequence[Shape]) -> Iterator[Case]:
@@ -194,13 +197,17 @@ def _draw_long(drawer: Drawer, shape: Shape, calling: Sequence[Shape]) -> Iterat
         yield Case.of(Question(calls=drawer.calls(each, [drawer.strings([*range(7), drawer.word(), False])])), each)
 
 
-def _draw_asked(drawer: Drawer, shape: Shape, asked: Sequence[str]) -> Iterator[Case]:
-    """Draw calls with what a template asks for as names, keys and strings, alone and with more behind or before it."""
+def _draw_asked(drawer: Drawer, shape: Shape, asked: Sequence[str], read: Sequence[str]) -> Iterator[Case]:
+    """Draw calls with what a template asks for as names, keys and strings, alone and with more behind or before it; what it may
+    ``read`` of arguments by name is given, too."""
     named = [text for text in asked if _NAMED.fullmatch(text)]
-    for texts in (named, [f"{text}{drawer.word()}" for text in named], [f"{drawer.word()}{text}{drawer.word()}" for text in named]):
-        for names in _part(texts):
-            calls = drawer.calls(shape, [drawer.simple() for _ in names])
-            yield Case.of(Question(calls=tuple(replace(call, name=name) for call, name in zip(calls, names, strict=True))), shape)
+    amid = [f"{drawer.word()}{text}{drawer.word()}" for text in named]
+    for name in (*named[:_SINGLE], *amid[:_SINGLE]):
+        (call,) = drawer.calls(shape, [{**drawer.simple(), **dict.fromkeys(read, drawer.word())}])
+        yield replace(Case.of(Question(calls=(replace(call, name=name),)), shape), named=True)
+    for names in _part([f"{text}{drawer.word()}" for text in named]):
+        calls = drawer.calls(shape, [drawer.simple() for _ in names])
+        yield Case.of(Question(calls=tuple(replace(call, name=name) for call, name in zip(calls, names, strict=True))), shape)
     first = [{**dict.fromkeys(keys, 5), drawer.word(): drawer.word()} for keys in _part(named)]
     last = [{drawer.word(): True, **{key: drawer.word() for key in keys}} for keys in _part(named)]
     short = [text for text in asked if len(text) <= _LONGEST]
@@ -241,6 +248,7 @@ def _draw_calls(drawer: Drawer, shape: Shape, thorough: bool) -> Iterator[Case]:
     if thorough:
         groups += [[drawer.strings(values)] for values in (*ODD_STRINGS, *NULLS)]
         groups += [[drawer.simple(), {}, drawer.strings(TYPED[3])], [{}, {}], [{}, drawer.simple(), drawer.simple(), {}]]
+        groups += [[drawer.strings([{"x": "y"}, drawer.word(), False]), drawer.strings([{"x": "y"}])]]
 
     def call(arguments: list[dict[str, Any]], told: Told = "type", known: bool = True, alike: bool = False) -> Case:
         return Case.of(Question(calls=drawer.calls(shape, arguments, alike), told=told), shape, known)

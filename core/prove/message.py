@@ -19,13 +19,14 @@ from ..message import read_arguments
 Message = dict[str, Any]
 
 
-def find_expected(question: Question, text: str) -> Message:
-    """Return the fields of a question that its render shows; templates trim and fold white space."""
+def find_expected(question: Question, text: str, named: bool = False) -> Message:
+    """Return the fields of a question that its render shows; templates trim and fold white space. All calls are expected if they
+    have to be ``named``."""
     shown = squash(text)
     expected: Message = {}
     for name, value in (("reasoning_content", question.reasoning), ("content", question.content)):
         expected[name] = value if value is not None and (squash(value) in shown or _holds_words(text, value)) else None
-    expected["tool_calls"] = [_expect_call(call, text) for call in _list_shown(question.calls, text)]
+    expected["tool_calls"] = [_expect_call(call, text) for call in (question.calls if named else _list_shown(question.calls, text))]
     return expected
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from ..ask.oracle import Oracle, Prompt, Turn
 from ..ask.pieces import list_tokens
 from ..ask.question import Call, Question, Switches, build_tools
+from ..ask.switches import PARTS
 from ..derive.driver import Derivation
 from ..derive.strings import list_sequences, list_signs
 from ..errors import BudgetError
@@ -31,12 +32,11 @@ Tools = Sequence[Mapping[str, Any]]
 Read = Callable[[str, "Tools | None", str], Mapping[str, Any]]
 """Reads a text with the request's tools behind a prompt, and returns an OpenAI message."""
 
-PARTS = ("reasoning", "content", "tools")
-
 _PATIENCE = 3  # counterexamples that end a proof
 _SHORT = 4  # characters of a template's texts that it may exchange
 _SIGNS = 24
 _ASKED = 24
+_READ = 4
 
 
 @dataclass
@@ -112,7 +112,7 @@ class Examination:
         return None
 
     def _check(self, case: Case, turn: Turn, prompt: str) -> None:
-        expected = find_expected(case.question, turn.text)
+        expected = find_expected(case.question, turn.text, case.named)
         if not any(expected.values()):
             return
         self.shown |= {part for part, shown in zip(PARTS, expected.values(), strict=True) if shown}
@@ -157,8 +157,10 @@ def prove(derivation: Derivation, oracle: Oracle, reads: Mapping[str, Read]) -> 
     analysis are reached: what was not read back by then is not proven.
     """
     examination = Examination(oracle, derivation.graph, reads)
-    signs, asked = _list_signs(oracle), sorted(oracle.renderer.hints.asked)[:_ASKED]
-    cases = draw_cases("proof", derivation.shape, derivation.calling, derivation.settings or ((),), signs, asked)
+    hints = oracle.renderer.hints
+    asked, read = sorted(hints.asked)[:_ASKED], sorted(hints.read)[:_READ]
+    settings, signs = derivation.settings or ((),), _list_signs(oracle)
+    cases = draw_cases("proof", derivation.shape, derivation.calling, settings, signs, asked, read)
     try:
         for case in cases:
             examination.examine(case)
@@ -252,7 +254,7 @@ def _judge(part: str, derivation: Derivation, examination: Examination) -> str:
     if part == "reasoning" and derivation.hidden:
         return "not established"
     unknown = part == "reasoning" and examination.unknown - examination.inferred and not failed
-    if examination.exhausted or derivation.varies or unknown:
+    if examination.exhausted or part in derivation.varies or unknown:
         return partly
     if part not in examination.shown:
         stopped = len(examination.failures) >= _PATIENCE

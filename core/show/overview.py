@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..ask.switches import PARTS
 from ..describe.spans import Line, Span, make_visible
 from ..describe.verdict import WORDS, rate, rate_status
 from ..describe.words import name_start
 from ..format import ChatFormat
-from ..prove.proof import PARTS
 
 _COLUMN = 20
 _NARROWEST = 24
