@@ -337,7 +337,8 @@ class ShortFields(Likely):
                 landing = self._check_whole(landing, end, final)
         bare = kind == "key" and not constant.text and not read_empty(rule.targets)  # then nothing but its value ends a key
         untyped = rule.recovery == UNTYPED
-        amid = rule.kind == "value" and (untyped or constant.text.endswith(QUOTES) or rule.is_told or rule.goes_on(here.spot.rules))
+        amid = rule.kind == "value" and (untyped or constant.text.endswith(QUOTES) or rule.is_told)
+        amid = amid or (rule.kind == "value" and rule.goes_on(here.spot.rules, self._find_wanted(here)))
         half = rule.kind == "value" and not loosely and self._begins_other(rule, here.spot)
         end = skip_blank(self.buffer, landing.end) if isinstance(landing, Landing) and rule.kind == "value" else 0
         assigned = end > 0 and self.buffer[end : end + 1] in _ASSIGNING and not read_empty(rule.targets)

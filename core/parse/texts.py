@@ -65,6 +65,8 @@ class TextReader(Drafts):
             if escape != MORE:  # else it may be the beginning of a mark that has layout before it
                 landing = self._find_beyond(at, escape, final) if escape > at else self._find_shown(at, final)
             landing = self._find_longer(landing, at, final) if isinstance(landing, Landing) else landing
+            if isinstance(landing, Landing) and landing.rule.guard in LATE:
+                landing = self._find_going_on(at, final) or landing
             quoted = self._find_quote_end(landing, at, final) if isinstance(landing, Landing) else at
             if quoted > at:
                 self._emit_text(self._find_blank(quoted))
@@ -121,6 +123,11 @@ class TextReader(Drafts):
         if not final or (self.doubt < 0 and self.spot.kind != "value"):  # of a value, layout before what ends it may be left
             self._emit_text(found.start() if found else size)
         return NO
+
+    def _find_going_on(self, at: int, final: bool) -> Landing | Wait | None:
+        """Return where a text ends behind which the call goes on, however that is written."""
+        rules = (rule for rule in self.spot.rules if rule.guard == "rest")
+        return next(filter(None, (self._try_rule(rule, at, final, self.spot) for rule in rules)), None)
 
     def _ends_in_half(self, at: int) -> bool:
         """Whether the output ends within a mark that begins at a place, which is no text."""

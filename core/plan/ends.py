@@ -281,8 +281,7 @@ class Ends(Thoughts):
         starts = [rest[:place].rstrip() for place in sorted(find_boundaries(rest)) if not 0 < place <= common]
         ends = [text for text in dict.fromkeys((*starts, *tails)) if is_firm(text) and text not in own]
         halves = [own[place:].lstrip() for place in sorted(find_boundaries(own)) if place > 0] + [cut_to_echo(own)]
-        marked = (half for half in halves if half[:1] in _OPENING and half != own.strip())
-        short = (lead + half + text for half in ("", *marked) for text in ends)
+        short = (lead + half + text for half in ("", *self._list_halves(own)) for text in ends)
         rules += [rule for text in short for guard in _BOTH for rule in make_closes([text], UNENDED, guard)]
         nexts = [(lead + link.text[len(own) :].lstrip(), link.to) for link in self.leave(node) if link.opens]
         rules += make_openings((pair for pair in nexts if is_firm(pair[0])), UNENDED, "known")  # no text holds all that
@@ -299,6 +298,13 @@ class Ends(Thoughts):
         opening = own.strip().replace("/", "", 1).rstrip(">]|") if twice and "/" in own else ""
         rules += make_rules([opening], node, DOUBLED, "sample") if is_firm(opening) else []
         return [*rules, *self._list_entry_ends(node, lead, halves, twice)]
+
+    def _list_halves(self, text: str) -> Iterator[str]:
+        """Return the last marks of a text, where those before them are not what each mark of the format begins with."""
+        for half in cut_tails(text)[1:]:
+            before = text.removesuffix(half).strip()
+            if half[:1] in _OPENING and not any(before in opener for opener, _ in self.openers):
+                yield half
 
     def _list_entry_ends(self, node: Node, lead: str, halves: Iterable[str], twice: str) -> Iterator[Rule]:
         """Return the same where another field of the call follows a text; ``halves`` is what is left of its end where the first

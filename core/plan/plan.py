@@ -19,7 +19,7 @@ from ..format.units import get_units
 from .constants import cut_heads, has_rare_sign, is_firm, is_marked, sort_longest
 from .echoes import drop_words, find_any
 from .ends import SHORT_END, SHORT_SECTION, TRAILING, Marks
-from .guards import LATE, SHAPES, Guard
+from .guards import SHAPES, Guard
 from .headers import find_headers
 from .landmarks import AFTER, END, FIELDS, GAP, OF_TURN, OVER, SHAPE, SHORT_FIELDS, START, TURN, UNSHOWN, Link, read_parts
 from .mistyped import find_mark
@@ -355,8 +355,7 @@ def _sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
         guessed = rule.guard in SHAPES or rule.guard == "like"
         empty = rule.kind == "end" and not rule.constant.text  # what ends the list or object around it tells more than a key
         relaxed = bool(rule.recovery) and not (rule.loose and rule.guard == "entry")  # a key that may come tells more than an end
-        late = rule.guard in LATE  # what nothing else would end may yet be ended by what tells at once
-        return plain, relaxed, late, guessed, not rule.spelling, -rule.constant.size, not empty, _KINDS.index(rule.kind)
+        return plain, relaxed, guessed, not rule.spelling, -rule.constant.size, not empty, _KINDS.index(rule.kind)
 
     return tuple(sorted(kept, key=rank))
 

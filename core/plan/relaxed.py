@@ -263,11 +263,8 @@ class Relaxations(Openings):
                     yield from make_closes([close], "no arguments", "structure")
                 elif is_marked(text) and is_marked(close):
                     yield from make_closes([close], "no arguments", "ending")
-            for other in self.leave(to) if to.kind == "arguments" and not close.strip() else ():
-                guard: Guard = "known" if other.opens else ""
-                texts = {other.text, *(self._list_cuts(other.text) if other.to.kind == "end" else ())}
-                texts = {text for text in texts if other.leaves and text.strip()}
-                yield from make_rules(sorted(texts), other.to, "no arguments", guard, opens=other.opens, closes=True)
+            elif to.kind == "arguments" and not text.strip():
+                yield from make_closes([""], "no arguments", "ending")
             for behind in self.list_inner(to) if to.kind == "id" else ():
                 for bare in leave_out(text, behind.text):
                     told = is_marked(text) and is_marked(bare)

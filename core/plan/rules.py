@@ -147,11 +147,12 @@ class Rule:
             return "known"
         return text if self.kind == "content" and self.targets[0] not in UNSHOWN else ""
 
-    def goes_on(self, rules: Iterable[Rule]) -> bool:
-        """Whether it begins as one of some rules does that leads to a text, a list or an object, which may begin with the rest."""
+    def goes_on(self, rules: Iterable[Rule], types: tuple[str, ...]) -> bool:
+        """Whether it begins as one of some rules does that leads to a text, or to a list or an object that may be of some types,
+        which may begin with the rest."""
         leading = (rule for rule in rules if rule.kind == "value" and rule.constant.text != self.constant.text)
         longer = (rule.targets[0] for rule in leading if self.constant.text.startswith(rule.constant.text))
-        return any(node.type == "string" or isinstance(node.codec, Insides) for node in longer)
+        return any(node.type == "string" or (isinstance(node.codec, Insides) and fits(node.type, types)) for node in longer)
 
     @property
     def is_told(self) -> bool:

@@ -19,7 +19,7 @@ _KEYS = ("{}", "max_{}", "{}Code", "is_{}", "{}2", "the_{}_name")
 _ODD_KEYS = ("{} {}", "{}-{}", "the.{}", "{}: {}")
 _RETURNS = "Nothing, or what was found"
 """What tools return: prompts in which their declarations stand last end with other words than when the format was derived."""
-_NAMED = re.compile(r"[\w.-]{1,40}")
+_NAMED = re.compile(r"[\w.-]{0,20}\w[\w.-]{0,20}")
 """What may be called so in a request."""
 _LONGEST = 40
 _SINGLE = 8
