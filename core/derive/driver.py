@@ -66,6 +66,7 @@ def derive(oracle: Oracle) -> Derivation:
     plain = Caller(draft, oracle, oracle.shape)
     for switches in settings:
         plain.learn_plain(switches)
+    plain.learn_longer()
     callers = _learn_calls(draft, oracle, calling, settings)
     plain.learn_prose()
     for shape in callers[:1]:

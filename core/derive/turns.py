@@ -49,6 +49,13 @@ class Caller:
             if reasoning or content:
                 self._learn_turn(Question(reasoning, content, switches=switches, tools=tools))
 
+    def learn_longer(self) -> None:
+        """Learn turns without calls behind other answers, if a thought is printed only there."""
+        usual, longer = (Question(REASONING, CONTENT, earlier=earlier) for earlier in (0, 2))
+        turns = [self.oracle.ask_turn(question, self.shape) for question in (usual, longer)]
+        if all(turns) and [REASONING in turn.text for turn in turns if turn] == [False, True]:
+            self._learn_turn(longer)
+
     def learn_resumed(self, switches: Switches) -> None:
         """Learn turns without calls that answer the result of a tool: they may begin elsewhere."""
         for reasoning in (None, REASONING):

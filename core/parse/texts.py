@@ -126,8 +126,10 @@ class TextReader(Drafts):
 
     def _find_going_on(self, at: int, final: bool) -> Landing | Wait | None:
         """Return where a text ends behind which the call goes on, however that is written."""
-        rules = (rule for rule in self.spot.rules if rule.guard == "rest")
-        return next(filter(None, (self._try_rule(rule, at, final, self.spot) for rule in rules)), None)
+        for rule in self.spot.rules:
+            if rule.guard == "rest" and (found := self._try_rule(rule, at, final, self.spot)):
+                return found
+        return None
 
     def _ends_in_half(self, at: int) -> bool:
         """Whether the output ends within a mark that begins at a place, which is no text."""

@@ -21,7 +21,7 @@ _RETURNS = "Nothing, or what was found"
 """What tools return: prompts in which their declarations stand last end with other words than when the format was derived."""
 _NAMED = re.compile(r"[\w.-]{0,20}\w[\w.-]{0,20}")
 """What may be called so in a request."""
-_LONGEST = 40
+_PLAIN = re.compile(r"[\w.:/-]{1,40}")
 _SINGLE = 8
 _FEW = 5  # calls of a turn, and arguments of a call
 _Value = TypeVar("_Value")
@@ -210,8 +210,8 @@ def _draw_asked(drawer: Drawer, shape: Shape, asked: Sequence[str], read: Sequen
         yield Case.of(Question(calls=tuple(replace(call, name=name) for call, name in zip(calls, names, strict=True))), shape)
     first = [{**dict.fromkeys(keys, 5), drawer.word(): drawer.word()} for keys in _part(named)]
     last = [{drawer.word(): True, **{key: drawer.word() for key in keys}} for keys in _part(named)]
-    short = [text for text in asked if len(text) <= _LONGEST]
-    texts = [*short, *(f"{text}{drawer.word()}" for text in short), *(f"{drawer.word()}{text}" for text in short)]
+    plain = [text for text in asked if _PLAIN.fullmatch(text)]  # a sign of the format's own may end a text
+    texts = [*plain, *(f"{text}{drawer.word()}" for text in plain), *(f"{drawer.word()}{text}" for text in plain)]
     values = [drawer.strings(values) for values in _part(texts)]
     for arguments in _part([*first, *last, *values]):
         yield Case.of(Question(calls=drawer.calls(shape, arguments)), shape)
