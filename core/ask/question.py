@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ..schema import find_type
@@ -36,6 +36,10 @@ class Call:
     def of(cls, name: str, id: str, arguments: Mapping[str, Any]) -> Call:
         """Make a call from an object of arguments."""
         return cls(name, id, json.dumps(arguments, ensure_ascii=False))
+
+    def rename(self, name: str) -> Call:
+        """Return the same call of another tool, whose name the id may carry."""
+        return replace(self, name=name, id=self.id.replace(self.name, name))
 
     @property
     def object(self) -> dict[str, Any]:

@@ -188,5 +188,4 @@ def _make_needles(question: Question, family: str) -> dict[str, Needle]:
 
 def _add_sign(call: Call, sign: str) -> Call:
     """Return a call with a sign in the name of its tool."""
-    name = f"{call.name}{sign}{make_word('on')}"
-    return replace(call, name=name, id=call.id.replace(call.name, name))
+    return call.rename(f"{call.name}{sign}{make_word('on')}")

@@ -204,10 +204,10 @@ def _draw_asked(drawer: Drawer, shape: Shape, asked: Sequence[str], read: Sequen
     amid = [f"{drawer.word()}{text}{drawer.word()}" for text in named]
     for name in (*named[:_SINGLE], *amid[:_SINGLE]):
         (call,) = drawer.calls(shape, [{**drawer.simple(), **dict.fromkeys(read, drawer.word())}])
-        yield replace(Case.of(Question(calls=(replace(call, name=name),)), shape), named=True)
+        yield replace(Case.of(Question(calls=(call.rename(name),)), shape), named=True)
     for names in _part([f"{text}{drawer.word()}" for text in named]):
         calls = drawer.calls(shape, [drawer.simple() for _ in names])
-        yield Case.of(Question(calls=tuple(replace(call, name=name) for call, name in zip(calls, names, strict=True))), shape)
+        yield Case.of(Question(calls=tuple(call.rename(name) for call, name in zip(calls, names, strict=True))), shape)
     first = [{**dict.fromkeys(keys, 5), drawer.word(): drawer.word()} for keys in _part(named)]
     last = [{drawer.word(): True, **{key: drawer.word() for key in keys}} for keys in _part(named)]
     plain = [text for text in asked if _PLAIN.fullmatch(text)]  # a sign of the format's own may end a text
