@@ -264,7 +264,7 @@ class Relaxations(Openings):
                 elif is_marked(text) and is_marked(close):
                     yield from make_closes([close], "no arguments", "ending")
             elif to.kind == "arguments" and not text.strip():
-                yield from make_closes([""], "no arguments", "ending")
+                yield from make_closes([""], "no arguments", "structure")
             for behind in self.list_inner(to) if to.kind == "id" else ():
                 for bare in leave_out(text, behind.text):
                     told = is_marked(text) and is_marked(bare)
