@@ -74,7 +74,7 @@ def _list_asked(tree: nodes.Template) -> frozenset[str]:
     """Return the texts with which something is compared, but for roles and types, in lists and tables, too, or that texts are asked
     to begin or end with."""
     compared = [node for node in tree.find_all(nodes.Compare) if _READ_OF_ALL.isdisjoint(_list_read(node))]
-    listed = (node for node in tree.find_all((nodes.List, nodes.Tuple, nodes.Dict)))
+    listed = tree.find_all((nodes.List, nodes.Tuple, nodes.Dict))
     return frozenset((*_list_texts((*compared, *listed)), *_list_operands(tree, "startswith", "endswith")))
 
 

@@ -238,5 +238,5 @@ def _find_header(added: str, rest: str) -> str:
     last is looked at."""
     last = added[-_HEADER:]
     starts = accumulate(map(len, list_tokens(last)), initial=0)
-    shared = (find_shared_header(text, rest) for text in (added, *(last[start:] for start in starts)))
+    shared = (find_shared_header(text, rest) for text in dict.fromkeys((added, *(last[start:] for start in starts))))
     return max((text for text in shared if text.strip()), key=lambda text: len(text.strip()), default="")

@@ -13,6 +13,10 @@ from .words import LATER, RESULT, SYSTEM, UNREAD, USER, make_word
 REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking")
 """The names under which a message's reasoning is known to vLLM, SGLang and transformers (their message schemas)."""
 
+Part = Literal["reasoning", "content", "tools"]
+PARTS: tuple[Part, ...] = ("reasoning", "content", "tools")
+"""What a turn consists of."""
+
 Told = Literal["type", "types", "most", "nothing"]
 Form = Literal["object", "text"]
 Absent = Literal["empty", "null", "missing"]

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from .oracle import Oracle
-from .question import Question, Shape, Switches
+from .question import PARTS, Part, Question, Shape, Switches
 from .renderer import Renderer
 from .shapes import make_test_call
 from .words import make_word
 
 GENERAL_SWITCHES = ("enable_thinking", "thinking", "reasoning_effort")
 """Template arguments that vLLM and SGLang themselves set from a request; tried where a renderer tells none."""
-
-Part = Literal["reasoning", "content", "tools"]
-PARTS: tuple[Part, ...] = ("reasoning", "content", "tools")
-"""What a turn consists of."""
 
 _Look = list[str | None]
 """What is added by a prompt, and the texts of turns."""
@@ -39,7 +35,7 @@ def list_settings(renderer: Renderer) -> list[Switches]:
     return settings
 
 
-class Found(NamedTuple):
+class Effects(NamedTuple):
     """What switches do: the ``settings`` that change a prompt or a turn without calls, each kind of change once, no setting first;
     the prompts in which a value is ``echoed`` and nothing else changes, each with that value; and what parts of a turn are written
     otherwise under further settings, or with their values in them, which ``varies``."""
@@ -49,13 +45,13 @@ class Found(NamedTuple):
     varies: dict[Part, Switches]
 
 
-def find_switches(oracle: Oracle, calling: Sequence[Shape]) -> Found:
+def find_switches(oracle: Oracle, calling: Sequence[Shape]) -> Effects:
     """Return what switches do, with calls in the first of some shapes."""
     reasoning, content = make_word("r"), make_word("c")
     turns = [(Question(each, content), oracle.shape) for each in (reasoning, None)]
     turns += [(Question(calls=(make_test_call(shape),)), shape) for shape in calling[:1]]
     looks: list[_Look] = []
-    found = Found([], [], {})
+    found = Effects([], [], {})
     for setting in [(), *list_settings(oracle.renderer)]:
         prompt = oracle.ask_prompt(Question(switches=setting))
         asked = (oracle.ask_turn(replace(question, switches=setting), shape) for question, shape in turns)

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from ..format.units import MORE, NO
-from ..plan.constants import find_end
+from ..plan.constants import find_end, skip_blank
 from ..plan.ends import Marks
 from ..plan.landmarks import SHAPE
 from ..plan.plan import Plan
@@ -66,7 +66,8 @@ def find_wrapper(buffer: str, at: int) -> tuple[int, str]:
             return MORE, ""
         return (at, f"</{names[1]}>") if names else (NO, "")
     word = found[1] or found[2] or ""
-    end = find_end(re.compile(f"(?:{re.escape(found[0].strip())}\\s*)?"), buffer, found.end())  # doubled
+    mark, end = found[0].strip(), found.end()
+    end = skip_blank(buffer, end + len(mark)) if buffer.startswith(mark, end) else end  # it is doubled
     ended = _BEGINS.sub(lambda begun: _ENDS[begun[0]], word)
     own = "/" if ended == word else ""  # what has no word for its end is closed by a slash
     return end, f"<{own}{ended}>" if found[1] else f"[{own}{ended}]" if found[2] else ""

@@ -243,7 +243,7 @@ class ShortFields(Likely):
                     return landing
                 ends = ends or landing
                 continue
-            landing, better = self._leave_by(rule, taken, kind, at, final)
+            landing, better = self._leave_by(rule, taken, kind, at, final, types)
             if isinstance(landing, Wait):
                 return landing
             if landing and rule.kind == "key" and self._is_of_id(here.spot, landing, at):
@@ -297,8 +297,11 @@ class ShortFields(Likely):
         bare = not rule.constant.text and (over or rule.recovery == MISSING)
         return bare and self.tools is not None and here.find("name") not in self.tools
 
-    def _leave_by(self, rule: Rule, here: Landing, kind: str, at: int, final: bool) -> tuple[Landing | Wait | None, bool]:
-        """Return where one rule leads from the end of a short field, and whether no other one would be better."""
+    def _leave_by(
+        self, rule: Rule, here: Landing, kind: str, at: int, final: bool, types: tuple[str, ...]
+    ) -> tuple[Landing | Wait | None, bool]:
+        """Return where one rule leads from the end of a short field, and whether no other one would be better; ``types`` are those
+        that the schema allows for a key."""
         constant, trail = rule.constant, ""
         if self._is_half_name(rule, here, kind, final and at >= len(self.buffer)):
             return None, False
@@ -337,8 +340,8 @@ class ShortFields(Likely):
                 landing = self._check_whole(landing, end, final)
         bare = kind == "key" and not constant.text and not read_empty(rule.targets)  # then nothing but its value ends a key
         untyped = rule.recovery == UNTYPED
-        amid = rule.kind == "value" and (untyped or constant.text.endswith(QUOTES) or rule.is_told)
-        amid = amid or (rule.kind == "value" and rule.goes_on(here.spot.rules, self._find_wanted(here)))
+        doubted = untyped or constant.text.endswith(QUOTES) or rule.is_told
+        amid = rule.kind == "value" and (doubted or rule.goes_on(here.spot.rules, types))
         half = rule.kind == "value" and not loosely and self._begins_other(rule, here.spot)
         end = skip_blank(self.buffer, landing.end) if isinstance(landing, Landing) and rule.kind == "value" else 0
         assigned = end > 0 and self.buffer[end : end + 1] in _ASSIGNING and not read_empty(rule.targets)

@@ -280,7 +280,6 @@ class Ends(Thoughts):
         common = len(self.shared[node.name]) - len(own)  # as much of the rest stands before further arguments, too
         starts = [rest[:place].rstrip() for place in sorted(find_boundaries(rest)) if not 0 < place <= common]
         ends = [text for text in dict.fromkeys((*starts, *tails)) if is_firm(text) and text not in own]
-        halves = [own[place:].lstrip() for place in sorted(find_boundaries(own)) if place > 0] + [cut_to_echo(own)]
         short = (lead + half + text for half in ("", *self._list_halves(own)) for text in ends)
         rules += [rule for text in short for guard in _BOTH for rule in make_closes([text], UNENDED, guard)]
         nexts = [(lead + link.text[len(own) :].lstrip(), link.to) for link in self.leave(node) if link.opens]
@@ -297,7 +296,7 @@ class Ends(Thoughts):
             rules += make_closes((twice + text for text in ends), DOUBLED, "ending")
         opening = own.strip().replace("/", "", 1).rstrip(">]|") if twice and "/" in own else ""
         rules += make_rules([opening], node, DOUBLED, "sample") if is_firm(opening) else []
-        return [*rules, *self._list_entry_ends(node, lead, halves, twice)]
+        return [*rules, *self._list_entry_ends(node, lead, twice)]
 
     def _list_halves(self, text: str) -> Iterator[str]:
         """Return the last marks of a text, where those before them are not what each mark of the format begins with."""
@@ -306,10 +305,10 @@ class Ends(Thoughts):
             if half[:1] in _OPENING and not any(before in opener for opener, _ in self.openers):
                 yield half
 
-    def _list_entry_ends(self, node: Node, lead: str, halves: Iterable[str], twice: str) -> Iterator[Rule]:
-        """Return the same where another field of the call follows a text; ``halves`` is what is left of its end where the first
-        marks of that are left out, ``twice`` what ends the text, doubled, if any."""
+    def _list_entry_ends(self, node: Node, lead: str, twice: str) -> Iterator[Rule]:
+        """Return the same where another field of the call follows a text; ``twice`` is what ends the text, doubled, if any."""
         own = self.ends[node.name]
+        halves = [own[place:].lstrip() for place in sorted(find_boundaries(own)) if place > 0] + [cut_to_echo(own)]
         for link in self.list_inner(node):
             text, to = link.text[len(own) :].lstrip(), link.to
             if is_quoted(node) and own.strip():  # other layout behind what ends the text

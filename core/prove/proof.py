@@ -15,8 +15,7 @@ from typing import Any
 
 from ..ask.oracle import Oracle, Prompt, Turn
 from ..ask.pieces import list_tokens
-from ..ask.question import Call, Question, Switches, build_tools
-from ..ask.switches import PARTS
+from ..ask.question import PARTS, Call, Question, Switches, build_tools
 from ..derive.driver import Derivation
 from ..derive.strings import list_sequences, list_signs
 from ..errors import BudgetError

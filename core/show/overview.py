@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..ask.switches import PARTS
+from ..ask.question import PARTS
 from ..describe.spans import Line, Span, make_visible
 from ..describe.verdict import WORDS, rate, rate_status
 from ..describe.words import name_start
