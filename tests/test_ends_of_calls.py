@@ -56,16 +56,10 @@ def read(template: str, text: str, prompt: str = "<<assistant>>\n") -> Reading:
     return read_all_ways(format, text, TOOLS, prompt)
 
 
-@pytest.mark.parametrize("line", ["\n", ""])
-def test_a_further_call_ends_a_text_that_lacks_its_end(line: str) -> None:
-    """All that ends a call and begins one of a tool that the request has stands in no text."""
-    first = f"\n<deed>\n<act=find_route>\n<part=start>{line}Oslo{line}</act>\n</deed>"
-    found = read(TAGS, f"{first}\n<deed>\n<act=book_trip>\n<part=trip>\nnight\n</part>\n</act>\n</deed><<over>>\n")
-    assert get_calls(found) == [("find_route", {"start": "Oslo"}), ("book_trip", {"trip": "night"})]
-
-
-def test_a_text_may_hold_the_end_of_a_call_and_the_call_of_no_tool() -> None:
-    text = "</act>\n</deed>\n<deed>\n<act=unknown>\n"
+@pytest.mark.parametrize("name", ["unknown", "book_trip"])
+def test_a_text_may_hold_the_end_of_a_call_and_a_further_call(name: str) -> None:
+    """A template can render that: it is read so, however much a call may seem to follow that lacks no end but the text's."""
+    text = f"</act>\n</deed>\n<deed>\n<act={name}>\n<part=trip>\nnight"
     call = f"\n<deed>\n<act=find_route>\n<part=start>\n{text}\n</part>\n</act>\n</deed>"
     assert get_calls(read(TAGS, f"{call}<<over>>\n")) == [("find_route", {"start": text})]
 

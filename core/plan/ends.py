@@ -245,6 +245,8 @@ class Ends(Thoughts):
         own = self.shared.get(node.name, self.ends[node.name]).rstrip()
         guards: tuple[Guard, Guard] = ("", "") if certain else ("ending", "structure")
         pieces = [text for text in texts if text.strip() and text != close.rstrip() and (free or is_firm(text))]
+        end = self.ends[node.name].strip()
+        pieces = [text for text in pieces if text.strip() == end or not end.startswith(text.strip())]  # else it is half of a mark
         rules = [rule for text in pieces for rule in make_closes([text], SHORT_END, guards[len(text) <= len(own)])]
         lead = close[: len(close) - len(close.lstrip())]
         tails = [lead + close[place:].strip() for place in places] if node.kind == "value" and is_delimited(node) else []
@@ -282,8 +284,6 @@ class Ends(Thoughts):
         ends = [text for text in dict.fromkeys((*starts, *tails)) if is_firm(text) and text not in own]
         short = (lead + half + text for half in ("", *self._list_halves(own)) for text in ends)
         rules += [rule for text in short for guard in _BOTH for rule in make_closes([text], UNENDED, guard)]
-        nexts = [(lead + link.text[len(own) :].lstrip(), link.to) for link in self.leave(node) if link.opens]
-        rules += make_openings((pair for pair in nexts if is_firm(pair[0])), UNENDED, "known")  # no text holds all that
         before = [own + text for text in starts if not is_firm(text)]
         behind = [text for text in ends if text in tails and text != rest]
         rules += make_closes((f"{one}\n{two}" for one in before for two in behind), SHORT_END)
