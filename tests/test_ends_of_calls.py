@@ -43,6 +43,28 @@ MAPS = (
     "{%- if add_generation_prompt %}(assistant\n{% endif -%}"
 )
 
+LAST = (
+    "{%- for m in messages -%}:: {{ m.role }}\n{% if m.content %}say\n{{ m.content }}\n{% endif %}{% if m.tool_calls %}do\n"
+    "{% for c in m.tool_calls %}{% set given = c.function.arguments %}{% if given is string %}  {{ given }}\n{% else %}"
+    "{% for k, v in given.items() %}{{ '  text' if v is string else '  data' }} {{ k }} {{ v | tojson }}\n{% endfor %}{% endif %}  run {{ c.function.name }}\n{% endfor %}{% endif %}:: over\n{% endfor -%}{%- if add_generation_prompt %}:: assistant\n{% endif -%}"
+)
+"""The name of a call is what ends it; arguments that are text stand as they are, which nobody could tell from others."""
+
+SIGNED = (
+    "{%- macro put(s) -%}{%- for line in s.split('\\n') -%}{{ '> ' + line + '\\n' }}{%- endfor -%}{%- endmacro -%}"
+    "{%- for m in messages -%}@{{ m.role }}\n{% if m.content %}{{ put(m.content) }}{% endif %}{% for c in m.tool_calls or [] %}! "
+    "{{ c.function.name }}\n{% for k, v in c.function.arguments.items() %}{% if v is string %}* {{ k }} text\n{{ put(v) }}"
+    "{% else %}* {{ k }} = {{ v | tojson }}\n{% endif %}{% endfor %}{% endfor %}.\n{% endfor -%}"
+    "{%- if add_generation_prompt %}@assistant\n{% endif -%}"
+)
+"""One sign in a line of its own ends a turn."""
+
+RARE = FRAME % (
+    "\n~]tool[~<deeds>\n{% if true %}~]tool[~<deed name=\"{{ c.function.name }}\">" + FIELDS + "~]tool[~<{{ k }}>"
+    "{{ v if v is string else v | tojson }}~]tool[~</{{ k }}>{% endfor %}~]tool[~</deed>\n{% endif %}~]tool[~</deeds>"
+)
+"""All marks begin alike."""
+
 TOOLS = [
     make_tool("find_route", start="string", goal="string", legs="integer", stops="array"),
     make_tool("list_trips"),
@@ -103,3 +125,20 @@ def test_an_object_in_json_may_stand_for_one_of_the_formats_own() -> None:
     text = 'Go.\n((do find_route {"start": "Oslo", "legs": 2}))\n((do book_trip {:trip "night"}))\n%over%\n'
     found = read(MAPS, text, "(assistant\n")
     assert ((found.content or "").strip(), get_calls(found)) == ("Go.", [("find_route", {"start": "Oslo", "legs": 2}), ("book_trip", {"trip": "night"})])
+
+
+def test_a_call_that_its_name_ends_is_not_told_twice() -> None:
+    """Behind a name a further call may begin, which does not: what ended the first one is none of its text."""
+    found = read_all_ways(analyze(LAST), 'do\n  text start "Oslo"\n  data legs 2\n  run find_route\n', TOOLS, ":: assistant\n")
+    assert (found.content, get_calls(found)) == (None, [("find_route", {"start": "Oslo", "legs": 2})])
+
+
+def test_the_line_before_the_sign_that_ends_a_turn_is_none_of_a_text() -> None:
+    found = read(SIGNED, "! find_route\n* start text\n> Oslo\n> S\n* goal text\n> Voss\n", "@assistant\n")
+    assert get_calls(found) == [("find_route", {"start": "Oslo\nS", "goal": "Voss"})]
+
+
+def test_what_all_marks_begin_with_ends_no_call() -> None:
+    text = 'a~]tool[~<deed name="book_trip">~]tool[~<trip>b'
+    call = f'\n~]tool[~<deeds>\n~]tool[~<deed name="find_route">~]tool[~<start>{text}~]tool[~</start>~]tool[~</deed>\n~]tool[~</deeds>'
+    assert get_calls(read(RARE, f"{call}<<over>>\n")) == [("find_route", {"start": text})]

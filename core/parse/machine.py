@@ -24,7 +24,7 @@ from ..format.cut import find_common_start
 from ..plan.constants import is_firm, skip_blank
 from ..plan.ends import SHORT_END
 from ..plan.guards import SHAPES
-from ..plan.landmarks import AFTER, GAP, TURN
+from ..plan.landmarks import AFTER, GAP, NAMED_FIELDS, TURN
 from ..plan.plan import LATE_END, OPEN_REASONING, Plan
 from ..plan.rules import Spot, Wait
 from ..plan.thoughts import OPENED_AGAIN
@@ -290,8 +290,9 @@ class Machine(BehindFields):
             writer.text("reasoning", self.plan.graph.blank)
         if self.spot.kind == "reasoning" and landing.spot.kind != "reasoning":
             self.ended_reasoning, self.fence = True, Fence()
+        told = bool(landing.steps) and landing.steps[0].kind in NAMED_FIELDS  # of the call before, to which all this text belongs
         for step in landing.steps:
-            self._take_step(step, start)
+            self._take_step(step, landing.end if told and step.kind == "open" else start)
         writer.settle()
         self.fence = Fence() if landing.rule.guard == "unfenced" else self.fence
         self.odd = bool(landing.rule.recovery) and not landing.rule.is_shown

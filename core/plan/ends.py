@@ -146,7 +146,8 @@ class Ends(Thoughts):
         begin = skip_echoes(text)  # a word that comes again belongs to the call
         stops = [stop for stop in self.stops if stop in text[begin:]]
         cuts = {text[:place] for stop in stops for place in (text.index(stop, begin), text.rindex(stop))}
-        return cuts | ({text.removesuffix(self.turn_end)} if self.turn_end.strip() else set())
+        ends = (self.turn_end, self.turn_end.lstrip()) if self.turn_end.strip() else ()
+        return cuts.union(map(text.removesuffix, ends))
 
     def _list_end_rules(self) -> list[Rule]:
         """Return what ends a turn, wherever text may stand, and two marks that do, as models write that go on behind the first."""
