@@ -31,6 +31,7 @@ _IN_LINE: Final = re.compile(r"\n(.{3,})\n")
 """What stands in a line of its own, and is no sign or two."""
 _DRAWING: Final = frozenset("-=*_#~`. ")
 _WORD, _LAST_WORD = re.compile(r"\w"), re.compile(r"\w+\Z")
+_HEADER: Final = 160  # characters of a prompt of which a model may write the last ones again
 OTHER_ENDS: Final = tuple(f"{start[0]}/{start[1:]}" for start in _OTHER_STARTS)
 
 
@@ -93,6 +94,7 @@ class Thoughts(Landmarks):
 
     def _list_repeated_headers(self, prompt: str, rules: Iterable[Rule]) -> list[Rule]:
         """Return what a turn begins with behind what the prompt has written already, for models that write it again."""
+        prompt = prompt[-_HEADER:]
         ends = {text for place in find_boundaries(prompt) if is_marked(text := prompt[place:].lstrip()) and text[0] in "<[{"}
         ends |= {line for line in prompt.splitlines(keepends=True)[-1:] if is_marked(line)}
         shown = [rule for rule in rules if rule.targets and not rule.recovery]

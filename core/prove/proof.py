@@ -8,7 +8,7 @@ else is a counterexample.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -32,6 +32,8 @@ Read = Callable[[str, "Tools | None", str], Mapping[str, Any]]
 """Reads a text with the request's tools behind a prompt, and returns an OpenAI message."""
 
 _PATIENCE = 3  # counterexamples that end a proof
+_OFTEN = 4  # turns that end alike, of which all that a server may leave is read
+_END = 3  # signs before what ends a turn
 _SHORT = 4  # characters of a template's texts that it may exchange
 _SIGNS = 24
 _ASKED = 24
@@ -53,6 +55,8 @@ class Examination:
     marked: bool = False
     alike: int = 0
     exhausted: str = ""
+    ends: Counter[tuple[str, bool | str, str]] = field(default_factory=Counter)
+    """How often turns have ended so: what stands before what ends them, and that."""
 
     @property
     def smallest(self) -> Counterexample | None:
@@ -60,9 +64,11 @@ class Examination:
         return min(self.failures, key=lambda failure: len(failure.text), default=None)
 
     def examine(self, case: Case) -> None:
-        """Render a case, read it back in each way, and note what came of it."""
+        """Render a case, read it back in each way, and as it may end otherwise in the last one, in pieces; note what came of it."""
+        ways = list(self.reads.items())
         for turn, prompt in self._render(case):
-            self._check(case, turn, prompt)
+            self._check(case, turn, prompt, ways)
+            ways = ways[-1:]
         if case.question.reasoning and case.question.content:
             self._check_inferred(case)
 
@@ -75,6 +81,10 @@ class Examination:
         if hidden == {"reasoning"} and find_expected(case.question, turn.text)["reasoning_content"] is None:
             return  # an answer behind what opens reasoning is the beginning of a turn, given for the model to go on with
         texts = list_cuts(turn.text, self.graph, case.question)
+        key = case.aspect, texts[0][-1:].isalnum() or texts[0][-_END:], turn.text[len(texts[0]) :]
+        self.ends[key] += 1
+        if self.ends[key] > _OFTEN:
+            texts = texts[:1]
         asked = self.oracle.ask_prompt(case.question, case.shape)
         before = asked.whole.removesuffix(asked.added) if asked else ""
         for text in texts:
@@ -110,14 +120,14 @@ class Examination:
             return turn._replace(text=text[len(before) :]), False
         return None
 
-    def _check(self, case: Case, turn: Turn, prompt: str) -> None:
+    def _check(self, case: Case, turn: Turn, prompt: str, ways: Sequence[tuple[str, Read]]) -> None:
         expected = find_expected(case.question, turn.text, case.named)
         if not any(expected.values()):
             return
         self.shown |= {part for part, shown in zip(PARTS, expected.values(), strict=True) if shown}
         calls = case.question.calls
         tools = build_tools(calls, replace(case.shape, bare_tools=False), case.question.told) if calls and case.known else None
-        for way, read in self.reads.items():
+        for way, read in ways:
             message = read(turn.text, tools, prompt)
             good = compare(expected, message)
             if not good and _holds_mark(case.question, self.graph, turn.text):
@@ -144,7 +154,8 @@ class Examination:
         if found is not None:
             self.inferred.add(start)
             turn, closed = found
-            self._check(replace(case, question=replace(case.question, reasoning=None)) if closed else case, turn, asked.whole)
+            case = replace(case, question=replace(case.question, reasoning=None)) if closed else case
+            self._check(case, turn, asked.whole, list(self.reads.items()))
         elif "reasoning" in self.shown:
             self.unknown.add(start)
 
