@@ -245,9 +245,9 @@ class Ends(Thoughts):
         free = tells_end(node)
         own = self.shared.get(node.name, self.ends[node.name]).rstrip()
         guards: tuple[Guard, Guard] = ("", "") if certain else ("ending", "structure")
-        pieces = [text for text in texts if text.strip() and text != close.rstrip() and (free or is_firm(text))]
-        end = self.ends[node.name].strip()
-        pieces = [text for text in pieces if text.strip() == end or not end.startswith(text.strip())]  # else it is half of a mark
+        begun = tuple(text.lstrip() for text, _ in self.openers)
+        told = (text for text in texts if not any(opener.startswith(text.lstrip()) for opener in begun))  # all marks may begin so
+        pieces = [text for text in told if text.strip() and text != close.rstrip() and (free or is_firm(text))]
         rules = [rule for text in pieces for rule in make_closes([text], SHORT_END, guards[len(text) <= len(own)])]
         lead = close[: len(close) - len(close.lstrip())]
         tails = [lead + close[place:].strip() for place in places] if node.kind == "value" and is_delimited(node) else []
