@@ -263,6 +263,8 @@ class BehindFields(ValueReader):
         if shape.fence:
             self._take_step(Step("fence", shape.fence), place)
         for call in shape.calls:
+            if call.said:
+                self.writer.text("content", call.said)
             self.writer.open_call(False)
             if call.id:
                 self._take_step(Step("id", call.id), place)

@@ -227,7 +227,10 @@ class Ends(Thoughts):
     def _list_without_end(self, node: Node) -> list[Rule]:
         """Return what leads from a key or JSON arguments to a further field of the call, for models that leave their end out."""
         links = self.list_inner(node) if node.kind in ("arguments", "key") else []
-        return [rule for link in links for rule in make_rules(list_tails(link.text), link.to, UNENDED)]
+        tails = [(tail, link.to) for link in links for tail in list_tails(link.text)]
+        worded = node.kind == "key"  # which may end as a word at the beginning of that does
+        told = ((tail, to) for tail, to in tails if not (worded and tail.lstrip()[:1].isalnum()))
+        return [rule for tail, to in told for rule in make_rules([tail], to, UNENDED)]
 
     def _list_short_closes(self, node: Node, close: str) -> list[Rule]:
         """Return pieces of what ends a call, for models that leave the rest of it out.

@@ -51,6 +51,8 @@ FENCED: Final = Node("arguments in a fence", "arguments", Json())
 QUOTES: Final = ("'", '"')
 _PAIRS: Final = {**CLOSERS, "<": ">"}
 SHORT_FIELDS: Final = ("name", "id")
+_HALF_MARK: Final = re.compile(r"(?<=\s)[^\w\s<>\[\](){}]+\Z")
+"""Signs that a word follows, with which they are a mark."""
 NAMED_FIELDS: Final = (*SHORT_FIELDS, "key")
 FIELDS: tuple[Kind, ...] = ("name", "id", "key", "value", "arguments")
 
@@ -320,7 +322,9 @@ class Landmarks:
             links = [link for link in leaving if link.source == node]
             # Where all that follows are calls, what opens those may be part of a text that is shared.
             texts = [link.text for link in (leaving if all(link.opens for link in links) else links)]
-            close = cut_common_start(texts or [""]).strip()
+            shared = cut_common_start(texts or [""])
+            half = _HALF_MARK.search(shared) if any(text[len(shared) : len(shared) + 1].isalnum() for text in texts) else None
+            close = shared[: half.start() if half else len(shared)].strip()
             bare = close.removeprefix(self.reasoning_end).strip()
             if self.reasoning_end and bare != close and any(bare == text.strip() for text, _ in self.openers):
                 close = self.reasoning_end  # where all that follows are calls, their opener is no part of it

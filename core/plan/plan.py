@@ -24,7 +24,7 @@ from .headers import find_headers
 from .landmarks import AFTER, END, FIELDS, GAP, OF_TURN, OVER, SHAPE, SHORT_FIELDS, START, TURN, UNSHOWN, Link, read_parts
 from .mistyped import find_mark
 from .openings import BEGINNING
-from .relaxed import WRAPPED, Relaxations, list_near_answers
+from .relaxed import STRAY_END, WRAPPED, Relaxations, list_near_answers
 from .rules import MISTYPED, Rule, Spot, make_closes, make_rules
 from .spellings import list_spellings
 from .thoughts import OTHER_ENDS, RELAID, list_images
@@ -279,7 +279,8 @@ class Plan(Relaxations):
         opening = [mark for plan in (self, *self._spellings) for mark in plan.opening_marks]
         whole = (text for text in list_images(opening) if find_mark(text) == text)  # no beginning of one
         images = (text for text in whole if not any(text in own for own in self.texts))
-        rules += make_rules(images, GAP, "stray end of a call", "fresh")
+        rules += make_rules(images, GAP, STRAY_END, "fresh")
+        rules += self._list_begun_thoughts("fresh")
         if node is not AFTER:
             for link in (link for link in self.links if link.leaves):
                 close = self.closes.get(link.source.name)

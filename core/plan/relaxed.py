@@ -46,6 +46,7 @@ from .rules import MISTYPED, UNTYPED, Rule, make_closes, make_rules
 CLOSED_FIELD: Final = "value closed by its key"
 WRAPPED: Final = "mark of another format"
 OVERRUN: Final = "message of another role"
+STRAY_END: Final = "stray end of a call"
 _NAMED: Final = (str, int, float, bool, list, tuple, dict)
 _TYPES: Final = (*(kind.__name__ for kind in _NAMED), *TYPES, "none", "true", "false", "yes", "no")
 """The words for types that Python and JSON Schema have, and those that say whether something is of one."""
@@ -123,6 +124,13 @@ class Relaxations(Openings):
         words = [other for other in self.others if other not in marks]
         return make_rules(marks, OVER, OVERRUN, "fresh") + make_rules(words, OVER, OVERRUN, "over")
 
+    def _list_begun_thoughts(self, guard: Guard) -> list[Rule]:
+        """Return what begins reasoning, or the first mark of that, at the end of an output."""
+        first = cut_first(self.reasoning_start)
+        told = is_word_in_signs(first) and not any(first in opener for opener, _ in self.openers)
+        begun = [f"{text}\n{end}" for text in {first, self.reasoning_start} for end in ("", *self.stops)] if told else []
+        return make_rules(sorted(begun), END, "thought begun at the end", guard)
+
     def _list_stray_ends(self) -> list[Rule]:
         """Return marks of reasoning and of calls without any, which models leave behind an answer."""
         ends = [text for text in self.reasoning_ends if is_marked(text)]
@@ -130,10 +138,7 @@ class Relaxations(Openings):
         texts = [*ends, *empty, *(f"{one}\n{two}" for one in empty for two in ends)]
         texts = [f"{text}\n{end}" for text in texts for end in ("", *self.stops)]
         rules = make_rules(texts, END, "stray end of reasoning", "thought")
-        first = cut_first(self.reasoning_start)
-        told = is_word_in_signs(first) and not any(first in opener for opener, _ in self.openers)
-        begun = [f"{text}\n{end}" for text in {first, self.reasoning_start} for end in ("", *self.stops)] if told else []
-        rules += make_rules(sorted(begun), END, "thought begun at the end", "alone")
+        rules += self._list_begun_thoughts("alone")
         calls = [text for text in self._list_closings() if _stands_alone(text)]
         whole = [(self.closes[node.name] or "") + self.section_close for node in self.list_nodes("value")]
         places = [(text, sorted(find_boundaries(text))) for text in dict.fromkeys(whole)]
@@ -141,7 +146,8 @@ class Relaxations(Openings):
         inner = {text for text in inner if not (has_echo(text) or any(text in opener for opener, _ in self.openers))}
         calls += sorted(text for text in inner if _stands_alone(text.split("\n")[0]))
         texts = [f"{text}\n{end}" for text in calls for end in ("", *self.stops)]
-        return rules + make_rules(texts, END, "stray end of a call", "orphan")
+        rules += make_rules((f"{text}\n" for text in calls), self.list_nodes("content") or (AFTER,), STRAY_END, "fresh", laid=True)
+        return rules + make_rules(texts, END, STRAY_END, "orphan")
 
     @staticmethod
     def _list_like(rules: Iterable[Rule], node: Node) -> list[Rule]:
@@ -232,7 +238,9 @@ class Relaxations(Openings):
             other = {link.text for link in keys if link.to.type in ("integer", "boolean")}
             begins, words, ends = _split_type(other)
         if begins.strip() and all(map(str.isalpha, words)):
-            others = [f"{begins}{word}{ends}" for word in _TYPES if word not in words]
+            inner = {link.text.removeprefix(begins).partition(ends)[0] for link in keys if ends and link.text.startswith(begins)}
+            told = (word for word in sorted(inner) if word.isalpha())  # a list or an object, whose inside is JSON
+            others = [text for word in (*_TYPES, *told) if (text := f"{begins}{word}{ends}") not in {link.text for link in keys}]
             values = [node for node in self.list_nodes("value") if node.type in ("string", "integer")]
             alike = len({self.ends[node.name] for node in values}) < 2  # else what ends a value tells its type, too
             bare = {begins + ends, *(leave_out(begins, ends) if alike else ())}

@@ -15,6 +15,7 @@ from ..format.cut import cut_common_start, find_boundaries
 from ..format.units import get_units
 from ..format.view import find_header
 from .constants import begins_no_text, get_constant, is_firm, is_marked, is_word_in_signs
+from .guards import Guard
 from .landmarks import AFTER, FIELDS, GAP, THOUGHT, Landmarks, list_doubled, list_tails
 from .rules import Rule, make_rules
 
@@ -90,7 +91,12 @@ class Thoughts(Landmarks):
         nodes = self.list_nodes("content") or (AFTER,)
         marks = (*OTHER_ENDS, *list_images([self.reasoning_start.strip()]))
         ends = [f"\n{mark}\n\n" for mark in marks if not any(mark in text for text in self.texts)]
-        return make_rules(ends, nodes, OTHER_MARKS, "" if node is THOUGHT else "told")
+        links = self.list_links("reasoning") if self.reasoning_end else []
+        behind = [(link.text.partition(self.reasoning_end)[2].strip(), link.to) for link in links]
+        pairs = [(end + text, to) for text, to in behind if to.kind == "content" and is_marked(text) for end in ends]
+        guard: Guard = "" if node is THOUGHT else "told"
+        rules = [rule for text, to in pairs for rule in make_rules([f"{text}\n"], to, OTHER_MARKS, guard)]
+        return rules + make_rules(ends, nodes, OTHER_MARKS, guard)
 
     def _list_repeated_headers(self, prompt: str, rules: Iterable[Rule]) -> list[Rule]:
         """Return what a turn begins with behind what the prompt has written already, for models that write it again."""

@@ -16,7 +16,7 @@ APART = r"(?:[^\w\s<>\"'=/]\w{1,16}[^\w\s<>\"'=/] ?)?"
 _SPEAKING = re.compile(rf"<(?:{SPEAKS}|(?=arg|param))[^\s<>\"'=/]{{2,60}}>|\[{SPEAKS}[A-Z_]{{2,60}}\]")
 _NAMING = re.compile(rf"<{APART}[\w:.-]{{1,32}}(?:\s+\w{{1,32}}=[\"']|=[\"']?|>\s*)")
 _ATTRIBUTE = re.compile(r"\w{1,32}=[\"']")
-ATTRIBUTES = re.compile(r"""(?:\s+[\w:-]{1,32}=(?:"[^"<>]{0,64}"|'[^'<>]{0,64}'))+\s*>(?!\s*</)""")
+ATTRIBUTES = re.compile(r"""(?:\s+[\w:-]{1,32}=(?:"[^"<>]{0,64}"|'[^'<>]{0,64}'))+\s*[?%|]?>(?!\s*</)""")
 _ASSIGNED = re.compile(r"[\"'`]?\s{0,8}(?:[=:>|<,\]\[]|[-~]>|[^\w\s\x00-\x7f])")
 _UNASSIGNED = re.compile(r"[\"'`]?\s{0,8}[-~]?")
 _FLAGS = ("-", ":", "(")  # before a key that only a blank parts from its value, as in shells and Lisp

@@ -32,11 +32,13 @@ class Envelope(NamedTuple):
 
 
 class FoundCall(NamedTuple):
-    """A call that was told by its shape. ``arguments`` is a JSON object as the model wrote it."""
+    """A call that was told by its shape. ``arguments`` is a JSON object as the model wrote it, ``said`` what stands beside it in
+    sentences."""
 
     name: str
     arguments: str
     id: str | None = None
+    said: str = ""
 
 
 class Member(NamedTuple):
@@ -130,7 +132,17 @@ def _read_inner(
         nested = isinstance(item.value, list) and isinstance(item.value[0], dict | list)
         one = len(calls) == 1 and calls[0].id is None and named and not nested
         found += [calls[0]._replace(id=key)] if one else calls
-    return found
+    return [found[0]._replace(said=_find_said(dict(members))), *found[1:]] if found and len(inner) < len(members) else found
+
+
+def _holds(arguments: str, member: Member) -> bool:
+    return member.text in arguments or member.value == arguments
+
+
+def _find_said(members: Mapping[str, Member]) -> str:
+    """Return the texts of several words among members of an envelope, which are none of a call."""
+    texts = (member.value.strip() for member in members.values() if isinstance(member.value, str))
+    return "\n".join(text for text in texts if len(text.split()) > 1)
 
 
 def _read_list(items: list[Member], tools: ToolSet | None, envelope: Envelope, depth: int) -> list[FoundCall]:
@@ -229,7 +241,8 @@ def _read_named(members: dict[str, Member], key: str, tools: ToolSet | None, env
     more = [f"{json.dumps(key, ensure_ascii=False)}: {member.text}" for key, member in rest.items() if key in beside]
     if more:
         arguments = "{" + ", ".join([*filter(None, [arguments.strip()[1:-1].strip()]), *more]) + "}"
-    return FoundCall(name, arguments, ident if isinstance(ident, str) and ident else None)
+    left = {key: member for key, member in rest.items() if key not in beside and not _holds(arguments, member)}
+    return FoundCall(name, arguments, ident if isinstance(ident, str) and ident else None, _find_said(left))
 
 
 def _find_arguments(rest: dict[str, Member], name: str, tools: ToolSet | None) -> str | None:
