@@ -38,6 +38,8 @@ def read(arguments: str, policy: Any = "repair") -> list[tuple[str, str]]:
     [
         ('{"code": "print("hi")"}', {"code": 'print("hi")'}),
         ('{"code": "d = {"a": 1, "b": x["k"]}; f("q")", "times": 2}', {"code": 'd = {"a": 1, "b": x["k"]}; f("q")', "times": 2}),
+        ('{"code": "env.get("KEY", "default")"}', {"code": 'env.get("KEY", "default")'}),
+        ('{"code": "f("a", "b", "c")", "note": "x"}', {"code": 'f("a", "b", "c")', "note": "x"}),
         ('{"note": "He said "yes", then left", "times": 3}', {"note": 'He said "yes", then left', "times": 3}),
         ('{"note": ""Ulysses" is long", "code": "x"}', {"note": '"Ulysses" is long', "code": "x"}),
         ('{"note": "I read "Ulysses""}', {"note": 'I read "Ulysses"'}),

@@ -33,6 +33,8 @@ _STRING = {sign: re.compile(rf"[^{end}\\]*(?:\\.[^{end}\\]*)*{end}", re.DOTALL) 
 _INNER = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BEHIND = re.compile(r"\s*(.?)")
 _NEXT = re.compile(r"""\s*,\s*(?:["'}\]{\[/\d-]|[^\W\d]\w*\s*:|(?:true|false|null|True|False|None)\b)|\s*"[\w.-]{1,64}"\s*:""")
+_NEXT_KEY = re.compile(r"""\s*,?\s*"[^"\n}]{1,64}"\s*:|\s*,\s*(?:'[^'\n]{1,64}'\s*:|[^\W\d]\w*\s*:|[}/])""")
+_NEXT_KEY_BEGUN = re.compile(r"""\s*(?:,\s*(?:[^\W\d]\w{0,64}\s*|'[^'\n]{0,64}(?:'\s*)?)?|,?\s*"[^"\n}]{0,64}(?:"\s*)?)\Z""")
 _NEXT_BEGUN = re.compile(r"""\s*(?:,\s*(?:[^\W\d]\w{0,64}\s*)?|"[\w.-]{0,64}(?:"\s*)?)\Z""")
 _HALVES = re.compile(r"[\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
@@ -96,7 +98,8 @@ def ends_string(text: str, at: int, brackets: Sequence[str], key: bool, inner: b
     if not sign:
         return None
     if sign == '"' or (sign == "," and inner):
-        return True if _NEXT.match(text, at) else None if _NEXT_BEGUN.match(text, at) else False
+        following, begun = (_NEXT_KEY, _NEXT_KEY_BEGUN) if brackets[-1:] == ["{"] else (_NEXT, _NEXT_BEGUN)
+        return True if following.match(text, at) else None if begun.match(text, at) else False
     if sign in "])":
         return ("[" if sign == "]" else "(") in brackets
     return sign in ",}/" or (sign == ":" and key)
