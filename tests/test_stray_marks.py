@@ -102,3 +102,29 @@ def test_what_is_said_beside_a_call_in_its_envelope_is_an_answer(text: str) -> N
 def test_arguments_in_an_envelope_are_no_answer() -> None:
     text = '{"type": "function", "name": "find_route", "input": "{\\"start\\": \\"Oslo\\"}", "id": "call 1"}'
     assert get_calls(read(TAGS, f"{text}<<over>>\n")) == ROUTE
+
+
+CLOSED = (
+    "{%- for m in messages -%}<<{{ m.role }}>>\n{{ m.content or '' }}{% for c in m.tool_calls or [] %}\n<act={{ c.function.name }}>\n"
+    "{% for k, v in c.function.arguments.items() %}<part={{ k }}>\n{{ v if v is string else v | tojson }}\n</part>\n{% endfor %}</act>"
+    "{% endfor %}<<over>>\n{% endfor -%}{%- if add_generation_prompt %}<<assistant>>\n{% endif -%}"
+)
+
+NAMED = (
+    "{%- for m in messages -%}<|from|>{{ m.role }}{% if m.reasoning_content %}<|to|>self<|says|>{{ m.reasoning_content }}<|stop|>"
+    "<|from|>{{ m.role }}{% endif %}{% if m.content or not m.tool_calls %}<|to|>all<|says|>{{ m.content or '' }}<|stop|>{% endif %}"
+    "{% for c in m.tool_calls or [] %}{% if m.content or not loop.first %}<|from|>{{ m.role }}{% endif %}<|to|>tool.{{ c.function.name }}"
+    "<|says|>{{ c.function.arguments | tojson }}<|stop|>{% endfor %}{% endfor -%}{%- if add_generation_prompt %}<|from|>assistant{% endif -%}"
+)
+
+
+def test_the_slash_of_what_ends_a_text_may_be_forgotten() -> None:
+    call = "\n<act=find_route>\n<part=start>\nOslo\n<part>\n<part=goal>\nVoss, Hamar\n<part>\n</act>"
+    tools = [make_tool("find_route", start="string", goal="string")]
+    found = read_all_ways(analyze(CLOSED), f"{call}<<over>>\n", tools, "<<assistant>>\n")
+    assert get_calls(found) == [("find_route", {"start": "Oslo", "goal": "Voss, Hamar"})]
+
+
+def test_the_tool_of_a_request_in_a_header_is_the_one_that_is_called() -> None:
+    found = read(NAMED, '<|to|>tool of all=find_route<|says|>{"start": "Oslo"}<|stop|>', "<|from|>assistant")
+    assert get_calls(found) == ROUTE

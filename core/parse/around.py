@@ -126,8 +126,7 @@ class Surroundings(Standing):
             return self._read_header(rule, end + half - size, final) if _HALF_HEADER.fullmatch(before, 0, half) else None
         header = rule.constant.text + self.buffer[end:place]
         named = headers.name.search(header)
-        known = self._match_tool(header, named.start(1)) if named else None
-        name = max(known[0] if known else "", named[1], key=len) if named else ""  # a tool may be called what is no word
+        name = self._name_in(header, named)
         if rule.recovery == OPEN_REASONING and name not in self.names:
             return None  # nothing but the tool tells that the thought has ended
         if found and at == place and name not in self.names:
@@ -150,6 +149,16 @@ class Surroundings(Standing):
             told = [headers.words[word] for word in re.findall(r"\w+", header) if word in headers.words]
             landing, steps = self._find_landing(headers.spots[told[-1] if told else "content"], at, final), steps[:1]
         return landing.replace(rule=rule, steps=(*steps, *landing.steps)) if isinstance(landing, Landing) else landing
+
+    def _name_in(self, header: str, named: re.Match[str] | None) -> str:
+        """Return the tool that a header names where it does in the format, and if that is none of the request, one that is."""
+        if named is None:
+            return ""
+        known = self._match_tool(header, named.start(1))
+        name = max(known[0] if known else "", named[1], key=len)  # a tool may be called what is no word
+        places = (at for at in range(len(header)) if not header[at - 1 : at].isalnum())
+        others = {found[0] for at in places if (found := self._match_tool(header, at))}
+        return next(iter(others)) if name not in self.names and len(others) == 1 else name
 
     def _look_for_json(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Whether an object or a list follows, which is then read as a whole."""

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Final, NamedTuple
 
-from ..format.cut import CLOSE, OPEN, TOKEN, find_boundaries
+from ..format.cut import CLOSE, OPEN, TOKEN, find_boundaries, take_letters
 from ..format.units import MORE, NO
 from .echoes import cut_echo, has_echo
 
@@ -21,6 +21,14 @@ _MARK: Final = re.compile(r"\S*[^\w\s]\S*")
 _QUOTED: Final = re.compile(r"\"[^\"]*\"?|'[^']*'?")
 _BRACKETS: Final = re.compile(r"[()\[\]{}]|\"(?:[^\"\\\n]|\\.)*\"?")
 """Brackets, and strings as JSON has them, in which none counts."""
+BRACKETS: Final = ("()", "[]", "<>", "{}")
+_PAIRS: Final = (*BRACKETS, '""', "''", "``")
+_CLOSERS: Final = frozenset((*(pair[1] for pair in _PAIRS), ""))
+_PARTING: Final = " \t\n,;"
+"""What parts a field from the one before it."""
+_ASSIGNED: Final = re.compile(r"\s*(?::=|=>|->|[:=])\Z")
+_LABEL: Final = re.compile(r"([\"'`])[\w-]+\1\Z|[\w.:@$-]+\Z|([^\w\s()\[\]{}<>\"'`])\2+\Z")
+"""A word, or one sign several times, that tells what a field is."""
 _BLANK: Final = re.compile(r"\s*")
 _DIGITS: Final = re.compile(r"\d*")
 DATA: Final = frozenset("{}[]\",: \n\t'()")
@@ -162,6 +170,22 @@ def cut_heads(text: str) -> list[str]:
 def cut_tails(text: str) -> list[str]:
     """Return the ends of a text from these places on, without white space around them, the longest first."""
     return [text[place:].strip() for place in sorted(find_boundaries(text))]
+
+
+def leave_out(before: str, behind: str) -> list[str]:
+    """Return what stands where a field was left out between two texts: these with nothing between them, or without the blank before
+    it, and what is left without the quotes or brackets around the field and the word or mark that tells what it is."""
+    head, tail = before.rstrip(), behind
+    while head[-1:] + tail.lstrip()[:1] in _PAIRS:
+        head, tail = head[:-1].rstrip(), tail.lstrip()[1:]
+    bare = _ASSIGNED.sub("", head)
+    found = _LABEL.search(bare)
+    label = found[0] if found else cut_last(bare)
+    if label not in _CLOSERS:
+        end, told = cut_first(tail), take_letters(label)
+        tail = tail.lstrip()[len(end) :] if told and is_marked(end) and told in take_letters(end) else tail
+        bare = bare.removesuffix(label)
+    return list(dict.fromkeys((bare.rstrip(_PARTING) + tail, before + behind, before.rstrip() + behind)))
 
 
 class Constant:

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from ..format import Json, Node, Text, TurnGraph
-from ..format.cut import cut_common_end, cut_common_start, find_boundaries, take_letters
+from ..format.cut import cut_common_end, cut_common_start, find_boundaries
 from ..format.units import get_units
 from .constants import (
     DATA,
-    cut_first,
     cut_heads,
     cut_last,
     cut_tails,
@@ -20,6 +19,7 @@ from .constants import (
     is_marked,
     is_plain,
     is_word_in_signs,
+    leave_out,
     sort_longest,
 )
 from .echoes import begins, cut_to_echo, find_any, find_size, skip_echoes
@@ -29,15 +29,7 @@ from .rules import Rule, make_closes, make_openings, make_rules
 from .thoughts import Thoughts
 
 MISSING: Final = "field of a call missing"
-BRACKETS: Final = ("()", "[]", "<>", "{}")
-_PAIRS: Final = (*BRACKETS, '""', "''", "``")
-_CLOSERS: Final = frozenset((*(pair[1] for pair in _PAIRS), ""))
-_PARTING: Final = " \t\n,;"
-"""What parts a field from the one before it."""
-_ASSIGNED: Final = re.compile(r"\s*(?::=|=>|->|[:=])\Z")
 _OPENING: Final = tuple("<[{")
-_LABEL: Final = re.compile(r"([\"'`])[\w-]+\1\Z|[\w.:@$-]+\Z|([^\w\s()\[\]{}<>\"'`])\2+\Z")
-"""A word, or one sign several times, that tells what a field is."""
 SHORT_END: Final = "end of a call missing"
 SHORT_SECTION: Final = "end of all calls missing"
 TRAILING: Final = "separator at the end"
@@ -79,6 +71,11 @@ def _ends_text(codec: Text, end: str) -> bool:
     return is_firm(end) or get_units(codec).bars(end)
 
 
+def _open(end: str) -> str:
+    """Return the mark that begins what another one ends; empty where none is told by a slash."""
+    return end.strip().replace("/", "", 1) if "/" in end else ""
+
+
 def _opens_more(text: str) -> bool:
     """Whether a text ends within a string, or before something that it has begun."""
     return text.count('"') % 2 != 0 or text.rstrip().endswith((":", "=", "(", "[", "{", ","))
@@ -96,22 +93,6 @@ def _is_cut_at(text: str, place: int) -> bool:
     before = text[:place].rstrip()
     told = not text[place:].lstrip()[:1].isalnum() or (not before[-1:].isalnum() and any(map(str.isalnum, before)))
     return text[place - 1 : place] == "\n" or (told and before[-1:] not in tuple("<[({"))  # within a mark none is cut off
-
-
-def leave_out(before: str, behind: str) -> list[str]:
-    """Return what stands where a field was left out between two texts: these with nothing between them, or without the blank before
-    it, and what is left without the quotes or brackets around the field and the word or mark that tells what it is."""
-    head, tail = before.rstrip(), behind
-    while head[-1:] + tail.lstrip()[:1] in _PAIRS:
-        head, tail = head[:-1].rstrip(), tail.lstrip()[1:]
-    bare = _ASSIGNED.sub("", head)
-    found = _LABEL.search(bare)
-    label = found[0] if found else cut_last(bare)
-    if label not in _CLOSERS:
-        end, told = cut_first(tail), take_letters(label)
-        tail = tail.lstrip()[len(end) :] if told and is_marked(end) and told in take_letters(end) else tail
-        bare = bare.removesuffix(label)
-    return list(dict.fromkeys((bare.rstrip(_PARTING) + tail, before + behind, before.rstrip() + behind)))
 
 
 class Ends(Thoughts):
@@ -298,12 +279,14 @@ class Ends(Thoughts):
         twice = f"{own}\n{own.lstrip()}\n" if _ends_text(node.codec, own) else ""  # else the first of two is the text's
         if twice:
             rules += make_closes((twice + text for text in ends), DOUBLED, "ending")
-        opening = own.strip().replace("/", "", 1).rstrip(">]|") if twice and "/" in own else ""
+        opening = _open(own).rstrip(">]|") if twice else ""
         rules += make_rules([opening], node, DOUBLED, "sample") if is_firm(opening) else []
         return [*rules, *self._list_entry_ends(node, lead, twice)]
 
     def _list_halves(self, text: str) -> Iterator[str]:
-        """Return the last marks of a text, where those before them are not what each mark of the format begins with."""
+        """Return the last marks of a text, where those before them are not what each mark of the format begins with, and what opens
+        what it ends, which models write that forget the slash."""
+        yield from filter(None, (_open(text),))
         for half in cut_tails(text)[1:]:
             before = text.removesuffix(half).strip()
             if half[:1] in _OPENING and not any(before in opener for opener, _ in self.openers):
@@ -312,7 +295,8 @@ class Ends(Thoughts):
     def _list_entry_ends(self, node: Node, lead: str, twice: str) -> Iterator[Rule]:
         """Return the same where another field of the call follows a text; ``twice`` is what ends the text, doubled, if any."""
         own = self.ends[node.name]
-        halves = [own[place:].lstrip() for place in sorted(find_boundaries(own)) if place > 0] + [cut_to_echo(own)]
+        halves = [own[place:].lstrip() for place in sorted(find_boundaries(own)) if place > 0]
+        halves += [cut_to_echo(own), _open(own)]
         for link in self.list_inner(node):
             text, to = link.text[len(own) :].lstrip(), link.to
             if is_quoted(node) and own.strip():  # other layout behind what ends the text

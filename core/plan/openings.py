@@ -11,9 +11,9 @@ from typing import Final
 
 from ..format import Node, TurnGraph
 from ..format.cut import COUNTER, find_boundaries
-from .constants import cut_first, get_constant, is_firm, is_marked, is_word_in_signs
+from .constants import cut_first, get_constant, is_firm, is_marked, is_word_in_signs, leave_out
 from .echoes import ECHOES, cut_echo
-from .ends import MISSING, SHORT_END, Ends, leave_out
+from .ends import MISSING, SHORT_END, Ends
 from .guards import Guard
 from .landmarks import FIELDS, GAP, SHAPE, SHORT_FIELDS, UNSHOWN, Link, is_quoted, list_doubled, list_tails
 from .rules import MISTYPED, Rule, make_openings, make_rules

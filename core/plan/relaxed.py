@@ -18,9 +18,9 @@ from ..format.cut import cut_common_start, find_boundaries, find_closer, find_co
 from ..format.units import get_units
 from ..recover import Notation
 from ..schema import TYPES
-from .constants import DATA, begins_apart, cut_first, is_marked, is_plain, is_word_in_signs
+from .constants import BRACKETS, DATA, begins_apart, cut_first, is_marked, is_plain, is_word_in_signs, leave_out
 from .echoes import ECHOES, has_echo
-from .ends import BRACKETS, MISSING, OTHER_SEPARATOR, leave_out
+from .ends import MISSING, OTHER_SEPARATOR
 from .guards import Guard
 from .landmarks import (
     AFTER,
