@@ -14,7 +14,7 @@ from streams import ROUTE_TOOL, Reading, analyze, get_calls, read_all_ways
 
 import chat_autoparser as ca
 from chat_autoparser.message import fold_deltas
-from chat_autoparser.plan.mistyped import find_like
+from chat_autoparser.plan.mistyped import find_like, may_be_like
 
 TEMPLATE = """\
 {%- for m in messages -%}
@@ -159,3 +159,20 @@ def test_an_output_with_a_slip_is_the_same_in_pieces(seed: str) -> None:
 
 def _strip_ids(message: dict[str, Any]) -> dict[str, Any]:
     return {**message, "tool_calls": [call["function"] for call in message.get("tool_calls", [])]}
+
+
+def test_a_text_of_many_words_behind_each_turn_is_not_looked_for_in_others() -> None:
+    """What is like a text is looked for as far as a mark or a line goes, not in each beginning of an instruction."""
+    told = "".join(f"Rule {number}: answer in one line. " for number in range(30))
+    template = (
+        "{%- for m in messages -%}<<{{ m.role }}>>{{ m.content or '' }}{% for c in m.tool_calls or [] %}\n<deed>{\"name\": "
+        "\"{{ c.function.name }}\", \"arguments\": {{ c.function.arguments | tojson }}}</deed>{% endfor %}<<over>>" + told + "{% endfor -%}"
+        "{%- if add_generation_prompt %}<<assistant>>{% endif -%}"
+    )
+    format = analyze(template)
+    assert format.verdict.proven
+    may_be_like.cache_clear()
+    parser = format.parser(tools=[ROUTE_TOOL], prompt="<<assistant>>")
+    for char in "<< " + told[:200]:
+        list(parser.feed(char))
+    assert may_be_like.cache_info().misses < 50

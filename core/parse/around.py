@@ -156,9 +156,9 @@ class Surroundings(Standing):
             return ""
         known = self._match_tool(header, named.start(1))
         name = max(known[0] if known else "", named[1], key=len)  # a tool may be called what is no word
-        places = (at for at in range(len(header)) if not header[at - 1 : at].isalnum())
+        places = (at for at in range(len(header)) if name not in self.names and not header[at - 1 : at].isalnum())
         others = {found[0] for at in places if (found := self._match_tool(header, at))}
-        return next(iter(others)) if name not in self.names and len(others) == 1 else name
+        return others.pop() if len(others) == 1 else name
 
     def _look_for_json(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Whether an object or a list follows, which is then read as a whole."""

@@ -9,7 +9,18 @@ from ..format.units import MORE, NO, Units, get_units
 from ..plan.constants import DATA, SIGNS, skip_blank
 from ..plan.echoes import cut_echo
 from ..plan.landmarks import FIELDS, QUOTES, TURN
-from ..plan.mistyped import HALF_MARK, LIKE, MARK, find_like, find_marks, is_near, may_be_like, may_be_near, measure_like
+from ..plan.mistyped import (
+    HALF_MARK,
+    LIKE,
+    LONGEST_LIKE,
+    MARK,
+    find_like,
+    find_marks,
+    is_near,
+    may_be_like,
+    may_be_near,
+    measure_like,
+)
 from ..plan.rules import WAIT, Rule, Spot, Wait
 from ..plan.scalars import fits
 from .landing import Landing, Step
@@ -108,6 +119,8 @@ class Likely(Lookahead):
             for end in ends:
                 meant = meant.removeprefix(end)
             meant = meant.strip()
+            if len(meant) > LONGEST_LIKE:
+                continue
             size = measure_like(self.buffer, at, meant)
             begun = self.buffer[at : at + size]
             half = len(begun) < size and meant.startswith(begun.rstrip())
