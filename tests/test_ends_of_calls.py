@@ -121,6 +121,11 @@ def test_commas_may_stand_where_blanks_part_items() -> None:
     assert get_calls(read(MAPS, text, "(assistant\n")) == [("find_route", {"start": "Oslo", "stops": stops})]
 
 
+def test_a_comma_behind_a_text_is_no_item() -> None:
+    text = '\n((do find_route {:stops ["Hamar", true, null, "", "a, b", 5]}))\n%over%\n'
+    assert get_calls(read(MAPS, text, "(assistant\n")) == [("find_route", {"stops": ["Hamar", True, None, "", "a, b", 5]})]
+
+
 def test_an_object_in_json_may_stand_for_one_of_the_formats_own() -> None:
     text = 'Go.\n((do find_route {"start": "Oslo", "legs": 2}))\n((do book_trip {:trip "night"}))\n%over%\n'
     found = read(MAPS, text, "(assistant\n")

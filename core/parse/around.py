@@ -156,7 +156,8 @@ class Surroundings(Standing):
             return ""
         known = self._match_tool(header, named.start(1))
         name = max(known[0] if known else "", named[1], key=len)  # a tool may be called what is no word
-        places = (at for at in range(len(header)) if name not in self.names and not header[at - 1 : at].isalnum())
+        beside = (*range(named.start(1)), *range(named.end(1), len(header))) if name not in self.names else ()
+        places = (at for at in beside if not header[at - 1 : at].isalnum())
         others = {found[0] for at in places if (found := self._match_tool(header, at))}
         return others.pop() if len(others) == 1 else name
 

@@ -236,7 +236,9 @@ class Standing:
             return constant.match_core(self.buffer, at, final), constant.trail
         end = constant.match_exactly(self.buffer, at, final)
         if end == NO and constant.core and not rule.is_exact and self.policy.recover and (self.behind or spot.graph != TURN):
-            return constant.match_core(self.buffer, skip_blank(self.buffer, at), final), constant.trail
+            end = constant.match_core(self.buffer, skip_blank(self.buffer, at), final)
+            parted = constant.trail and not rule.recovery and self.buffer[end : end + 1] == ","  # which begins no item
+            return NO if end >= 0 and parted else end, constant.trail
         return end, ""
 
     def _match_line(self, constant: Constant, at: int, final: bool) -> int:
