@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from conversations import Call, Conversation, Fields, JsonObject
 from corpus import Source, load_corpus, run_all
@@ -29,12 +29,13 @@ from study import study_template
 from turns import Turn, list_turns
 
 import chat_autoparser as ca
-from chat_autoparser.format.cut import cut_common_start, find_boundaries
+from chat_autoparser.format.cut import cut_common_start
+from chat_autoparser.plan.constants import cut_first
+from chat_autoparser.recover.policy import PolicyName
 
 WORDS = ("find_okapi", "send_postcard", "wake_keeper", "habitat", "recipient", "limit", "okapi", "hold on", "7")
 SIGNS = ("\n", " ", "{", '"', ">", "a b", ".")
 LENGTH = 7  # pieces of a text
-PolicyName = Literal["strict", "lenient", "repair"]
 RECOVERING: tuple[PolicyName, ...] = ("lenient", "repair")
 
 
@@ -66,8 +67,7 @@ def list_value_ends(format: ca.ChatFormat) -> set[str]:
     """Return the first mark of what ends each value of a format."""
     turn, found = format.graph.turn, set()
     for node in (node for node in turn.nodes if node.kind == "value"):
-        end = cut_common_start([edge.text for edge in turn.edges if edge.source == node.name] or [""]).strip()
-        found.add(end[: min((place for place in find_boundaries(end) if place), default=0)])
+        found.add(cut_first(cut_common_start([edge.text for edge in turn.edges if edge.source == node.name] or [""])))
     return {end for end in found if len(end) > 1}
 
 

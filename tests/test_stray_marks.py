@@ -101,7 +101,8 @@ def test_what_is_said_beside_a_call_in_its_envelope_is_an_answer(text: str) -> N
 
 def test_arguments_in_an_envelope_are_no_answer() -> None:
     text = '{"type": "function", "name": "find_route", "input": "{\\"start\\": \\"Oslo\\"}", "id": "call 1"}'
-    assert get_calls(read(TAGS, f"{text}<<over>>\n")) == ROUTE
+    found = read(TAGS, f"{text}<<over>>\n")
+    assert (found.content, get_calls(found)) == (None, ROUTE)
 
 
 CLOSED = (

@@ -19,7 +19,7 @@ from .echoes import cut_echo, has_echo
 
 _MARK: Final = re.compile(r"\S*[^\w\s]\S*")
 _QUOTED: Final = re.compile(r"\"[^\"]*\"?|'[^']*'?")
-_BRACKETS: Final = re.compile(r"[()\[\]{}]|\"(?:[^\"\\\n]|\\.)*\"?")
+_NESTING: Final = re.compile(r"[()\[\]{}]|\"(?:[^\"\\\n]|\\.)*\"?")
 """Brackets, and strings as JSON has them, in which none counts."""
 BRACKETS: Final = ("()", "[]", "<>", "{}")
 _PAIRS: Final = (*BRACKETS, '""', "''", "``")
@@ -87,7 +87,7 @@ def find_closed(text: str, at: int, limit: int) -> int:
     """Return the place behind the brackets that a text opens from a place on, where none is open any more; NO if some stay open
     before a limit."""
     depth = 0
-    for found in _BRACKETS.finditer(text, at, limit):
+    for found in _NESTING.finditer(text, at, limit):
         depth += (found[0] in "([{") - (found[0] in ")]}")
         if depth <= 0 and found[0] in ")]}":
             return found.end()

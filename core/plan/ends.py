@@ -209,8 +209,7 @@ class Ends(Thoughts):
         """Return what leads from a key or JSON arguments to a further field of the call, for models that leave their end out."""
         links = self.list_inner(node) if node.kind in ("arguments", "key") else []
         tails = [(tail, link.to) for link in links for tail in list_tails(link.text)]
-        worded = node.kind == "key"  # which may end as a word at the beginning of that does
-        told = ((tail, to) for tail, to in tails if not (worded and tail.lstrip()[:1].isalnum()))
+        told = ((tail, to) for tail, to in tails if node.kind != "key" or not tail[0].isalnum())  # a key may end in such letters
         return [rule for tail, to in told for rule in make_rules([tail], to, UNENDED)]
 
     def _list_short_closes(self, node: Node, close: str) -> list[Rule]:
@@ -229,8 +228,8 @@ class Ends(Thoughts):
         free = tells_end(node)
         own = self.shared.get(node.name, self.ends[node.name]).rstrip()
         guards: tuple[Guard, Guard] = ("", "") if certain else ("ending", "structure")
-        begun = tuple(text.lstrip() for text, _ in self.openers)
-        told = (text for text in texts if not any(opener.startswith(text.lstrip()) for opener in begun))  # all marks may begin so
+        begun = [opener.lstrip() for opener, _ in self.openers]  # all marks may begin alike
+        told = (text for text in texts if not any(opener.startswith(text.lstrip()) for opener in begun))
         pieces = [text for text in told if text.strip() and text != close.rstrip() and (free or is_firm(text))]
         rules = [rule for text in pieces for rule in make_closes([text], SHORT_END, guards[len(text) <= len(own)])]
         lead = close[: len(close) - len(close.lstrip())]

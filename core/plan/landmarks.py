@@ -324,7 +324,7 @@ class Landmarks:
             texts = [link.text for link in (leaving if all(link.opens for link in links) else links)]
             shared = cut_common_start(texts or [""])
             half = _HALF_MARK.search(shared) if any(text[len(shared) : len(shared) + 1].isalnum() for text in texts) else None
-            close = shared[: half.start() if half else len(shared)].strip()
+            close = (shared[: half.start()] if half else shared).strip()
             bare = close.removeprefix(self.reasoning_end).strip()
             if self.reasoning_end and bare != close and any(bare == text.strip() for text, _ in self.openers):
                 close = self.reasoning_end  # where all that follows are calls, their opener is no part of it

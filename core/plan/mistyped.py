@@ -134,7 +134,7 @@ def find_like(text: str, meant: str, joined: bool = False) -> Like | None:
         return Like(ends[len(meant) - 1], 0)
     written = written[: len(meant) + SPARE + 1]
     begins = written[:1] == meant[:1] or written.startswith(meant[1 : 1 + LIKE])
-    if not begins or len(meant) > LONGEST_LIKE or sum(map(str.isalnum, meant)) < LETTERS:
+    if not begins or sum(map(str.isalnum, meant)) < LETTERS:
         return None
     sizes = range(len(meant) - SPARE, min(len(meant) + SPARE, len(written)) + 1)
     told = (size for size in sizes if joined or end_word(text, ends[size - 1], True) >= 0)

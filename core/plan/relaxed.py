@@ -238,9 +238,10 @@ class Relaxations(Openings):
             other = {link.text for link in keys if link.to.type in ("integer", "boolean")}
             begins, words, ends = _split_type(other)
         if begins.strip() and all(map(str.isalpha, words)):
-            inner = {link.text.removeprefix(begins).partition(ends)[0] for link in keys if ends and link.text.startswith(begins)}
+            shown = {link.text for link in keys}
+            inner = {text.removeprefix(begins).partition(ends)[0] for text in shown if ends and text.startswith(begins)}
             told = (word for word in sorted(inner) if word.isalpha())  # a list or an object, whose inside is JSON
-            others = [text for word in (*_TYPES, *told) if (text := f"{begins}{word}{ends}") not in {link.text for link in keys}]
+            others = [text for word in (*_TYPES, *told) if (text := f"{begins}{word}{ends}") not in shown]
             values = [node for node in self.list_nodes("value") if node.type in ("string", "integer")]
             alike = len({self.ends[node.name] for node in values}) < 2  # else what ends a value tells its type, too
             bare = {begins + ends, *(leave_out(begins, ends) if alike else ())}

@@ -55,7 +55,7 @@ class Examination:
     marked: bool = False
     alike: int = 0
     exhausted: str = ""
-    ends: Counter[tuple[str, bool | str, str]] = field(default_factory=Counter)
+    ends: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """How often turns have ended so: what stands before what ends them, and that."""
 
     @property
@@ -65,10 +65,8 @@ class Examination:
 
     def examine(self, case: Case) -> None:
         """Render a case, read it back in each way, and as it may end otherwise in the last one, in pieces; note what came of it."""
-        ways = list(self.reads.items())
-        for turn, prompt in self._render(case):
-            self._check(case, turn, prompt, ways)
-            ways = ways[-1:]
+        for number, (turn, prompt) in enumerate(self._render(case)):
+            self._check(case, turn, prompt, again=number > 0)
         if case.question.reasoning and case.question.content:
             self._check_inferred(case)
 
@@ -81,7 +79,7 @@ class Examination:
         if hidden == {"reasoning"} and find_expected(case.question, turn.text)["reasoning_content"] is None:
             return  # an answer behind what opens reasoning is the beginning of a turn, given for the model to go on with
         texts = list_cuts(turn.text, self.graph, case.question)
-        key = case.aspect, texts[0][-1:].isalnum() or texts[0][-_END:], turn.text[len(texts[0]) :]
+        key = case.aspect, "" if texts[0][-1:].isalnum() else texts[0][-_END:], turn.text[len(texts[0]) :]
         self.ends[key] += 1
         if self.ends[key] > _OFTEN:
             texts = texts[:1]
@@ -120,14 +118,14 @@ class Examination:
             return turn._replace(text=text[len(before) :]), False
         return None
 
-    def _check(self, case: Case, turn: Turn, prompt: str, ways: Sequence[tuple[str, Read]]) -> None:
+    def _check(self, case: Case, turn: Turn, prompt: str, again: bool = False) -> None:
         expected = find_expected(case.question, turn.text, case.named)
         if not any(expected.values()):
             return
         self.shown |= {part for part, shown in zip(PARTS, expected.values(), strict=True) if shown}
         calls = case.question.calls
         tools = build_tools(calls, replace(case.shape, bare_tools=False), case.question.told) if calls and case.known else None
-        for way, read in ways:
+        for way, read in list(self.reads.items())[-1 if again else 0 :]:
             message = read(turn.text, tools, prompt)
             good = compare(expected, message)
             if not good and _holds_mark(case.question, self.graph, turn.text):
@@ -154,8 +152,7 @@ class Examination:
         if found is not None:
             self.inferred.add(start)
             turn, closed = found
-            case = replace(case, question=replace(case.question, reasoning=None)) if closed else case
-            self._check(case, turn, asked.whole, list(self.reads.items()))
+            self._check(replace(case, question=replace(case.question, reasoning=None)) if closed else case, turn, asked.whole)
         elif "reasoning" in self.shown:
             self.unknown.add(start)
 

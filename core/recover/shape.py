@@ -135,13 +135,10 @@ def _read_inner(
     return [found[0]._replace(said=_find_said(dict(members))), *found[1:]] if found and len(inner) < len(members) else found
 
 
-def _holds(arguments: str, member: Member) -> bool:
-    return member.text in arguments or member.value == arguments
-
-
 def _find_said(members: Mapping[str, Member]) -> str:
     """Return the texts of several words among members of an envelope, which are none of a call."""
-    texts = (member.value.strip() for member in members.values() if isinstance(member.value, str))
+    said = (member.value for key, member in members.items() if key not in _OF_ENVELOPES)
+    texts = (value.strip() for value in said if isinstance(value, str))
     return "\n".join(text for text in texts if len(text.split()) > 1)
 
 
@@ -241,7 +238,8 @@ def _read_named(members: dict[str, Member], key: str, tools: ToolSet | None, env
     more = [f"{json.dumps(key, ensure_ascii=False)}: {member.text}" for key, member in rest.items() if key in beside]
     if more:
         arguments = "{" + ", ".join([*filter(None, [arguments.strip()[1:-1].strip()]), *more]) + "}"
-    left = {key: member for key, member in rest.items() if key not in beside and not _holds(arguments, member)}
+    others = {key: member for key, member in rest.items() if key not in beside}
+    left = {key: member for key, member in others.items() if member.text not in arguments and member.value != arguments}
     return FoundCall(name, arguments, ident if isinstance(ident, str) and ident else None, _find_said(left))
 
 
