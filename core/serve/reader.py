@@ -198,7 +198,8 @@ class OutputReader:
                 deltas += self._read_around(token)
             text = text[place + len(token) :]
             self._due.remove((token, since))
-        held = max((_count_overlap(text, due) for due, _ in self._due), default=0)
+        begun = (size for due, _ in self._due for size in range(1, len(due)) if text.endswith(due[:size]))
+        held = max(begun, default=0)
         self._held = text[len(text) - held :]
         deltas += self._read_around(text[: len(text) - held])
         self._due = [(due, since) for due, since in self._due[-_MOST_DUE:] if self._length <= since + _LATEST]
@@ -281,11 +282,3 @@ def _find_mark(format: ChatFormat) -> str:
         return ""
     mark = next(iter((tools.section_start.text or tools.call_start.text).split()), "")
     return mark if len(mark) > 2 else ""
-
-
-def _count_overlap(text: str, token: str) -> int:
-    """Return how long the ending of a text is that is a beginning of a token."""
-    for size in range(min(len(token) - 1, len(text)), 0, -1):
-        if text.endswith(token[:size]):
-            return size
-    return 0
