@@ -101,7 +101,7 @@ def build_messages(question: Question, shape: Shape) -> list[dict[str, Any]]:
     messages = build_history(question, shape)
     messages.append(build_turn(question, shape))
     if question.follow == "results" or (question.calls and shape.result):
-        messages += _build_results(question.calls, shape)
+        messages += [build_result(call, wrap_text(RESULT, shape)) for call in question.calls]
     elif question.follow:
         later = {"role": "user", "content": wrap_text(LATER, shape)}
         messages += [later, build_turn(question, shape), later] if question.follow == "again" else [later]
@@ -118,8 +118,8 @@ def build_history(question: Question, shape: Shape) -> list[dict[str, Any]]:
         messages.append(build_turn(Question(content=make_word(f"said{number}")), shape))
     messages.append({"role": "user", "content": wrap_text(USER, shape)})
     if question.resumed:
-        earlier = Question(calls=(Call.of(make_word("old"), "izqoldx00", {make_word("oldk"): make_word("oldv")}),))
-        messages += [build_turn(earlier, shape), *_build_results(earlier.calls, shape)]
+        earlier = Call.of(make_word("old"), "izqoldx00", {make_word("oldk"): make_word("oldv")})
+        messages += [build_turn(Question(calls=(earlier,)), shape), build_result(earlier, wrap_text(RESULT, shape))]
     return messages
 
 
@@ -155,9 +155,9 @@ def _build_call(call: Call, shape: Shape) -> dict[str, Any]:
     return {**told, "type": "function", **(function if shape.flat_calls else {"function": function})}
 
 
-def _build_results(calls: Sequence[Call], shape: Shape) -> list[dict[str, Any]]:
-    result = {"role": "tool", "content": wrap_text(RESULT, shape)}
-    return [{**result, "name": call.name, **({"tool_call_id": call.id} if call.id else {})} for call in calls]
+def build_result(call: Call, content: Any) -> dict[str, Any]:
+    """Return a tool's message."""
+    return {"role": "tool", "content": content, "name": call.name, **({"tool_call_id": call.id} if call.id else {})}
 
 
 def wrap_text(text: str, shape: Shape) -> Any:

@@ -20,7 +20,7 @@ from functools import cache, partial
 from itertools import product
 from typing import Any, Literal
 
-from ..ask.question import Question, Switches, build_history, wrap_text
+from ..ask.question import Question, Switches, build_history, build_result, wrap_text
 from ..ask.renderer import Renderer
 from ..ask.words import LATER, RESULT
 from ..errors import TemplateError
@@ -236,9 +236,7 @@ class _Checker:
 
     def _list_following(self, read: Question, after: After) -> Iterator[dict[str, Any]]:
         if after != "user":
-            for number, call in enumerate(read.calls):
-                result = f"{RESULT}{number}"
-                yield {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": result}
+            yield from (build_result(call, f"{RESULT}{number}") for number, call in enumerate(read.calls))
         if after == "later":
             yield self.author.answer(Question(content=ANSWER)) or {}
         if after != "tool":

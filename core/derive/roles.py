@@ -15,7 +15,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from ..ask.oracle import Oracle
-from ..ask.question import Call, Question, Shape, build_tools, build_turn, wrap_text
+from ..ask.question import Call, Question, Shape, build_result, build_tools, build_turn, wrap_text
 from ..ask.shapes import make_test_call
 from ..ask.words import make_word
 from ..errors import TemplateError, TemplateRefusal
@@ -98,8 +98,7 @@ class Asker:
         if kind == CALLS:
             return build_turn(Question(calls=(self.name_call(number),)), self._shape)
         if kind == TOOL:
-            call = self.name_call(number - 1)
-            return {"role": TOOL, "tool_call_id": call.id, "name": call.name, "content": word}
+            return build_result(self.name_call(number - 1), word)
         return {"role": _UNKNOWN_ROLE if kind == OTHER else kind, "content": wrap_text(word, self._shape)}
 
     def name_call(self, number: int) -> Call:

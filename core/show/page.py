@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from ..ask.question import wrap_text
+from ..ask.question import build_result, wrap_text
 from ..ask.renderer import Renderer
 from ..ask.words import SYSTEM, USER
 from ..converse.author import Author
@@ -140,10 +140,7 @@ def _make_talk(renderer: Renderer, turn: KnownTurn, format: ChatFormat) -> Itera
     """Render a conversation with the turn in it, and tell which of its words come from which message."""
     author = Author(renderer, format)
     history = [message for message in turn.messages if message["role"] == "user"]
-    results = [
-        {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": _RESULT + str(number)}
-        for number, call in enumerate(turn.question.calls)
-    ]
+    results = [build_result(call, f"{_RESULT}{number}") for number, call in enumerate(turn.question.calls)]
     system = {"role": "system", "content": wrap_text(SYSTEM, author.shape)}
     for lead in ([system], []):
         messages = [*lead, *history, turn.message, *results]
