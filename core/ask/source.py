@@ -39,20 +39,21 @@ def read_source(path: Path) -> Source:
     Raises :class:`TemplateError` where it is missing, cannot be read, or holds no template.
     """
     if path.is_dir():
-        return _read_folder(path)
-    if path.suffix != ".json":
+        config, templates = _read_folder(path)
+        found = f"the folder {path} found neither chat_template.jinja nor a chat_template in tokenizer_config.json."
+    elif path.suffix != ".json":
         return Source({"default": _read_text(path)}, {}, bare=True)
-    config = _read_object(path)
-    templates = _list_templates(config, path)
+    else:
+        config = _read_object(path)
+        templates = _list_templates(config, path)
+        found = f"{path} found no chat_template in it. Pass the folder of the model or the file that has the template."
     if not templates:
-        raise MissingTemplateError(
-            f"Reading the chat template from {path} found no chat_template in it. Pass the folder of the model or the "
-            f"file that has the template. {NO_TEMPLATE}"
-        )
+        raise MissingTemplateError(f"Reading the chat template from {found} {NO_TEMPLATE}")
     return Source(templates, _list_tokens(config))
 
 
-def _read_folder(folder: Path) -> Source:
+def _read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the configuration of a model folder, and its templates."""
     config_path = folder / "tokenizer_config.json"
     config = _read_object(config_path) if config_path.is_file() else {}
     tokens_path = folder / "special_tokens_map.json"
@@ -62,12 +63,7 @@ def _read_folder(folder: Path) -> Source:
     processor_path = folder / "chat_template.json"
     if not templates and processor_path.is_file():
         templates = _list_templates(_read_object(processor_path), processor_path)
-    if not templates:
-        raise MissingTemplateError(
-            f"Reading the chat template from the folder {folder} found neither chat_template.jinja nor a chat_template "
-            f"in tokenizer_config.json. {NO_TEMPLATE}"
-        )
-    return Source(templates, _list_tokens(config))
+    return config, templates
 
 
 def _read_jinja_files(folder: Path) -> dict[str, str]:
