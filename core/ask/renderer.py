@@ -33,7 +33,7 @@ from .source import NO_TEMPLATE, read_source
 _LONGEST_SOURCE = 300_000
 _LONGEST_REASON = 500
 _LONGEST_PATH = 4_096
-_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _TOKENIZER_MODULE = "transformers.tokenization_utils_base"
 _GIVEN = {"messages", "tools", "documents", "add_generation_prompt", "additional_special_tokens"}
 _REASONING_FIELDS = ("reasoning_content", "thinking", "reasoning")
@@ -310,7 +310,7 @@ def _check_source(source: str) -> None:
             f"Loading the chat template {source!r}: a str is Jinja source, and this is the name of a file or folder. "
             "Pass pathlib.Path(...) to read it."
         )
-    if _HUB_NAME.fullmatch(source):
+    if HUB_NAME.fullmatch(source):
         raise TemplateError(
             f"Loading the chat template {source!r}: a str is Jinja source, and this looks like the name of a model. "
             "Nothing is downloaded here: pass the model's folder as pathlib.Path(...), or its tokenizer."

@@ -11,11 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..ask.renderer import JinjaRenderer, Renderer, load_renderer
+from ..ask.renderer import HUB_NAME, JinjaRenderer, Renderer, load_renderer
 from ..ask.source import read_source
 from ..errors import AutoparserError, TemplateError
+from ..schema import ToolSet
 
-_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _CACHED = ("chat_template.jinja", "tokenizer_config.json", "chat_template.json")
 
 
@@ -43,7 +43,7 @@ def find_path(given: str) -> Path:
     machine.
     """
     path = Path(given)
-    if path.exists() or not _HUB_NAME.fullmatch(given) or path.suffix in (".jinja", ".json"):
+    if path.exists() or not HUB_NAME.fullmatch(given) or path.suffix in (".jinja", ".json"):
         return path
     folder = _find_cached(given)
     if folder is None and not path.parent.is_dir():
@@ -129,8 +129,7 @@ def read_tools(path: Path | None) -> list[dict[str, Any]] | None:
     if not isinstance(tools, list):
         raise InputError(f'{path} holds no list of tools but {type(tools).__name__}: pass the request\'s "tools"')
     for number, tool in enumerate(tools):
-        function = tool.get("function", tool) if isinstance(tool, dict) else None
-        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        if not ToolSet([tool]):
             raise InputError(f"{path}: tool {number} has no function with a name")
     return tools
 
