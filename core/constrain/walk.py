@@ -186,6 +186,4 @@ class Walk:
 
 
 def _write_slot(slot: Slot, ways: list[Tree]) -> Tree:
-    if not ways:
-        return NOTHING
     return choose(*ways) if slot.needed else maybe(choose(*ways))
