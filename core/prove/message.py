@@ -72,15 +72,10 @@ def squash(text: str | None) -> str:
 def compare(expected: Message, message: Mapping[str, Any]) -> bool:
     """Whether a message that was read is the expected one: texts but for white space around them, arguments with their
     types; and nothing of it was read by a recovery, which is for what no template renders."""
-    if message.get("recoveries"):
-        return False
-    for name in ("reasoning_content", "content"):
-        if (expected[name] or "").strip() != (message.get(name) or "").strip():
-            return False
-    calls = message.get("tool_calls") or []
-    if len(calls) != len(expected["tool_calls"]):
-        return False
-    return all(_is_same_call(wanted, call) for wanted, call in zip(expected["tool_calls"], calls, strict=True))
+    texts = [[(each.get(name) or "").strip() for name in ("reasoning_content", "content")] for each in (expected, message)]
+    wanted, calls = expected["tool_calls"], message.get("tool_calls") or []
+    alike = texts[0] == texts[1] and len(calls) == len(wanted) and not message.get("recoveries")
+    return alike and all(map(_is_same_call, wanted, calls))
 
 
 def _is_same_call(wanted: Message, call: Mapping[str, Any]) -> bool:
