@@ -16,14 +16,13 @@ def describe_tools(tools: Iterable[Any] | None) -> list[dict[str, Any]]:
 
     ``tools`` are dicts or objects with the same fields. Raises nothing.
     """
-    described = (_describe(tool) for tool in tools or ())
-    return [tool for tool in described if tool is not None]
+    return list(filter(None, map(_describe, tools or ())))
 
 
 def _describe(tool: Any) -> dict[str, Any] | None:
     function = _get(tool, "function") or (tool if _get(tool, "type") in (None, "function") else None)
-    name = _get(function, "name")
-    if not isinstance(name, str) or not name:
+    name = get_name(function)
+    if name is None:
         return None
     described: dict[str, Any] = {"name": name, "parameters": _get(function, "parameters") or {}}
     strict = _get(function, "strict")
