@@ -68,9 +68,9 @@ class Answer(NamedTuple):
 class Asker:
     """Renders conversations given as kinds of messages, in the shape that the template takes."""
 
-    def __init__(self, oracle: Oracle, shape: Shape, calling: bool) -> None:
+    def __init__(self, oracle: Oracle, shape: Shape) -> None:
         self._renderer, self._shape = oracle.renderer, shape
-        self._call = make_test_call(shape) if calling else Call.of("", make_word("id"), {})
+        self._call = make_test_call(shape)
         self._trailing = _find_trailing(oracle, shape)
         self._answers: dict[tuple[Kinds, bool], Answer] = {}
 
@@ -103,8 +103,7 @@ class Asker:
 
     def name_call(self, number: int) -> Call:
         """Return the call of the message with a number; its name is a word of its own."""
-        word, call = make_word("fm", number), self._call
-        return replace(call, name=word, id=call.id.replace(call.name, word) if call.name else call.id)
+        return self._call.rename(make_word("fm", number))
 
 
 def _find_trailing(oracle: Oracle, shape: Shape) -> str:
@@ -123,7 +122,7 @@ def find_conversation(oracle: Oracle, shape: Shape, calling: bool) -> Conversati
 
     ``shape`` is the one in which it takes calls where it prints any (``calling``). Costs some dozens of renders.
     """
-    asker = Asker(oracle, shape, calling)
+    asker = Asker(oracle, shape)
     steps: list[Step] = []
     taken: list[str] = []
     for kind in (SYSTEM, USER, ASSISTANT, *((CALLS,) if calling else ()), TOOL, OTHER):
