@@ -69,7 +69,7 @@ class Walk:
         self.graph = graph
         self.nodes = {node.name: node for node in graph.nodes}
         self.rank = {node.name: number for number, node in enumerate(graph.nodes)}
-        self._stops = [stop for stop in stops if stop]
+        self._stops = tuple(sorted(filter(None, stops), key=len, reverse=True))
         self.quoted = any(isinstance(node.codec, Codec) and node.codec.quoted for node in graph.nodes)
         self._signs = {node.kind: node.signs for node in graph.nodes if node.signs}
         self._path = path
