@@ -50,10 +50,9 @@ class Examination:
     results: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
     failures: list[Counterexample] = field(default_factory=list)
     shown: set[str] = field(default_factory=set)
-    inferred: set[Start] = field(default_factory=set)
-    unknown: set[Start] = field(default_factory=set)
-    marked: bool = False
-    alike: int = 0
+    inferred: dict[Start, bool] = field(default_factory=dict)
+    """Whether it is known what follows prompts that no turn shows."""
+    notes: list[str] = field(default_factory=list)
     exhausted: str = ""
     ends: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """How often turns have ended so: what stands before what ends them, and that."""
@@ -129,11 +128,11 @@ class Examination:
             message = read(turn.text, tools, prompt)
             good = compare(expected, message)
             if not good and _holds_mark(case.question, self.graph, turn.text):
-                self.marked = True
+                self.notes.append("a text that holds what ends it cannot be told from its end")
                 return
             if not good and _is_excusable(expected, message) and _is_alike(case, turn, message, self.oracle):
                 good = True
-                self.alike += 1
+                self.notes.append("some messages are rendered alike; of those, one that renders to the same text is read")
             if not good:
                 aspect = case.aspect if way == "whole" else f"{case.aspect}, read {way}"
                 self.failures.append(make_counterexample(aspect, prompt[-200:], turn.text, expected, message))
@@ -150,11 +149,11 @@ class Examination:
         tried = (self._find_behind(case, asked, switches) for switches in (case.question.switches, ()))
         found = next(filter(None, tried), None)
         if found is not None:
-            self.inferred.add(start)
+            self.inferred[start] = True
             turn, closed = found
             self._check(replace(case, question=replace(case.question, reasoning=None)) if closed else case, turn, asked.whole)
         elif "reasoning" in self.shown:
-            self.unknown.add(start)
+            self.inferred.setdefault(start, False)
 
 
 def prove(derivation: Derivation, oracle: Oracle, reads: Mapping[str, Read]) -> Verdict:
@@ -260,7 +259,7 @@ def _judge(part: str, derivation: Derivation, examination: Examination) -> str:
         return FROM_INSTRUCTIONS
     if part == "reasoning" and derivation.hidden:
         return "not established"
-    unknown = part == "reasoning" and examination.unknown - examination.inferred and not failed
+    unknown = part == "reasoning" and not all(examination.inferred.values()) and not failed
     if examination.exhausted or part in derivation.varies or unknown:
         return partly
     if part not in examination.shown:
@@ -271,13 +270,9 @@ def _judge(part: str, derivation: Derivation, examination: Examination) -> str:
 
 def _list_notes(derivation: Derivation, examination: Examination) -> tuple[str, ...]:
     """Say what could not be established, and what to do."""
-    notes = list(derivation.graph.notes)
+    notes = [*derivation.graph.notes, *examination.notes]
     if examination.exhausted:
         notes.append(f"the proof was not finished: {examination.exhausted}")
-    if examination.marked:
-        notes.append("a text that holds what ends it cannot be told from its end")
-    if examination.alike:
-        notes.append("some messages are rendered alike; of those, one that renders to the same text is read")
     for start in derivation.graph.starts:
         if not start.shown and start.switches:
             setting = ", ".join(f"{name}={value}" for name, value in start.switches)
