@@ -176,8 +176,7 @@ def _quote(text: str) -> str:
 
 def _escape(char: str) -> str:
     """Return a character as it stands in brackets."""
-    if char in "\n\r\t":
-        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[char]
-    if char in "\\[]":
-        return "\\" + char
-    return f"\\x{ord(char):02X}" if char == "^" or ord(char) < 32 or ord(char) == 127 else char
+    return _ESCAPES.get(char) or (f"\\x{ord(char):02X}" if char == "^" or ord(char) < 32 or ord(char) == 127 else char)
+
+
+_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", "[": "\\[", "]": "\\]"}

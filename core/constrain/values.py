@@ -238,8 +238,5 @@ def _write_out(schema: Any, root: Any, spaces: int, rules: dict[str, Tree]) -> T
 
 def _find_typed(nodes: list[Node], kind: str) -> list[Node]:
     """Return the nodes for values of a type, of a number of the other type where it has none."""
-    for wanted in (kind, _LIKE.get(kind, kind), ""):
-        found = [node for node in nodes if node.type == wanted]
-        if found:
-            return found
-    return []
+    found = ([node for node in nodes if node.type == wanted] for wanted in (kind, _LIKE.get(kind, kind), ""))
+    return next(filter(None, found), [])
