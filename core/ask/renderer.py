@@ -191,14 +191,12 @@ class NamedRenderer(Renderer):
                 f"Loading the chat template found several, called {', '.join(sorted(templates))}, and none called "
                 "default. Pass the source of the one that is meant."
             )
-        self._default = JinjaRenderer(templates["default"], **variables)
-        self._tool_use = JinjaRenderer(templates["tool_use"], **variables) if "tool_use" in templates else self._default
-        self.parts = self._default, self._tool_use
-        self.source = self._default.source
+        default = JinjaRenderer(templates["default"], **variables)
+        self.parts = default, JinjaRenderer(templates["tool_use"], **variables) if "tool_use" in templates else default
+        self.source = default.source
 
     def _render(self, conversation: Conversation, meter: Meter) -> str:
-        chosen = self._default if conversation.tools is None else self._tool_use
-        return chosen._render(conversation, meter)
+        return self.parts[conversation.tools is not None]._render(conversation, meter)
 
 
 class CallableRenderer(Renderer):
