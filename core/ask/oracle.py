@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
@@ -56,7 +57,7 @@ class Oracle:
         self.shape = Shape()
         self.errors: list[str] = []
         self._texts: dict[tuple[Question, Shape], str | None] = {}
-        self._prompts: dict[tuple[Question, Shape], Prompt | None] = {}
+        self._find_prompt = cache(self._make_prompt)
 
     def ask_turn(self, question: Question, shape: Shape | None = None) -> Turn | None:
         """Return the turn as it is rendered, or None where the template refuses it."""
@@ -79,12 +80,7 @@ class Oracle:
 
     def ask_prompt(self, question: Question, shape: Shape | None = None) -> Prompt | None:
         """Return the prompt before a turn, or None where the template refuses it."""
-        shape = shape or self.shape
-        question = replace(question, reasoning=None, content=None, follow="")
-        key = question, shape
-        if key not in self._prompts:
-            self._prompts[key] = self._make_prompt(question, shape)
-        return self._prompts[key]
+        return self._find_prompt(replace(question, reasoning=None, content=None, follow=""), shape or self.shape)
 
     def _make_prompt(self, question: Question, shape: Shape) -> Prompt | None:
         """Ask for a prompt, and where it is printed unasked, for what stands behind answers."""
