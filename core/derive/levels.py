@@ -28,8 +28,7 @@ def indent_levels(draft: Draft, kinds: Mapping[str, str], build: Build) -> None:
         return
     indents = _list_indents(steps.values())
     codecs = list(draft.codecs.items())
-    types = {graph: kind for kind, graph in kinds.items()}
-    for graph, kind in types.items():
+    for kind, graph in kinds.items():
         links = [(source, link) for source, links in draft.edges[graph].items() for link in links]
         for number, indent in enumerate(indents):
             deeper, inner = _name_level(graph, number), indent + steps[kind]
@@ -38,7 +37,7 @@ def indent_levels(draft: Draft, kinds: Mapping[str, str], build: Build) -> None:
                 draft.edges[deeper][source][Link(_indent(link.text, indent), *link[1:])] = None
             for (place, field), codec in codecs:
                 if place == graph:
-                    draft.codecs[deeper, field] = _go_down(codec, types, indent, level)
+                    draft.codecs[deeper, field] = _go_down(codec, kinds.values(), indent, level)
 
 
 def _name_level(graph: str, number: int) -> str:
@@ -51,7 +50,7 @@ def _list_indents(steps: Iterable[str]) -> list[str]:
     return sorted(found, key=lambda indent: (len(indent), indent))
 
 
-def _go_down(codec: Codec, graphs: Mapping[str, str], indent: str, level: int) -> Codec:
+def _go_down(codec: Codec, graphs: Iterable[str], indent: str, level: int) -> Codec:
     """Return how a value is written that is indented so far; lists and objects in it are those of another level."""
     if isinstance(codec, Insides) and codec.graph in graphs:
         return Insides(_name_level(codec.graph, level))

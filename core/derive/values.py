@@ -56,8 +56,7 @@ def _repeats_keys(build: Build, plain: str) -> bool:
 
 
 def _are_values_apart(draft: Draft, graph: str) -> bool:
-    links = [(source, link) for source, links in draft.edges[graph].items() for link in links]
-    return any(source.kind == link.target.kind == "value" for source, link in links)
+    return any(source.kind == link.target.kind == "value" for source, links in draft.edges[graph].items() for link in links)
 
 
 def _ask_keys(build: Build, special: Sequence[str]) -> Text | None:

@@ -48,9 +48,8 @@ class Line:
 
 def make_visible(text: str, layout: bool = False) -> str:
     """Return a text whose control characters are shown as escapes; with ``layout`` its white space as signs too."""
-    if layout:
-        return "".join(_SIGNS.get(char) or _escape(char) for char in text)
-    return "".join(char if char == "\n" else _escape(char) for char in text)
+    signs = _SIGNS if layout else {"\n": "\n"}
+    return "".join(signs.get(char) or _escape(char) for char in text)
 
 
 def say_words(text: str) -> str:
