@@ -13,6 +13,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from time import monotonic, perf_counter
@@ -84,11 +85,9 @@ class Formats:
         that, in milliseconds. Raises :class:`AutoparserError`, at each call, in one line that names the template.
         """
         find_seconds()
-        if key is None:
-            key = _make_key(template, special_tokens)
-        known = self._pinned.get(key)
-        if known is not None:
-            return known
+        key = _make_key(template, special_tokens) if key is None else key
+        if key in self._pinned:
+            return self._pinned[key]
         check_policy()
         start = perf_counter()
         origin = name
@@ -152,11 +151,10 @@ class Formats:
         if known is not None:
             return _done(known)
         with self._lock:
-            future = self._running.get(key)
-            if future is not None:
-                return future
+            if key in self._running:
+                return self._running[key]
             if len(self._running) < _WAITING:
-                future = Future()
+                future: Future[ChatFormat] = Future()
                 future.set_running_or_notify_cancel()  # from now on nobody can cancel what others wait for, too
                 self._executor.submit(self._run, future, key, source, special_tokens, monotonic() + PATIENCE)
                 self._running[key] = future
@@ -194,13 +192,10 @@ class Formats:
 def find_seconds() -> float:
     """Return how long a request's template may take. Raises :class:`AutoparserError` where the environment names no such time."""
     named = os.environ.get(VARIABLE, "").strip() or str(SECONDS)
-    try:
-        seconds = float(named)
-    except ValueError:
-        seconds = 0
-    if not 0 < seconds <= 60:
-        raise AutoparserError(f"{VARIABLE} is {named!r}, and must be a number of seconds above 0, at most 60")
-    return seconds
+    with suppress(ValueError):
+        if 0 < float(named) <= 60:
+            return float(named)
+    raise AutoparserError(f"{VARIABLE} is {named!r}, and must be a number of seconds above 0, at most 60")
 
 
 def _make_key(source: Hashable, special_tokens: Mapping[str, str]) -> Hashable:

@@ -125,9 +125,8 @@ class Served:
 def is_structure(format: ChatFormat, token: str) -> bool:
     """Whether a token's text stands in something that a model writes as structure in this format, or holds a marker."""
     texts = _list_texts(format.graph)
-    if any(token in text for text in texts):
-        return True
-    return any(mark in token for text in texts for mark in [text.strip()] if is_firm(mark))
+    marks = filter(is_firm, map(str.strip, texts))
+    return any(token in text for text in texts) or any(mark in token for mark in marks)
 
 
 def _list_texts(graph: TurnGraph) -> set[str]:
