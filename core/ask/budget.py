@@ -41,7 +41,7 @@ class Budget:
 
 
 def _exceed(what: str, bound: str) -> BudgetError:
-    return BudgetError(f"{what} Raise {bound} if the template is to be trusted.")
+    return BudgetError(f"{what} and was stopped. Raise {bound} if the template is to be trusted.")
 
 
 class Account:
@@ -56,13 +56,11 @@ class Account:
         """Return the meter for the next render; raises :class:`BudgetError` where nothing is left."""
         self.renders += 1
         if self.renders > self.budget.renders:
-            what = f"Analysing the chat template took more than {self.budget.renders} renders and was stopped."
-            raise _exceed(what, "Budget.renders")
-        now = monotonic()
-        if now > self._deadline:
+            raise _exceed(f"Analysing the chat template took more than {self.budget.renders} renders", "Budget.renders")
+        if monotonic() > self._deadline:
             took = f"{self.budget.seconds:g} s ({self.renders - 1} renders)"
-            raise _exceed(f"Analysing the chat template took more than {took} and was stopped.", "Budget.seconds")
-        return Meter(self.budget, min(now + self.budget.render_seconds, self._deadline), self._deadline)
+            raise _exceed(f"Analysing the chat template took more than {took}", "Budget.seconds")
+        return Meter(self.budget, self._deadline)
 
 
 class Meter:
@@ -70,12 +68,12 @@ class Meter:
 
     __slots__ = ("_deadline", "_last", "_limit", "_room", "_start", "_work", "_worked")
 
-    def __init__(self, budget: Budget, deadline: float, last: float) -> None:
+    def __init__(self, budget: Budget, last: float) -> None:
         self._limit = self._room = budget.characters
         self._start = monotonic()
         self._worked = thread_time()
         self._work = budget.render_seconds
-        self._deadline = deadline
+        self._deadline = min(self._start + budget.render_seconds, last)
         self._last = last
 
     def tick(self) -> None:
@@ -87,7 +85,7 @@ class Meter:
         """Give a render that had to wait for the processor the time that it lost."""
         now, left = monotonic(), self._work - (thread_time() - self._worked)
         if left <= 0 or now > self._last:
-            what = f"Rendering the chat template was stopped after {now - self._start:.2g} s."
+            what = f"Rendering the chat template still ran after {now - self._start:.2g} s"
             raise _exceed(what, "Budget.render_seconds and Budget.seconds")
         self._deadline = min(now + left, self._last)
 
@@ -107,8 +105,7 @@ class Meter:
         """Take a value of that many characters off the room; raises :class:`BudgetError` when there is none left."""
         self._room -= size
         if self._room < 0:
-            what = f"Rendering the chat template made more than {self._limit} characters and was stopped."
-            raise _exceed(what, "Budget.characters")
+            raise _exceed(f"Rendering the chat template made more than {self._limit} characters", "Budget.characters")
 
     def weigh(self, value: Any) -> None:
         """Charge a value as it would be written out in full."""
