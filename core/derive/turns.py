@@ -41,7 +41,7 @@ class Caller:
         self._arguments = Field("arguments", "", 0, family)
         self._one = make_test_call(shape)
         self.written: Written | None = None
-        self._signs = ""  # those that make the name of a tool to be written in another way
+        self._signs = ""  # those that make the name of a tool to be written in another way, in quotes or between bars
 
     def learn_plain(self, switches: Switches) -> None:
         """Learn turns without calls, with tools offered and without."""
@@ -90,7 +90,8 @@ class Caller:
             seen = self._learn_turns(settings)
         if not seen:
             return False
-        self._signs = self._find_signs()
+        if self._changes_name(_SIGNS):
+            self._signs = "".join(filter(self._changes_name, _SIGNS))
         for odd in _ODD if self._signs else ():
             self._learn_turns(settings, odd)
         if self.written is None:
@@ -122,10 +123,6 @@ class Caller:
         """Return calls with so many arguments; of each two, the ``odd`` ones to tools whose names are no words."""
         calls = enumerate(make_calls(self.shape, counts))
         return tuple(_add_sign(call, self._signs[0]) if number % 2 in odd else call for number, call in calls)
-
-    def _find_signs(self) -> str:
-        """Return the signs with which the name of a tool is written in another way: in quotes, or between bars."""
-        return "".join(filter(self._changes_name, _SIGNS)) if self._changes_name(_SIGNS) else ""
 
     def _changes_name(self, signs: str) -> bool:
         """Whether what stands around the name of a tool is another with some signs in it."""
