@@ -160,14 +160,12 @@ class Bridger:
         """Return a turn with needles in the place of what was written, and whether its reasoning is still open."""
         prompt = self._tokenizer.decode(prompt_ids[-_TAIL:])
         parser = self._format.parser([dict(tool) for tool in tools] if tools is not None else None, prompt)
-        deltas = parser.feed(self._tokenizer.decode(written))
-        deltas += parser.finish()
-        opened = parser.in_reasoning
+        deltas = [*parser.feed(self._tokenizer.decode(written)), *parser.finish()]
         kinds = {delta.kind for delta in deltas}
         calls = _make_calls([(str(delta.name), delta.id) for delta in deltas if delta.id is not None])
         # A turn that was cut off in its reasoning is closed as one with content: templates leave out one without.
         content = _CONTENT if "content" in kinds or not calls else None
-        return Question(content=content, reasoning=_REASONING if "reasoning" in kinds else None, calls=calls), opened
+        return Question(content=content, reasoning=_REASONING if "reasoning" in kinds else None, calls=calls), parser.in_reasoning
 
     def _find_suffix(
         self, turn: Question, new: Sequence[Mapping[str, Any]], render: Callable[..., str], faithful: bool

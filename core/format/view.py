@@ -169,14 +169,13 @@ _MIRROR = str.maketrans("()[]{}<>", ")(][}{><")
 
 def find_content(graph: TurnGraph) -> Content:
     """Find the marks around content; an empty reasoning before it is not among them."""
-    before: dict[bool, list[str]] = {True: [], False: []}
+    before: dict[bool, list[str]] = {False: [], True: []}
     reasoning = find_reasoning(graph)
     cut = reasoning.end.text if reasoning else ""
     for edge in list_edges(graph, ("start", "reasoning"), ("content",)):
         text = edge.text.rpartition(cut)[2] if cut else edge.text
         before[graph.turn.node(edge.target).beside_calls].append(text)
-    plain = cut_common_end(before[False]) if before[False] else ""
-    beside = cut_common_end(before[True]) if before[True] else ""
+    plain, beside = (cut_common_end(texts) if texts else "" for texts in before.values())
     behind = [_cut_end(edge.text, graph) for edge in list_edges(graph, ("content",), ("end",))]
     end = cut_common_start(behind) if behind else ""
     if plain.strip() or end.strip():
