@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import MissingTemplateError, TemplateError
+from ..errors import AutoparserError, MissingTemplateError, TemplateError
 
 NO_TEMPLATE = (
     "A model without one was published as a base model, or its template lies elsewhere. Pass the template that it was "
@@ -102,22 +102,26 @@ def _list_tokens(config: dict[str, Any]) -> dict[str, str]:
     return {name: text for name, text in texts.items() if isinstance(text, str)}
 
 
-def _read_text(path: Path) -> str:
+def _read_text(path: Path, what: str = "", refuse: type[AutoparserError] = TemplateError) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise TemplateError(
-            f"Reading {path}: it is not valid UTF-8 ({error.reason} at byte {error.start}). Convert the file to UTF-8."
-        ) from None
+        where = f"{error.reason} at byte {error.start}"
+        raise refuse(f"Reading {what}{path}: it is not valid UTF-8 ({where}). Convert the file to UTF-8.") from None
     except OSError as error:
-        raise TemplateError(f"Reading {path}: {error.strerror or error}. Check the path.") from None
+        raise refuse(f"Reading {what}{path}: {error.strerror or error}. Check the path.") from None
+
+
+def read_json(path: Path, what: str = "", refuse: type[AutoparserError] = TemplateError) -> Any:
+    """Return what a file of JSON holds; ``what`` that is, with a blank behind it, is told where it is refused."""
+    try:
+        return json.loads(_read_text(path, what, refuse))
+    except (ValueError, RecursionError) as error:
+        raise refuse(f"Reading {what}{path}: it is not valid JSON ({error}). Correct the file.") from None
 
 
 def _read_object(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(_read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise TemplateError(f"Reading {path}: it is not valid JSON ({error}). Correct the file.") from None
+    found = read_json(path)
     if not isinstance(found, dict):
         raise TemplateError(f"Reading {path}: it holds {type(found).__name__} and not an object. Correct the file.")
     return found

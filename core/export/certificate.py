@@ -8,12 +8,14 @@ beside it.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from ..ask.renderer import JinjaRenderer, NamedRenderer, Renderer
+from ..ask.source import read_json
 from ..errors import FormatError
 from ..format import ChatFormat
 
@@ -68,21 +70,14 @@ def read_certificate(data: Any, renderer: Renderer) -> ChatFormat:
 
 def is_certificate(path: Path) -> bool:
     """Whether a file has the look of a certificate, of whatever template and release."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(data, dict) and "certificate" in data
+    with suppress(FormatError):
+        data = read_json(path, "", FormatError)
+        return isinstance(data, dict) and "certificate" in data
+    return False
 
 
 def load_certificate(path: str | Path, renderer: Renderer) -> ChatFormat:
     """Return the format of the certificate in a file, or in a model's folder. Raises :class:`FormatError`."""
     path = Path(path)
     file = path / FILE_NAME if path.is_dir() else path
-    try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FormatError(f"reading the certificate {file}: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"reading the certificate {file}: it is not valid JSON ({error})") from None
-    return read_certificate(data, renderer)
+    return read_certificate(read_json(file, "the certificate ", FormatError), renderer)

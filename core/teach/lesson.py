@@ -7,7 +7,6 @@ right before the text. A file holds one lesson or a list of them.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..ask.question import REASONING_FIELDS, Call
+from ..ask.source import read_json
 from ..errors import LessonError
 from ..message import read_arguments
 
@@ -42,7 +42,7 @@ def load_lessons(source: Any) -> tuple[Lesson, ...]:
     """
     where = "the examples"
     if isinstance(source, Path):
-        where, source = str(source), _read_file(source)
+        where, source = str(source), read_json(source, "the examples in ", LessonError)
     if isinstance(source, Mapping) and "examples" in source:
         source = source["examples"]
     if isinstance(source, Mapping):
@@ -68,15 +68,6 @@ def load_environment_lessons() -> tuple[Lesson, ...]:
 
 
 _SHAPE = '{"text": RAW OUTPUT, "message": {"content": …, "reasoning_content": …, "tool_calls": […]}}'
-
-
-def _read_file(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise LessonError(f"Reading the examples in {path}: {error.strerror or error}. Check the path.") from None
-    except (ValueError, RecursionError) as error:
-        raise LessonError(f"Reading the examples in {path}: it is not valid JSON ({error}). Correct the file.") from None
 
 
 def _read_lesson(data: Any, where: str) -> Lesson:
