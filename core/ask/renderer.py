@@ -150,7 +150,6 @@ class JinjaRenderer(Renderer):
         return read_hints(self._tree, self.switches)
 
     def _render(self, conversation: Conversation, meter: Meter) -> str:
-        template = self._template
         variables = {
             "documents": None,
             **self.variables,
@@ -159,10 +158,10 @@ class JinjaRenderer(Renderer):
             "tools": _copy_plain(conversation.tools),
             "add_generation_prompt": conversation.add_generation_prompt,
         }
-        context: Any = template.new_context(variables)
+        context: Any = self._template.new_context(variables)
         context.meter = meter
         try:
-            return "".join(template.root_render_func(context))
+            return "".join(self._template.root_render_func(context))
         except BudgetError as error:
             line = _find_line(error)
             raise BudgetError(f"{error} It was at line {line} of the template." if line else str(error)) from None
@@ -231,8 +230,7 @@ class CallableRenderer(Renderer):
 
     def _take(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return those of the arguments that the function takes."""
-        accepted = self._accepted
-        return {name: value for name, value in arguments.items() if accepted is None or name in accepted}
+        return {name: value for name, value in arguments.items() if self._accepted is None or name in self._accepted}
 
 
 class TokenizerRenderer(CallableRenderer):

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
 
@@ -57,20 +58,19 @@ def make_parser(
     return format.parser(tools, prompt, policy=policy, **options)
 
 
+@dataclass(frozen=True)
 class Rest:
-    """Hands text on, as a parser that knows no structure: as reasoning where that was ``thinking``, else as content.
+    """Hands text on, as a parser that knows no structure: as reasoning where that was being read, else as content.
 
     Calls are those that were seen before.
     """
 
-    in_call = False
-    holds_back = False
+    in_reasoning: bool = False
+    incomplete_calls: frozenset[int] = frozenset()
+    calls_seen: int = 0
+    in_call: bool = False
+    holds_back: bool = False
     recoveries: tuple[tuple[str, int], ...] = ()
-
-    def __init__(self, thinking: bool = False, incomplete: frozenset[int] = frozenset(), calls: int = 0) -> None:
-        self.in_reasoning = thinking
-        self.incomplete_calls = incomplete
-        self.calls_seen = calls
 
     def feed(self, text: str) -> list[Delta]:
         return [Delta("reasoning" if self.in_reasoning else "content", text)] if text else []
