@@ -49,12 +49,9 @@ def _leave_mark(text: str, place: int) -> int:
 def _share(sources: Iterable[Links], inner: Sequence[str]) -> str:
     """Return what all turns end with that end behind some fields, if it ends nothing but turns."""
     texts = [link.text for links in sources for link in links if link.target == END]
-    size = find_common_end(*texts) if len(texts) > 1 else 0
-    shortest = min(texts, key=len, default="")
-    shared = (cut_common_end(texts) if size else "").strip()
-    shared = _take_sign(shared, shortest[len(shortest) - size :], inner)
-    shared = _drop_first(shared, inner)
-    shared = _drop_brackets(_drop_closers(shared, sources), inner)
+    common = texts[0][len(texts[0]) - find_common_end(*texts) :] if len(texts) > 1 else ""
+    shared = _take_sign(cut_common_end(texts).strip() if common else "", common, inner)
+    shared = _drop_brackets(_drop_closers(_drop_first(shared, inner), sources), inner)
     return shared if is_marker(shared) and not any(shared in text for text in inner) else ""
 
 
