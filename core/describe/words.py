@@ -14,7 +14,7 @@ from ..format import ChatFormat, Choice, Conversation, Insides, Json, Node, Text
 from ..format.chat_format import UNPRINTED
 from ..format.conversation import ID, NAME
 from ..format.cut import find_common_end, find_common_start, find_first
-from ..format.view import Marker, State, kind_of, walk_call
+from ..format.view import Marker, State, Tools, kind_of, walk_call
 from .spans import Line, Span, make_visible, measure, show_text
 from .verdict import lay_out_counterexample, lay_out_doubts, list_doubts, list_notes, rate, rate_status, summarise
 
@@ -158,7 +158,7 @@ def _list_tools(format: ChatFormat) -> Iterator[Row]:
         return
     yield _row("section opened by", _show_marker(tools.section_start), "before the first call of a turn")
     yield _row("section closed by", _show_marker(tools.section_end), "behind the last call of a turn")
-    yield _row("a call", show_call(format))
+    yield _row("a call", _show_call(format, tools))
     yield _row("between two calls", show_text(tools.separator))
     yield _row("several calls", "yes" if tools.parallel else "not seen: the template prints one call a turn")
     if all(kind_of(graph, edge.source) != "id" for edge in walk_call(graph)):
@@ -166,11 +166,9 @@ def _list_tools(format: ChatFormat) -> Iterator[Row]:
     yield from _list_values(format)
 
 
-def show_call(format: ChatFormat) -> list[Span]:
+def _show_call(format: ChatFormat, tools: Tools) -> list[Span]:
     """Return one call as it is written, with words in capitals in the place of its fields."""
-    tools, path = format.tools, walk_call(format.graph)
-    if tools is None:
-        return []
+    path = walk_call(format.graph)
     spans = show_text(tools.call_start.written)
     for edge in path:
         kind = kind_of(format.graph, edge.source)
@@ -351,7 +349,7 @@ def _say_calls(format: ChatFormat) -> str:
     tools = format.tools
     if tools is None:
         return "not known, though the template takes tools" if format.capabilities.tools else "none"
-    return _say_between(tools.section_start, _join(show_call(format)), tools.section_end)
+    return _say_between(tools.section_start, _join(_show_call(format, tools)), tools.section_end)
 
 
 def _say_between(start: Marker, inner: str, end: Marker) -> str:
