@@ -56,7 +56,7 @@ class Oracle:
         self.renderer = renderer
         self.shape = Shape()
         self.errors: list[str] = []
-        self._texts: dict[tuple[Question, Shape], str | None] = {}
+        self._find_text = cache(self._make_text)
         self._find_prompt = cache(self._make_prompt)
 
     def ask_turn(self, question: Question, shape: Shape | None = None) -> Turn | None:
@@ -106,12 +106,10 @@ class Oracle:
 
     def render(self, question: Question, shape: Shape | None = None) -> str | None:
         """Return the whole text of a turn and what surrounds it, without a generation prompt; None where it is refused."""
-        shape = shape or self.shape
-        key = question, shape
-        if key not in self._texts:
-            tools = self._build_tools(question, shape)
-            self._texts[key] = self._render(build_messages(question, shape), tools, False, question.switches)
-        return self._texts[key]
+        return self._find_text(question, shape or self.shape)
+
+    def _make_text(self, question: Question, shape: Shape) -> str | None:
+        return self._render(build_messages(question, shape), self._build_tools(question, shape), False, question.switches)
 
     @staticmethod
     def _build_tools(question: Question, shape: Shape) -> list[dict[str, Any]] | None:
