@@ -54,7 +54,7 @@ class Content:
 
     start: Marker = Marker()
     end: Marker = Marker()
-    wrapped: Literal["never", "always", "after reasoning", "with calls"] = "never"
+    wrapped: Literal["never", "always", "with calls"] = "never"
 
 
 @dataclass(frozen=True)
