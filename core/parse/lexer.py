@@ -179,17 +179,14 @@ class JsonLexer:
         return self.state == OUT and not self._open and self._closed
 
     def _take(self, sign: str) -> bool:
-        """Take a sign that matters; returns whether it ends the value."""
+        """Take a sign that matters in a string, or the quote that opens one; returns whether it ends the value."""
         if self.state == STRING:
             self._closed = sign == self._quote
             self.state = OUT if self._closed else ESCAPE
             self._quote = '"' if self._closed else self._quote
             return self._closed and not self._open
-        if sign == '"':
-            self.state = STRING
-        else:
-            self._turn_all(sign)
-        return not self._open and sign != '"'
+        self.state = STRING
+        return False
 
     def _turn_all(self, brackets: str) -> int:
         """Open or close several brackets of a kind, as many as the value has; returns how many those are."""
