@@ -87,7 +87,6 @@ class Rule:
     mark: str = field(init=False, compare=False, repr=False)
     """The mark at its beginning that may be mistyped: of what ends a field, or begins or ends a call, and is no guess itself."""
     spots: dict[tuple[str, bool], Spot] = field(init=False, compare=False, repr=False, default_factory=dict)
-    _near: dict[str, Rule | None] = field(init=False, compare=False, repr=False, default_factory=dict)
     _made: dict[tuple[str, ...], Rule] = field(init=False, compare=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -124,18 +123,16 @@ class Rule:
         return self._make("mistyped", recovery=MISTYPED, guard=self._guard_mistyped("turn"))
 
     def rewrite(self, written: str, own: frozenset[str]) -> Rule | None:
-        """Return the same rule with other marks at its beginning, if what follows tells that they are meant; made once for each.
+        """Return the same rule with other marks at its beginning, if what follows tells that they are meant.
 
         None where none is another one mistyped, as they are alike or stand in a text of the format's ``own``.
         """
-        if written not in self._near:
-            first, odd = rewrite_marks(self.parts[0].lstrip(), written)
-            parts = (self.constant.lead + first, *self.parts[1:])
-            whole = [mark for mark in odd if not mark[-1].isalnum()]  # else its last bracket is missing
-            told = odd and not any(mark in text and mark + mark[-1] not in text for mark in whole for text in own)
-            guard = self._guard_mistyped("line")
-            _remember(self._near, written, replace(self, parts=parts, recovery=MISTYPED, guard=guard) if told else None)
-        return self._near[written]
+        first, odd = rewrite_marks(self.parts[0].lstrip(), written)
+        whole = [mark for mark in odd if not mark[-1].isalnum()]  # else its last bracket is missing
+        if not odd or any(mark in text and mark + mark[-1] not in text for mark in whole for text in own):
+            return None
+        parts = (self.constant.lead + first, *self.parts[1:])
+        return self._make("rewritten", written, parts=parts, recovery=MISTYPED, guard=self._guard_mistyped("line"))
 
     def _guard_mistyped(self, text: Guard) -> Guard:
         """Return what must hold for the rule where it is mistyped; ``text`` is that where it leads to a text."""
