@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Final
 from unicodedata import name, normalize
 
@@ -82,11 +83,7 @@ def _list_levels(texts: list[str]) -> list[Respell]:
 
 
 def _list_edges(graph: TurnGraph) -> Iterable[Edge]:
-    yield from graph.turn.edges
-    for start in graph.starts:
-        yield from start.edges
-    for _, inside in graph.insides:
-        yield from inside.edges
+    return chain(graph.turn.edges, graph.begun, *(inside.edges for _, inside in graph.insides))
 
 
 def _list_marks(text: str) -> Iterable[str]:
