@@ -16,7 +16,8 @@ from templates import SAMPLES, TOOLS, get_format, open_calls, write_calls, write
 
 from chat_autoparser import analyze
 from chat_autoparser.format.cut import find_common_start
-from chat_autoparser.recover import Policy, PolicyName, get_policy, repair
+from chat_autoparser.recover import Policy, PolicyName, get_policy
+from chat_autoparser.recover.repair import repair
 from chat_autoparser.schema import Schema
 
 SHAPES = sorted(SAMPLES)

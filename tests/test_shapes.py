@@ -10,7 +10,8 @@ from streams import ROUTE_TOOL, analyze, get_calls, read_all_ways
 from test_names import NAMED
 from test_slips import WRAPPER
 
-from chat_autoparser.recover import Envelope, read_calls, repair
+from chat_autoparser.recover.repair import repair
+from chat_autoparser.recover.shape import Envelope, read_calls
 from chat_autoparser.schema import ToolSet
 
 KEYED = WRAPPER % (

@@ -16,7 +16,7 @@ from ..plan.landmarks import TURN
 from ..plan.plan import OPEN_REASONING
 from ..plan.relaxed import WRAPPED
 from ..plan.rules import WAIT, Rule, Spot, Wait, list_repeats
-from ..recover import find_name
+from ..recover.fields import find_name
 from .fence import read_run, skip_fence, skip_fence_end
 from .landing import Landing, Step, list_id
 from .shape import find_start, find_wrapper, find_wrapper_end

@@ -15,7 +15,8 @@ from ..plan.landmarks import GAP, SHAPE, TURN, UNSHOWN
 from ..plan.openings import FENCED_CALL
 from ..plan.plan import STRAY
 from ..plan.rules import MISTYPED, Wait
-from ..recover import find_tool_in, repair, unquote
+from ..recover.repair import repair, unquote
+from ..recover.shape import find_tool_in
 from .fence import Fence
 from .landing import HELD, Landing, Step
 from .names import OTHER_LETTERS, SHORT, WITH_PREFIX

@@ -19,7 +19,7 @@ from ..plan.guards import GUESSED, NO_EXAMPLE, OF_FIELDS, OF_TOOLS
 from ..plan.landmarks import AFTER, BODY, GAP, TURN
 from ..plan.rules import WAIT, Rule, Spot, Wait
 from ..plan.scalars import BEGINNINGS, find_within
-from ..recover import QUOTES
+from ..recover.repair import QUOTES
 from .around import GUARDS, Surroundings
 from .landing import Landing, Step
 from .names import SHORT

@@ -12,7 +12,7 @@ from ..plan.ends import TRAILING
 from ..plan.landmarks import ENCODED, GAP, JSON_TEXT, TURN
 from ..plan.rules import Wait
 from ..plan.scalars import find_within, read_json
-from ..recover import complete, repair
+from ..recover.repair import complete, repair
 from .landing import Landing
 from .lexer import GOING, HOLD, ODD, Beside, JsonLexer
 from .texts import TextReader

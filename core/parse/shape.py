@@ -11,7 +11,11 @@ from ..plan.ends import Marks
 from ..plan.landmarks import SHAPE
 from ..plan.plan import Plan
 from ..plan.rules import Spot
-from ..recover import APART, SPEAKS, Begun, FoundCall, complete, read_calls, read_fields, repair
+from ..recover.around_fields import APART, SPEAKS
+from ..recover.fields import read_fields
+from ..recover.notation import Begun
+from ..recover.repair import complete, repair
+from ..recover.shape import FoundCall, read_calls
 from ..schema import ToolSet
 from .fence import Fence, skip_fence_end
 from .landing import HELD_CALL, Landing

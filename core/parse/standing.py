@@ -15,7 +15,9 @@ from ..plan.landmarks import AFTER, GAP, QUOTES, TURN
 from ..plan.plan import Plan
 from ..plan.rules import WAIT, Rule, Spot, Wait
 from ..plan.scalars import BEGINNINGS, find_within, match_scalar
-from ..recover import Begun, Policy, compile_names, read_literal
+from ..recover import Policy
+from ..recover.notation import Begun, compile_names
+from ..recover.repair import read_literal
 from ..schema import UNKNOWN, Schema, ToolSet
 from .fence import Fence
 from .landing import Frame, Landing, Step, list_id

@@ -10,7 +10,8 @@ from ..delta import Delta
 from ..format import TurnGraph
 from ..plan.constants import is_marked
 from ..plan.plan import BEHIND, get_plan
-from ..recover import Habits, Policy, PolicyName, get_policy
+from ..recover import Policy, PolicyName, get_policy
+from ..recover.habits import Habits
 from ..schema import ToolSet
 from .machine import Machine
 

@@ -15,7 +15,7 @@ from ..plan.guards import LATE
 from ..plan.landmarks import AFTER, GAP, SHAPE, TURN
 from ..plan.rules import UNTYPED, WAIT, Rule, Wait
 from ..plan.scalars import convert, escape_json, fits, read_json
-from ..recover import read_literal
+from ..recover.repair import read_literal
 from .drafts import Drafts
 from .fence import CODE_SIGNS
 from .landing import HELD, HELD_CALL, Landing

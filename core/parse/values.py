@@ -13,7 +13,7 @@ from ..format.units import MORE, NO, get_units
 from ..plan.constants import SIGNS, skip_blank
 from ..plan.rules import WAIT, Rule, Spot, Wait
 from ..plan.scalars import match_scalar, read_bare, read_empty
-from ..recover import LITERALS, QUOTES, read_literal, unquote
+from ..recover.repair import LITERALS, QUOTES, read_literal, unquote
 from .landing import HELD, Frame, Landing
 from .lexer import JsonLexer
 from .names import SHORT

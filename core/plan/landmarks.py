@@ -16,7 +16,8 @@ from typing import Final, NamedTuple
 from ..format import Edge, Graph, Json, Kind, Node, Numeral, Start, Text, TurnGraph
 from ..format.cut import COUNTER, cut_common_start, find_boundaries
 from ..format.view import find_reasoning, find_turn_end
-from ..recover import CLOSERS, Envelope
+from ..recover.repair import CLOSERS
+from ..recover.shape import Envelope
 from .constants import cut_last, cut_tails, is_firm, is_marked, is_word_in_signs
 from .echoes import cut_behind_key, fold_echoes
 

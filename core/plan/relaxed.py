@@ -16,7 +16,7 @@ from typing import Final
 from ..format import Choice, Node, Text, TurnGraph
 from ..format.cut import cut_common_start, find_boundaries, find_closer, find_common_end, find_common_start
 from ..format.units import get_units
-from ..recover import Notation
+from ..recover.notation import Notation
 from ..schema import TYPES
 from .constants import BRACKETS, DATA, begins_apart, cut_first, is_marked, is_plain, is_word_in_signs, leave_out
 from .echoes import ECHOES, has_echo

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ..format import Choice, Json, Node, Number, Text
 from ..format.units import MORE, NO, get_units
-from ..recover import LITERALS, read_literal, repair
+from ..recover.repair import LITERALS, read_literal, repair
 from ..schema import Schema, find_type
 
 NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
