@@ -48,13 +48,14 @@ class AroundFields:
         self._next: dict[int, int] = {}  # the field behind a place, or what is none
         self._steps = _STEPS * (len(text) + LONGEST)
 
-    def skip(self, at: int, numbers: bool = False, limit: int | None = None) -> int:
-        """Return the place behind all that is no field at a place; ``numbers`` may count calls."""
+    def skip(self, at: int, limit: int | None = None) -> int:
+        """Return the place behind all that is no field at a place, and what may stand before the name of a tool: numbers that count
+        calls, an id, and a word that a sign joins to it."""
         limit = len(self._text) if limit is None else min(limit, len(self._text))
-        may_name = numbers and bool(self._notation.counted)  # one word may be the id of a call
+        may_name = bool(self._notation.counted)  # one word may be the id of a call
         while at < limit and not (self.find_tool(at) or self.find_key(at)):
-            end = self._pass_one(at, numbers)
-            prefix = _PREFIX.match(self._text, at) if end == at and numbers else None
+            end = self._pass_one(at, numbers=True)
+            prefix = _PREFIX.match(self._text, at) if end == at else None
             if prefix and self.find_tool(prefix.end()):  # a sign joins a word to the name of a tool, or that is assigned to it
                 end = prefix.end()
             if end == at and may_name:

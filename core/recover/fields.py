@@ -47,7 +47,7 @@ def find_name(text: str, at: int, tools: ToolSet, notation: Notation, final: boo
         reader.take_up(begun.name, begun.given)
     else:
         reader.take_up_all()
-    end = reader.skip(at, numbers=True, limit=at + LONGEST)
+    end = reader.skip(at, limit=at + LONGEST)
     name = reader.find_tool(end) or reader.find_key(end)
     if name and begun and text.rfind("</", at, end) > text.rfind(">", at, end):
         return False if final else None  # a tag that closes has the name in it
@@ -95,7 +95,7 @@ class _Reader(AroundFields):
             found.append(FoundCall(begun.name, write_object(rest[1])))
         while True:
             self._id = ""
-            at = self.skip(at, numbers=True)
+            at = self.skip(at)
             name = self.find_tool(at)
             if not name:
                 return found if at >= len(self._text) and self._has_whole(found) else None
