@@ -41,11 +41,6 @@ class JsonLexer:
     string. A ``loose`` one stops at quotes that seem to stand within a string, too.
     """
 
-    __slots__ = (
-        "_before", "_closed", "_inner", "_key", "_open", "_outside", "_quote", "beside", "loose", "mends", "place",
-        "state",
-    )  # fmt: skip
-
     def __init__(self, mends: bool = False, loose: bool = False) -> None:
         self.state = OUT
         self.mends = mends

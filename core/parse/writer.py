@@ -16,10 +16,6 @@ HOLD: Final = 256  # so many characters of arguments are waited for an id that s
 class Call:
     """A call that is being read. ``pending`` are pieces of arguments that wait for the name or the id."""
 
-    __slots__ = (
-        "complete", "count", "given", "id", "index", "key", "keys", "levels", "name", "path", "pending", "place", "sent", "waits",
-    )  # fmt: skip
-
     def __init__(self, index: int, waits: bool, count: str = "", place: int = 0) -> None:
         self.index = index
         self.place = place  # that in the output at which it began
@@ -39,8 +35,6 @@ class Call:
 
 class Writer:
     """Collects deltas; neighbouring pieces of one kind become one."""
-
-    __slots__ = ("_kind", "_pieces", "call", "calls", "deltas", "incomplete", "last", "quote", "trace", "wrote")
 
     def __init__(self) -> None:
         self.deltas: list[Delta] = []

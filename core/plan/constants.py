@@ -197,11 +197,6 @@ class Constant:
     behind it, empty where there is none, and a ``run`` one sign several times.
     """
 
-    __slots__ = (
-        "_simple", "atoms", "core", "echoes", "firm", "first", "head", "is_run", "label", "last", "lead", "line", "marked", "parts",
-        "size", "text", "trail",
-    )  # fmt: skip
-
     def __init__(self, parts: tuple[str, ...], laid: bool = False) -> None:
         self.parts = parts
         self.text = text = "0".join(parts)

@@ -45,8 +45,6 @@ class Wait:
     """What looking ahead answers where more of the output is needed: nothing is decided as long as what comes is ``text``, nor
     behind that before what may end a ``short`` field is there."""
 
-    __slots__ = ("short", "text")
-
     def __init__(self, text: str = "", short: Spot | None = None) -> None:
         self.text = text
         self.short = short
@@ -221,12 +219,6 @@ def make_closes(texts: Iterable[str], recovery: str, guard: Guard = "", loose: b
 
 class Spot:
     """A field that is being read: the nodes that it may be, and the rules that may end it, the one to try first before others."""
-
-    __slots__ = (
-        "_firsts", "_marks", "_narrowed", "_sorted", "_starts", "codec", "graph", "holds", "holds_signs", "kind",
-        "likely", "lined", "mark_behind", "mistypable", "nests", "nodes", "openings", "parts_lines", "pattern", "quick",
-        "repeats_key", "rules", "short_end", "shown", "silent", "width",
-    )  # fmt: skip
 
     def __init__(self, graph: str, nodes: tuple[Node, ...], rules: tuple[Rule, ...]) -> None:
         self.graph = graph
