@@ -50,13 +50,12 @@ class ShortFields(Likely):
 
     def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | Wait | None:
         """Read a name, an id or a key, and what is behind it."""
-        buffer, start = self.buffer, here.end
-        if here.trail:
-            start = skip_blank(buffer, start) if not here.trail.strip() else start
-            here = here.replace(end=start, trail="")
+        buffer = self.buffer
+        if here.trail:  # white space
+            here = here.replace(end=skip_blank(buffer, here.end), trail="")
         if kind != "key":
             return self._land_named(here, kind, final)
-        bare = skip_blank(buffer, start)
+        start, bare = here.end, skip_blank(buffer, here.end)
         laid = start < bare and not here.spot.holds_signs and not here.rule.constant.firm
         if laid and self.policy.recover and not self._is_raw():  # of a text that nothing else ends it is a part
             start = bare  # layout between two entries
