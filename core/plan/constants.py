@@ -226,7 +226,7 @@ class Constant:
     @property
     def counts(self) -> bool:
         """Whether it begins with a counter."""
-        return not self.parts[0].strip()
+        return len(self.parts) > 1 and not self.parts[0].strip()
 
     def match_exactly(self, text: str, at: int, final: bool) -> int:
         """Match the whole text to the letter at a place; ``final`` tells that no more will come."""
