@@ -49,7 +49,7 @@ class ValueReader(JsonReader):
         else:
             writer.item()
             schema = self.schema.get_items()
-        if self.spot.repeats_key and call.key:
+        if self.spot.codec.repeats_key and call.key:
             self.spot = self.spot.fill(call.key)
         nodes = self.spot.nodes
         self.wanted, self.begins, self.starts = schema, self.policy.recover and not self.frames, self.spot.codec.starts != ()

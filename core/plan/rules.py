@@ -229,7 +229,6 @@ class Spot:
         self.nests = any(isinstance(node.codec, Insides) for node in nodes)
         self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
         self.holds_signs = bool(self.codec.escapes) or self.codec.quoted  # else those of data are none of a key
-        self.repeats_key = self.codec.repeats_key
         self.parts_lines = any(char == "\n" for _, char in self.codec.escapes)
         """Whether no line ends within a text as it does elsewhere."""
         shown = [rule.constant for rule in rules if rule.constant.core and not (rule.recovery or rule.guard)]
