@@ -30,6 +30,7 @@ _ASSIGNED: Final = re.compile(r"\s*(?::=|=>|->|[:=])\Z")
 _LABEL: Final = re.compile(r"([\"'`])[\w-]+\1\Z|[\w.:@$-]+\Z|([^\w\s()\[\]{}<>\"'`])\2+\Z")
 """A word, or one sign several times, that tells what a field is."""
 _BLANK: Final = re.compile(r"\s*")
+_SPACES: Final = re.compile(r"[ \t]*")
 _DIGITS: Final = re.compile(r"\d*")
 DATA: Final = frozenset("{}[]\",: \n\t'()")
 _BEGINNING: Final = frozenset("\"'([{")
@@ -68,10 +69,8 @@ def match_texts(texts: Iterable[str], text: str, at: int) -> int:
 
 
 def skip_spaces(text: str, at: int) -> int:
-    """Return the place behind the white space at a place that is no end of a line."""
-    while text[at : at + 1] in (" ", "\t"):
-        at += 1
-    return at
+    """Return the place behind the blanks and tabs at a place."""
+    return find_end(_SPACES, text, at)
 
 
 def end_word(text: str, at: int, final: bool) -> int:
@@ -269,10 +268,8 @@ class Constant:
 
     def take_lead(self, text: str, start: int, at: int) -> int:
         """Return where the layout before a core at a place begins, not before ``start``."""
-        size = len(self.lead)
-        while size and not (at - size >= start and text.startswith(self.lead[-size:], at - size)):
-            size -= 1
-        return at - size
+        sizes = range(min(len(self.lead), at - start), 0, -1)
+        return at - next((size for size in sizes if text.endswith(self.lead[-size:], 0, at)), 0)
 
 
 @lru_cache(maxsize=1 << 13)
