@@ -23,7 +23,7 @@ from ..plan.mistyped import (
 )
 from ..plan.rules import WAIT, Rule, Spot, Wait
 from ..plan.scalars import fits
-from .landing import Landing, Step
+from .landing import Landing
 from .look import Lookahead
 from .names import EDGE, KEY, SCALAR, WITHIN_ID, find_signs
 
@@ -144,14 +144,10 @@ class Likely(Lookahead):
         return quote or (rule.kind != "end" and ("/" in written) != ("/" in meant))
 
     def _land_like(self, rule: Rule, end: int, final: bool, here: Landing | None) -> Landing | Wait | None:
-        """Return where a rule leads whose text is nearly what ends at a place; what ends a turn has nothing behind it."""
-        if rule.kind != "end":
-            return self._land(rule, end, rule.constant.trail, final, TURN, here)
-        last = skip_blank(self.buffer, end) == len(self.buffer)
-        steps = (*(here.steps if here else ()), Step("close"))
-        if not (last and final):
-            return WAIT if last else None
-        return Landing(len(self.buffer), self.plan.behind(rule, TURN, self.may_call), rule, steps=steps)
+        """Return where a rule leads whose text is nearly what ends at a place."""
+        if rule.kind == "end":
+            return self._end_turn(rule, skip_blank(self.buffer, end), final, here)
+        return self._land(rule, end, rule.constant.trail, final, TURN, here)
 
     # Keys ----------------------------------------------------------------------------------------------------------------
 

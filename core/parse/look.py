@@ -175,13 +175,15 @@ class Lookahead(Surroundings):
             end = len(self.buffer) if self._is_fresh(at) or self.spot.kind != "content" else end
         if end < 0:
             return Wait(constant.find_rest(self.buffer, place)) if end == MORE and not final else None
-        if (end if exact else skip_blank(self.buffer, end)) < len(self.buffer):
-            return None
-        if not final:
-            return WAIT
+        return self._end_turn(rule, end if exact else skip_blank(self.buffer, end), final, found)
+
+    def _end_turn(self, rule: Rule, end: int, final: bool, found: Landing | None) -> Landing | Wait | None:
+        """Return where the end of the turn leads of which a place is behind; nothing may follow it."""
+        if end < len(self.buffer) or not final:
+            return WAIT if end == len(self.buffer) else None
         steps = (*(found.steps if found else ()), Step("close"))
         first = (found.rule if found else rule).name_recovery(rule.recovery)
-        return Landing(len(self.buffer), Spot(TURN, rule.targets, ()), first, steps=steps)
+        return Landing(end, self.plan.behind(rule, TURN, self.may_call), first, steps=steps)
 
     def _try_pop(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Leave a list or an object: what is behind it must follow; of many that end at once, behind the first of them."""
