@@ -170,7 +170,7 @@ class JsonLexer:
 
     @property
     def ended(self) -> bool:
-        """Whether a parenthesis that was passed closed the value."""
+        """Whether the value has ended, with whatever bracket or quote."""
         return self.state == OUT and not self._open and self._closed
 
     def _take(self, sign: str) -> bool:
