@@ -18,7 +18,7 @@ from ..plan.rules import MISTYPED, Wait
 from ..recover.repair import repair, unquote
 from ..recover.shape import find_tool_in
 from .fence import Fence
-from .landing import HELD, Landing, Step
+from .landing import HELD, Landing, Step, list_id
 from .names import OTHER_LETTERS, SHORT, WITH_PREFIX
 from .shape import Fields, Shape, find_wrapper_end
 from .values import ValueReader
@@ -267,9 +267,8 @@ class BehindFields(ValueReader):
             if call.said:
                 self.writer.text("content", call.said)
             self.writer.open_call(False)
-            if call.id:
-                self._take_step(Step("id", call.id), place)
-            self._take_step(Step("name", call.name), place)
+            for step in (*list_id(call.id), Step("name", call.name)):
+                self._take_step(step, place)
             mended = repair(call.arguments) if self.policy.repair else None
             self.writer.arguments(mended or call.arguments)
             self.writer.close_call()
