@@ -58,6 +58,7 @@ class Oracle:
         self.errors: list[str] = []
         self._find_text = cache(self._make_text)
         self._find_prompt = cache(self._make_prompt)
+        self._find_tail = cache(self._ask_tail)
 
     def ask_turn(self, question: Question, shape: Shape | None = None) -> Turn | None:
         """Return the turn as it is rendered, or None where the template refuses it."""
@@ -83,26 +84,40 @@ class Oracle:
         return self._find_prompt(replace(question, reasoning=None, content=None, follow=""), shape or self.shape)
 
     def _make_prompt(self, question: Question, shape: Shape) -> Prompt | None:
-        """Ask for a prompt, and where it is printed unasked, for what stands behind answers."""
+        """Ask for a prompt, and where it is printed unasked, or more behind it than elsewhere, for what stands behind answers."""
         messages, tools = build_history(question, shape), self._build_tools(question, shape)
         whole = self._render(messages, tools, True, question.switches)
         bare = self._render(messages, tools, False, question.switches)
         if whole is None:
             return None
         added = _find_added(whole, bare)
-        if whole != bare:
+        asked = whole != bare
+        if asked and not self._prints_more(bare or "", shape):
             return Prompt(whole, added)
         answered = self.render(replace(question, content=_ANSWER), shape) or ""
-        common = cut_common_end([added, answered])
+        common = cut_common_end([_cut_tail(bare or "") if asked else added, answered])
         trailing = common if common.strip() or common == added else ""
-        usual = self.ask_prompt(replace(question, switches=()), shape) if question.switches else None
+        if asked and ((self._find_tail(shape) or "").endswith(trailing) or not take_letters(trailing)):
+            return Prompt(whole, added)  # it ends all conversations; brackets alone may be those of the turn
+        usual = self.ask_prompt(replace(question, switches=()), shape) if question.switches and not asked else None
         if usual and not usual.trailing:  # a switch alone prints something behind all conversations
             return Prompt(whole, added, trailing)
         followed = self.render(replace(question, content=_ANSWER, follow="again"), shape) or ""
         behind_answer, later, behind_user = followed.partition(_ANSWER)[2].partition(_ANSWER)[0].partition(LATER)
         trailing = _cut_end(trailing, answered, behind_answer) if later else trailing
         ends: Ends = ("messages" if trailing in behind_user else "answers") if trailing in behind_answer else ""
+        if asked:
+            return Prompt(whole, added, "" if ends else trailing)
         return Prompt(whole, trailing or added, trailing, ends)  # tools may stand before what is added
+
+    def _prints_more(self, bare: str, shape: Shape) -> bool:
+        """Whether a conversation without a generation prompt has more behind it than one of a user's words alone."""
+        return self._find_tail(shape) not in (None, _cut_tail(bare))
+
+    def _ask_tail(self, shape: Shape) -> str | None:
+        """Return what stands behind a user's words alone; None where the template refuses them."""
+        alone = self._render(build_history(Question(), shape), None, False, ())
+        return None if alone is None else _cut_tail(alone)
 
     def render(self, question: Question, shape: Shape | None = None) -> str | None:
         """Return the whole text of a turn and what surrounds it, without a generation prompt; None where it is refused."""
@@ -129,8 +144,13 @@ def _find_added(whole: str, bare: str | None) -> str:
     """Return what a generation prompt adds behind what the user said, whatever it changes before that; where it is always printed,
     all behind it."""
     asked = max(RESULT, USER, key=whole.rfind)
-    tail, shown = whole.rpartition(asked)[2], (bare or "").rpartition(asked)[2]
+    tail, shown = _cut_tail(whole), _cut_tail(bare or "")
     return tail[len(shown) :] if bare and asked in bare and tail.startswith(shown) and tail != shown else tail
+
+
+def _cut_tail(text: str) -> str:
+    """Return what stands behind what was asked or answered last."""
+    return text.rpartition(max(RESULT, USER, key=text.rfind))[2]
 
 
 def _cut_end(trailing: str, answered: str, behind_answer: str) -> str:

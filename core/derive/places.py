@@ -56,10 +56,12 @@ def ask_entries(build: Build, outer: Sequence[str], entries: Pairs) -> list[Gap 
     pairs: list[tuple[str, Any]] = [(make_word(_KEY), make_word(_VALUE))]
     for number, entry in enumerate(entries):
         pairs += [entry, (make_word(_KEY, 2 * number + 2), make_word(_VALUE, number + 1))]
+    count = len(entries) + 1  # before the last entry something else may stand than before others
+    pairs.append((make_word(_KEY, 2 * count), make_word(_VALUE, count)))
     text = build(dict(pairs))
     if text is None:
         return [None] * len(entries)
-    words = [key for key, _ in pairs] + [make_word(_VALUE, number) for number in range(len(entries) + 1)]
+    words = [key for key, _ in pairs] + [make_word(_VALUE, number) for number in range(count + 1)]
     return _cut_beside_keys(text, [key for key, _ in entries], [*words, *outer])
 
 
@@ -87,7 +89,7 @@ def ask_apart(build: Build) -> AskGaps:
         items: list[Any] = [make_word(_VALUE)]
         for number, value in enumerate(values):
             items += [value, make_word(_VALUE, number + 1)]
-        text = build(items) or ""
+        text = build([*items, make_word(_VALUE, len(values) + 1)]) or ""  # what stands before the last item may differ, too
         places = [text.find(item) for item in items[::2]]
         if -1 in places:
             return [None] * len(values)

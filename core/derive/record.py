@@ -77,7 +77,8 @@ def _settle_stops(graph: TurnGraph, conversation: Conversation) -> list[str]:
 
 def _find_others(conversation: Conversation) -> tuple[str, ...]:
     """Return what begins the messages of users and tools, and the last mark before the result of a tool alone."""
-    starts = {role.name: re.split(f"[{NAME}{ID}]", role.start)[0].strip() for role in conversation.roles if not role.within}
+    heads = {role.name: re.split(f"[{NAME}{ID}]", role.start)[0] for role in conversation.roles if not role.within}
+    starts = {name: head.strip().removesuffix('"').strip() for name, head in heads.items()}  # a message may be a string of JSON
     user, tool = (starts.get(name, "") for name in (USER, TOOL))
     own = starts.get(ASSISTANT, "")
     last = tool[max(find_boundaries(tool) - {len(tool)}, default=0) :].strip()

@@ -271,6 +271,7 @@ class Graph:
 
 VALUE = re.compile(r"[\w.-]{1,32}")
 """What a template argument may be that is printed in a prompt."""
+_NUMBER = re.compile(r"\d{1,9}")
 
 
 @dataclass(frozen=True)
@@ -287,11 +288,18 @@ class Start:
     value: str = ""
 
     def ends(self, prompt: str) -> bool:
-        """Whether a prompt ends as this one does, or does but for the value of a template argument."""
-        if prompt.endswith(self.prompt) or not self.value:
+        """Whether a prompt ends as this one does, or does but for the value of a template argument, or for the numbers that
+        messages have."""
+        if prompt.endswith(self.prompt) or not (self.value or _NUMBER.search(self.prompt)):
             return prompt.endswith(self.prompt)
-        before, _, behind = map(re.escape, self.prompt.partition(self.value))
-        return re.search(f"{before}{VALUE.pattern}{behind}\\Z", prompt[-2 * len(self.prompt) - 64 :]) is not None
+        before, value, behind = self.prompt.partition(self.value) if self.value else (self.prompt, "", "")
+        pattern = _vary_numbers(before) + (VALUE.pattern if value else "") + _vary_numbers(behind)
+        return re.search(f"{pattern}\\Z", prompt[-2 * len(self.prompt) - 64 :]) is not None
+
+
+def _vary_numbers(text: str) -> str:
+    """Return a pattern of a text in which any number may stand for each, but at its beginning, where it may be cut."""
+    return "".join(_NUMBER.pattern if part.isdigit() else re.escape(part) for part in re.split(r"(?<!\A)(\d{1,9})", text))
 
 
 @dataclass(frozen=True)

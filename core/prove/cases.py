@@ -68,7 +68,7 @@ HARD_TEXTS = (
     'Let me see … "{}" isn\'t [1, 2]; `f(x=1)`\n\n```\ncode\n```\n* or else {{}}',
 )
 LONG_TEXT = "The {} is long. " + "It goes on for as many words as a thought may have. " * 8 + "\n\nIt ends here.\n- a\n- {}"
-LINED_TEXTS = ('[4, "{}"] {{}}\n> so\n# {}\n| a | b |\n- c: d\n; e\n<i>\n. f = g', "@{} (x)\n/ y\n* z!")
+LINED_TEXTS = ('[4, "{}"] {{}}\n> so\n# {}\n| a | b |\n- c: d\n; e\n<i>\n. f = g', "@{} (x)\n/ y\n* {}!")
 """Lines that begin with signs, as those of a notation may."""
 
 
