@@ -60,7 +60,9 @@ class Surroundings(Standing):
         if end == at or self._guards >= GUARDS:
             return None
         self._guards += 1
+        self.unwraps = self._is_fresh(at)  # what the whole answer is in is no example
         landing = self._find_best(self.buffer.index("\n", at), final, spot)
+        self.unwraps = False
         self._guards -= 1
         if not isinstance(landing, Landing):
             return landing
@@ -127,8 +129,9 @@ class Surroundings(Standing):
         header = rule.constant.text + self.buffer[end:place]
         named = headers.name.search(header)
         name = self._name_in(header, named)
-        if rule.recovery == OPEN_REASONING and name not in self.names:
-            return None  # nothing but the tool tells that the thought has ended
+        told = [headers.words[word] for word in re.findall(r"\w+", header) if word in headers.words]
+        if rule.recovery == OPEN_REASONING and name not in self.names and "content" not in told:
+            return None  # nothing but the tool or the kind of the message tells that the thought has ended
         if found and at == place and name not in self.names:
             return None  # nothing but the tool tells that the header has
         numbered = headers.id.search(header) if headers.id else None
@@ -146,7 +149,6 @@ class Surroundings(Standing):
             if isinstance(cut, Wait):
                 return None  # what is cut off behind the name of a tool is no answer
         if landing is None:
-            told = [headers.words[word] for word in re.findall(r"\w+", header) if word in headers.words]
             landing, steps = self._find_landing(headers.spots[told[-1] if told else "content"], at, final), steps[:1]
         return landing.replace(rule=rule, steps=(*steps, *landing.steps)) if isinstance(landing, Landing) else landing
 

@@ -162,11 +162,12 @@ class BehindFields(ValueReader):
         found, marks = _STRAY.match(self.buffer, at), self.plan.field_ends
         if found is None or marks is None:
             return NO
-        end, size = found.end(), len(self.buffer)
-        if marks.pattern.match(self.buffer, end) or (final and end == size):
-            return end
-        rest = self.buffer[end : end + SHORT]
-        return MORE if not final and marks.may_begin(rest) else NO
+        places = range(at + 1, found.end() + 1)  # the mark may begin with such a sign itself
+        end = next((place for place in places if marks.pattern.match(self.buffer, place)), NO)
+        if end != NO or (final and found.end() == len(self.buffer)):
+            return end if end != NO else found.end()
+        begins = any(marks.may_begin(self.buffer[place : place + SHORT]) for place in places)
+        return MORE if begins and not final else NO
 
     # Calls told by their shape -------------------------------------------------------------------------------------------
 

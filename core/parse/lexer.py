@@ -20,7 +20,7 @@ JSON_SIGNS: Final = re.compile(r'["\\]')
 
 _JSON_ESCAPES: Final = frozenset('"\\/bfnrtu')
 _ALL_SIGNS: Final = re.compile(r'["\\\x00-\x1f]')
-_OF_STRINGS: Final = re.compile(r"\\.?|\"|\n", re.DOTALL)
+_OF_STRINGS: Final = re.compile(r"\\.?|[\"']|\n", re.DOTALL)
 _OTHER_SIGNS: Final = {end: re.compile(rf"[{end}\\]") for end in QUOTES.values() if end != '"'}
 
 OUT: Final = 0
@@ -219,7 +219,8 @@ class Beside:
 
 
 class Strings:
-    """The strings in a list or an object that has not ended, as far as it was looked at: each character once.
+    """The strings in a list or an object that has not ended, or in a value in quotes, as far as it was looked at: each character
+    once.
 
     Places are counted from the beginning of the output, so that what stands before the value may leave the buffer.
     """
@@ -227,6 +228,7 @@ class Strings:
     def __init__(self) -> None:
         self._begin = -1  # of the value
         self._seen = 0
+        self._quote = '"'
         self._quotes: list[int] = []
         self._broken = True  # whether it is no JSON, for a line ends within a string
 
@@ -235,7 +237,8 @@ class Strings:
         if self._begin != start + gone:
             begin = skip_blank(buffer, start)
             self._begin, self._seen, self._quotes = start + gone, begin + gone, []
-            self._broken = buffer[begin : begin + 1] not in ("{", "[")
+            sign = buffer[begin : begin + 1]
+            self._quote, self._broken = sign if sign in ("'", '"') else '"', sign not in ("{", "[", "'", '"')
         while not self._broken and self._seen < at + gone:
             found = _OF_STRINGS.search(buffer, self._seen - gone, at)
             if found is None:
@@ -245,5 +248,5 @@ class Strings:
             else:
                 self._seen = found.end() + gone
                 self._broken = found[0] == "\n" and len(self._quotes) % 2 == 1
-                self._quotes += [found.start() + gone] if found[0] == '"' else []
+                self._quotes += [found.start() + gone] if found[0] == self._quote else []
         return not self._broken and bisect_left(self._quotes, at + gone) % 2 == 1

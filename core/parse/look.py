@@ -141,6 +141,8 @@ class Lookahead(Surroundings):
             return self._look_for_rest_behind(rule, end, final)
         if rule.guard == "entry":
             return self._check_entry(self._land(rule, end, trail, final, spot.graph), final)
+        if rule.guard == "again":
+            return self._check_again(self._land(rule, end, trail, final, spot.graph))
         before, self.spelling = self.spelling, rule.spelling or self.spelling
         landing = self._land(rule, end, trail, final, spot.graph)
         self.spelling = before
@@ -161,6 +163,11 @@ class Lookahead(Surroundings):
         own = any(isinstance(node.codec, Insides) and node.type in types for node in here.spot.nodes)  # those begin as they like
         told = types and "string" not in types and not own
         return here if not told or any(self.buffer[at] in BEGINNINGS[kind] for kind in types) else None
+
+    def _check_again(self, here: Landing | Wait | None) -> Landing | Wait | None:
+        """Return where a call begins whose first argument the call that is open has already."""
+        call = self.writer.call
+        return here if not isinstance(here, Landing) or (call and here.find("key") in call.given) else None
 
     def _try_end(self, rule: Rule, at: int, final: bool, found: Landing | None = None) -> Landing | Wait | None:
         """Match the end of the turn, which is one only where nothing follows."""

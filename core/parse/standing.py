@@ -58,6 +58,7 @@ class Standing:
         self.fence = Fence()
         self.sampled = False  # whether the text shows how messages of other roles begin
         self.holding = False  # whether a value waits for its end to tell its type, or its quotes
+        self.unwraps = False  # whether one looks behind the first line of a fence in which the answer begins
         self.strings = Strings()  # those of such a value, if it is JSON
         self.nested = False  # whether the value that is read holds what its end closes
         self.mentioned = False  # whether a mark that begins calls stands in the content
@@ -199,9 +200,9 @@ class Standing:
             found = read_literal(value, 0) if types and "string" not in types else None
             return found is not None and found[0] == len(value) if value else self.behind
         if rule.guard == "called":
-            wrapped = spot.kind == "content" and spot.shown and self.plan.content_end  # what ends the answer comes before a call
+            wrapped = spot.kind == "content" and spot.shown and self.plan.wraps_content  # what ends the answer comes before a call
             begins = self._is_fresh(at) if wrapped else self._stands_apart(at)
-            return spot is self.spot and begins and not self._is_sample(at)
+            return spot is self.spot and begins and (self.unwraps or not self._is_sample(at))
         if rule.guard == "named":
             return spot is self.spot and (
                 is_word_in_signs(rule.constant.core) or (self._stands_apart(at) and not self._is_sample(at))
@@ -214,7 +215,7 @@ class Standing:
         """Whether the notation of the text that is being read, or of a string in JSON, tells that a place is within it, so that
         only what ends it does: not where a line ends as none in it does, or something begins that would be written otherwise
         in it, nor within what began in other marks."""
-        free = rule.kind == "end" or rule.guard in LATE or not (rule.recovery or rule.opens)
+        free = rule.kind == "end" or rule.guard in LATE or not (rule.recovery or rule.opens or rule.guard)
         if free or self.behind or self.odd or self.spelling:
             return False
         if self.holding and self.strings.holds(self.buffer, self.at, self.gone, at):

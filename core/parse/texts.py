@@ -324,8 +324,8 @@ class TextReader(Drafts):
             return typed[0]
         if self.streaming or (self.policy.untyped == "text" and not self.wanted.get_types()):
             return encode_basestring(get_units(self.spot.codec).decode(raw))
-        read = convert(raw, self.spot.nodes, self.wanted, self.policy.recover)
-        if self.policy.recover and read[0] in "[{ntf" and read != convert(raw, self.spot.nodes, self.wanted, False):
+        read, mended = convert(raw, self.spot.nodes, self.wanted, self.policy.recover)
+        if mended and read[0] in "[{ntf":
             self._note("value in other notation", self.at)
         elif read[0] != '"' and all(node.type == "string" for node in self.spot.nodes):
             self._note(UNTYPED, self.at)

@@ -27,6 +27,7 @@ Guard = Literal[
     "ending",  # structure or the end of the output follows
     "fitting",  # what is behind it begins as something does that renders show there
     "rest",  # another argument or call follows behind signs and words of the format, however it is written
+    "again",  # behind it a tool of the request is named, and an argument that the call before it has
     "entry",  # an argument of this tool begins that was not given yet
     "shape",  # JSON with the shape of calls follows
     "whole",  # so it does, and nothing else
@@ -47,7 +48,7 @@ OF_FIELDS: frozenset[Guard] = frozenset(("named", "called"))
 """Those of calls that are told by their parameters."""
 GUESSED: frozenset[Guard] = SHAPES | {"rest"}
 """Those of what comes behind all else that a template may write."""
-OF_TOOLS: frozenset[Guard] = frozenset(("tool", "known", "apart", "headless", "first"))
+OF_TOOLS: frozenset[Guard] = frozenset(("tool", "known", "again", "apart", "headless", "first"))
 NO_EXAMPLE: frozenset[Guard] = frozenset(("line", "apart", "headless"))
 """Those of what is no example, nor code."""
 LATE: frozenset[Guard] = frozenset(("late", "last"))

@@ -177,6 +177,7 @@ class Landmarks:
                     self.closes.setdefault(ENCODED.name, f'"{close}')
                     self.ends[ENCODED.name] = '"'
         self.content_end = cut_common_start([link.text for link in self.list_links("content")] or [""]).strip()
+        self.wraps_content = self.content_end.removesuffix(self.turn_end.strip()).strip() != ""  # its end is not the turn's alone
         self.section_close = self._find_section_close()
         self.texts = frozenset(link.shown for links in self._links.values() for link in links)
         self.openers = self._list_openers()

@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from ..format import Node, TurnGraph
+from ..format import Node, Text, TurnGraph
 from ..format.cut import COUNTER, find_boundaries
+from ..format.view import find_header
 from .constants import cut_first, get_constant, is_firm, is_marked, is_word_in_signs, leave_out
 from .echoes import ECHOES, cut_echo
 from .ends import MISSING, SHORT_END, Ends
@@ -36,9 +37,12 @@ def _leave_out_lines(text: str) -> list[str]:
     return ["\n".join(lines[:place] + lines[place + 1 :]) for place in range(first + 1, len(lines) - 1)]
 
 
+_OPENS: Final = re.compile(r"\s*(?:\]<|[{\[<])")
+
+
 def _begins_with_mark(text: str) -> bool:
     """Whether a text begins with a mark that stands in no sentence, or as JSON or a tag does."""
-    return text.lstrip()[:1] in tuple("{[<") or is_word_in_signs(cut_first(text))
+    return _OPENS.match(text) is not None or is_word_in_signs(cut_first(text))
 
 
 class Openings(Ends):
@@ -122,8 +126,9 @@ class Openings(Ends):
         close = min(filter(is_marked, ends), key=len, default="")
         if not close or any(link.opens for link in self.list_links("content")):
             return []
-        name = "content before calls"
-        return make_rules([close], GAP, name, "structure") + self._list_shape_marks(name, f"{close}\n")
+        name, header = "content before calls", find_header(self.graph).strip()
+        closes = [close, f"{close}\n{header}"] if is_marked(header) else [close]  # each may be a message of its own
+        return make_rules(closes, GAP, name, "structure") + self._list_shape_marks(name, f"{close}\n")
 
     def _list_line_openers(self, node: Node) -> list[Rule]:
         """Return what begins a call in a line of its own, which a text that ends with its line cannot hold."""
@@ -132,6 +137,13 @@ class Openings(Ends):
             return []
         lines = [(text, nodes) for text, nodes in self.openers if text.startswith(own) and is_marked(text)]
         return make_openings(lines, SHORT_END, "known", loose=True)
+
+    def _list_glued_openers(self, node: Node) -> list[Rule]:
+        """Return what begins a call within a text whose end is missing, if the argument comes again that comes first in it: no call
+        has one twice."""
+        if node.kind != "value" or is_quoted(node) or not isinstance(node.codec, Text):
+            return []
+        return make_openings(((text.strip(), to) for text, to in self.openers if is_marked(text)), SHORT_END, "again", loose=True)
 
     def _list_opening_marks(self) -> list[str]:
         """Return the marks that begin calls, and nothing else."""
@@ -186,7 +198,8 @@ class Openings(Ends):
         rules = self._list_shape_marks("call by its shape")
         texts = {*(text for text, _ in self.openers), *(text for _, text in self._list_next_openings() if behind)}
         bare = (text for text in sorted(texts) if is_firm(text) and not is_marked(text))
-        data = (text.strip() for text in bare if text.lstrip(" \n,;")[:1] in ("[", "{"))
+        data = [text.strip() for text in bare if text.lstrip(" \n,;")[:1] in ("[", "{")]
+        data += sorted({text[: text.index("{") + 1] for text in data if text[0] in ",;" and "{" in text} - {*data})
         rules += make_rules(data, SHAPE, "call by its shape", "shape") + self._list_named_rules("call by its parameters")
         rules += make_rules("<[{`~", SHAPE, "call by its shape", "whole")
         keys = (link for link in self.list_links("name") if link.to.kind == "key")
@@ -208,7 +221,9 @@ class Openings(Ends):
         """Return the marks that begin calls, for calls that are told by their parameters behind them; also what is no mark, if a
         name stands right behind it."""
         names = (text.strip() for text, nodes in self.openers if nodes[0].kind == "name" and not is_marked(text))
-        signs = {text for text in names if text and text[0] not in "{[" and COUNTER not in text}
+        lines = {text.rpartition("\n")[2].strip() for text, nodes in self.openers if nodes[0].kind == "name" and "\n" in text}
+        lines = {line for line in lines if _LEADING_ON.isdisjoint(line) and "<" not in line}
+        signs = {text for text in (*names, *lines) if text and text[0] != "{" and COUNTER not in text}
         rules = make_rules(self._list_named_marks(), SHAPE, recovery, "named")
         return rules + make_rules(sorted(signs), SHAPE, recovery, "called")
 

@@ -26,7 +26,7 @@ from .mistyped import find_mark
 from .openings import BEGINNING
 from .relaxed import STRAY_END, WRAPPED, Relaxations, list_near_answers
 from .rules import MISTYPED, Rule, Spot, make_closes, make_rules
-from .spellings import list_spellings
+from .spellings import list_bare_ends, list_spellings
 from .thoughts import OTHER_ENDS, RELAID, list_images
 
 BEHIND: Final = -2
@@ -54,6 +54,7 @@ class Plan(Relaxations):
         self._overruns = overruns  # whether messages of other roles behind the turn are
         self.headers = find_headers(self) if recover and self.calls else None
         self._spellings = [Plan(other, False) for other in list_spellings(graph)] if recover and self.calls else []
+        self._bare_ends = [Plan(other, False) for other in list_bare_ends(graph)] if recover and self.calls else []
         self._spots: dict[tuple[str, tuple[Node, ...], bool, bool], Spot] = {}
         self._starts: dict[tuple[int, bool], Spot] = {}
         self.thought_ends = self._find_thought_ends() if recover and self.calls else None
@@ -71,6 +72,7 @@ class Plan(Relaxations):
             if unclosed and nodes[0].kind == "content":
                 rules += make_rules(self._list_thought_ends(), nodes, LATE_END)
             rules += self._list_respelled(graph, nodes, rules)
+            rules += self._list_bare_ends(graph, nodes, rules)
             found = self._spots[key] = Spot(graph, nodes, self._sort(rules, calls))
         return found
 
@@ -111,6 +113,14 @@ class Plan(Relaxations):
                 found += make_closes((own + rest for rest in rests if rest.strip()), RESPELLED)
         return found
 
+    def _list_bare_ends(self, graph: str, nodes: tuple[Node, ...], known: list[Rule]) -> list[Rule]:
+        """Return the rules that end a field of a call, or calls, where what closes alone is in another spelling."""
+        parts = {rule.parts for rule in known if not rule.spelling}
+        fields = [node for node in nodes if node.kind in ("value", "arguments") or node in UNSHOWN]
+        rules = (rule for other in self._bare_ends for node in fields for rule in other._list_rules(graph, node))
+        new = [rule for rule in rules if not (rule.recovery or rule.guard) and rule.parts not in parts and rule.constant.marked]
+        return [replace(rule, recovery=RESPELLED, guard="entry" if rule.kind == "key" else "") for rule in new]
+
     def _list_respelled_starts(self, number: int) -> list[Rule]:
         """Return what opens reasoning or content behind a start, by its number, in other spellings."""
         if number < 0:
@@ -141,7 +151,7 @@ class Plan(Relaxations):
         opened = any(rule.kind == "reasoning" and not rule.constant.core for rule in rules)
         marked = all(rule.constant.core or rule.kind == "end" for rule in rules)
         rules += self._list_respelled_starts(number) + _list_relaid(rules, marked)
-        rules += self._list_halved_starts(rules)
+        rules += self._list_halved_starts(rules) + self._list_last_marks(rules)
         rules += self._list_end_rules() + self._list_opened_reasoning(opened) + self._list_other_starts()
         rules += self._list_loose_headers(first=True) + self._list_repeated_headers(prompt, rules)
         if not opened and all(rule.kind != "content" or rule.recovery for rule in rules):
@@ -237,7 +247,7 @@ class Plan(Relaxations):
                     rules.append(replace(self._make_rule(TURN, link), closes=True))
         rules += chain(self._list_skips(node), self._list_closes_without_id(node), self._list_dressings(node))
         rules += chain(self._list_signs(node), self._list_other_marks(node), self._list_other_types(node))
-        rules += self._list_bodies(node) + self._list_line_openers(node)
+        rules += self._list_bodies(node) + self._list_line_openers(node) + self._list_glued_openers(node)
         rules += self._list_without_end(node) + self._list_next_keys(node) + self._list_other_layouts(node)
         rules += chain(self._list_without_separator(node), self._list_closed_fields(node))
         if node.kind == "value":

@@ -318,7 +318,8 @@ class Relaxations(Openings):
         fields = [link for link in self.links if link.source.kind in FIELDS or link.opens]
         inner = [link for (name, _), links in self._links.items() for link in links if name != TURN]
         around = [*(part for link in (*fields, *inner) for part in link.parts), *(text for text, _ in self.openers)]
-        words = {*TYPES, "function", *_WORD.findall("\n".join(around))}  # the first of these models put beside values and names
+        own = frozenset(_WORD.findall("\n".join(around)))
+        words = own.union(TYPES, ("function",))  # which models put beside values and names
         counting = (part for link in fields for part in link.parts[: None if link.to.kind == "id" else -1])
         counted = frozenset(found[-1] for part in counting if (found := _WORD.findall(part)))
         codecs = {node.codec for node in self.list_nodes("value") if node.type == "string" and isinstance(node.codec, Text)}
@@ -327,7 +328,7 @@ class Relaxations(Openings):
         literals = {written: json for codec in choices for written, json in codec.words}
         behind = (link.text.split() for link in self.list_links("key") if link.to.kind == "value")
         assigns = {sign for texts in behind if texts and (sign := texts[0].rstrip(_BEGINNING)) and sign[0] not in ".;!?"}
-        return Notation(frozenset(words), counted, self._find_quotes(), decode, literals, tuple(sorted(assigns)))
+        return Notation(words, counted, self._find_quotes(), decode, literals, tuple(sorted(assigns)), own)
 
     def _list_dressings(self, node: Node) -> Iterator[Rule]:
         """Return what leads to JSON that stands in a fence of code, or without the quotes that the template puts around it."""
@@ -337,6 +338,6 @@ class Relaxations(Openings):
                 yield from make_rules([text[:-1]], UNQUOTED, UNQUOTED.name)
             if ENCODED.name in self.closes and not text.rstrip().endswith(QUOTES) and f'{text}"' not in texts:
                 yield from make_rules([f'{text}"'], ENCODED, ENCODED.name)
-            if FENCED.name in self.closes and text.strip() and not text.endswith(QUOTES):
+            if FENCED.name in self.closes and not text.endswith(QUOTES):
                 opened = (f"{text.rstrip()}\n```{word}\n" for word in ("json", ""))
-                yield from make_rules(opened, FENCED, FENCED.name)
+                yield from make_rules(opened, FENCED, FENCED.name, "" if text.strip() else "known")

@@ -116,8 +116,8 @@ def _fold_words(nodes: tuple[Node, ...]) -> dict[str, str]:
     return {word.casefold(): literal for choice in choices for word, literal in choice.words if word}
 
 
-def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = True) -> str:
-    """Return the JSON of a value that stands as it is, without quotes.
+def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = True) -> tuple[str, bool]:
+    """Return the JSON of a value that stands as it is, without quotes, and whether that was mended.
 
     ``nodes`` are what it may be in the format. It is the first of what the schema's types, in their order, make of it that the
     schema accepts, null before all others; if it accepts none, the first one. Without types it is JSON if it is valid JSON,
@@ -125,10 +125,10 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = T
     """
     codec = next((node.codec for node in nodes if node.type == "string" and isinstance(node.codec, Text)), Text())
     text = get_units(codec).decode(raw)
-    readings = []
+    readings: list[tuple[str, bool]] = []
     types = schema.get_types()
     if lenient and not text and "null" in types and "string" not in types:
-        return "null"
+        return "null", True
     # Where a text may stand, and values of a type are written otherwise than here, it is none of these.
     shown = [kind for kind in types if kind == "string" or any(fits(node.type, (kind,)) or not node.type for node in nodes)]
     for kind in sorted(shown if "string" in types else types, key=lambda kind: kind != "null") or [""]:
@@ -136,20 +136,21 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = T
         if kind == "null" and "string" in types and any(node.type == "string" for node in nodes):
             # Any word but the format's own for it, if it has one, is a text, which the template writes so.
             found = "null" if match_scalar(nodes, raw, 0, True) == (len(raw), "null") else None
-        if found is None and lenient and (kind in ("integer", "number", "boolean") or (kind == "null" and "string" not in types)):
+        mends = found is None and lenient
+        if mends and (kind in ("integer", "number", "boolean") or (kind == "null" and "string" not in types)):
             quoted = _QUOTED.fullmatch(raw.strip())
             bare = quoted[1] if quoted else raw.strip()
             mended = _fold_words(nodes).get(bare.casefold()) or (None if _ZEROS.match(bare) else repair(bare))
             found = _convert_typed(mended, nodes, kind) if mended else None
-        if found is None and lenient and kind in ("array", "object") and raw.lstrip()[:1] in ("[", "{", "("):
+        if mends and kind in ("array", "object") and raw.lstrip()[:1] in ("[", "{", "("):
             mended = repair(raw.strip()) or _unescape(raw.strip())
             found = mended if mended and mended[0] == ("[" if kind == "array" else "{") else None
         if found is not None:
-            readings.append(found)
-    readings.append(encode_basestring(text))
+            readings.append((found, mends))
+    readings.append((encode_basestring(text), False))
     if len(readings) == 1 or not types:
         return readings[0]
-    return next((found for found in readings if schema.accepts(_DECODER.decode(found))), readings[0])
+    return next((each for each in readings if schema.accepts(_DECODER.decode(each[0]))), readings[0])
 
 
 def _unescape(raw: str) -> str | None:

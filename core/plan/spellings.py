@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Final
-from unicodedata import name, normalize
+from unicodedata import category, name, normalize
 
 from ..format import Edge, TurnGraph
 from ..format.cut import CLOSE, OPEN, TOKEN
@@ -35,6 +35,8 @@ _INSIDE: Final = rf"(?<=<<|\[\[|\{{\{{)(?=[\w/])|(?<=\w)(?=>>|\]\]|\}}\}})|(?<=[
 """Where a blank may stand in brackets that are two, or none of ASCII."""
 _LOOSE: Final = r"(?<=[^\w\s]{2}) (?=[\w/])|(?<=\w) (?=[^\w\s]{2})"
 """A blank between a word and several signs."""
+_JOINT: Final = re.compile(r"(?<=[^\W_])[^\w\s\x00-\x7f](?=[^\W_])")
+"""A sign between two words of a mark."""
 _LABEL: Final = re.compile(r"^\w+(?=[:>|] )", re.MULTILINE)
 """A word that begins a line, with a sign behind it."""
 _RUN: Final = re.compile(r"^([^\w\s])\1+(?= )", re.MULTILINE)
@@ -59,7 +61,7 @@ def list_spellings(graph: TurnGraph) -> list[TurnGraph]:
     marks = {mark for text in texts for mark in _list_marks(text)}
     found: dict[str, TurnGraph] = {}
     shorter = _list_ways(texts, marks)
-    ways: list[Respell] = [_to_ascii, partial(_to_ascii, brackets=2), _to_ascii_signs, *shorter]
+    ways: list[Respell] = [_to_ascii_brackets, _to_ascii, partial(_to_ascii, brackets=2), _to_ascii_signs, _part_words, *shorter]
     ways += [partial(_replace, pairs) for pairs in _ATTRIBUTES]
     ways += [partial(_turn_case, turn) for turn in (str.upper, str.lower, str.title)]
     ways += [partial(re.compile(pattern).sub, new) for pattern, new in ((_SIGNS, ""), (_INSIDE, " "), (_LOOSE, ""))]
@@ -72,6 +74,16 @@ def list_spellings(graph: TurnGraph) -> list[TurnGraph]:
         if told and begins and not any(text in texts for text in begins):
             other = _rename(graph, respell)
             found.setdefault(repr(other), other)
+    return list(found.values())[:_MOST]
+
+
+def list_bare_ends(graph: TurnGraph) -> list[TurnGraph]:
+    """Return the graphs in which what closes alone lacks the word, or the mark, that all of a family have."""
+    texts = sorted({text for text in map(write_parts, _list_edges(graph)) if text.strip()})
+    words, repeated = _list_shared(texts, {mark for text in texts for mark in _list_marks(text)})
+    patterns = [rf"{re.escape(repeated)}(?=</)"] if repeated else []
+    patterns += [rf"(?<=</){re.escape(word)}(?=[^\W_])" for word in words]
+    found = {repr(other): other for pattern in patterns if (other := _rename(graph, partial(re.compile(pattern).sub, ""))) != graph}
     return list(found.values())[:_MOST]
 
 
@@ -113,6 +125,16 @@ def _to_ascii_signs(text: str) -> str:
     return "".join(sign if sign in OPEN or sign in CLOSE else _to_ascii(sign) for sign in text)
 
 
+def _to_ascii_brackets(text: str) -> str:
+    """Return a text with the brackets of ASCII for all others, quotes left as they are."""
+    return "".join(_to_ascii(sign) if category(sign) in ("Ps", "Pe") else sign for sign in text)
+
+
+def _part_words(text: str) -> str:
+    """Return a text with blanks for the signs of other scripts that join words in its marks."""
+    return _TOKEN.sub(lambda found: _JOINT.sub(" ", found[0]) if found[0][0] in _BRACKETS else found[0], text)
+
+
 def _replace(pairs: Iterable[tuple[str, str]], text: str) -> str:
     """Return a text with something else in the place of what some patterns find."""
     for pattern, new in pairs:
@@ -130,15 +152,19 @@ def _turn_case(turn: Respell, text: str) -> str:
     return _LABEL.sub(lambda found: turn(found[0]), _TOKEN.sub(turn_word, text))
 
 
-def _list_ways(texts: list[str], marks: set[str]) -> list[Respell]:
-    """Return what takes a word out of the marks that have it, and out of those that keep two words beside it; or a whole mark."""
+def _list_shared(texts: list[str], marks: set[str]) -> tuple[list[str], str]:
+    """Return the words that marks of a family have, and the mark that stands before all others, empty where none does."""
     counts: Counter[str] = Counter()
     for mark in marks:
         for found in (*_PREFIX.finditer(mark), *_SUFFIX.finditer(mark)):
             rest = mark[: found.start()] + mark[found.end() :]
             counts[found[0]] += 2 if len(_WORD.findall(rest.partition(" ")[0])) > 1 else 1
-    repeated = _find_repeated(texts)
-    words = [word for word, count in counts.most_common() if count > 2]
+    return [word for word, count in counts.most_common() if count > 2], _find_repeated(texts)
+
+
+def _list_ways(texts: list[str], marks: set[str]) -> list[Respell]:
+    """Return what takes a word out of the marks that have it, and out of those that keep two words beside it; or a whole mark."""
+    words, repeated = _list_shared(texts, marks)
     patterns = [re.escape(repeated)] if repeated else []
     patterns += [rf"(?<=[<\[/]){re.escape(word)}(?=[^\W_])|(?<=[^\W_]){re.escape(word)}(?=[>\]])" for word in words]
     framed = (word for word in words if not (word[-1].isalnum() or word[-1] == "_"))

@@ -22,6 +22,7 @@ from .rules import Rule, make_rules
 OPENED_AGAIN: Final = "reasoning opened again"
 OTHER_MARKS: Final = "reasoning in other marks"
 HEADED: Final = "header doubled"
+CONTENT_CUT: Final = "beginning of content missing"
 HALVED: Final = "half of the beginning of reasoning"
 RELAID: Final = "other layout"
 _NAMES: Final = [name for name in REASONING_FIELDS if name in GENERAL_SWITCHES]
@@ -32,6 +33,8 @@ _IN_LINE: Final = re.compile(r"\n(.{3,})\n")
 """What stands in a line of its own, and is no sign or two."""
 _DRAWING: Final = frozenset("-=*_#~`. ")
 _WORD, _LAST_WORD = re.compile(r"\w"), re.compile(r"\w+\Z")
+_SIGNED: Final = re.compile(r"[^\w\s]{2}")
+"""What begins a line that a text seldom begins with."""
 _HEADER: Final = 160  # characters of a prompt of which a model may write the last ones again
 OTHER_ENDS: Final = tuple(f"{start[0]}/{start[1:]}" for start in _OTHER_STARTS)
 
@@ -64,7 +67,9 @@ class Thoughts(Landmarks):
         halves = [mark for mark in marks if is_marked(mark) and any(map(str.isalnum, mark))]
         texts = [half + start + "\n" for half in ("", *sorted(halves))] if begins_no_text(start) and nodes else []
         texts += [half for half in sorted(halves) if half.strip() != start.strip()] if opened and texts else []
-        return make_rules(texts, nodes, OPENED_AGAIN, "fresh", loose=not is_firm(start))
+        rules = make_rules(texts, nodes, OPENED_AGAIN, "fresh", loose=not is_firm(start))
+        amid = [f"{start.strip()}\n"] if texts and not opened and is_marked(start) and any(map(str.isalnum, start)) else []
+        return rules + make_rules(amid, nodes, OPENED_AGAIN, "line")
 
     @staticmethod
     def _list_halved_starts(rules: Iterable[Rule]) -> list[Rule]:
@@ -78,6 +83,15 @@ class Thoughts(Landmarks):
         others = [rule.constant.text for rule in rules if rule.kind != "reasoning"]
         alone = [(first, nodes) for first, _, nodes in kept if not any(text.startswith(first) for text in others)]
         return halved + [rule for first, nodes in alone for rule in make_rules([first], nodes, HALVED, "fresh")]
+
+    @staticmethod
+    def _list_last_marks(rules: Iterable[Rule]) -> list[Rule]:
+        """Return the last mark of what opens content, for models that write no more of a header."""
+        shown = [rule for rule in rules if not rule.recovery]
+        content = [(list_tails(rule.constant.text), rule) for rule in shown if rule.kind == "content"]
+        lasts = {min(tails, key=len): rule for tails, rule in content if tails}
+        alone = [(last, rule) for last, rule in lasts.items() if not any(each.constant.text.startswith(last) for each in shown)]
+        return [made for last, rule in alone if is_marked(last) for made in make_rules([last], rule.targets, CONTENT_CUT, "fresh")]
 
     def _list_other_starts(self) -> list[Rule]:
         """Return marks that open reasoning and are none of the format's, for models that have learnt another one."""
@@ -102,7 +116,7 @@ class Thoughts(Landmarks):
         """Return what a turn begins with behind what the prompt has written already, for models that write it again."""
         prompt = prompt[-_HEADER:]
         ends = {text for place in find_boundaries(prompt) if is_marked(text := prompt[place:].lstrip()) and text[0] in "<[{"}
-        ends |= {line for line in prompt.splitlines(keepends=True)[-1:] if is_marked(line)}
+        ends |= {line for line in prompt.splitlines(keepends=True)[-1:] if is_marked(line) or _SIGNED.match(line)}
         shown = [rule for rule in rules if rule.targets and not rule.recovery]
         pairs = [(end, rule) for end in sorted(ends) for rule in shown]
         pairs += [(word, rule) for word in _LAST_WORD.findall(prompt) for rule in shown if is_marked(rule.parts[0])]
@@ -171,8 +185,7 @@ class Thoughts(Landmarks):
                 texts.add(f"\n{first}\n")  # signs have a line
         nodes = [node for node in self.list_nodes("reasoning") if self._find_barred_end(node)]
         ends = sorted({*map(self._find_barred_end, nodes)} - texts)
-        missing = "beginning of content missing"
-        rules = make_rules(sorted(texts), content, missing) + make_rules(ends, GAP, missing, "followed")
+        rules = make_rules(sorted(texts), content, CONTENT_CUT) + make_rules(ends, GAP, CONTENT_CUT, "followed")
         # The mark of an answer behind a text that cannot hold it may lack its last blank.
         marks = [link for node in nodes for link in self.leave(node) if link.to.kind == "content" and link.text.strip()]
         lacking = ((link.text.rstrip(), link.to) for link in marks if link.text[-1] == " ")
@@ -203,6 +216,9 @@ class Thoughts(Landmarks):
         marks += [(self._find_own_tail(link.text), link.to) for link in amid]  # the first mark ends amid what ends reasoning
         marks += [(link.text, link.to) for link in links if link.text in labels]
         marks += [(link.text.lstrip(), link.to) for link in chain(*self.firsts)]
+        for start, links in zip(self.graph.starts, self.firsts, strict=True):
+            begun = start.prompt.rpartition("\n")[2].lstrip()  # the prompt has written the beginning of the first
+            marks += [(begun + link.text, link.to) for link in links if begun and link.text]
         lines = [(f"\n{mark.strip()}", mark, to) for mark, to in marks if to.kind == "content" and is_firm(mark)]
         alone = labels | {mark for line, mark, _ in lines if mark.lstrip() == f"{line[1:]}\n"}  # with a line of their own
         told = [(line, to) for line, mark, to in lines if is_word_in_signs(line[1:]) or mark in alone]

@@ -8,12 +8,14 @@ from ..schema import Schema, ToolSet
 from .notation import Notation, compile_names, find_quote, is_like
 
 _WORD = re.compile(r"\w+")
-CLOSING = re.compile(r"</[^\s<>]{1,60}>")
+CLOSING = re.compile(r"<[^\w\s<>\"'=]?/[^\s<>]{1,60}>")
 SPEAKS = r"(?=[^\s>\]=]{0,40}(?i:tool|call|function))"
 """Looks for what speaks of calls in a mark, by the names that the fields of a message have for them."""
 APART = r"(?:[^\w\s<>\"'=/]\w{1,16}[^\w\s<>\"'=/] ?)?"
 """What the marks of a family begin with: a word between two signs."""
-_SPEAKING = re.compile(rf"<(?:{SPEAKS}|(?=arg|param))[^\s<>\"'=/]{{2,60}}>|\[{SPEAKS}[A-Z_]{{2,60}}\]")
+_SPEAKING = re.compile(rf"<(?:{SPEAKS}|(?=arg|param))[^\s<>\"'=/]{{2,60}}>|\[{SPEAKS}[A-Z_]{{2,60}}\]|\[ARG[A-Z_]{{0,60}}\]")
+_NUMBERED = re.compile(r"(?<=ID\])[\w-]{1,64}(?=\[)|(?<=id>)[\w-]{1,64}(?=<)|(?<=id\|>)[\w-]{1,64}(?=<)")
+"""An id behind a mark that is called so."""
 _NAMING = re.compile(rf"<{APART}[\w:.-]{{1,32}}(?:\s+\w{{1,32}}=[\"']|=[\"']?|>\s*)")
 _ATTRIBUTE = re.compile(r"\w{1,32}=[\"']")
 ATTRIBUTES = re.compile(r"""(?:\s+[\w:-]{1,32}=(?:"[^"<>]{0,64}"|'[^'<>]{0,64}'))+\s*[?%|]?>(?!\s*</)""")
@@ -95,6 +97,8 @@ class AroundFields:
             return found.end() if found else self._pass_to_name(_NAMING, at) or at + 1
         if self._text.endswith(_FENCE, 0, at):
             return word.end()  # the language of the code
+        if numbered := _NUMBERED.match(self._text, at):
+            return numbered.end()
         if numbers and word[0].isdigit():
             return word.end()
         end = self._pass_to_name(_ATTRIBUTE, at) or self._pass_word(at)
@@ -105,10 +109,13 @@ class AroundFields:
         found = lead.match(self._text, at)
         return found.end() if found and (self.find_tool(found.end()) or self._find_parameter(found.end())) else 0
 
-    def _pass_word(self, at: int) -> int:
-        """Return the place behind a word of the format, and what counts there or is an id; the place itself where none is."""
+    def _pass_word(self, at: int, exact: bool = False) -> int:
+        """Return the place behind a word of the format, ``exact`` or in letters of any case, and what counts there or is an id; the
+        place itself where none is."""
         found = _WORD.match(self._text, at)
         word, words = found[0] if found else "", self._folded
+        if exact and word not in self._notation.words and word.rstrip("0123456789") not in self._notation.words:
+            return at
         if called := _FIELD_NAMES.match(self._text, at):
             return called.end()
         if word.casefold() not in words and (word.isdigit() or word.casefold().rstrip("0123456789") not in words):

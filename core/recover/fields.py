@@ -126,7 +126,7 @@ class _Reader(AroundFields):
     def _read_pairs(self, at: int, given: dict[str, str]) -> tuple[int, dict[str, str]] | None:
         """Return the place behind the arguments at a place, up to the next call or the end, and their JSON with those that were
         ``given``; None where something else is there."""
-        if self._left & self._notation.words:
+        if self._left & self._notation.own:
             return None  # what is a parameter, and what the format's own word?
         while True:
             at = self._skip_to_field(at)
@@ -175,7 +175,7 @@ class _Reader(AroundFields):
             return first, "true"  # a flag alone says that something is so
         tried: list[int] = []  # places at which a word of the format stands that may be the value all the same
         while at < len(self._text) and at - first <= LONGEST and not (self.find_key(at) or self.find_tool(at)):
-            end = self._pass_quoted_word(at) or self._pass_word(at)
+            end = self._pass_quoted_word(at) or self._pass_word(at, exact=True)
             if end > at and self._text[at:end] in self._notation.literals and (literal := self._find_value(at, schema)):
                 return literal
             if end > at:

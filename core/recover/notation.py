@@ -21,8 +21,8 @@ _ALIKE = 0.8
 
 class Notation(NamedTuple):
     """What a format has around values: the words between fields, those of them behind which a number or an id stands, the marks
-    that open texts, each with the one that ends them, what reads a text without any, its words for the literals of JSON, and what
-    it has behind keys."""
+    that open texts, each with the one that ends them, what reads a text without any, its words for the literals of JSON, what
+    it has behind keys, and which of the words between fields it has itself."""
 
     words: frozenset[str]
     counted: frozenset[str] = frozenset()
@@ -30,6 +30,7 @@ class Notation(NamedTuple):
     decode: Callable[[str], str] = str
     literals: Mapping[str, str] = {}
     assigns: tuple[str, ...] = ()
+    own: frozenset[str] = frozenset()
 
 
 class Begun(NamedTuple):
