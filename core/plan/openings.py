@@ -28,6 +28,8 @@ _LEADING_ON: Final = frozenset("\"'=:,([{")  # what a mark ends with in which th
 _SEPARATORS: Final = ("", ",", ";")
 _BEHIND_KEY: Final = re.compile(r"[\"']\s*:\s*")
 _PREFIX: Final = re.compile(r"\w+[.:/]\Z")
+_OPENS: Final = re.compile(r"\s*[\])}>]?[{\[<]")
+"""A bracket that opens, behind one that closes something else if need be."""
 
 
 def _leave_out_lines(text: str) -> list[str]:
@@ -35,9 +37,6 @@ def _leave_out_lines(text: str) -> list[str]:
     lines = text.split("\n")
     first = next((place for place, line in enumerate(lines) if line.strip()), 0)
     return ["\n".join(lines[:place] + lines[place + 1 :]) for place in range(first + 1, len(lines) - 1)]
-
-
-_OPENS: Final = re.compile(r"\s*(?:\]<|[{\[<])")
 
 
 def _begins_with_mark(text: str) -> bool:
