@@ -42,7 +42,7 @@ _SPEAKING: Final = re.compile("tool|call|function", re.IGNORECASE)
 _LAST_TOKEN: Final = re.compile(r"<\|\w{2,40}\|>\s*")
 
 _LAST_MARK: Final = re.compile(rf"(?:{_TAG}|</[^\s<>]{{0,40}})\Z")
-_LAST_FENCE: Final = re.compile(r"\n[ \t]{0,16}(?:`{3,16}|~{3,16})\s{0,16}\Z")
+_LAST_FENCE: Final = re.compile(r"\n[ \t]{0,16}(`{3,16}|~{3,16})\s{0,16}\Z")
 _FIRST_NAMED, _LAST_CLOSING = re.compile(r"<([\w:.-]{1,40})[=\s]"), re.compile(r"</([\w:.-]{1,40})>\s*(?:</[^\s<>]{0,40}>?\s*)?\Z")
 _QUOTED: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
 _LAST_MARKS: Final = 3  # around a call, and around all calls
@@ -194,7 +194,7 @@ class Fields:
         while tools and self._tries:
             found = self._ends.pattern.search(buffer, at + self._seen) if self._ends else None
             fenced = _LAST_FENCE.search(buffer, begin) if found is None and final and size - begin <= HELD_CALL else None
-            size = fenced.start() if fenced else size
+            size = fenced.start() if fenced and fenced[1] not in buffer[begin : fenced.start()] else size  # it began before
             rest = self._find_rest(buffer[begin:size]) if found is None and final and size - begin <= HELD_CALL else ""
             if found is None and not rest:
                 longest = self._ends.longest if self._ends else 0

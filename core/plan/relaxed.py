@@ -192,7 +192,8 @@ class Relaxations(Openings):
             if not bare or sum(map(str.isalnum, bare)) >= LETTERS:
                 continue
             headless, endless = bare[1:].lstrip(), bare[:-1].rstrip()
-            halves = ([headless] if node.kind != "arguments" else []) + ([endless] if link.to.kind == "id" else [])
+            told = node.kind != "arguments" and not headless[:1].isalnum()  # else it may be the end of what stands before it
+            halves = ([headless] if told else []) + ([endless] if link.to.kind == "id" else [])
             texts = [link.text.replace(bare, half) for half in halves if len(half) > 1]
             if node.kind == "name" and link.to.kind == "arguments":  # a tool with an object behind it tells
                 texts += filter(None, (headless, endless, f"{bare}\n{bare}"))

@@ -32,6 +32,7 @@ _OTHER_STARTS: Final = (*(f"<{word}>" for word in _WORDS), *(f"[{word.upper()}]"
 _IN_LINE: Final = re.compile(r"\n(.{3,})\n")
 """What stands in a line of its own, and is no sign or two."""
 _DRAWING: Final = frozenset("-=*_#~`. ")
+_LETTERS: Final = 4
 _WORD, _LAST_WORD = re.compile(r"\w"), re.compile(r"\w+\Z")
 _SIGNED: Final = re.compile(r"[^\w\s]{2}")
 """What begins a line that a text seldom begins with."""
@@ -68,7 +69,8 @@ class Thoughts(Landmarks):
         texts = [half + start + "\n" for half in ("", *sorted(halves))] if begins_no_text(start) and nodes else []
         texts += [half for half in sorted(halves) if half.strip() != start.strip()] if opened and texts else []
         rules = make_rules(texts, nodes, OPENED_AGAIN, "fresh", loose=not is_firm(start))
-        amid = [f"{start.strip()}\n"] if texts and not opened and is_marked(start) and any(map(str.isalnum, start)) else []
+        worded = is_marked(start) and sum(map(str.isalnum, start)) >= _LETTERS  # what is shorter may be markup
+        amid = [f"{start.strip()}\n"] if texts and not opened and worded else []
         return rules + make_rules(amid, nodes, OPENED_AGAIN, "line")
 
     @staticmethod
