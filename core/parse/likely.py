@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..format.units import MORE, NO, Units, get_units
+from ..format.units import MORE, NO, Units
 from ..plan.constants import DATA, SIGNS, skip_blank
 from ..plan.echoes import cut_echo
 from ..plan.landmarks import FIELDS, QUOTES, TURN
@@ -181,7 +181,7 @@ class Likely(Lookahead):
         plain = all(map(KEY.fullmatch, keys)) and not (" " in key and self._goes_on_in_text(here, key))
         if here.rule.recovery and (here.rule.opens or not plain) and self._is_undeclared(here, key):
             return False  # one guess behind another
-        before, units = here.rule.constant.text, get_units(self.spot.codec)
+        before, units = here.rule.constant.text, self.spot.units
         ended = units.bars(before) if self._is_laid(here) else units.bars_start(before)  # then it is no part of a text
         if (ended or not self._is_raw()) and (plain or here.spot.holds_signs or not self.policy.recover):
             return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ..format.units import MORE, NO, get_units
+from ..format.units import MORE, NO
 from ..plan.constants import find_end, skip_blank
 from ..plan.ends import MISSING
 from ..plan.guards import OF_TOOLS
@@ -108,7 +108,7 @@ class ShortFields(Likely):
             found = ID.match(buffer, start, limit)
             limit = found.end() if found else start
         at = start
-        units = get_units(here.spot.codec)
+        units = here.spot.units
         if kind == "key" and self.policy.recover and not units.first:
             quoted = self._read_quoted(here, start, final)
             if quoted is not None:
@@ -261,7 +261,7 @@ class ShortFields(Likely):
     def _take_short(self, here: Landing, kind: str, text: str, at: int) -> Landing | None:
         """Return where one stands with a text as the field that was read; None where it can be none."""
         if kind == "key":
-            key = get_units(here.spot.codec).decode(text)
+            key = here.spot.units.decode(text)
             bare = self._strip_key(here, key)
             if bare != key:
                 if self._goes_on_in_text(here, bare):

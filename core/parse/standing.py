@@ -8,7 +8,7 @@ from io import StringIO
 from typing import Final
 
 from ..format import Insides, Json, Node, Text
-from ..format.units import MORE, NO, get_units
+from ..format.units import MORE, NO
 from ..plan.constants import Constant, is_word_in_signs, skip_blank
 from ..plan.guards import LATE
 from ..plan.landmarks import AFTER, GAP, QUOTES, TURN
@@ -74,6 +74,7 @@ class Standing:
         self._guards = 0  # recoveries that wait for what is being looked at now
         self._key: str | None = None  # that of the list or object behind whose end is looked
         self._properties: dict[str | None, frozenset[str]] = {}
+        self._types: dict[tuple[str | None, str], tuple[str, ...]] = {}  # of the parameters that tools declare
         self.awaited = ""  # what may come without anything being decided
         self.until: re.Pattern[str] | None = None  # what must come before a short field can end
         self.patience = SHORT  # for how many characters that is waited for
@@ -224,7 +225,7 @@ class Standing:
             return False
         if self.spot.parts_lines and "\n" in self.buffer[max(0, at - 1) : at + 1]:
             return False
-        return not get_units(self.spot.codec).bars("".join(rule.constant.core.split()))
+        return not self.spot.units.bars("".join(rule.constant.core.split()))
 
     def _match(self, rule: Rule, at: int, final: bool, spot: Spot) -> tuple[int, str]:
         """Match the text of a rule at a place; returns the place behind it (or NO, MORE), and the layout that may follow."""
@@ -322,8 +323,15 @@ class Standing:
 
     def _find_wanted(self, here: Landing) -> tuple[str, ...]:
         """Return the types that the schema allows for the key that was read last; none where it is no parameter of the call."""
-        name = self._find_name(here)
-        return () if self.frames else self._find_property(name, self._split_path(here.steps[-1].text, name)).get_types()
+        name, key = self._find_name(here), here.steps[-1].text
+        if self.frames:
+            return ()
+        types = self._types.get((name, key))
+        if types is None:
+            types = self._find_property(name, self._split_path(key, name)).get_types()
+            if key in self._list_declared(name):  # of what is none of these there is no end
+                self._types[name, key] = types
+        return types
 
     def _split_path(self, key: str, name: str | None) -> list[str | int]:
         """Return the keys and places that lead to an argument, where the format writes members and items under their paths."""
@@ -341,15 +349,18 @@ class Standing:
 
     def _is_in_text(self) -> bool:
         """Whether a value is being read that may be a text."""
-        return self.spot.kind == "value" and not self.behind and any(isinstance(node.codec, Text) for node in self.spot.nodes)
+        return self.spot.kind == "value" and not self.behind and self.spot.texts != []
 
     def _is_raw(self) -> bool:
         """Whether a value is being read that nothing but what follows it ends."""
-        return self._is_in_text() and any(isinstance(node.codec, Text) and not node.codec.quoted for node in self.spot.nodes)
+        return self._is_in_text() and self.spot.raw
 
     def _get_call(self, here: Landing) -> Call | None:
         """Return the call that was open before, if it still is where something leads."""
-        return self.writer.call if all(step.kind != "open" for step in here.steps) else None
+        for step in here.steps:
+            if step.kind == "open":
+                return None
+        return self.writer.call
 
     def _find_word(self, kind: str) -> str | None:
         """Return the name, the id or the key that the format repeats: of the call that is open, or was last."""

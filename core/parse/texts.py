@@ -7,8 +7,7 @@ import re
 from json.encoder import encode_basestring
 from typing import Final
 
-from ..format import Text
-from ..format.units import MORE, NO, get_units
+from ..format.units import MORE, NO
 from ..plan.constants import is_firm, skip_blank
 from ..plan.ends import CUT_MARK
 from ..plan.guards import LATE
@@ -59,7 +58,7 @@ class TextReader(Drafts):
             if at < 0:
                 self.until, self.patience = self.spot.pattern if self.holding and self.at < self.scan else None, SHORT
                 return final and self.doubt >= 0 and self._end_late(True)
-            units = get_units(self.spot.codec)
+            units = self.spot.units
             escape = units.read(self.buffer, at, final)[0] if self.buffer[at] in units.first else at
             landing: Landing | Wait | None = WAIT
             if escape != MORE:  # else it may be the beginning of a mark that has layout before it
@@ -255,12 +254,12 @@ class TextReader(Drafts):
         if end > at and not self.holding:
             self._emit_text(at)
             if self.at == at:  # else it waits with the text before it
-                self._emit(get_units(self.spot.codec).read(self.buffer, at, True)[1])
+                self._emit(self.spot.units.read(self.buffer, at, True)[1])
                 self.at = self.scan = end
 
     def _take_start(self, final: bool) -> bool:
         """Read the escape that stands only where a text begins; returns whether it has come whole, or is not there."""
-        end, char = get_units(self.spot.codec).read_start(self.buffer, self.at, final)
+        end, char = self.spot.units.read_start(self.buffer, self.at, final)
         if end >= 0:
             self._hold_no_more()
             self.at, self.scan, self.fresh = end, max(self.scan, end), False
@@ -292,7 +291,7 @@ class TextReader(Drafts):
                 self._emit(JOINT)
             self.fresh = self.rejoined = False
         if text:
-            self._emit(get_units(self.spot.codec).decode(text))
+            self._emit(self.spot.units.decode(text))
         self.at = end
         self.mute = self.mute if end < self.mute else 0
 
@@ -309,8 +308,7 @@ class TextReader(Drafts):
 
     def _may_be_json(self) -> bool:
         """Whether a value is JSON, though it may be a string, because its schema does not say that it is one."""
-        told = any(isinstance(node.codec, Text) and node.codec.told for node in self.spot.nodes)
-        return told and not self.wanted.says_string
+        return self.spot.told and not self.wanted.says_string
 
     def _convert(self, end: int) -> str:
         """Return the JSON of the value that was held, up to a place."""
@@ -323,7 +321,7 @@ class TextReader(Drafts):
         if typed and fits(typed[1], self.wanted.get_types()):
             return typed[0]
         if self.streaming or (self.policy.untyped == "text" and not self.wanted.get_types()):
-            return encode_basestring(get_units(self.spot.codec).decode(raw))
+            return encode_basestring(self.spot.units.decode(raw))
         read, mended = convert(raw, self.spot.nodes, self.wanted, self.policy.recover)
         if mended and read[0] in "[{ntf":
             self._note("value in other notation", self.at)

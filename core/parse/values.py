@@ -139,7 +139,7 @@ class ValueReader(JsonReader):
     def _take_block(self, final: bool) -> bool | None:
         """Take a text between three quotes, as programs have it, where no text of the template's begins so; returns None where none
         stands here, False where more may tell."""
-        strings, units = [node for node in self.spot.nodes if isinstance(node.codec, Text)], get_units(self.spot.codec)
+        strings, units = self.spot.texts, self.spot.units
         quote = self.plan.get_end(strings[0]) if strings else ""
         own = quote in ("'", '"') and units.bars(quote) and quote not in units.first  # then one at each end is the template's
         if strings and not own:
@@ -307,7 +307,7 @@ class ValueReader(JsonReader):
         over = not all(text.strip() for text in bare) and not whole
         if over and (self.buffer[end:].isspace() or self.buffer[end:] in STOPS):
             end = len(self.buffer)  # layout that nothing follows is the value's, and so is what ends its sentence
-        text = get_units(self.spot.codec).decode(self.buffer[self.at : end])
+        text = self.spot.units.decode(self.buffer[self.at : end])
         if self.holding:
             if whole or over:
                 self.writer.arguments(self._convert(end))
@@ -330,7 +330,7 @@ class ValueReader(JsonReader):
         """Return where the value ends before a beginning of structure, and whether what ends all values is there; an escape that is
         whole belongs to the value."""
         size = len(self.buffer)
-        if any(self.buffer.endswith(written) for written in get_units(self.spot.codec).written if len(written) <= size - self.at):
+        if any(self.buffer.endswith(written) for written in self.spot.units.written if len(written) <= size - self.at):
             return size, False
         filled = [rule for rule in self._fill(self.spot.rules) if rule.constant.text]
         texts = [rule.constant.text for rule in filled if not rule.recovery]

@@ -227,7 +227,12 @@ class Spot:
         self.shown = nodes[0] not in UNSHOWN  # a field of the format, and no place behind calls
         self.silent = nodes[0] in SILENT
         self.nests = any(isinstance(node.codec, Insides) for node in nodes)
-        self.codec = next((node.codec for node in nodes if isinstance(node.codec, Text)), Text())
+        self.texts = [node for node in nodes if isinstance(node.codec, Text)]
+        codecs = [node.codec for node in nodes if isinstance(node.codec, Text)]
+        self.raw = any(not codec.quoted for codec in codecs)  # whether nothing but what follows a text ends it
+        self.told = any(codec.told for codec in codecs)  # whether only the schema tells a text from JSON
+        self.codec = codecs[0] if codecs else Text()
+        self.units = get_units(self.codec)
         self.holds_signs = bool(self.codec.escapes) or self.codec.quoted  # else those of data are none of a key
         self.parts_lines = any(char == "\n" for _, char in self.codec.escapes)
         """Whether no line ends within a text as it does elsewhere."""
@@ -236,7 +241,7 @@ class Spot:
         marked = any(char == "\n" == written[0] != written for written, char in self.codec.escapes)
         self.lined = marked or (self.parts_lines and bool(shown) and not amid)
         """Whether a line ends where a text does, and nowhere in it, but for those that have a mark before them."""
-        self.holds = self.lined or any(map(get_units(self.codec).bars_start, (each.core for each in shown)))
+        self.holds = self.lined or any(map(self.units.bars_start, (each.core for each in shown)))
         """Whether the notation of a text tells what is within it, whatever that looks like."""
         self.rules = rules
         self.mistypable = [rule for rule in rules if rule.mark]
@@ -287,7 +292,7 @@ class Spot:
         """Return what a text must hold for a short field to end in it; None where that may be anything."""
         if self.kind not in NAMED_FIELDS or not all(rule.initials for rule in self.rules):
             return None
-        signs = get_units(self.codec).first.union(*(rule.initials for rule in self.rules))
+        signs = self.units.first.union(*(rule.initials for rule in self.rules))
         counter = r"\d" if any(rule.constant.counts for rule in self.rules) else ""
         return re.compile(rf"[\s{counter}{''.join(sorted(map(re.escape, signs)))}]|{SIGNS.pattern}")
 

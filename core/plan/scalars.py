@@ -129,9 +129,10 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = T
     types = schema.get_types()
     if lenient and not text and "null" in types and "string" not in types:
         return "null", True
-    # Where a text may stand, and values of a type are written otherwise than here, it is none of these.
-    shown = [kind for kind in types if kind == "string" or any(fits(node.type, (kind,)) or not node.type for node in nodes)]
-    for kind in sorted(shown if "string" in types else types, key=lambda kind: kind != "null") or [""]:
+    kinds = list(types)
+    if "string" in types:  # then what is written otherwise than here is a value of no such type
+        kinds = [kind for kind in types if kind == "string" or any(fits(node.type, (kind,)) or not node.type for node in nodes)]
+    for kind in sorted(kinds, key=lambda kind: kind != "null") or [""]:
         found = encode_basestring(text) if kind == "string" else _convert_typed(raw, nodes, kind)
         if kind == "null" and "string" in types and any(node.type == "string" for node in nodes):
             # Any word but the format's own for it, if it has one, is a text, which the template writes so.
