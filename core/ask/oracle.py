@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
@@ -56,9 +55,9 @@ class Oracle:
         self.renderer = renderer
         self.shape = Shape()
         self.errors: list[str] = []
-        self._find_text = cache(self._make_text)
-        self._find_prompt = cache(self._make_prompt)
-        self._find_tail = cache(self._ask_tail)
+        self._texts: dict[tuple[Question, Shape], str | None] = {}
+        self._prompts: dict[tuple[Question, Shape], Prompt | None] = {}
+        self._tails: dict[Shape, str | None] = {}
 
     def ask_turn(self, question: Question, shape: Shape | None = None) -> Turn | None:
         """Return the turn as it is rendered, or None where the template refuses it."""
@@ -81,7 +80,12 @@ class Oracle:
 
     def ask_prompt(self, question: Question, shape: Shape | None = None) -> Prompt | None:
         """Return the prompt before a turn, or None where the template refuses it."""
-        return self._find_prompt(replace(question, reasoning=None, content=None, follow=""), shape or self.shape)
+        shape = shape or self.shape
+        question = replace(question, reasoning=None, content=None, follow="")
+        key = question, shape
+        if key not in self._prompts:
+            self._prompts[key] = self._make_prompt(question, shape)
+        return self._prompts[key]
 
     def _make_prompt(self, question: Question, shape: Shape) -> Prompt | None:
         """Ask for a prompt, and where it is printed unasked, or more behind it than elsewhere, for what stands behind answers."""
@@ -91,40 +95,52 @@ class Oracle:
         if whole is None:
             return None
         added = _find_added(whole, bare)
-        asked = whole != bare
-        if asked and not self._prints_more(bare or "", shape):
-            return Prompt(whole, added)
+        if whole != bare:
+            return Prompt(whole, added, self._find_more(bare, question, shape) if bare else "")
         answered = self.render(replace(question, content=_ANSWER), shape) or ""
-        common = cut_common_end([_cut_tail(bare or "") if asked else added, answered])
+        common = cut_common_end([added, answered])
         trailing = common if common.strip() or common == added else ""
-        if asked and ((self._find_tail(shape) or "").endswith(trailing) or not take_letters(trailing)):
-            return Prompt(whole, added)  # it ends all conversations; brackets alone may be those of the turn
-        usual = self.ask_prompt(replace(question, switches=()), shape) if question.switches and not asked else None
+        usual = self.ask_prompt(replace(question, switches=()), shape) if question.switches else None
         if usual and not usual.trailing:  # a switch alone prints something behind all conversations
             return Prompt(whole, added, trailing)
+        trailing, ends = self._tell_trailing(trailing, answered, question, shape)
+        return Prompt(whole, trailing or added, trailing, ends)  # tools may stand before what is added
+
+    def _find_more(self, bare: str, question: Question, shape: Shape) -> str:
+        """Return what is printed behind a conversation without a generation prompt, whoever spoke last, and not behind a user's
+        words alone; brackets by themselves may be those of the turn."""
+        alone, tail = self._ask_tail(shape), _cut_tail(bare)
+        if alone in (None, tail):
+            return ""
+        answered = self.render(replace(question, content=_ANSWER), shape) or ""
+        common = cut_common_end([tail, answered])
+        if (alone or "").endswith(common) or not take_letters(common):
+            return ""
+        trailing, ends = self._tell_trailing(common, answered, question, shape)
+        return "" if ends else trailing
+
+    def _tell_trailing(self, trailing: str, answered: str, question: Question, shape: Shape) -> tuple[str, Ends]:
+        """Return what stands behind answered conversations without what ends the answer, and what it stands behind within them."""
         followed = self.render(replace(question, content=_ANSWER, follow="again"), shape) or ""
         behind_answer, later, behind_user = followed.partition(_ANSWER)[2].partition(_ANSWER)[0].partition(LATER)
         trailing = _cut_end(trailing, answered, behind_answer) if later else trailing
-        ends: Ends = ("messages" if trailing in behind_user else "answers") if trailing in behind_answer else ""
-        if asked:
-            return Prompt(whole, added, "" if ends else trailing)
-        return Prompt(whole, trailing or added, trailing, ends)  # tools may stand before what is added
-
-    def _prints_more(self, bare: str, shape: Shape) -> bool:
-        """Whether a conversation without a generation prompt has more behind it than one of a user's words alone."""
-        return self._find_tail(shape) not in (None, _cut_tail(bare))
+        return trailing, ("messages" if trailing in behind_user else "answers") if trailing in behind_answer else ""
 
     def _ask_tail(self, shape: Shape) -> str | None:
         """Return what stands behind a user's words alone; None where the template refuses them."""
-        alone = self._render(build_history(Question(), shape), None, False, ())
-        return None if alone is None else _cut_tail(alone)
+        if shape not in self._tails:
+            alone = self._render(build_history(Question(), shape), None, False, ())
+            self._tails[shape] = None if alone is None else _cut_tail(alone)
+        return self._tails[shape]
 
     def render(self, question: Question, shape: Shape | None = None) -> str | None:
         """Return the whole text of a turn and what surrounds it, without a generation prompt; None where it is refused."""
-        return self._find_text(question, shape or self.shape)
-
-    def _make_text(self, question: Question, shape: Shape) -> str | None:
-        return self._render(build_messages(question, shape), self._build_tools(question, shape), False, question.switches)
+        shape = shape or self.shape
+        key = question, shape
+        if key not in self._texts:
+            tools = self._build_tools(question, shape)
+            self._texts[key] = self._render(build_messages(question, shape), tools, False, question.switches)
+        return self._texts[key]
 
     @staticmethod
     def _build_tools(question: Question, shape: Shape) -> list[dict[str, Any]] | None:

@@ -195,7 +195,8 @@ class NamedRenderer(Renderer):
         self.source = default.source
 
     def _render(self, conversation: Conversation, meter: Meter) -> str:
-        return self.parts[conversation.tools is not None]._render(conversation, meter)
+        default, tool_use = self.parts
+        return (default if conversation.tools is None else tool_use)._render(conversation, meter)
 
 
 class CallableRenderer(Renderer):

@@ -112,7 +112,7 @@ class _Builder:
     def __init__(self, format: ChatFormat, called: dict[str, Any], parallel: bool, strict: bool | None, free: bool) -> None:
         graph = format.graph
         self.format, self.called, self.strict, self.free, self.parallel = format, called, strict, free, parallel
-        self.walk = Walk(graph.turn, DIGITS, graph.stops, graph.path)
+        self.walk = Walk(graph.turn, DIGITS, list_stops(graph), graph.path)
         self.rules: dict[str, Tree] = {}
         firsts = {edge.target for edge in (*graph.begun, *graph.turn.edges) if edge.opens_call}
         if not firsts:
@@ -313,6 +313,11 @@ class _Writing(NamedTuple):
     schema: Schema
     object: Schema
     values: Values
+
+
+def list_stops(graph: TurnGraph) -> list[str]:
+    """Return the texts that end a turn, the longest first."""
+    return sorted(filter(None, graph.stops), key=len, reverse=True)
 
 
 def _count_spaces(graph: TurnGraph) -> int:

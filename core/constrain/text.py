@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..format import ChatFormat
-from .calls import Chosen, Reasoned, build_grammar
+from .calls import Chosen, Reasoned, build_grammar, list_stops
 from .tree import Chars, Choice, Free, Grammar, Reference, Repeat, Sequence, Text, Tree, Until, choose, join
 from .values import expand_grammar
 
@@ -55,8 +55,7 @@ def build_text_grammar(
     root = choose(*(join(Text(trigger), inner) for trigger, inner in begun)) if begun else grammar.root
     triggers = tuple(trigger for trigger, _ in begun)
     text = print_rules(Grammar(root, grammar.rules))
-    stops = tuple(sorted(filter(None, format.graph.stops), key=len, reverse=True))
-    return TextGrammar(text, bool(begun), triggers, list_tokens(format), stops)
+    return TextGrammar(text, bool(begun), triggers, list_tokens(format), tuple(list_stops(format.graph)))
 
 
 def list_tokens(format: ChatFormat) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ which it does is refused; no tree of a bearable size would hold it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from ..errors import ConstraintError
@@ -70,12 +69,12 @@ class Walk:
         self.graph = graph
         self.nodes = {node.name: node for node in graph.nodes}
         self.rank = {node.name: number for number, node in enumerate(graph.nodes)}
-        self._stops = tuple(sorted(filter(None, stops), key=len, reverse=True))
+        self._stops = [stop for stop in stops if stop]
         self.quoted = any(isinstance(node.codec, Codec) and node.codec.quoted for node in graph.nodes)
         self._signs = {node.kind: node.signs for node in graph.nodes if node.signs}
         self._path = path
         self._gap = gap
-        self.list_exits = cache(self._list_exits)
+        self._exits: dict[str, Exits] = {}
 
     def spell(self, text: str) -> Tree:
         """Return a text of the graph as a tree."""
@@ -87,8 +86,10 @@ class Walk:
         place = find_first(text, self._stops)
         return text[:place], next((stop for stop in self._stops if text.startswith(stop, place)), "")
 
-    def _list_exits(self, name: str) -> Exits:
+    def list_exits(self, name: str) -> Exits:
         """Return what may follow a field. Content that may is the end of the turn where nothing else is."""
+        if name in self._exits:
+            return self._exits[name]
         exits: dict[str, dict[str, None]] = {}
         for edge in self.graph.leaving(name):
             target = END if self.ends(edge) else "+" * edge.opens_call + edge.target
@@ -97,7 +98,8 @@ class Walk:
         if texts and END not in exits:
             texts += [text for target in exits if target[0] == "+" for text in exits[target]]
             exits[END] = {texts[0][: find_common_start(*texts)]: None}
-        return {target: tuple(sorted(found)) for target, found in exits.items()}
+        self._exits[name] = {target: tuple(sorted(found)) for target, found in exits.items()}
+        return self._exits[name]
 
     def ends(self, edge: Edge) -> bool:
         """Whether an edge leads out of the turn: a field of a call behind a stop belongs to another message."""

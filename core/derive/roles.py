@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -73,11 +72,14 @@ class Asker:
         self._renderer, self._shape = oracle.renderer, shape
         self._call = make_test_call(shape)
         self._trailing = _find_trailing(oracle, shape)
-        self._find_answer = cache(self._ask)
+        self._answers: dict[tuple[Kinds, bool], Answer] = {}
 
     def ask(self, kinds: Kinds, prompt: bool = False) -> Answer:
         """Render a conversation; raises :class:`BudgetError` when the bounds of the analysis are exceeded."""
-        return self._find_answer(kinds, prompt)
+        key = (kinds, prompt)
+        if key not in self._answers:
+            self._answers[key] = self._ask(kinds, prompt)
+        return self._answers[key]
 
     def _ask(self, kinds: Kinds, prompt: bool) -> Answer:
         messages = [self._build(kind, number) for number, kind in enumerate(kinds)]

@@ -279,7 +279,7 @@ class Start:
     """A state in which generation starts: ``prompt`` is what the generation prompt adds (with its header), ``switches`` under
     which template arguments it does, and ``edges`` lead from there to the first field. ``shown`` is False where no rendered turn
     begins so, and the edges are a guess. ``value`` is a word in the prompt that a template argument gives: another one may stand
-    there."""
+    there, and any number for each of those in the prompt, as messages may have numbers."""
 
     prompt: str
     switches: tuple[tuple[str, str], ...] = ()
@@ -290,8 +290,10 @@ class Start:
     def ends(self, prompt: str) -> bool:
         """Whether a prompt ends as this one does, or does but for the value of a template argument, or for the numbers that
         messages have."""
-        if prompt.endswith(self.prompt) or not (self.value or _NUMBER.search(self.prompt)):
-            return prompt.endswith(self.prompt)
+        if prompt.endswith(self.prompt):
+            return True
+        if not self.value and _NUMBER.search(self.prompt) is None:
+            return False
         before, value, behind = self.prompt.partition(self.value) if self.value else (self.prompt, "", "")
         pattern = _vary_numbers(before) + (VALUE.pattern if value else "") + _vary_numbers(behind)
         return re.search(f"{pattern}\\Z", prompt[-2 * len(self.prompt) - 64 :]) is not None

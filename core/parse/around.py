@@ -60,9 +60,9 @@ class Surroundings(Standing):
         if end == at or self._guards >= GUARDS:
             return None
         self._guards += 1
-        self.unwraps = self._is_fresh(at)  # what the whole answer is in is no example
+        before, self.unwraps = self.unwraps, self._is_fresh(at)  # what the whole answer is in is no example
         landing = self._find_best(self.buffer.index("\n", at), final, spot)
-        self.unwraps = False
+        self.unwraps = before
         self._guards -= 1
         if not isinstance(landing, Landing):
             return landing

@@ -163,11 +163,12 @@ class BehindFields(ValueReader):
         if found is None or marks is None:
             return NO
         places = range(at + 1, found.end() + 1)  # the mark may begin with such a sign itself
-        end = next((place for place in places if marks.pattern.match(self.buffer, place)), NO)
-        if end != NO or (final and found.end() == len(self.buffer)):
-            return end if end != NO else found.end()
-        begins = any(marks.may_begin(self.buffer[place : place + SHORT]) for place in places)
-        return MORE if begins and not final else NO
+        for place in places:
+            if marks.pattern.match(self.buffer, place):
+                return place
+        if final:
+            return found.end() if found.end() == len(self.buffer) else NO
+        return MORE if any(marks.may_begin(self.buffer[place : place + SHORT]) for place in places) else NO
 
     # Calls told by their shape -------------------------------------------------------------------------------------------
 

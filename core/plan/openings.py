@@ -198,7 +198,8 @@ class Openings(Ends):
         texts = {*(text for text, _ in self.openers), *(text for _, text in self._list_next_openings() if behind)}
         bare = (text for text in sorted(texts) if is_firm(text) and not is_marked(text))
         data = [text.strip() for text in bare if text.lstrip(" \n,;")[:1] in ("[", "{")]
-        data += sorted({text[: text.index("{") + 1] for text in data if text[0] in ",;" and "{" in text} - {*data})
+        separated = {text[: text.find("{") + 1] for text in data if text[0] in ",;"}
+        data += sorted(separated - {"", *data})
         rules += make_rules(data, SHAPE, "call by its shape", "shape") + self._list_named_rules("call by its parameters")
         rules += make_rules("<[{`~", SHAPE, "call by its shape", "whole")
         keys = (link for link in self.list_links("name") if link.to.kind == "key")

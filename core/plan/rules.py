@@ -227,8 +227,8 @@ class Spot:
         self.shown = nodes[0] not in UNSHOWN  # a field of the format, and no place behind calls
         self.silent = nodes[0] in SILENT
         self.nests = any(isinstance(node.codec, Insides) for node in nodes)
-        self.texts = [node for node in nodes if isinstance(node.codec, Text)]
-        codecs = [node.codec for node in nodes if isinstance(node.codec, Text)]
+        texts = [(node, node.codec) for node in nodes if isinstance(node.codec, Text)]
+        self.texts, codecs = [node for node, _ in texts], [codec for _, codec in texts]
         self.raw = any(not codec.quoted for codec in codecs)  # whether nothing but what follows a text ends it
         self.told = any(codec.told for codec in codecs)  # whether only the schema tells a text from JSON
         self.codec = codecs[0] if codecs else Text()

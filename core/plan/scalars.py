@@ -116,7 +116,7 @@ def _fold_words(nodes: tuple[Node, ...]) -> dict[str, str]:
     return {word.casefold(): literal for choice in choices for word, literal in choice.words if word}
 
 
-def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool = True) -> tuple[str, bool]:
+def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool) -> tuple[str, bool]:
     """Return the JSON of a value that stands as it is, without quotes, and whether that was mended.
 
     ``nodes`` are what it may be in the format. It is the first of what the schema's types, in their order, make of it that the

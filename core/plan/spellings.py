@@ -56,7 +56,7 @@ Respell = Callable[[str], str]
 
 def list_spellings(graph: TurnGraph) -> list[TurnGraph]:
     """Return the graphs of other spellings in which calls begin otherwise than in this one, and no two marks become the same."""
-    texts = sorted({text for text in map(write_parts, _list_edges(graph)) if text.strip()})
+    texts = _list_texts(graph)
     opening = {write_parts(edge) for edge in _list_edges(graph) if edge.opens_call}
     marks = {mark for text in texts for mark in _list_marks(text)}
     found: dict[str, TurnGraph] = {}
@@ -79,7 +79,7 @@ def list_spellings(graph: TurnGraph) -> list[TurnGraph]:
 
 def list_bare_ends(graph: TurnGraph) -> list[TurnGraph]:
     """Return the graphs in which what closes alone lacks the word, or the mark, that all of a family have."""
-    texts = sorted({text for text in map(write_parts, _list_edges(graph)) if text.strip()})
+    texts = _list_texts(graph)
     words, repeated = _list_shared(texts, {mark for text in texts for mark in _list_marks(text)})
     patterns = [rf"{re.escape(repeated)}(?=</)"] if repeated else []
     patterns += [rf"(?<=</){re.escape(word)}(?=[^\W_])" for word in words]
@@ -92,6 +92,10 @@ def _list_levels(texts: list[str]) -> list[Respell]:
     signs = "".join(sorted({re.escape(found[1]) for text in texts for found in _RUN.finditer(text)}))
     heads = re.compile(rf"^([{signs}])\1*(?= )", re.MULTILINE) if signs else None
     return [partial(heads.sub, r"\g<0>\1"), partial(_RUN.sub, lambda found: found[0][1:])] if heads else []
+
+
+def _list_texts(graph: TurnGraph) -> list[str]:
+    return sorted({text for text in map(write_parts, _list_edges(graph)) if text.strip()})
 
 
 def _list_edges(graph: TurnGraph) -> Iterable[Edge]:

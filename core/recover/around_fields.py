@@ -13,9 +13,7 @@ SPEAKS = r"(?=[^\s>\]=]{0,40}(?i:tool|call|function))"
 """Looks for what speaks of calls in a mark, by the names that the fields of a message have for them."""
 APART = r"(?:[^\w\s<>\"'=/]\w{1,16}[^\w\s<>\"'=/] ?)?"
 """What the marks of a family begin with: a word between two signs."""
-_SPEAKING = re.compile(rf"<(?:{SPEAKS}|(?=arg|param))[^\s<>\"'=/]{{2,60}}>|\[{SPEAKS}[A-Z_]{{2,60}}\]|\[ARG[A-Z_]{{0,60}}\]")
-_NUMBERED = re.compile(r"(?<=ID\])[\w-]{1,64}(?=\[)|(?<=id>)[\w-]{1,64}(?=<)|(?<=id\|>)[\w-]{1,64}(?=<)")
-"""An id behind a mark that is called so."""
+_SPEAKING = re.compile(rf"<(?:{SPEAKS}|(?=arg|param))[^\s<>\"'=/]{{2,60}}>|\[{SPEAKS}[A-Z_]{{2,60}}\]")
 _NAMING = re.compile(rf"<{APART}[\w:.-]{{1,32}}(?:\s+\w{{1,32}}=[\"']|=[\"']?|>\s*)")
 _ATTRIBUTE = re.compile(r"\w{1,32}=[\"']")
 ATTRIBUTES = re.compile(r"""(?:\s+[\w:-]{1,32}=(?:"[^"<>]{0,64}"|'[^'<>]{0,64}'))+\s*[?%|]?>(?!\s*</)""")
@@ -97,8 +95,6 @@ class AroundFields:
             return found.end() if found else self._pass_to_name(_NAMING, at) or at + 1
         if self._text.endswith(_FENCE, 0, at):
             return word.end()  # the language of the code
-        if numbered := _NUMBERED.match(self._text, at):
-            return numbered.end()
         if numbers and word[0].isdigit():
             return word.end()
         end = self._pass_to_name(_ATTRIBUTE, at) or self._pass_word(at)

@@ -31,6 +31,8 @@ _NAMED = r"(?:=[\"']?[\w.-]*)"
 _BEGUN = re.compile(
     rf"(?:\w{{1,32}}(?:[:/]|\s?=\s?))?[\w.-]*|\w{{1,32}}\s|</[^\s<>]*|\w{{1,32}}{_NAMED}|<[^\s<>\"'=/]{{0,60}}|<[\w:.-]{{0,32}}(?:{_NAMED}|\s+\w{{0,32}}{_NAMED}?|>\s*[\w.-]*)?"
 )
+_FOREIGN = re.compile(r"(?:\[[A-Z_]{2,40}\](?:[\w-]{1,64}(?=\[))?)*")
+"""Fields that another format writes behind a name: marks, and words between them."""
 _SUFFIX = re.compile(r"[:#@/]\d{1,4}(?![\w.])")
 _FIELD = re.compile(r"(?:(?<=[^\w\s])|(?<=\n)(?:\w{1,32} )?)\w{1,32}(?=[^\w\s])[^\w,/]*")
 _HALF_COMMENT = re.compile(r"(?<=\s)(?:#|//|/)(?:[ \t][^\n]{0,160})?\Z")
@@ -101,7 +103,8 @@ class _Reader(AroundFields):
                 return found if at >= len(self._text) and self._has_whole(found) else None
             call_id = self._id or None
             numbered = _SUFFIX.match(self._text, at + len(name))
-            read = self._read_arguments(name, numbered.end() if numbered else at + len(name))
+            behind = _FOREIGN.match(self._text, numbered.end() if numbered else at + len(name))
+            read = self._read_arguments(name, behind.end() if behind else at)
             if read is None:
                 return None
             at, arguments = read

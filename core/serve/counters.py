@@ -30,6 +30,8 @@ class Counters:
 
     def add(self, name: str, number: int = 1) -> None:
         """Count some events."""
+        if not number:
+            return
         with self._lock:
             self._numbers[name] += number
         published = self._published.get(name)

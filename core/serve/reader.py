@@ -260,6 +260,8 @@ class Outbox:
 
     def take(self, deltas: list[Delta]) -> list[Delta]:
         """Return as much of what is waiting and of what comes now as can go out in one message."""
+        if not self._waiting and len(deltas) < 2:
+            return deltas
         deltas, self._waiting = self._waiting + deltas, []
         for place, (before, delta) in enumerate(pairwise(deltas), 1):
             if _RANKS[delta.kind] < _RANKS[before.kind]:
