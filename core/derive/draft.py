@@ -102,6 +102,9 @@ Slots = set[tuple[str, str]]
 """What stands before and behind a number that counts, with 0 for each number there."""
 
 _AROUND = 4, 2
+_NUMBER = re.compile(r"\d+")
+_LIST = re.compile(r"\d+(\D{1,8})\d+(?:\1\d+)+")
+"""Three numbers or more, with the same between them."""
 
 
 def finish(draft: Draft) -> TurnGraph:
@@ -143,15 +146,20 @@ def _drop_dead_ends(draft: Draft) -> None:
 
 
 def _find_counters(draft: Draft) -> Slots:
-    """Return where numbers stand that vary between texts that are the same but for their digits."""
+    """Return where numbers stand that vary between texts that are the same but for their digits, or of which there are as many
+    as calls."""
     groups: dict[tuple[object, ...], set[str]] = defaultdict(set)
+    lists: dict[tuple[object, ...], dict[str, list[re.Match[str]]]] = defaultdict(dict)
     places = [((graph, source), links) for graph, sources in draft.edges.items() for source, links in sources.items()]
     for place, links in (*places, *draft.starts.items()):
         for link in links:
-            groups[place, link.target, link.opens_call, strip_digits(link.text)].add(link.text)
-    slots: Slots = set()
+            where = place, link.target, link.opens_call
+            groups[where, strip_digits(link.text)].add(link.text)
+            for found in _LIST.finditer(link.text):
+                lists[where, _LIST.sub("", link.text)][found[0]] = list(_NUMBER.finditer(link.text, *found.span()))
+    slots = {_surround(match) for lengths in lists.values() if len(lengths) > 1 for column in lengths.values() for match in column}
     for texts in groups.values():
-        for column in zip(*(list(re.finditer(r"\d+", text)) for text in texts), strict=True):
+        for column in zip(*(list(_NUMBER.finditer(text)) for text in texts), strict=True):
             if len({match[0] for match in column}) > 1:
                 slots |= {_surround(match) for match in column}
     return slots

@@ -41,7 +41,7 @@ _OPENS, _CLOSES = frozenset("<[({" + OPEN), frozenset(">])}" + CLOSE)
 
 class Atom(NamedTuple):
     """A piece of a text: to the letter (``solid``), any white space (``space``), such that may be missing (``blank``), or a
-    ``counter``."""
+    ``counter``, with its text and a number behind it as often as they come."""
 
     kind: str
     text: str
@@ -234,7 +234,8 @@ class Constant:
             if text.startswith(whole, at):
                 return at + self.size
             return MORE if not final and len(text) - at < self.size and whole.startswith(text[at:]) else NO
-        pieces = (atom for part in self.parts for atom in (Atom("counter", ""), Atom("solid", part)))
+        unit, parts = _join_counters(self.parts)
+        pieces = (atom for part in parts for atom in (Atom("counter", unit), Atom("solid", part)))
         return match_atoms(list(pieces)[1:], text, at, final)
 
     def match_core(self, text: str, at: int, final: bool) -> int:
@@ -279,12 +280,20 @@ def get_constant(parts: tuple[str, ...], laid: bool = False) -> Constant:
 
 
 def _list_atoms(parts: tuple[str, ...]) -> tuple[Atom, ...]:
+    unit, parts = _join_counters(parts)
     atoms: list[Atom] = []
     for number, part in enumerate(parts):
         if number:
-            atoms.append(Atom("counter", ""))
+            atoms.append(Atom("counter", unit))
         atoms += _split_atoms(part)
     return tuple(atoms)
+
+
+def _join_counters(parts: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Join counters that are a list, one for each of several calls, which may be longer than any that a render has; returns what
+    stands between two of them, and what is around all."""
+    between = set(parts[1:-1])
+    return (between.pop(), (parts[0], parts[-1])) if len(parts) > 3 and len(between) == 1 else ("", parts)
 
 
 def _split_atoms(text: str) -> list[Atom]:
@@ -332,7 +341,10 @@ def match_atoms(atoms: Sequence[Atom], text: str, at: int, final: bool) -> int:
                 return MORE if at == size and not final else NO
         else:
             end = find_end(_DIGITS, text, at)
-            if end == size and not final:
+            while solid and end > at and text.startswith(solid, end):
+                at = end + len(solid)
+                end = find_end(_DIGITS, text, at)
+            if not final and (end == size or (solid and size - end < len(solid) and solid.startswith(text[end:]))):
                 return MORE
             if end == at:
                 return NO
