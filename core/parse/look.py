@@ -17,6 +17,7 @@ from ..plan.constants import end_word, find_end, skip_blank, skip_spaces
 from ..plan.ends import DOUBLED
 from ..plan.guards import GUESSED, NO_EXAMPLE, OF_FIELDS, OF_TOOLS
 from ..plan.landmarks import AFTER, BODY, GAP, TURN
+from ..plan.plan import RESPELLED
 from ..plan.rules import WAIT, Rule, Spot, Wait
 from ..plan.scalars import BEGINNINGS, find_within
 from ..recover.repair import QUOTES
@@ -106,8 +107,8 @@ class Lookahead(Surroundings):
             return None
         if (spot.holds or self.holding) and spot is self.spot and self._is_held(rule, at):
             return None
-        if rule.recovery == DOUBLED and self.nested:
-            return None  # then the first of two ends is the text's
+        if self.nested and (rule.recovery == DOUBLED or (rule.recovery == RESPELLED and not (self.spelling or rule.opens))):
+            return None  # then the first of two ends is the text's, and so is one in another spelling than the call's
         if not rule.constant.text and spot is self.spot and at < len(self.buffer) and self._is_raw():
             return None  # that ends another value, which may stand here; layout that nothing follows belongs to this one
         if rule.guard == "whole":

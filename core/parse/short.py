@@ -353,7 +353,7 @@ class ShortFields(Likely):
         if begins == NO and kind == "key" and not amid:  # what is like another text tells more
             alike = self._leave_like(here, kind, at, final, False)
             if alike or half:
-                return alike or landing, True
+                return alike or landing, bool(alike)
         if bare and begins > 0 and isinstance(landing, Landing) and self._is_in_text():
             landing = self._check_whole(landing, begins, final)
         relaxed = isinstance(landing, Landing) and bool(landing.rule.recovery) and not here.rule.recovery

@@ -11,6 +11,7 @@ from ..format.cut import cut_common_end, cut_common_start, find_boundaries
 from ..format.units import get_units
 from .constants import (
     DATA,
+    cut_first,
     cut_heads,
     cut_last,
     cut_tails,
@@ -76,6 +77,12 @@ def _open(end: str) -> str:
     return end.strip().replace("/", "", 1) if "/" in end else ""
 
 
+def list_nesting(node: Node, end: str) -> list[Rule]:
+    """Return what tells that a text holds what its end closes: then that may be the text's own."""
+    opening = _open(end).rstrip(">]|")
+    return make_rules([opening], node, DOUBLED, "sample") if is_firm(opening) else []
+
+
 def _opens_more(text: str) -> bool:
     """Whether a text ends within a string, or before something that it has begun."""
     return text.count('"') % 2 != 0 or text.rstrip().endswith((":", "=", "(", "[", "{", ","))
@@ -132,7 +139,7 @@ class Ends(Thoughts):
 
     def _list_end_rules(self) -> list[Rule]:
         """Return what ends a turn, wherever text may stand, and two marks that do, as models write that go on behind the first."""
-        marks = [stop for stop in self.stops if is_word_in_signs(stop.strip())][:_ENDS]
+        marks = [mark for stop in self.stops if is_word_in_signs(mark := cut_first(stop))][:_ENDS]
         ends = self.list_end_texts()
         first = dict.fromkeys([*marks, *(text.rstrip() for text in ends if text.rstrip().endswith(tuple(marks)))])
         twice = make_rules((f"{one}\n{two}" for one in first for two in marks), END, "end of the turn doubled")
@@ -278,8 +285,7 @@ class Ends(Thoughts):
         twice = f"{own}\n{own.lstrip()}\n" if _ends_text(node.codec, own) else ""  # else the first of two is the text's
         if twice:
             rules += make_closes((twice + text for text in ends), DOUBLED, "ending")
-        opening = _open(own).rstrip(">]|") if twice else ""
-        rules += make_rules([opening], node, DOUBLED, "sample") if is_firm(opening) else []
+        rules += list_nesting(node, own) if twice else []
         return [*rules, *self._list_entry_ends(node, lead, twice)]
 
     def _list_halves(self, text: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ from ..format.cut import COUNTER
 from ..format.units import get_units
 from .constants import cut_heads, has_rare_sign, is_firm, is_marked, sort_longest
 from .echoes import drop_words, find_any
-from .ends import SHORT_END, SHORT_SECTION, TRAILING, Marks
+from .ends import SHORT_END, SHORT_SECTION, TRAILING, Marks, list_nesting
 from .guards import SHAPES, Guard
 from .headers import find_headers
 from .landmarks import AFTER, END, FIELDS, GAP, OF_TURN, OVER, SHAPE, SHORT_FIELDS, START, TURN, UNSHOWN, Link, read_parts
@@ -108,6 +108,7 @@ class Plan(Relaxations):
                 inner = (rule for rule in marked if rule.recovery == BEGINNING)
                 found += [replace(rule, recovery=RESPELLED, guard="apart", spelling=number) for rule in inner]
                 own, theirs = (plan.ends.get(node.name, "").rstrip() for plan in (self, other))
+                found += list_nesting(node, theirs) if node.kind == "value" else []
                 closes = [rule.constant.text for rule in new if graph == TURN and rule.closes and not rule.opens and is_firm(own)]
                 rests = [text.removeprefix(theirs) for text in closes if text.startswith(theirs)]
                 found += make_closes((own + rest for rest in rests if rest.strip()), RESPELLED)
@@ -216,7 +217,7 @@ class Plan(Relaxations):
             rules += _list_relaid(inner)
             rules += self._list_end_rules() + self._list_message_ends()
             rules += chain(*(self._list_answer_tails(link.text) for link in ends))
-            rules += self._list_overruns(node) if self._overruns else []
+            rules += (self._list_overruns(node) if self._overruns else []) + self._list_own_turns(node)
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING) + self._list_fences(node)
             rules += self._list_loose_headers()
         if node.kind == "reasoning":
@@ -322,6 +323,7 @@ class Plan(Relaxations):
         rules += self._list_end_rules() + self._list_message_ends() + self._list_loose_headers()
         signs = "}]" if self.list_nodes("arguments") else ""
         rules += make_rules(signs, END, STRAY, "fresh")  # alone, at the end of the output
+        rules += self._list_own_turns(node)
         return rules + (self._list_overruns(node) + self._list_overruns_behind() if self._overruns else [])
 
     def _list_loose_headers(self, first: bool = False, bare: bool = False) -> list[Rule]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations
 from string import ascii_letters
 from typing import Final
 
 from ..format import Choice, Node, Text, TurnGraph
 from ..format.cut import cut_common_start, find_boundaries, find_closer, find_common_end, find_common_start
 from ..format.units import get_units
+from ..format.view import find_header
 from ..recover.notation import Notation
 from ..schema import TYPES
 from .constants import BRACKETS, DATA, begins_apart, cut_first, is_marked, is_plain, is_word_in_signs, leave_out
@@ -36,16 +37,18 @@ from .landmarks import (
     SHORT_FIELDS,
     TURN,
     UNQUOTED,
+    UNSHOWN,
     Link,
     tells_end,
 )
 from .mistyped import BEGUN, LETTERS, LIKE, strip_accent
 from .openings import Openings
-from .rules import MISTYPED, UNTYPED, Rule, make_closes, make_rules
+from .rules import MISTYPED, UNTYPED, Rule, make_closes, make_openings, make_rules
 
 CLOSED_FIELD: Final = "value closed by its key"
 WRAPPED: Final = "mark of another format"
 OVERRUN: Final = "message of another role"
+OWN_TURN: Final = "another turn of the model"
 STRAY_END: Final = "stray end of a call"
 _NAMED: Final = (str, int, float, bool, list, tuple, dict)
 _TYPES: Final = (*(kind.__name__ for kind in _NAMED), *TYPES, "none", "true", "false", "yes", "no")
@@ -123,6 +126,23 @@ class Relaxations(Openings):
         marks = [other for other in self.others if is_marked(other.strip(":"))]
         words = [other for other in self.others if other not in marks]
         return make_rules(marks, OVER, OVERRUN, "fresh") + make_rules(words, OVER, OVERRUN, "over")
+
+    def _list_own_turns(self, node: Node) -> list[Rule]:
+        """Return what ends a turn and begins another one of the model's, in formats in which a turn has one beginning: a call in it
+        is one, and so is an answer, or a thought, if none has come. All else goes with it, where messages of others do."""
+        header = find_header(self.graph).strip()
+        if not is_marked(header) or any(header in link.text for link in (*self.links, *chain(*self.firsts))):
+            return []
+        begun = [f"{end}\n{header}" for end in sorted({text.strip() for text in self.list_end_texts()}) if is_marked(end)]
+        begun += [header] if node in UNSHOWN else []  # what ends the turn is read there
+        pairs = ((f"{text}\n{opener.strip()}", to) for text in begun for opener, to in self.openers)
+        rules = make_openings(pairs, OWN_TURN, "known")
+        guard: Guard = "fresh" if node.kind == "content" and node not in UNSHOWN else ""
+        if guard or node.kind == "reasoning":
+            thoughts = (f"{text}\n{self.reasoning_start}" for text in begun if self.reasoning_start.strip())
+            rules += make_rules(thoughts, self.list_nodes("reasoning"), OWN_TURN, guard)
+            rules += make_rules(begun, self.list_nodes("content") or (AFTER,), OWN_TURN, guard)
+        return rules + make_rules(begun if self._overruns else (), OVER, OVERRUN, "alone" if guard else "fresh")
 
     def _list_begun_thoughts(self, guard: Guard) -> list[Rule]:
         """Return what begins reasoning, or the first mark of that, at the end of an output."""

@@ -10,10 +10,9 @@ from partial_json_parser.core.complete import fix
 
 from ..delta import Delta
 from ..schema import Schema, ToolSet
-from .notation import fit_text
 from .policy import Policy
-from .repair import repair, write_object
-from .shape import Member, list_members
+from .repair import repair
+from .shape import list_members
 
 
 class Habits:
@@ -92,8 +91,8 @@ class Habits:
         if cut == "complete":
             with suppress(ValueError, RecursionError):  # nothing completes what is no beginning of JSON
                 written = "".join(fix(written)) if written.strip() else "{}"
-        if self._tools is not None and held[0].name in self._tools:
-            written = _fit_arguments(written, self._tools.get_parameters(held[0].name or ""), self._policy)
+        if self._policy.wrapped == "open" and self._tools is not None and held[0].name in self._tools:
+            written = _open_wrapped(written, self._tools.get_parameters(held[0].name or ""))
         return self._hand_on([held[0]._replace(text=""), Delta("tool_call", written, held[0].index)])
 
     def _hand_on(self, deltas: list[Delta]) -> list[Delta]:
@@ -112,42 +111,19 @@ class Habits:
         return out
 
 
-def _fit_arguments(written: str, parameters: Schema, policy: Policy) -> str:
-    """Return arguments as a policy wants them for a tool; what is no JSON object stays as it is.
-
-    Nothing is guessed: a value is opened, quoted or unquoted only where the schema refuses it as it stands and accepts the other.
-    """
+def _open_wrapped(written: str, parameters: Schema) -> str:
+    """Return the object under the only key of arguments if that key is no parameter, and all of the object's are; what is no such
+    object stays as it is."""
     try:
         members = list_members(written.strip()) if written.lstrip().startswith("{") else {}
-        if policy.wrapped == "open":
-            inner = _find_wrapped(members, parameters)
-            if inner is not None:
-                return inner
-        if policy.typed != "schema":
+        if len(members) != 1:
             return written
-        fitting = {key: _cast(member, parameters.get_property(key)) for key, member in members.items()}
+        ((key, member),) = members.items()
+        properties = parameters.list_properties()
+        text = repair(member.value.strip()) if isinstance(member.value, str) else member.text
+        if key in properties or text is None or not text.startswith("{"):
+            return written
+        inner = json.loads(text, strict=False)
     except (ValueError, RecursionError):
         return written
-    if all(fitting[key] == member.text for key, member in members.items()):
-        return written
-    return write_object(fitting)
-
-
-def _find_wrapped(members: dict[str, Member], parameters: Schema) -> str | None:
-    """Return the object under the only key if that key is no parameter, and all of the object's are."""
-    if len(members) != 1:
-        return None
-    ((key, member),) = members.items()
-    properties = parameters.list_properties()
-    text = repair(member.value.strip()) if isinstance(member.value, str) else member.text
-    if key in properties or text is None or not text.startswith("{"):
-        return None
-    inner = json.loads(text, strict=False)
-    return text if inner and properties.issuperset(inner) else None
-
-
-def _cast(member: Member, schema: Schema) -> str:
-    """Return a value as the schema accepts it: text for what is none, or what a text holds."""
-    if schema.accepts(member.value):
-        return member.text
-    return fit_text(member.value if isinstance(member.value, str) else member.text, schema) or member.text
+    return text if inner and properties.issuperset(inner) else written

@@ -42,7 +42,8 @@ class Policy:
     * ``markup`` – what begins or ends calls where there is none: ``"text"``, or ``"drop"`` it, and from a beginning on all up
       to the next call.
     * ``untyped`` – a value without quotes of which the schema says nothing: what it is as ``"json"``, or ``"text"``.
-    * ``typed`` – a value that the schema refuses: ``"written"``, as the model wrote it, or as the ``"schema"`` accepts it.
+    * ``typed`` – a value that the schema refuses: ``"written"``, as the model wrote it, or as the ``"schema"`` accepts it, which
+      the policy ``"repair"`` has.
     * ``wrapped`` – arguments within an argument that the tool does not have: ``"keep"`` it, or ``"open"`` it.
     * ``interrupts`` – what ends reasoning that nothing else ends: a ``"call"``, or already the ``"mark"`` that begins one.
     * ``overrun`` – the message of a user or a tool with which a model goes on behind the end of its turn: ``"drop"`` it and all
@@ -81,10 +82,10 @@ class Policy:
     @property
     def holds_calls(self) -> bool:
         """Whether a call is handed on at once, when it has ended."""
-        return self.cut != "keep" or self.typed != "written" or self.wrapped != "keep"
+        return self.cut != "keep" or self.wrapped != "keep"
 
 
-REPAIR = Policy(repair=True)
+REPAIR = Policy(repair=True, typed="schema")
 _NAMED = {"strict": Policy(recover=False), "lenient": Policy(), "repair": REPAIR}
 
 

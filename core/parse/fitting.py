@@ -1,0 +1,101 @@
+"""Values as their schemas want them: numbers in quotes, texts without any, lists and objects that were written as a text."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from typing import Final
+
+from ..recover.notation import fit_text
+from ..schema import UNKNOWN, Schema
+from .lexer import GOING, JsonLexer
+
+_HEAD: Final = re.compile(r'\s*[{,]\s*("(?:[^"\\]|\\.)*")\s*:\s*(?=\S)', re.DOTALL)
+_BEGUN: Final = re.compile(r'\s*(?:[{,]\s*(?:"(?:[^"\\]|\\.)*(?:\\|"\s*(?::\s*)?)?)?)?', re.DOTALL)
+"""What stands before a value, from the one before it on; and the beginnings of that."""
+_LONGEST: Final = 1024  # so long that may be
+_BARE_END: Final = re.compile(r"[,}\s]")
+_KINDS: Final = {'"': "string", "{": "object", "[": "array", "t": "boolean", "f": "boolean", "n": "null"}
+
+
+class Fitting:
+    """Hands on the arguments of a call as they come, but for values whose type the schema does not have: such a one is held until
+    it has ended, and then written as the schema accepts it, if it can be read so. What is null stays it: it stands for no value."""
+
+    def __init__(self, parameters: Schema) -> None:
+        self.changed = 0  # so many values were written otherwise
+        self._parameters = parameters
+        self._schema = UNKNOWN  # of the value that is being read
+        self._head = ""  # what came behind the last value
+        self._lexer: JsonLexer | None = None  # reads the value, if that is no bare one
+        self._reading = False
+        self._held: list[str] | None = None  # the value, if it is held
+        self._over = False
+
+    def feed(self, text: str) -> str:
+        """Return what of a piece of the JSON is handed on, and what was held before it."""
+        out, at = "", 0
+        while at < len(text):
+            if self._over:
+                return out + text[at:]
+            if not self._reading:
+                start = self._find_value(text, at)
+                out += text[at:start]
+                at = start
+                continue
+            end = self._find_end(text, at)
+            piece, at = text[at:end], end
+            if self._held is None:
+                out += piece
+                continue
+            self._held.append(piece)
+            if not self._reading:
+                out += self._fit("".join(self._held))
+                self._held = None
+        return out
+
+    def finish(self) -> str:
+        """Return what is still held, as it was written: its end did not come."""
+        held, self._held, self._over = self._held or [], None, True
+        return "".join(held)
+
+    def _find_value(self, text: str, at: int) -> int:
+        """Return where the next value begins, or where the text ends."""
+        head = self._head + text[at:]
+        found = _HEAD.match(head)
+        if found is None:
+            self._head, self._over = head, len(head) > _LONGEST or _BEGUN.fullmatch(head) is None
+            return len(text)
+        start = len(text) - len(head) + found.end()
+        first, self._head, self._reading = text[start], "", True
+        self._lexer = JsonLexer() if first in '"{[' else None
+        key: object = None
+        with suppress(ValueError):
+            key = json.loads(found[1], strict=False)
+        self._schema = self._parameters.get_property(key) if isinstance(key, str) else UNKNOWN
+        kind, types = _KINDS.get(first, "number"), self._schema.get_types()
+        fits = not types or kind in ("null", *types) or (kind == "number" and "integer" in types)
+        self._held = None if fits else []
+        return start
+
+    def _find_end(self, text: str, at: int) -> int:
+        """Return where the value that is being read ends, or the text; where it is no JSON, all else is handed on as it comes."""
+        if self._lexer is None:
+            found = _BARE_END.search(text, at)
+            self._reading = found is None
+            return found.start() if found else len(text)
+        end = self._lexer.scan(text, at)
+        self._reading = end == GOING
+        self._over = end < GOING
+        return end if end >= 0 else len(text)
+
+    def _fit(self, text: str) -> str:
+        """Return a value as its schema accepts it, if that is another one."""
+        found: str | None = None
+        with suppress(ValueError, RecursionError):
+            value = json.loads(text, strict=False)
+            accepted = self._over or self._schema.accepts(value)
+            found = None if accepted else fit_text(value if isinstance(value, str) else text, self._schema)
+        self.changed += found is not None
+        return text if found is None else found
