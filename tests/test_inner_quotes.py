@@ -21,7 +21,7 @@ TEMPLATE = """\
 {%- if add_generation_prompt %}<<assistant>>{% endif -%}
 """
 FORMAT = analyze(TEMPLATE)
-TOOLS = [make_tool(name, code="string", note="string", all="array", more="object", times="integer") for name in ("run", "stop")]
+TOOLS = [make_tool(name, code="string", note="string", all="array", times="integer") for name in ("run", "stop")]
 SECOND = '{"times": 5}'
 
 
@@ -46,7 +46,7 @@ def read(arguments: str, policy: Any = "repair") -> list[tuple[str, str]]:
         ('{"code": "<a href="x">b</a>"}', {"code": '<a href="x">b</a>'}),
         ('{"all": ["the "big" one", "two"], "note": "a "b" c"}', {"all": ['the "big" one', "two"], "note": 'a "b" c'}),
         ('{"code": "x" "times": 1}', {"code": "x", "times": 1}),
-        ('{"all": ["x" "y"], "more": {"a": 1} "times": 2}', {"all": ["x", "y"], "more": {"a": 1}, "times": 2}),
+        ('{"all": ["x" "y"], "note": {"a": 1} "times": 2}', {"all": ["x", "y"], "note": {"a": 1}, "times": 2}),
         ('{\n  "code": "say "a\\n"\nand "b"",\n  "times": 1\n}', {"code": 'say "a\n"\nand "b"', "times": 1}),
     ],
 )

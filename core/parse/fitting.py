@@ -1,4 +1,4 @@
-"""Values as their schemas want them: numbers in quotes, texts without any, lists and objects that were written as a text."""
+"""Values as their schemas want them: what was written as a text and is none, and texts without quotes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ _BEGUN: Final = re.compile(r'\s*(?:[{,]\s*(?:"(?:[^"\\]|\\.)*(?:\\|"\s*(?::\s*)?
 """What stands before a value, from the one before it on; and the beginnings of that."""
 _LONGEST: Final = 1024  # so long that may be
 _BARE_END: Final = re.compile(r"[,}\s]")
-_KINDS: Final = {'"': "string", "{": "object", "[": "array", "t": "boolean", "f": "boolean", "n": "null"}
+_KINDS: Final = {'"': "string", "t": "boolean", "f": "boolean"}
+_KEPT: Final = "n{["  # what these begin stays as it is written
 
 
 class Fitting:
     """Hands on the arguments of a call as they come, but for values whose type the schema does not have: such a one is held until
-    it has ended, and then written as the schema accepts it, if it can be read so. What is null stays it: it stands for no value."""
+    it has ended, and then written as the schema accepts it, if it can be read so. Lists, objects and null stay as they are."""
 
     def __init__(self, parameters: Schema) -> None:
         self.changed = 0  # so many values were written otherwise
@@ -74,9 +75,8 @@ class Fitting:
         with suppress(ValueError):
             key = json.loads(found[1], strict=False)
         self._schema = self._parameters.get_property(key) if isinstance(key, str) else UNKNOWN
-        kind, types = _KINDS.get(first, "number"), self._schema.get_types()
-        fits = not types or kind in ("null", *types) or (kind == "number" and "integer" in types)
-        self._held = None if fits else []
+        kind, types = _KINDS.get(first, "number"), () if first in _KEPT else self._schema.get_types()
+        self._held = None if not types or kind in types or (kind == "number" and "integer" in types) else []
         return start
 
     def _find_end(self, text: str, at: int) -> int:

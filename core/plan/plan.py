@@ -217,7 +217,7 @@ class Plan(Relaxations):
             rules += _list_relaid(inner)
             rules += self._list_end_rules() + self._list_message_ends()
             rules += chain(*(self._list_answer_tails(link.text) for link in ends))
-            rules += (self._list_overruns(node) if self._overruns else []) + self._list_own_turns(node)
+            rules += (self._list_overruns(node) if self._overruns else []) + self._list_own_turns(node, self._overruns)
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING) + self._list_fences(node)
             rules += self._list_loose_headers()
         if node.kind == "reasoning":
@@ -323,7 +323,7 @@ class Plan(Relaxations):
         rules += self._list_end_rules() + self._list_message_ends() + self._list_loose_headers()
         signs = "}]" if self.list_nodes("arguments") else ""
         rules += make_rules(signs, END, STRAY, "fresh")  # alone, at the end of the output
-        rules += self._list_own_turns(node)
+        rules += self._list_own_turns(node, self._overruns)
         return rules + (self._list_overruns(node) + self._list_overruns_behind() if self._overruns else [])
 
     def _list_loose_headers(self, first: bool = False, bare: bool = False) -> list[Rule]:

@@ -127,9 +127,10 @@ class Relaxations(Openings):
         words = [other for other in self.others if other not in marks]
         return make_rules(marks, OVER, OVERRUN, "fresh") + make_rules(words, OVER, OVERRUN, "over")
 
-    def _list_own_turns(self, node: Node) -> list[Rule]:
+    def _list_own_turns(self, node: Node, drops: bool) -> list[Rule]:
         """Return what ends a turn and begins another one of the model's, in formats in which a turn has one beginning: a call in it
-        is one, and so is an answer, or a thought, if none has come. All else goes with it, where messages of others do."""
+        is one, and so is an answer, or a thought, if none has come. All else goes with it if it ``drops`` what a server would not
+        have seen."""
         header = find_header(self.graph).strip()
         if not is_marked(header) or any(header in link.text for link in (*self.links, *chain(*self.firsts))):
             return []
@@ -142,7 +143,7 @@ class Relaxations(Openings):
             thoughts = (f"{text}\n{self.reasoning_start}" for text in begun if self.reasoning_start.strip())
             rules += make_rules(thoughts, self.list_nodes("reasoning"), OWN_TURN, guard)
             rules += make_rules(begun, self.list_nodes("content") or (AFTER,), OWN_TURN, guard)
-        return rules + make_rules(begun if self._overruns else (), OVER, OVERRUN, "alone" if guard else "fresh")
+        return rules + make_rules(begun if drops else (), OVER, OVERRUN, "alone" if guard else "fresh")
 
     def _list_begun_thoughts(self, guard: Guard) -> list[Rule]:
         """Return what begins reasoning, or the first mark of that, at the end of an output."""
