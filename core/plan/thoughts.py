@@ -33,7 +33,8 @@ _IN_LINE: Final = re.compile(r"\n(.{3,})\n")
 """What stands in a line of its own, and is no sign or two."""
 _DRAWING: Final = frozenset("-=*_#~`. ")
 _LETTERS: Final = 4
-_WORD, _LAST_WORD = re.compile(r"\w"), re.compile(r"\w+\Z")
+_WORD = re.compile(r"\w")
+_LAST_WORD, _LAST_BRACKET = re.compile(r"\w+[^\w\s]?\Z"), re.compile(r"[{\[(]\Z")
 _SIGNED: Final = re.compile(r"[^\w\s]{2}")
 """What begins a line that a text seldom begins with."""
 _HEADER: Final = 160  # characters of a prompt of which a model may write the last ones again
@@ -122,6 +123,7 @@ class Thoughts(Landmarks):
         shown = [rule for rule in rules if rule.targets and not rule.recovery]
         pairs = [(end, rule) for end in sorted(ends) for rule in shown]
         pairs += [(word, rule) for word in _LAST_WORD.findall(prompt) for rule in shown if is_marked(rule.parts[0])]
+        pairs += [(sign, rule) for sign in _LAST_BRACKET.findall(prompt) for rule in shown if rule.constant.core]
         return [replace(rule, parts=(end + rule.parts[0], *rule.parts[1:]), recovery=HEADED) for end, rule in pairs]
 
     def _list_headers_between(self, rules: Iterable[Rule]) -> list[Rule]:

@@ -246,8 +246,9 @@ def _read_named(members: dict[str, Member], key: str, tools: ToolSet | None, env
 def _find_arguments(rest: dict[str, Member], name: str, tools: ToolSet | None) -> str | None:
     """Return the arguments among the members beside the name: one of them, all of them, or none where nothing is there."""
     properties = _list_parameters(name, tools)
-    if rest and properties.issuperset(rest):
-        return write_object({key: member.text for key, member in rest.items()})
+    flat = {key: member.text for key, member in rest.items() if key in properties or key not in _OF_ENVELOPES}
+    if flat and properties.issuperset(flat):
+        return write_object(flat)
     objects = [member for member in rest.values() if member.value not in (None, "") and _read_object(member) is not None]
     if any(isinstance(member.value, dict | list) and member not in objects for member in rest.values()) or len(objects) > 1:
         return None
