@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..format.units import MORE, NO, Units
-from ..plan.constants import DATA, SIGNS, Constant, skip_blank
+from ..plan.constants import DATA, SIGNS, skip_blank
 from ..plan.echoes import cut_echo
 from ..plan.landmarks import FIELDS, QUOTES, TURN
 from ..plan.mistyped import (
@@ -190,19 +190,14 @@ class Likely(Lookahead):
         return not declared or steps[0] in declared or (told and plain)
 
     @staticmethod
-    def _list_longer(rule: Rule, spot: Spot) -> list[Constant]:
-        """Return the texts of a spot that lead to a value, begin as one does, and go on with more than a quote."""
-        longer = (other.constant for other in spot.rules if other.kind == "value" and not other.recovery)
-        return [each for each in longer if each.size > rule.constant.size + 1 and each.text.startswith(rule.constant.text)]
-
-    def _matches_any(self, constants: Iterable[Constant], at: int) -> bool:
-        """Whether one of some texts begins at a place, as far as the output has come."""
-        return any(constant.match_exactly(self.buffer, at, False) != NO for constant in constants)
+    def _begins_other(rule: Rule, spot: Spot) -> bool:
+        """Whether another rule of a spot that leads to a value begins as one does and goes on with more than a quote."""
+        return any(other.constant.extends(rule.constant) for other in spot.rules if other.kind == "value" and not other.recovery)
 
     def _is_enclosed(self, here: Landing, at: int) -> bool:
         """Whether several signs stand before a key and behind it, as they seldom do in a text."""
         behind = (rule.constant for rule in here.spot.rules if not rule.recovery and len(rule.constant.core) > 1)
-        return len(here.rule.constant.core) > 1 and self._matches_any(behind, at)
+        return len(here.rule.constant.core) > 1 and any(constant.match_exactly(self.buffer, at, False) != NO for constant in behind)
 
     def _doubts_key(self, rule: Rule, here: Landing, at: int) -> bool:
         """Whether what seems to be a key, and is none of the tool's, stands before what no template writes behind keys."""

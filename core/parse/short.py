@@ -341,7 +341,7 @@ class ShortFields(Likely):
         untyped = rule.recovery == UNTYPED
         doubted = untyped or constant.text.endswith(QUOTES) or rule.is_told
         amid = rule.kind == "value" and (doubted or rule.goes_on(here.spot.rules, types))
-        half = rule.kind == "value" and not loosely and bool(self._list_longer(rule, here.spot))
+        half = rule.kind == "value" and not loosely and self._begins_other(rule, here.spot)
         end = skip_blank(self.buffer, landing.end) if isinstance(landing, Landing) and rule.kind == "value" else 0
         assigned = end > 0 and self.buffer[end : end + 1] in _ASSIGNING and not read_empty(rule.targets)
         told = (loosely or bare or amid or assigned or half) and rule.kind != "end" and isinstance(landing, Landing)
@@ -353,7 +353,7 @@ class ShortFields(Likely):
         if begins == NO and kind == "key" and not amid:  # what is like another text tells more
             alike = self._leave_like(here, kind, at, final, False)
             if alike or half:
-                return alike or landing, alike is not None or not self._matches_any(self._list_longer(rule, here.spot), at)
+                return alike or landing, True
         if bare and begins > 0 and isinstance(landing, Landing) and self._is_in_text():
             landing = self._check_whole(landing, begins, final)
         relaxed = isinstance(landing, Landing) and bool(landing.rule.recovery) and not here.rule.recovery

@@ -227,6 +227,10 @@ class Constant:
         """Whether it begins with a counter."""
         return len(self.parts) > 1 and not self.parts[0].strip()
 
+    def extends(self, other: Constant) -> bool:
+        """Whether it begins as another text does, and goes on with more than a quote."""
+        return self.size > other.size + 1 and self.text.startswith(other.text)
+
     def match_exactly(self, text: str, at: int, final: bool) -> int:
         """Match the whole text to the letter at a place; ``final`` tells that no more will come."""
         if self._simple:

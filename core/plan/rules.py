@@ -279,12 +279,15 @@ class Spot:
 
     def list_behind(self, sign: str, types: tuple[str, ...] = ()) -> tuple[Rule, ...]:
         """Return the rules that a character may begin behind any white space, all for white space or nothing; behind the others
-        what leads to values that are of none of some types, if these are known."""
+        what leads to values that are of none of some types, if these are known, and goes on behind none of them but for a quote."""
         found = self._sorted.get((sign, types))
         if found is None:
             blank = not sign or sign.isspace()
             rules = [rule for rule in self.rules if blank or not rule.initials or sign in rule.initials or rule.constant.counts]
-            others = [rule for rule in rules if rule.kind == "value" and not any(fits(node.type, types) for node in rule.targets)]
+            values = [rule for rule in rules if rule.kind == "value"]
+            fitting = [rule.constant for rule in values if any(fits(node.type, types) for node in rule.targets)]
+            odd = (rule for rule in values if rule.constant not in fitting)
+            others = [rule for rule in odd if not any(rule.constant.extends(one) for one in fitting)]
             found = _remember(self._sorted, (sign, types), (*(rule for rule in rules if rule not in others), *others))
         return found
 
