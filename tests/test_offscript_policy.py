@@ -209,6 +209,14 @@ def test_a_policy_has_a_name() -> None:
         get_policy("kind")  # type: ignore[arg-type]
 
 
+def test_fields_may_stand_behind_the_name_of_a_policy() -> None:
+    named: Any = "repair, typed=written,unknown = text"
+    assert get_policy(named) == Policy(repair=True, unknown="text")
+    for odd, match in (("repair, recover=no", "recover"), ("strict, cut=nope", "cut: 'nope'"), ("lenient, nothing=1", "nothing"), ("lenient,", "''")):
+        with pytest.raises(ValueError, match=match):
+            get_policy(odd)  # type: ignore[arg-type]
+
+
 def test_a_field_of_a_policy_has_no_other_values() -> None:
     with pytest.raises(ValueError, match=r"^cut: 'nope' is none of keep, complete, drop, text$"):
         Policy(cut="nope")  # type: ignore[arg-type]

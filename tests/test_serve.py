@@ -167,7 +167,8 @@ def test_the_policy_is_the_environment_s(chatml: ChatFormat, counters: Counters,
 
     assert read_with("strict") == (0, False)
     assert read_with("lenient") == read_with("Repair") == read_with("") == (1, True)
-    assert read_with("no policy") == (1, True), "a request must not fail"
+    assert read_with("lenient, unknown=drop") == (1, True)
+    assert read_with("no policy") == read_with("strict, no=field") == (1, True), "a request must not fail"
     with pytest.raises(AutoparserError, match="CHAT_AUTOPARSER_POLICY"):
         Formats().pin(CHATML, "the model's template")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 PolicyName = Literal["strict", "lenient", "repair"]
@@ -90,11 +90,19 @@ _NAMED = {"strict": Policy(recover=False), "lenient": Policy(), "repair": REPAIR
 
 
 def get_policy(policy: Policy | PolicyName) -> Policy:
-    """Return a policy, by its name too. Raises ValueError for a name that none has, TypeError for what is neither."""
+    """Return a policy, also by its name, behind which fields may stand that have another value: ``repair, typed=written``.
+
+    Raises ValueError for a name, a field or a value that none has, TypeError for what is neither a policy nor a name.
+    """
     if isinstance(policy, Policy):
         return policy
     if not isinstance(policy, str):
         raise TypeError(f"policy must be a Policy or one of strict, lenient and repair, not {type(policy).__name__}")
-    if policy not in _NAMED:
-        raise ValueError(f"no policy is called {policy!r}: strict, lenient or repair")
-    return _NAMED[policy]
+    name, *fields = (part.strip() for part in policy.split(","))
+    if name not in _NAMED:
+        raise ValueError(f"no policy is called {name!r}: strict, lenient or repair")
+    changes = {key.strip(): value.strip() for key, _, value in (field.partition("=") for field in fields)}
+    odd = [key for key in changes if isinstance(_POSSIBLE.get(key, (True,))[0], bool)]
+    if odd:
+        raise ValueError(f"a policy has no field {odd[0]!r} that takes a word")
+    return replace(_NAMED[name], **changes)  # type: ignore[arg-type]  # values are checked where the policy is made

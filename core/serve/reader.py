@@ -19,7 +19,7 @@ from .counters import COUNTERS
 from .special import cut_at_special
 
 POLICY = "CHAT_AUTOPARSER_POLICY"
-"""The environment variable that names it: ``strict``, ``lenient`` or ``repair`` (as without it)."""
+"""The environment variable that names it: ``strict``, ``lenient`` or ``repair`` (as without it), and fields that differ."""
 
 _LOG = logging.getLogger(__name__)
 _MOST_DUE = 64  # texts of special tokens that are waited for: that of a token that stops generation never comes
