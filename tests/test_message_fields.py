@@ -53,3 +53,28 @@ def test_the_field_that_engines_know_comes_first() -> None:
     source = write("{%- if m.musing %}(# {{ m.musing }} #){% endif -%}{%- if m.reasoning_content %}[# {{ m.reasoning_content }} #]{% endif -%}")
     format = ca.analyze(source)
     assert format.asking.reasoning == REASONING_FIELDS
+
+
+BLOCKS = (
+    "{%- for m in messages %}<<{{ m.role }}>>{% if m.content is mapping and 'blocks' in m.content %}{% for b in m.content.blocks %}"
+    "{% if b.type == 'thoughts' %}(# {{ b.text }}{% else %} #){{ b.text }}{% endif %}{% endfor %}{% else %}{{ m.content or '' }}{% endif %}"
+    + CALLS
+    + "<<over>>{% endfor -%}{%- if add_generation_prompt %}<<assistant>>{% endif -%}"
+)
+"""The content of a message may be an object of blocks; nothing ends a thought before a call."""
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("(# Which way? #)North.<<over>>", ("Which way?", "North.", [])),
+        ('(# Which way?<go>{"name": "find_route", "arguments": {"legs": 2}}</go><<over>>', ("Which way?", None, [("find_route", '{"legs": 2}')])),
+        ("North.<<over>>", (None, "North.", [])),
+    ],
+)
+def test_a_block_of_a_content_that_is_an_object_holds_reasoning(text: str, read: tuple[object, ...]) -> None:
+    format = ca.analyze(BLOCKS)
+    assert format.asking.reasoning == ("blocks",)
+    assert format.verdict.proven, format.verdict.counterexample
+    found = read_all_ways(format, text, [ROUTE_TOOL], policy="strict")
+    assert (found.reasoning, found.content, found.calls) == read

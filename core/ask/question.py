@@ -79,8 +79,9 @@ class Question:
 class Shape:
     """In which form a template takes its input.
 
-    ``reasoning`` names the fields of the message that hold it; ``"parts"`` is a part of typed content. ``named_ids`` is set
-    where an id has to carry the name of the tool, ``ids`` where calls have any.
+    ``reasoning`` names the fields of the message that hold it; ``"parts"`` is a part of typed content, ``"blocks"`` a block of a
+    content that is an object of such. ``named_ids`` is set where an id has to carry the name of the tool, ``ids`` where calls have
+    any.
     """
 
     parts: bool = False
@@ -138,14 +139,16 @@ def build_turn(question: Question, shape: Shape) -> dict[str, Any]:
 
 
 def _add_reasoning(message: dict[str, Any], question: Question, shape: Shape) -> None:
+    said = [] if question.content is None else [question.content]
     for name in shape.reasoning:
-        if name != "parts":
+        if name == "parts":
+            parts = [{"type": "thinking", "thinking": question.reasoning, "unread": UNREAD}]
+            message["content"] = [*parts, *({"type": "text", "text": text} for text in said)]
+        elif name == "blocks":
+            blocks = [{"type": "thoughts", "text": question.reasoning, "unread": UNREAD}]
+            message["content"] = {"blocks": [*blocks, *({"type": "response", "text": text} for text in said)]}
+        else:
             message[name] = question.reasoning
-            continue
-        parts = [{"type": "thinking", "thinking": question.reasoning, "unread": UNREAD}]
-        if question.content is not None:
-            parts.append({"type": "text", "text": question.content})
-        message["content"] = parts
 
 
 def _build_call(call: Call, shape: Shape) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def find_reasoning_shape(oracle: Oracle, calling: Shape | None, switches: Sequen
 
     It is one of those that the engines know, or else another one that the template reads of messages.
     """
-    for fields, switch in product((REASONING_FIELDS, ("parts",)), switches):
+    for fields, switch in product((REASONING_FIELDS, ("parts",), ("blocks",)), switches):
         shapes = [replace(oracle.shape, reasoning=fields)]
         if _count_reasoning(oracle, shapes[0], calling, switch) > 1:  # from several fields, or with all else of the message
             shapes = [replace(oracle.shape, reasoning=(name,)) for name in fields]

@@ -131,7 +131,7 @@ def _list_reasoning(format: ChatFormat) -> Iterator[Row]:
     shown = "only in turns with tool calls" if reasoning.beside_calls_only else "as the messages have it"
     yield _row("shown in prompts", "never" if any(UNPRINTED in note for note in format.verdict.notes) else shown)
     for name in format.asking.reasoning:
-        if name not in (*REASONING_FIELDS, "parts"):
+        if name not in (*REASONING_FIELDS, "parts", "blocks"):
             yield _row("read from", name, "a field of messages that the engines do not know")
 
 
