@@ -73,6 +73,15 @@ def test_a_value_that_is_cut_off_comes_as_it_was_written() -> None:
     assert parser.incomplete_calls == {0}
 
 
+@pytest.mark.parametrize("size", [1, 7000, 100_000])
+def test_what_is_held_is_bounded_whatever_the_pieces(size: int) -> None:
+    number, text = "7" * 4000, "7" * 20_000
+    written = f'{{"guests": "{number}", "price": "{text}", "outdoor": "true"}}'
+    fitting = Fitting(Schema(TOOL["function"]["parameters"]))
+    found = [fitting.feed(written[at : at + size]) for at in range(0, len(written), size)]
+    assert "".join([*found, fitting.finish()]) == f'{{"guests": {number}, "price": "{text}", "outdoor": true}}'
+
+
 def test_the_operator_sees_it() -> None:
     parser = analyze(TEMPLATE).parser([TOOL], "<assistant>", policy="repair")
     parser.feed('<act>{"tool": "book", "with": {"guests": "4"}}</act>')

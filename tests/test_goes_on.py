@@ -63,6 +63,7 @@ def read(template: str, text: str, policy: Policy | PolicyName = "repair", promp
         (f"<|muse|>So.<|mused|>{AGAIN}{NOW}<|over|>", "So.", None, [("now", {})]),
         (f"<|muse|>So.<|mused|>{AGAIN}All is well.<|over|>", "So.", "All is well.", []),
         (f"<|muse|>So.{AGAIN}All is well.<|over|>", "So.", "All is well.", []),
+        (f"<|muse|>{AGAIN}All is well.<|over|>", None, "All is well.", []),
         (f"{NOW}{AGAIN}{NOW}<|over|>\n", None, None, [("now", {}), ("now", {})]),
     ],
 )

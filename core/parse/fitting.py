@@ -9,12 +9,13 @@ from typing import Final
 
 from ..recover.notation import fit_text
 from ..schema import UNKNOWN, Schema
+from .landing import HELD
 from .lexer import GOING, JsonLexer
 
 _HEAD: Final = re.compile(r'\s*[{,]\s*("(?:[^"\\]|\\.)*")\s*:\s*(?=\S)', re.DOTALL)
 _BEGUN: Final = re.compile(r'\s*(?:[{,]\s*(?:"(?:[^"\\]|\\.)*(?:\\|"\s*(?::\s*)?)?)?)?', re.DOTALL)
 """What stands before a value, from the one before it on; and the beginnings of that."""
-_LONGEST: Final = 1024  # so long that may be
+_LONGEST: Final = 256  # so long that may be
 _BARE_END: Final = re.compile(r"[,}\s]")
 _KINDS: Final = {'"': "string", "t": "boolean", "f": "boolean"}
 _KEPT: Final = "n{["  # what these begin stays as it is written
@@ -31,7 +32,7 @@ class Fitting:
         self._head = ""  # what came behind the last value
         self._lexer: JsonLexer | None = None  # reads the value, if that is no bare one
         self._reading = False
-        self._held: list[str] | None = None  # the value, if it is held
+        self._held: str | None = None  # what has come of the value, if it is held
         self._over = False
 
     def feed(self, text: str) -> str:
@@ -50,16 +51,16 @@ class Fitting:
             if self._held is None:
                 out += piece
                 continue
-            self._held.append(piece)
-            if not self._reading:
-                out += self._fit("".join(self._held))
+            self._held += piece
+            if not self._reading or len(self._held) > HELD:
+                out += self._held if len(self._held) > HELD else self._fit(self._held)
                 self._held = None
         return out
 
     def finish(self) -> str:
         """Return what is still held, as it was written: its end did not come."""
-        held, self._held, self._over = self._held or [], None, True
-        return "".join(held)
+        held, self._held, self._over = self._held or "", None, True
+        return held
 
     def _find_value(self, text: str, at: int) -> int:
         """Return where the next value begins, or where the text ends."""
@@ -76,7 +77,7 @@ class Fitting:
             key = json.loads(found[1], strict=False)
         self._schema = self._parameters.get_property(key) if isinstance(key, str) else UNKNOWN
         kind, types = _KINDS.get(first, "number"), () if first in _KEPT else self._schema.get_types()
-        self._held = None if not types or kind in types or (kind == "number" and "integer" in types) else []
+        self._held = None if not types or kind in types or (kind == "number" and "integer" in types) else ""
         return start
 
     def _find_end(self, text: str, at: int) -> int:

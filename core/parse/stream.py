@@ -45,9 +45,9 @@ class StreamParser(Machine):
         wanted = None if tools is None else ToolSet((dict(t) for t in tools if isinstance(t, Mapping)), chosen.recover)
         number, rest = (BEHIND, "") if after_reasoning else find_start(graph, prompt)
         self.habits: Habits | None = None
-        self._fits = chosen.typed == "schema" and bool(wanted)
+        self._by_schema = chosen.typed == "schema" and bool(wanted)
         self._fitting: Fitting | None = None  # of the call that came last
-        self._fitted: int | None = None  # its number
+        self._fitted_call: int | None = None  # its number
         self._written: list[str] | None = [] if chosen.cut == "text" else None  # all that came
         self._sources: dict[int, str] = {}  # what was written of the calls that have no end
         self._ending = False
@@ -71,17 +71,17 @@ class StreamParser(Machine):
         deltas = super().feed(text) if len(text) <= _SLICE else self._feed_slices(text)
         if self._begun:
             deltas, self._begun = self._begun + deltas, []
-        deltas = self._fit(deltas) if self._fits else deltas
+        deltas = self._fit_values(deltas) if self._by_schema else deltas
         return deltas if self.habits is None else self.habits.feed(deltas)
 
-    def _fit(self, deltas: list[Delta], final: bool = False) -> list[Delta]:
+    def _fit_values(self, deltas: list[Delta], final: bool = False) -> list[Delta]:
         """Return deltas with values as their schemas want them; what is held of one that never ends comes before others."""
         out: list[Delta] = []
         for delta in deltas:
             if delta.index is None or delta.name is not None:
                 out += self._end_fitting()
             if delta.name is not None and self.tools is not None and delta.name in self.tools:
-                self._fitting, self._fitted = Fitting(self.tools.get_parameters(delta.name)), delta.index
+                self._fitting, self._fitted_call = Fitting(self.tools.get_parameters(delta.name)), delta.index
             elif delta.index is not None and self._fitting is not None:
                 delta = delta._replace(text=self._fitting.feed(delta.text))
                 for _ in range(self._fitting.changed):
@@ -95,7 +95,7 @@ class StreamParser(Machine):
         """Return what was held of a value that has no end."""
         held = self._fitting.finish() if self._fitting is not None else ""
         self._fitting = None
-        return [Delta("tool_call", held, self._fitted)] if held else []
+        return [Delta("tool_call", held, self._fitted_call)] if held else []
 
     def _feed_slices(self, text: str) -> list[Delta]:
         """Read a long piece as if it came in several: what is looked through anew for each decision is never long."""
@@ -105,7 +105,7 @@ class StreamParser(Machine):
         """Say that the output has ended."""
         open_before = not self.closed
         deltas, self._begun = self._begun + super().finish(), []
-        deltas = self._fit(deltas, final=True) if self._fits else deltas
+        deltas = self._fit_values(deltas, final=True) if self._by_schema else deltas
         return self.habits.feed(deltas, final=True) if self.habits is not None and open_before else deltas
 
     def _end(self) -> None:

@@ -138,12 +138,14 @@ class Relaxations(Openings):
         begun += [header] if node in UNSHOWN else []  # what ends the turn is read there
         pairs = ((f"{text}\n{opener.strip()}", to) for text in begun for opener, to in self.openers)
         rules = make_openings(pairs, OWN_TURN, "known")
-        guard: Guard = "fresh" if node.kind == "content" and node not in UNSHOWN else ""
-        if guard or node.kind == "reasoning":
-            thoughts = (f"{text}\n{self.reasoning_start}" for text in begun if self.reasoning_start.strip())
-            rules += make_rules(thoughts, self.list_nodes("reasoning"), OWN_TURN, guard)
-            rules += make_rules(begun, self.list_nodes("content") or (AFTER,), OWN_TURN, guard)
-        return rules + make_rules(begun if drops else (), OVER, OVERRUN, "alone" if guard else "fresh")
+        dropped = begun if drops else ()
+        if node in UNSHOWN:
+            return rules + make_rules(dropped, OVER, OVERRUN, "fresh")
+        guard: Guard = "fresh" if node.kind == "content" else ""
+        thoughts = (f"{text}\n{self.reasoning_start}" for text in begun if self.reasoning_start.strip())
+        rules += make_rules(thoughts, self.list_nodes("reasoning"), OWN_TURN, guard)
+        rules += make_rules(begun, self.list_nodes("content") or (AFTER,), OWN_TURN, guard)
+        return rules + (make_rules(dropped, OVER, OVERRUN, "alone") if guard else [])
 
     def _list_begun_thoughts(self, guard: Guard) -> list[Rule]:
         """Return what begins reasoning, or the first mark of that, at the end of an output."""
