@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from streams import analyze, get_calls, make_tool, read_all_ways
 
 from chat_autoparser.parse.fitting import Fitting
-from chat_autoparser.recover import PolicyName
+from chat_autoparser.recover import Policy, PolicyName
 from chat_autoparser.schema import Schema
 
 TEMPLATE = (
@@ -22,7 +22,7 @@ TEMPLATE = (
 TOOL = make_tool("book", guests="integer", price="number", outdoor="boolean", dishes="array", options="object", zip="string", note="")
 
 
-def read(arguments: str, policy: PolicyName = "repair") -> dict[str, Any]:
+def read(arguments: str, policy: Policy | PolicyName = "repair") -> dict[str, Any]:
     text = f'<act>{{"tool": "book", "with": {arguments}}}</act></assistant>'
     message = read_all_ways(analyze(TEMPLATE), text, [TOOL], "<assistant>", policy)
     ((name, found),) = get_calls(message)
@@ -45,6 +45,13 @@ def test_what_the_schema_refuses_is_written_as_it_accepts_it(written: str, wante
     assert read(written) == wanted
     assert read(written, "lenient") == json.loads(written)
     assert read(written, "strict") == json.loads(written)
+
+
+def test_lists_objects_and_null_are_texts_only_where_that_is_asked_for() -> None:
+    written = '{"zip": {"code": 1}, "dishes": null, "options": "{}"}'
+    assert read(written, Policy(typed="schema")) == {"zip": '{"code": 1}', "dishes": None, "options": {}}
+    assert read('{"zip": null}', Policy(typed="schema")) == {"zip": "null"}
+    assert read('{"zip": null, "options": "{}"}') == {"zip": None, "options": {}}
 
 
 @pytest.mark.parametrize(

@@ -17,17 +17,19 @@ _BEGUN: Final = re.compile(r'\s*(?:[{,]\s*(?:"(?:[^"\\]|\\.)*(?:\\|"\s*(?::\s*)?
 """What stands before a value, from the one before it on; and the beginnings of that."""
 _LONGEST: Final = 256  # so long that may be
 _BARE_END: Final = re.compile(r"[,}\s]")
-_KINDS: Final = {'"': "string", "t": "boolean", "f": "boolean"}
-_KEPT: Final = "n{["  # what these begin stays as it is written
+_KINDS: Final = {'"': "string", "{": "object", "[": "array", "t": "boolean", "f": "boolean", "n": "null"}
+_NO_SCALARS: Final = "n{["  # what lists, objects and null begin with
 
 
 class Fitting:
     """Hands on the arguments of a call as they come, but for values whose type the schema does not have: such a one is held until
-    it has ended, and then written as the schema accepts it, if it can be read so. Lists, objects and null stay as they are."""
+    it has ended, and then written as the schema accepts it, if it can be read so. Of ``scalars`` alone, lists, objects and null
+    stay as they are."""
 
-    def __init__(self, parameters: Schema) -> None:
+    def __init__(self, parameters: Schema, scalars: bool = True) -> None:
         self.changed = 0  # so many values were written otherwise
         self._parameters = parameters
+        self._kept = _NO_SCALARS if scalars else ""
         self._schema = UNKNOWN  # of the value that is being read
         self._head = ""  # what came behind the last value
         self._lexer: JsonLexer | None = None  # reads the value, if that is no bare one
@@ -76,7 +78,7 @@ class Fitting:
         with suppress(ValueError):
             key = json.loads(found[1], strict=False)
         self._schema = self._parameters.get_property(key) if isinstance(key, str) else UNKNOWN
-        kind, types = _KINDS.get(first, "number"), () if first in _KEPT else self._schema.get_types()
+        kind, types = _KINDS.get(first, "number"), () if first in self._kept else self._schema.get_types()
         self._held = None if not types or kind in types or (kind == "number" and "integer" in types) else ""
         return start
 

@@ -45,7 +45,7 @@ class StreamParser(Machine):
         wanted = None if tools is None else ToolSet((dict(t) for t in tools if isinstance(t, Mapping)), chosen.recover)
         number, rest = (BEHIND, "") if after_reasoning else find_start(graph, prompt)
         self.habits: Habits | None = None
-        self._by_schema = chosen.typed == "schema" and bool(wanted)
+        self._by_schema = chosen.typed != "written" and bool(wanted)
         self._fitting: Fitting | None = None  # of the call that came last
         self._fitted_call: int | None = None  # its number
         self._written: list[str] | None = [] if chosen.cut == "text" else None  # all that came
@@ -81,7 +81,7 @@ class StreamParser(Machine):
             if delta.index is None or delta.name is not None:
                 out += self._end_fitting()
             if delta.name is not None and self.tools is not None and delta.name in self.tools:
-                self._fitting, self._fitted_call = Fitting(self.tools.get_parameters(delta.name)), delta.index
+                self._fitting, self._fitted_call = Fitting(self.tools.get_parameters(delta.name), self.policy.typed == "scalars"), delta.index
             elif delta.index is not None and self._fitting is not None:
                 delta = delta._replace(text=self._fitting.feed(delta.text))
                 for _ in range(self._fitting.changed):

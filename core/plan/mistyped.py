@@ -121,8 +121,9 @@ def _begin_alike(one: str, mark: str) -> bool:
 @lru_cache(maxsize=1024)
 def may_be_near(half: str, mark: str) -> bool:
     """Whether what has come of a mark may be the beginning of one that is another one mistyped."""
-    if half[-1:].isspace() and not (_find_letters(half) or mark.startswith(half)):
-        return False  # no white space stands before its word but its own
+    begun = half.rstrip()
+    if begun != half and not (_find_letters(half) or mark.startswith(half if len(begun) < LIKE else begun)):
+        return False  # no white space stands before its word but its own, or behind two signs
     return _begin_alike(half, mark) or _strip_signs(mark).startswith(_strip_signs(half))
 
 

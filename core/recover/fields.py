@@ -29,7 +29,7 @@ _CLOSES = ("Sm", "Pe", "Pf")  # of Unicode: arrows, and brackets and quotes that
 _BARRED = frozenset("=:>|,;)]}<\"'`")
 _NAMED = r"(?:=[\"']?[\w.-]*)"
 _BEGUN = re.compile(
-    rf"(?:\w{{1,32}}(?:[:/]|\s?=\s?))?[\w.-]*|\w{{1,32}}\s|</[^\s<>]*|\w{{1,32}}{_NAMED}|<[^\s<>\"'=/]{{0,60}}|<[\w:.-]{{0,32}}(?:{_NAMED}|\s+\w{{0,32}}{_NAMED}?|>\s*[\w.-]*)?"
+    rf"(?:\w{{1,32}}(?:[:/]|\s?=\s?))?[\w.-]*|\w{{1,32}}\s|</[^\s<>]*|\w{{1,32}}{_NAMED}|<[^\s<>\"'=/]{{0,60}}(?:{_NAMED}|\s+\w{{0,32}}{_NAMED}?|>\s*[\w.-]*)?"
 )
 _FOREIGN = re.compile(r"(?:\[[A-Z_]{2,40}\](?:[\w-]{1,64}(?=\[))?)*")
 """Fields that another format writes behind a name: marks, and words between them."""

@@ -16,7 +16,7 @@ _POSSIBLE: dict[str, tuple[object, ...]] = {
     "unasked": ("text", "drop"),
     "markup": ("text", "drop"),
     "untyped": ("json", "text"),
-    "typed": ("written", "schema"),
+    "typed": ("written", "scalars", "schema"),
     "wrapped": ("keep", "open"),
     "interrupts": ("call", "mark"),
     "overrun": ("drop", "text"),
@@ -42,8 +42,8 @@ class Policy:
     * ``markup`` – what begins or ends calls where there is none: ``"text"``, or ``"drop"`` it, and from a beginning on all up
       to the next call.
     * ``untyped`` – a value without quotes of which the schema says nothing: what it is as ``"json"``, or ``"text"``.
-    * ``typed`` – a value that the schema refuses: ``"written"``, as the model wrote it, or as the ``"schema"`` accepts it, which
-      the policy ``"repair"`` has.
+    * ``typed`` – a value that the schema refuses: ``"written"``, as the model wrote it, or as the ``"schema"`` accepts it; of
+      ``"scalars"``, which the policy ``"repair"`` has, lists, objects and null stay as they are written.
     * ``wrapped`` – arguments within an argument that the tool does not have: ``"keep"`` it, or ``"open"`` it.
     * ``interrupts`` – what ends reasoning that nothing else ends: a ``"call"``, or already the ``"mark"`` that begins one.
     * ``overrun`` – the message of a user or a tool with which a model goes on behind the end of its turn: ``"drop"`` it and all
@@ -61,7 +61,7 @@ class Policy:
     unasked: Literal["text", "drop"] = "text"
     markup: Literal["text", "drop"] = "text"
     untyped: Literal["json", "text"] = "json"
-    typed: Literal["written", "schema"] = "written"
+    typed: Literal["written", "scalars", "schema"] = "written"
     wrapped: Literal["keep", "open"] = "keep"
     interrupts: Literal["call", "mark"] = "call"
     overrun: Literal["drop", "text"] = "drop"
@@ -85,7 +85,7 @@ class Policy:
         return self.cut != "keep" or self.wrapped != "keep"
 
 
-REPAIR = Policy(repair=True, typed="schema")
+REPAIR = Policy(repair=True, typed="scalars")
 _NAMED = {"strict": Policy(recover=False), "lenient": Policy(), "repair": REPAIR}
 
 

@@ -66,7 +66,10 @@ class TaughtRenderer(Renderer):
             reasoning = next((str(message[name]) for name in REASONING_FIELDS if message.get(name)), "")
         written = [*(REASONING_FIELDS if reasoning else ()), *(["tool_calls"] if self._writes_calls else ())]
         plain = {key: value for key, value in message.items() if key not in written}
-        text = self._manner.write(reasoning, read_text(message), calls)
+        content = read_text(message)
+        if not isinstance(content, str):
+            raise refuse("a content that is no text")
+        text = self._manner.write(reasoning, content, calls)
         return {**plain, "content": [{"type": "text", "text": text}] if isinstance(message.get("content"), list) else text}
 
 
