@@ -149,3 +149,21 @@ def test_of_a_stop_with_several_marks_the_first_may_stand_twice() -> None:
     )
     found = read(template, '<act>look_up {"place": "Ulm"}</act><|seen|><|seen|>', prompt="<|tell|>")
     assert (found.content, get_calls(found)) == (None, [("look_up", {"place": "Ulm"})])
+
+
+ALIKE = (
+    "{%- macro put(v) -%}{% if v is string %}{{ v }}{% elif v is sequence %}{% for i in v %}%|<item>{{ put(i) }}%|</item>{% endfor %}"
+    "{% else %}{{ v | tojson }}{% endif %}{%- endmacro -%}"
+) + FRAME.replace(
+    "CALL",
+    '%|<do name="{{ c.function.name }}">{% for k, v in c.function.arguments.items() %}%|<{{ k }}>{{ put(v) }}%|</{{ k }}>{% endfor %}'
+    "%|</do>",
+)
+"""All marks begin alike, also those of items."""
+
+
+@pytest.mark.parametrize("policy", ["strict", "lenient", "repair"])
+@pytest.mark.parametrize("arguments", [{"place": ""}, {"place": "", "days": 2}, {"place": "x", "open": True}])
+def test_a_text_of_nothing_is_no_list_whose_items_begin_as_its_end_does(policy: PolicyName, arguments: dict[str, Any]) -> None:
+    prompt, text = render_turn(ALIKE, {"tool_calls": [make_call("look_up", arguments)]}, TOOLS)
+    assert get_calls(read(ALIKE, text, policy, prompt)) == [("look_up", arguments)]

@@ -81,7 +81,8 @@ class StreamParser(Machine):
             if delta.index is None or delta.name is not None:
                 out += self._end_fitting()
             if delta.name is not None and self.tools is not None and delta.name in self.tools:
-                self._fitting, self._fitted_call = Fitting(self.tools.get_parameters(delta.name), self.policy.typed == "scalars"), delta.index
+                parameters = self.tools.get_parameters(delta.name)
+                self._fitting, self._fitted_call = Fitting(parameters, self.policy.typed == "scalars"), delta.index
             elif delta.index is not None and self._fitting is not None:
                 delta = delta._replace(text=self._fitting.feed(delta.text))
                 for _ in range(self._fitting.changed):

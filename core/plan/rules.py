@@ -279,7 +279,8 @@ class Spot:
 
     def list_behind(self, sign: str, types: tuple[str, ...] = ()) -> tuple[Rule, ...]:
         """Return the rules that a character may begin behind any white space, all for white space or nothing; behind the others
-        what leads to values that are of none of some types, if these are known, and goes on behind none of them but for a quote."""
+        what leads to values that are of none of some types, if these are known. Where no text is wanted, which may begin with
+        anything, what goes on behind what leads to the others, with more than a quote, comes before that all the same."""
         found = self._sorted.get((sign, types))
         if found is None:
             blank = not sign or sign.isspace()
@@ -287,7 +288,7 @@ class Spot:
             values = [rule for rule in rules if rule.kind == "value"]
             fitting = [rule.constant for rule in values if any(fits(node.type, types) for node in rule.targets)]
             odd = (rule for rule in values if rule.constant not in fitting)
-            others = [rule for rule in odd if not any(rule.constant.extends(one) for one in fitting)]
+            others = [rule for rule in odd if "string" in types or not any(rule.constant.extends(one) for one in fitting)]
             found = _remember(self._sorted, (sign, types), (*(rule for rule in rules if rule not in others), *others))
         return found
 
