@@ -134,13 +134,6 @@ def test_parameters_behind_the_name_of_a_tool_are_those_of_its_call(key: str) ->
     assert get_calls(read(TAGGED, text)) == [("look_up", {"place": "Ulm", "days": 2})]
 
 
-@pytest.mark.parametrize(("opens", "closes"), [("<| act |>", "<|/act|>"), ("<|act|>", "<| / act |>"), ("<| act |>", "<| / act |>")])
-def test_blanks_may_stand_behind_the_first_sign_of_a_mark(opens: str, closes: str) -> None:
-    text = f"{opens}look_up\n<place>Ulm</place>\n{closes}<|over|>"
-    found = read(TAGGED, text)
-    assert (found.content, get_calls(found)) == (None, [("look_up", {"place": "Ulm"})])
-
-
 def test_of_a_stop_with_several_marks_the_first_may_stand_twice() -> None:
     template = (
         "{%- for m in messages -%}{% if m.role == 'user' %}<|ask|>{{ m.content }}{% elif m.role == 'tool' %}<|seen|><fact>{{ m.content }}"

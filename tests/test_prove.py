@@ -163,11 +163,17 @@ def test_an_end_that_the_history_prints_alone_is_not_doubled() -> None:
     assert {text.count("[/mull]") for text in leaving} == {1}
 
 
-@pytest.mark.parametrize("name", ["tiiuae-Falcon3-7B-Instruct", "swiss-ai-Apertus-8B-Instruct-2509"])
-def test_a_header_opens_no_reasoning(name: str) -> None:
+def test_a_header_opens_no_reasoning() -> None:
     """Not even where some turns of the history are printed without any."""
-    renderer = load_renderer(read_template(name), bos_token="<s>", eos_token="</s>")
+    renderer = load_renderer(read_template("tiiuae-Falcon3-7B-Instruct"), bos_token="<s>", eos_token="</s>")
     assert analyze(renderer).verdict.of("reasoning") == "absent"
+
+
+def test_reasoning_in_blocks_is_what_the_template_writes_for_them() -> None:
+    format = analyze(load_renderer(read_template("swiss-ai-Apertus-8B-Instruct-2509"), bos_token="<s>", eos_token="</s>"))
+    assert format.verdict.of("reasoning") == "proven"
+    message = format.parse("<|inner_prefix|>So it is.<|inner_suffix|>Four.<|assistant_end|>")
+    assert (message["reasoning_content"], message["content"]) == ("So it is.", "Four.")
 
 
 def test_a_text_that_stands_in_another_field_is_not_shown_as_reasoning() -> None:

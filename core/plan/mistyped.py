@@ -31,11 +31,8 @@ _PAIRS: Final = (
 _BRACKETS: Final = r"(?:[\"'\])}](?:\s{0,16}[\"'\])}]){0,7}\s{0,2})?"  # those of JSON before a mark
 _BEFORE: Final = "\"'])} \t\n"
 _SIGNS: Final = r"[]>}@#%|~$^*=+! _-]{0,8}[<\[]?"  # some of what ends one, and half of what may be behind it
-_WHOLE: Final = (
-    rf"{begins}(?:[^{no}\s]{{2,{_LONGEST}}}(?: [^{no}\n]{{0,{_LONGEST}}})?|[^{no}\s\w] [^{no}\n]{{1,{_LONGEST}}}){ends}"
-    for begins, no, ends in _PAIRS
-)
-_INNER: Final = r"[^{no}\s]{{0,{size}}}(?:(?<=[^{no}\s]{{2}}|.[^{no}\s\w]) [^{no}\n]{{0,{size}}})?"
+_WHOLE: Final = (rf"{begins}[^{no}\s]{{2,{_LONGEST}}}(?: [^{no}\n]{{0,{_LONGEST}}})?{ends}" for begins, no, ends in _PAIRS)
+_INNER: Final = r"[^{no}\s]{{0,{size}}}(?:(?<=[^{no}\s]{{2}}) [^{no}\n]{{0,{size}}})?"
 _HALF: Final = (begins + _INNER.format(no=no, size=_LONGEST) + _SIGNS for begins, no, _ in _PAIRS)
 _OPEN: Final = rf"<[^<>\s]{{2,{_LONGEST}}}(?=\n)"  # one without its last bracket, where a line ends
 MARK: Final = re.compile(rf"{_BRACKETS}(?:{'|'.join(_WHOLE)}|{_OPEN})")
@@ -121,9 +118,8 @@ def _begin_alike(one: str, mark: str) -> bool:
 @lru_cache(maxsize=1024)
 def may_be_near(half: str, mark: str) -> bool:
     """Whether what has come of a mark may be the beginning of one that is another one mistyped."""
-    begun = half.rstrip()
-    if begun != half and not (_find_letters(half) or mark.startswith(half if len(begun) < LIKE else begun)):
-        return False  # no white space stands before its word but its own, or behind two signs
+    if half[-1:].isspace() and not (_find_letters(half) or mark.startswith(half)):
+        return False  # no white space stands before its word but its own
     return _begin_alike(half, mark) or _strip_signs(mark).startswith(_strip_signs(half))
 
 
