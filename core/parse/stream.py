@@ -78,13 +78,14 @@ class StreamParser(Machine):
         """Return deltas with values as their schemas want them; what is held of one that never ends comes before others."""
         out: list[Delta] = []
         for delta in deltas:
-            if delta.index is None or delta.name is not None:
+            if self._fitting is not None and (delta.index is None or delta.name is not None):
                 out += self._end_fitting()
             if delta.name is not None and self.tools is not None and delta.name in self.tools:
                 parameters = self.tools.get_parameters(delta.name)
                 self._fitting, self._fitted_call = Fitting(parameters, self.policy.typed == "scalars"), delta.index
             elif delta.index is not None and self._fitting is not None:
-                delta = delta._replace(text=self._fitting.feed(delta.text))
+                text = self._fitting.feed(delta.text)
+                delta = delta if text == delta.text else delta._replace(text=text)
                 for _ in range(self._fitting.changed):
                     self._note(FITTED, self.at)
                 self._fitting.changed = 0

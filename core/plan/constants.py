@@ -211,6 +211,8 @@ class Constant:
         self.last = last if is_firm(last) else ""
         self.is_run = len(self.core) > 1 == len(set(self.core)) and not self.trail
         self._simple = len(parts) == 1
+        unit, joined = _join_counters(parts)
+        self._letters = [atom for part in joined for atom in (Atom("counter", unit), Atom("solid", part))][1:]  # all of it, exactly
         core = list(parts)
         core[0] = core[0].lstrip()
         core[-1] = core[-1].rstrip()
@@ -238,9 +240,7 @@ class Constant:
             if text.startswith(whole, at):
                 return at + self.size
             return MORE if not final and len(text) - at < self.size and whole.startswith(text[at:]) else NO
-        unit, parts = _join_counters(self.parts)
-        pieces = (atom for part in parts for atom in (Atom("counter", unit), Atom("solid", part)))
-        return match_atoms(list(pieces)[1:], text, at, final)
+        return match_atoms(self._letters, text, at, final)
 
     def match_core(self, text: str, at: int, final: bool) -> int:
         """Match the core at a place, whatever white space stands between its marks."""
