@@ -27,7 +27,7 @@ from . import LOG, reader
 from .constraint import is_told
 from .engine import IS_033, TEMPLATE, get_tag
 from .halves import AutoReasoningParser, AutoToolParser
-from .messages import CutCall
+from .messages import CutCall, CutMessage
 from .parser import AutoParser
 from .reader import Server, find_given, get_reader, keep_reader, note_server
 
@@ -224,16 +224,23 @@ def _find_gate(loop: asyncio.AbstractEventLoop) -> asyncio.Lock:
 def watch_answers() -> None:
     """Extend the classes that serve answers. Raises AttributeError or ImportError where they are not as they are known."""
     from vllm.entrypoints.anthropic import serving as messages
-    from vllm.entrypoints.openai.chat_completion.serving import OpenAIServingChat
+    from vllm.entrypoints.openai.chat_completion import serving as chat
     from vllm.entrypoints.openai.responses.serving import OpenAIServingResponses
+    from vllm.renderers.online_derenderer import OnlineDerenderer
     from vllm.v1.engine.async_llm import AsyncLLM
 
-    _wrap(OpenAIServingChat, "chat_completion_full_generator", _answer_chat)
+    _wrap(chat.OpenAIServingChat, "chat_completion_full_generator", _answer_chat)
     _wrap(messages.AnthropicServingMessages, "messages_full_converter", _convert_whole)
     _wrap(messages, "_to_anthropic_stop_reason", _find_stop_reason)
     _wrap(OpenAIServingResponses, "_make_response_output_items", _make_items)
     _wrap(OpenAIServingResponses, "_process_simple_streaming_events", _stream_items)
-    if not IS_033:
+    if IS_033:
+        from vllm.entrypoints.openai.chat_completion.stream_processor import ChatStreamProcessor
+
+        _wrap(ChatStreamProcessor, "step", _end_step)
+    else:
+        _wrap(chat, "maybe_filter_parallel_tool_calls", _end_choice)
+        _wrap(OnlineDerenderer, "_derender_chat_stream_parsed", _end_chunk)
         _wrap(AsyncLLM, "generate", _generate)
 
 
@@ -261,6 +268,31 @@ async def _answer_chat(
         if message.content == "":
             message.content = None
     return response
+
+
+def _end_step(
+    original: Callable[..., Any], self: Any, delta_text: Any, delta_token_ids: Any, finish_reason: Any, prompt_token_ids: Any
+) -> Any:
+    """The same for a stream: no calls were made where one was cut."""
+    step = original(self, delta_text, delta_token_ids, finish_reason, prompt_token_ids)
+    return step._replace(finish_reason=finish_reason) if isinstance(step.delta, CutMessage) else step
+
+
+def _end_choice(original: Callable[..., Any], choice: Any, *args: Any, **kwargs: Any) -> Any:
+    """The same in 0.32, where calls are the reason instead of a stop, and no other."""
+    if choice.finish_reason == "tool_calls" and isinstance(getattr(choice, "delta", None), CutMessage):
+        choice.finish_reason = "stop"
+    return original(choice, *args, **kwargs)
+
+
+def _end_chunk(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The same in 0.32 for what was generated elsewhere, where calls are the reason instead of any other."""
+    generated = inspect.signature(original).bind(*args, **kwargs).arguments["generate_chunk"]
+    chunk, state = original(*args, **kwargs)
+    for choice, given in zip(chunk.choices, generated.choices, strict=False):
+        if isinstance(choice.delta, CutMessage):
+            choice.finish_reason = given.finish_reason
+    return chunk, state
 
 
 def _list_cut(message: Any) -> list[CutCall]:

@@ -15,26 +15,26 @@ class CutCall(FunctionCall):  # type: ignore[misc]
     """A call that has no end. vLLM serialises it as any other."""
 
 
-class PendingCalls(list[Any]):
-    """Pieces of calls that are sent, and are no reason yet to say that calls were made.
+class CutMessage(DeltaMessage):  # type: ignore[misc]
+    """The last message of a stream with a call that has no end: vLLM is not to say that calls were made."""
 
-    vLLM decides on the ``finish_reason`` of a streamed choice by whether any message had calls, asked as a truth. It is to
-    be told so where all calls have come to their ends, and not before.
+
+def make_message(deltas: list[Delta], *, cut: bool = False) -> Any:
+    """Return one message with all of the deltas, or None where there are none. Fields without a value stay unset.
+
+    Where a call was ``cut``, it is a :class:`CutMessage`, if there are deltas or not.
     """
+    if cut:
+        return CutMessage(**_join(deltas))
+    return DeltaMessage(**_join(deltas)) if deltas else None
 
-    def __bool__(self) -> bool:
-        return False
 
-
-def make_message(deltas: list[Delta]) -> Any:
-    """Return one message with all of the deltas, or None where there are none. Fields without a value stay unset."""
-    if not deltas:
-        return None
+def _join(deltas: list[Delta]) -> dict[str, Any]:
+    """Return the fields of a message."""
     fields: dict[str, Any] = {}
     if len(deltas) == 1:
         (delta,) = deltas
-        fields = delta.to_openai() if delta.kind == "tool_call" else {delta.kind: delta.text}
-        return DeltaMessage(**fields)
+        return delta.to_openai() if delta.kind == "tool_call" else {delta.kind: delta.text}
     for kind in ("reasoning", "content"):
         texts = [delta.text for delta in deltas if delta.kind == kind]
         if texts:
@@ -46,7 +46,7 @@ def make_message(deltas: list[Delta]) -> Any:
     if calls:
         joined = (pieces[0]._replace(text="".join(piece.text for piece in pieces)) for pieces in calls.values())
         fields["tool_calls"] = [call for delta in joined for call in delta.to_openai()["tool_calls"]]
-    return DeltaMessage(**fields)
+    return fields
 
 
 def make_whole(deltas: Iterable[Delta], incomplete: frozenset[int]) -> tuple[str | None, str | None, list[Any]]:

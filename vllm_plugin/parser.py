@@ -6,7 +6,6 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
-from vllm.entrypoints.generate.base.protocol import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 from vllm.parser.abstract_parser import Parser
 
 from chat_autoparser import Delta
@@ -16,7 +15,7 @@ from chat_autoparser.serve.tags import JSON_CALLS
 from . import LOG
 from .constraint import constrain, is_told, reads_json
 from .engine import get_tag, has_form, is_chat, list_tools, read_choice, read_policy, wants_one
-from .messages import PendingCalls, make_message, make_whole
+from .messages import make_message, make_whole
 from .reader import Reader, find_reader, get_reader
 
 
@@ -90,7 +89,7 @@ class AutoParser(Parser):  # type: ignore[misc]
             if prompt_token_ids is not None:
                 self.set_prompt_token_ids(prompt_token_ids)
             self._stream = self._open(request)
-        return self._stream.step(delta_text, delta_token_ids, finished)
+        return self._stream.send(delta_text, delta_token_ids, finished)
 
     def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
         """Return how many of the tokens generated so far are reasoning; markers do not count."""
@@ -151,8 +150,7 @@ class Stream:
         )
         self._outbox = Outbox()
         self._shows = bool(request.include_reasoning)
-        self._pends = is_chat(request)
-        self._calls = 0
+        self._second = second
 
     def read(self, text: str, ids: Sequence[int], finished: bool) -> list[Delta]:
         """Read a piece, the last one if it has finished; return what the client is to see: no hidden reasoning."""
@@ -162,23 +160,14 @@ class Stream:
         return deltas if self._shows else [delta for delta in deltas if delta.kind != "reasoning"]
 
     def send(self, text: str, ids: Sequence[int], finished: bool) -> Any:
-        """Do the same, and return what goes out as vLLM's message, or None."""
-        deltas = self.read(text, ids, finished)
-        return make_message(self._outbox.take_all(deltas) if finished else self._outbox.take(deltas))
+        """Do the same, and return what goes out as vLLM's message, or None. The last one says if a call was cut.
 
-    def step(self, text: str, ids: Sequence[int], finished: bool) -> Any:
-        """Do the same for chat completions, whose calls are pending until all have come to their ends."""
-        message = self.send(text, ids, finished)
-        if not self._pends:
-            return message
-        if message is not None and message.tool_calls:
-            self._calls = max(self._calls, 1 + max(call.index for call in message.tool_calls))
-            if not finished or self.output.incomplete:
-                message.tool_calls = PendingCalls(message.tool_calls)
-        elif finished and self._calls and not self.output.incomplete:
-            message = message or DeltaMessage()
-            message.tool_calls = [DeltaToolCall(index=self._calls - 1, function=DeltaFunctionCall(arguments=""))]
-        return message
+        Not so of the second stage, of which others make the message.
+        """
+        deltas = self.read(text, ids, finished)
+        if not finished:
+            return make_message(self._outbox.take(deltas))
+        return make_message(self._outbox.take_all(deltas), cut=not self._second and bool(self.output.incomplete))
 
 
 class _ReasoningCounter:

@@ -120,8 +120,10 @@ def _fold_choices(choices: Iterable[Any], tokens: int | None) -> Reply:
     return Reply(fold(deltas), finish, tokens, kinds)
 
 
-def ask_renderer(url: str, case: Case, tokens: list[int], stream: bool) -> Reply:
-    """vLLM's server that only renders: it makes the prompt, and reads the tokens that were generated elsewhere."""
+def ask_renderer(url: str, case: Case, tokens: list[int], stream: bool, reason: str = "stop") -> Reply:
+    """vLLM's server that only renders: it makes the prompt, and reads the tokens that were generated elsewhere, up to an end
+    for that `reason`.
+    """
 
     def post(path: str, body: JsonObject) -> Any:
         return _connect(url).post(f"/chat/completions/{path}", cast_to=object, body=body)
@@ -136,14 +138,14 @@ def ask_renderer(url: str, case: Case, tokens: list[int], stream: bool) -> Reply
     }
     rendered = {"chat_request": request, "prompt_token_ids": post("render", request)["token_ids"]}
     if not stream:
-        choice: JsonObject = {"index": 0, "finish_reason": "stop", "token_ids": tokens}
+        choice: JsonObject = {"index": 0, "finish_reason": reason, "token_ids": tokens}
         answer = post("derender", {**rendered, "generate_response": {"request_id": "one", "choices": [choice]}})
         first = ChatCompletion.model_validate(answer).choices[0]
         return Reply(_read_message(first.message), first.finish_reason)
     chunks, state = [], None
     for start in range(0, len(tokens), case.burst):
         end = start + case.burst
-        choice = {"index": 0, "finish_reason": "stop" if end >= len(tokens) else None, "token_ids": tokens[start:end]}
+        choice = {"index": 0, "finish_reason": reason if end >= len(tokens) else None, "token_ids": tokens[start:end]}
         chunk = {"request_id": "one", "choices": [choice]}
         answer = post("derender", {**rendered, "stream": True, "generate_chunk": chunk, "stream_state": state})
         state = answer["stream_state"]

@@ -18,7 +18,7 @@ from chat_autoparser.serve import Outbox
 from chat_autoparser.serve.counters import COUNTERS
 from chat_autoparser.vllm_plugin import messages, reader
 from chat_autoparser.vllm_plugin.halves import AutoReasoningParser
-from chat_autoparser.vllm_plugin.messages import CutCall, PendingCalls
+from chat_autoparser.vllm_plugin.messages import CutCall, CutMessage
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
@@ -294,8 +294,8 @@ def test_a_call_that_was_cut_is_never_said_to_be_made(models: Any) -> None:
         for place, (text, ids) in enumerate(pieces, 1):
             delta = parser.parse_delta(text, ids, request, prompt, finished=place == len(pieces))
             if delta is not None:
-                told = told or bool(delta.tool_calls)
-                arguments += "".join(call.function.arguments or "" for call in delta.tool_calls)
+                told = bool(told or delta.tool_calls) and not isinstance(delta, CutMessage)
+                arguments += "".join(call.function.arguments or "" for call in delta.tool_calls or ())
         made = [call for call in calls if not isinstance(call, CutCall)]
         assert told == bool(made), case.text
         assert arguments == "".join(call.arguments for call in calls), case.text
@@ -306,14 +306,18 @@ def test_a_call_that_was_cut_is_never_said_to_be_made(models: Any) -> None:
     assert cut > 20
 
 
-def test_pieces_of_calls_that_are_pending_are_sent_as_any(models: Any) -> None:
-    from vllm.entrypoints.generate.base.protocol import DeltaMessage
-
-    message = DeltaMessage(tool_calls=[{"index": 0, "function": {"arguments": "x"}}])
-    expected = message.model_dump_json(exclude_unset=True)
-    message.tool_calls = PendingCalls(message.tool_calls)
-    assert not message.tool_calls
-    assert message.model_dump_json(exclude_unset=True) == expected
+def test_pieces_of_calls_are_there_for_who_asks_whether_they_are(models: Any) -> None:
+    """Not only in chat completions' own stream is that asked as a truth."""
+    model = models("JSON in tags")
+    case, parser = make_case(CALL[:-30], TOOLS), model.compose()(model.tokenizer, None)
+    request, arguments = make_request(case), ""
+    pieces = list(model.cut(case.text, 4))
+    for place, (text, ids) in enumerate(pieces, 1):
+        delta = parser.parse_delta(text, ids, request, [], finished=place == len(pieces))
+        if delta is not None and delta.tool_calls:
+            arguments += "".join(call.function.arguments or "" for call in delta.tool_calls)
+    assert arguments.startswith('{"city": "Oslo')
+    assert '"tool_calls"' not in delta.model_dump_json(exclude_unset=True)
 
 
 def test_what_is_read_is_counted(models: Any) -> None:

@@ -41,3 +41,12 @@ def test_what_was_generated_elsewhere_is_read(renderer: Served, stream: bool) ->
         assert find_fault(case.expected, reply.message) is None, (case.name, reply)
         told = stream or version("vllm") >= "0.33"  # vLLM's own word: before that a whole answer has ended like any other
         assert reply.finish == ("tool_calls" if case.expected["tool_calls"] and told else "stop")
+
+
+@pytest.mark.parametrize("reason", ["stop", "length"])
+def test_a_call_that_was_cut_elsewhere_is_not_said_to_be_made(renderer: Served, reason: str) -> None:
+    case = renderer.subject.get("call")
+    tokens = renderer.tokenizer.encode(case.text, add_special_tokens=False).ids[:-12]
+    reply = ask_renderer(renderer.server.url, replace(case, burst=16), tokens, True, reason)
+    assert len(reply.message["tool_calls"]) == 1, reply
+    assert reply.finish == reason
