@@ -23,6 +23,7 @@ from vllm.tokenizers import get_tokenizer
 from vllm.tool_parsers import ToolParserManager
 
 from . import NAMES
+from .engine import hides_special
 
 Pair = tuple["str | None", "str | None"]
 
@@ -101,7 +102,7 @@ class BuiltIn:
 
     def decode(self, ids: list[int], request: Any) -> list[str]:
         """Return what each token adds to the text, as vLLM's detokenizer says it."""
-        stream, backend = DecodeStream(skip_special_tokens=bool(request.skip_special_tokens)), self.tokenizer._tokenizer
+        stream, backend = DecodeStream(skip_special_tokens=hides_special(request)), self.tokenizer._tokenizer
         return [stream.step(backend, token) or "" for token in ids]
 
 

@@ -97,6 +97,18 @@ def read_policy(request: Any) -> Any:
     return (getattr(request, "vllm_xargs", None) or {}).get(POLICY)
 
 
+def hides_special(request: Any, default: bool = True) -> bool:
+    """Whether special tokens are left out of the text of an answer: as the request says, or where it does not (0.33) by default."""
+    asked = request.skip_special_tokens
+    return default if asked is None else bool(asked)
+
+
+def hides_special_by_default(model_config: Any) -> bool:
+    """Whether they are left out where nobody asks: so they are, unless the model's generation config or the operator's says no."""
+    defaults: dict[str, Any] = getattr(model_config, "get_diff_sampling_param", dict)()  # None is of a server that nobody knows
+    return bool(defaults.get("skip_special_tokens", True))
+
+
 def enforces_tools() -> bool:
     """Whether the operator wants structural tags for calls (``VLLM_ENFORCE_STRICT_TOOL_CALLING``)."""
     return bool(envs.VLLM_ENFORCE_STRICT_TOOL_CALLING)

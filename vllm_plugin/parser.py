@@ -14,9 +14,9 @@ from chat_autoparser.serve.tags import JSON_CALLS
 
 from . import LOG
 from .constraint import constrain, is_told, reads_json
-from .engine import get_tag, has_form, is_chat, list_tools, read_choice, read_policy, wants_one
+from .engine import get_tag, has_form, hides_special, is_chat, list_tools, read_choice, read_policy, wants_one
 from .messages import make_message, make_whole
-from .reader import Reader, find_reader, get_reader
+from .reader import Reader, find_reader, get_reader, get_server
 
 
 class AutoParser(Parser):  # type: ignore[misc]
@@ -138,7 +138,8 @@ class Stream:
             if reads_json(request, reader, level, state):
                 splitter = (reader.plain if at_once else format).reasoning_splitter([], prompt)
                 parser = SplitReader(splitter, make_parser(JSON_CALLS, tools, asked=asked))
-        hidden = request.skip_special_tokens and not reader.needs_special  # what a reader needs was asked for, in another object
+        hidden = hides_special(request, get_server(reader.tokenizer).hides_special)
+        hidden = hidden and not reader.needs_special  # what a reader needs was asked for, in another object
         self.output = OutputReader(
             format,
             tools,

@@ -19,7 +19,7 @@ from chat_autoparser.serve import Formats, Served, list_named_tokens, list_speci
 from chat_autoparser.serve.special import decode_apart
 
 from . import LOG
-from .engine import read_template_variable, renders_jinja, resolve_template
+from .engine import hides_special_by_default, read_template_variable, renders_jinja, resolve_template
 
 FORMATS = Formats(LOG)
 """The formats of all servers in this process."""
@@ -44,6 +44,11 @@ class Server:
         reader = Reader(_pin(self), self.tokenizer)
         publish_counters()
         return reader
+
+    @cached_property
+    def hides_special(self) -> bool:
+        """Whether special tokens are left out of the text of an answer where its request does not say."""
+        return hides_special_by_default(self.model_config)
 
 
 _MOST = 64  # tokenizers that are kept of which no server is known
@@ -81,13 +86,17 @@ class Reader(Served):
         return vocabulary.get(reasoning.start.text), vocabulary.get(reasoning.end.text)
 
 
+def get_server(tokenizer: Any, model_config: Any = None) -> Server:
+    """Return the server of a tokenizer, or what stands for it."""
+    return _SERVERS.get(id(tokenizer)) or _GUESSED.get(id(tokenizer)) or _guess_server(tokenizer, model_config)
+
+
 def get_reader(tokenizer: Any, model_config: Any = None) -> Reader:
     """Return the reader for the template that a server uses; analysed at the first call.
 
     Raises :class:`AutoparserError` where there is no template or it is not understood.
     """
-    server = _SERVERS.get(id(tokenizer)) or _GUESSED.get(id(tokenizer)) or _guess_server(tokenizer, model_config)
-    return server.reader
+    return get_server(tokenizer, model_config).reader
 
 
 def find_given(request: Any, tokenizer: Any) -> str | None:

@@ -12,7 +12,21 @@ from typing import Any
 import pytest
 from conversations import JsonObject
 from judge import find_fault, take_meaning
-from vllm_model import BURSTS, CALL, TOOLS, Model, adjust, find_case, load_shape, make_case, make_prompt, make_request, shapes
+from vllm_model import (
+    BURSTS,
+    CALL,
+    PLAIN,
+    TOOLS,
+    Model,
+    adjust,
+    find_case,
+    load_shape,
+    make_case,
+    make_prompt,
+    make_request,
+    note,
+    shapes,
+)
 
 from chat_autoparser.serve import Outbox
 from chat_autoparser.serve.counters import COUNTERS
@@ -339,3 +353,23 @@ def test_special_tokens_are_dropped_whichever_object_asked_for_them(models: Any)
         if adjusted:
             adjust(model, request, prompt)
         assert model.parse(model.compose(), case, request, prompt)["content"] == "The end is near."
+
+
+@pytest.mark.parametrize(("said", "default", "content"), [
+    (None, None, "A <s> spelled."), (True, None, "A <s> spelled."), (False, None, "A  spelled."), (None, False, "A  spelled."),
+])  # fmt: skip
+def test_text_from_which_special_tokens_were_left_out_loses_no_more(
+    tmp_path: Path, said: bool | None, default: bool | None, content: str
+) -> None:
+    """A request that does not say (0.33) has them left out, unless the model's defaults differ."""
+    model = Model(PLAIN, "<|over|>", "plain", tmp_path)
+    note(model.tokenizer, None, **({} if default is None else {"skip_special_tokens": default}))
+    request, parser = make_request(make_case("")), model.compose()(model.tokenizer, None)
+    request.skip_special_tokens = said
+    [special] = model.encode("<s>")
+    deltas = [
+        parser.parse_delta(text, ids, request, model.encode("[assistant]"), finished=text.endswith("."))
+        for text, ids in (("A ", model.encode("A ")), ("", [special]), ("<s> spelled.", model.encode("xx xx.")))
+    ]
+    assert "".join(delta.content or "" for delta in deltas if delta) == content
+    reader._SERVERS.pop(id(model.tokenizer), None)

@@ -129,14 +129,18 @@ def take_delta(delta: Any) -> JsonObject:
     return {("reasoning_content" if key == "reasoning" else key): value for key, value in sent.items()}
 
 
-def note(tokenizer: Any, template: str | None, trusts: bool = False) -> None:
-    """Tell what a server would: by the model's configuration vLLM looks for a processor's template, and finds none."""
+def note(tokenizer: Any, template: str | None, trusts: bool = False, **defaults: Any) -> None:
+    """Tell what a server would: by the model's configuration vLLM looks for a processor's template, and finds none.
+
+    The `defaults` are those that the model has for requests.
+    """
     config = SimpleNamespace(
         hf_config=SimpleNamespace(model_type="qwen3"),
         model="tiny",
         tokenizer="tiny",
         **dict.fromkeys(("tokenizer_revision", "code_revision"), None),
         trust_remote_code=False,
+        get_diff_sampling_param=lambda: defaults,
     )
     reader.note_server(reader.Server(tokenizer, config, template, trusts))
 
