@@ -163,24 +163,28 @@ def _start_renderer(original: Callable[..., None], *args: Any, **kwargs: Any) ->
     original(*args, **kwargs)
     if _is_ours(given["self"].parser):
         watch_answers()
-        if given.get("trust_request_chat_template"):
-            reader.FORMATS.prepare()
+    if _reads_by_request(given["self"].parser) and given.get("trust_request_chat_template"):
+        reader.FORMATS.prepare()
 
 
 def _is_ours(parser: Any) -> bool:
     return isinstance(parser, type) and issubclass(parser, AutoParser)
 
 
+def _reads_by_request(parser: Any) -> bool:
+    """Whether a class reads by the template of a request: ours, or one of vLLM's with our half for calls."""
+    half = getattr(parser, "tool_parser_cls", None)
+    return _is_ours(parser) or (isinstance(half, type) and issubclass(half, AutoToolParser))
+
+
 async def _preprocess_chat(original: Callable[..., Any], renderer: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
     """Wait for the analysis of a request's own template, and tell the parser the prompt before it adjusts the request."""
     parser: Any = kwargs.get("parser")
-    if not _is_ours(parser):
-        return await original(renderer, request, *args, **kwargs)
     tokenizer = renderer.renderer.tokenizer
-    given = find_given(request, tokenizer)
+    given = find_given(request, tokenizer) if _reads_by_request(parser) else None
     if given is not None:
         keep_reader(request, await _wait_for_analysis(given, tokenizer), get_reader(tokenizer))
-    if IS_033:
+    if IS_033 or not _is_ours(parser):
         return await original(renderer, request, *args, **kwargs)
     rendered = await original(renderer, request, *args, **{**kwargs, "parser": None})
     made = parser(

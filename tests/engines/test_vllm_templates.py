@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from vllm_model import PLAIN, Model, load_shape, make_case, make_message, make_request, note
+from vllm_model import PLAIN, TOOLS, WEATHER, Model, load_shape, make_case, make_message, make_request, note
 
 from chat_autoparser import BudgetError, analyze
 from chat_autoparser.serve import Formats, list_named_tokens
@@ -170,6 +170,21 @@ def test_a_request_keeps_the_format_of_its_own_template(own: Model, understood: 
     del request
     gc.collect()
     assert number not in reader._KEPT
+
+
+def test_a_request_s_own_template_is_analysed_beside_a_parser_of_vllms(own: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def render(*args: Any, **kwargs: Any) -> Any:
+        return [], [{"prompt_token_ids": own.encode("Hello")}]
+
+    monkeypatch.setattr(reader, "FORMATS", Formats())
+    note(own.tokenizer, PLAIN, trusts=True)
+    renderer = SimpleNamespace(renderer=SimpleNamespace(tokenizer=own.tokenizer))
+    composed = own.compose("auto", "deepseek_r1")
+    request = make_request(make_case("", TOOLS), chat_template=load_shape("JSON in tags").source + "{# of a request #}")
+    asyncio.run(hooks._preprocess_chat(render, renderer, request, parser=composed))
+    assert reader.find_reader(request, get_reader(own.tokenizer)).format.tools is not None
+    message = make_message(*composed(own.tokenizer, request.tools).parse(f"Hm.</think>{WEATHER}", request, True))
+    assert [call["function"]["name"] for call in message["tool_calls"]] == ["get_weather"]
 
 
 def test_templates_whose_analyses_end_in_one_moment_are_rendered_one_after_the_other(
