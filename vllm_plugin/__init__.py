@@ -57,10 +57,10 @@ def _register() -> None:
 
     from .hooks import install
 
+    install()
     for name in _list_free(ToolParserManager, ReasoningParserManager):
         ToolParserManager.register_lazy_module(name, f"{__name__}.halves", "AutoToolParser")
         ReasoningParserManager.register_lazy_module(name, f"{__name__}.halves", "AutoReasoningParser")
-    install()
 
 
 def _list_free(*managers: type) -> list[str]:

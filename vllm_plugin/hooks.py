@@ -1,6 +1,7 @@
 """What vLLM has no interface for: its classes are extended here, and docs/upstream.md says what is missing.
 
-Where a class or function is not there, :func:`install` raises: nothing is registered then, and the log says why.
+Where a class, a function or a parameter is not there, :func:`install` raises before it has changed anything: nothing is registered
+then, and the log says why.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from pkgutil import resolve_name
+from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 from vllm.parser import ParserManager
 from vllm.renderers.chat_utils import load_chat_template
-from vllm.renderers.online_renderer import OnlineRenderer
 from vllm.tool_parsers.tool_strict_level import ToolStrictLevel
 
 from chat_autoparser import AutoparserError, ChatFormat
@@ -41,14 +42,78 @@ _CALLS = ("function_call", "custom_tool_call")
 _TURNS = 8  # of the event loop, in which the tokens that have come reach their clients
 
 
+class Hook(NamedTuple):
+    """A function around one of vLLM's. The owner is what ``pkgutil.resolve_name`` takes; the parameters are used by their names."""
+
+    owner: str
+    name: str
+    around: Callable[..., Any]
+    parameters: tuple[str, ...] = ()
+
+
 def install() -> None:
-    """Extend vLLM. Raises AttributeError or ImportError where it is not as it is known; may be called again."""
-    _wrap(ParserManager, "get_parser", _get_parser)
-    _wrap(OnlineRenderer, "__init__", _start_renderer)
-    _wrap(OnlineRenderer, "preprocess_chat", _preprocess_chat)
-    launcher = sys.modules.get(_LAUNCHER)  # only where a server is started
-    if launcher is not None:
-        _wrap(launcher, "validate_api_server_args", _check_start)
+    """Extend vLLM. Raises AttributeError, ImportError or TypeError where it is not as it is known; may be called again."""
+    starts = _LAUNCHER in sys.modules  # a server: its classes are imported in any case
+    found = _find([*_list_reading(), *([Hook(_LAUNCHER, "validate_api_server_args", _check_start)] if starts else ())])
+    if starts:
+        _find(_list_watching())
+    _wrap_all(found)
+
+
+def watch_answers() -> None:
+    """Extend the classes that serve answers. Raises what :func:`install` raises."""
+    _wrap_all(_find(_list_watching()))
+
+
+def _list_reading() -> list[Hook]:
+    names = ("tool_parser_name", "reasoning_parser_name", "enable_auto_tools", "model_name", "is_harmony", "tool_strict_level")
+    given = ("renderer", "model_config", "chat_template", "trust_request_chat_template", "default_chat_template_kwargs")
+    renderer = "vllm.renderers.online_renderer:OnlineRenderer"
+    return [
+        Hook("vllm.parser:ParserManager", "get_parser", _get_parser, (*names, "tokenizer")),
+        Hook(renderer, "__init__", _start_renderer, given),
+        Hook(renderer, "preprocess_chat", _preprocess_chat, ("request", "parser")),
+    ]
+
+
+def _list_watching() -> list[Hook]:
+    chat, messages = "vllm.entrypoints.openai.chat_completion", "vllm.entrypoints.anthropic.serving"
+    responses = "vllm.entrypoints.openai.responses.serving:OpenAIServingResponses"
+    hooks = [
+        Hook(f"{chat}.serving:OpenAIServingChat", "chat_completion_full_generator", _answer_chat, ("request", "result_generator")),
+        Hook(f"{messages}:AnthropicServingMessages", "messages_full_converter", _convert_whole),
+        Hook(messages, "_to_anthropic_stop_reason", _find_stop_reason, ("stop_reason", "tool_complete")),
+        Hook(responses, "_make_response_output_items", _make_items, ("parser",)),
+        Hook(responses, "_process_simple_streaming_events", _stream_items, ("context",)),
+    ]
+    if IS_033:
+        step = ("delta_text", "delta_token_ids", "finish_reason", "prompt_token_ids")
+        return [*hooks, Hook(f"{chat}.stream_processor:ChatStreamProcessor", "step", _end_step, step)]
+    derenderer = "vllm.renderers.online_derenderer:OnlineDerenderer"
+    return [
+        *hooks,
+        Hook(f"{chat}.serving", "maybe_filter_parallel_tool_calls", _end_choice),
+        Hook(derenderer, "_derender_chat_stream_parsed", _end_chunk, ("generate_chunk",)),
+        Hook("vllm.v1.engine.async_llm:AsyncLLM", "generate", _generate, ("prompt", "sampling_params", "reasoning_ended")),
+    ]
+
+
+def _find(hooks: list[Hook]) -> list[tuple[Any, Hook]]:
+    """Return hooks with what holds their targets."""
+    found = []
+    for hook in hooks:
+        owner = resolve_name(hook.owner)
+        known = inspect.signature(getattr(owner, hook.name)).parameters
+        missing = [name for name in hook.parameters if name not in known]
+        if missing:
+            raise TypeError(f"{hook.name} of {hook.owner} takes no {' and no '.join(missing)}")
+        found.append((owner, hook))
+    return found
+
+
+def _wrap_all(found: list[tuple[Any, Hook]]) -> None:
+    for owner, hook in found:
+        _wrap(owner, hook.name, hook.around)
 
 
 def _wrap(owner: Any, name: str, around: Callable[..., Any]) -> None:
@@ -225,39 +290,16 @@ def _find_gate(loop: asyncio.AbstractEventLoop) -> asyncio.Lock:
 # What an answer says of itself
 
 
-def watch_answers() -> None:
-    """Extend the classes that serve answers. Raises AttributeError or ImportError where they are not as they are known."""
-    from vllm.entrypoints.anthropic import serving as messages
-    from vllm.entrypoints.openai.chat_completion import serving as chat
-    from vllm.entrypoints.openai.responses.serving import OpenAIServingResponses
-    from vllm.renderers.online_derenderer import OnlineDerenderer
-    from vllm.v1.engine.async_llm import AsyncLLM
-
-    _wrap(chat.OpenAIServingChat, "chat_completion_full_generator", _answer_chat)
-    _wrap(messages.AnthropicServingMessages, "messages_full_converter", _convert_whole)
-    _wrap(messages, "_to_anthropic_stop_reason", _find_stop_reason)
-    _wrap(OpenAIServingResponses, "_make_response_output_items", _make_items)
-    _wrap(OpenAIServingResponses, "_process_simple_streaming_events", _stream_items)
-    if IS_033:
-        from vllm.entrypoints.openai.chat_completion.stream_processor import ChatStreamProcessor
-
-        _wrap(ChatStreamProcessor, "step", _end_step)
-    else:
-        _wrap(chat, "maybe_filter_parallel_tool_calls", _end_choice)
-        _wrap(OnlineDerenderer, "_derender_chat_stream_parsed", _end_chunk)
-        _wrap(AsyncLLM, "generate", _generate)
-
-
 async def _answer_chat(
-    original: Callable[..., Any], serving: Any, request: Any, results: AsyncIterator[Any], *args: Any, **kwargs: Any
+    original: Callable[..., Any], serving: Any, request: Any, result_generator: AsyncIterator[Any], *args: Any, **kwargs: Any
 ) -> Any:
     """Let a whole answer with a call that was cut say how it ended, and one without content have none."""
     if not _is_ours(serving.parser_cls):
-        return await original(serving, request, results, *args, **kwargs)
+        return await original(serving, request, result_generator, *args, **kwargs)
     reasons: dict[int, str | None] = {}
 
     async def watch() -> AsyncIterator[Any]:
-        async for result in results:
+        async for result in result_generator:
             for output in result.outputs:
                 reasons[output.index] = output.finish_reason
             yield result
@@ -341,7 +383,7 @@ def _end_message(stop: Any) -> tuple[str, str | None]:
 def _make_items(original: Callable[..., list[Any]], serving: Any, *args: Any, **kwargs: Any) -> list[Any]:
     """Let the items of calls that were cut say so, in a response that is not streamed."""
     items = original(serving, *args, **kwargs)
-    parser = kwargs.get("parser", args[3] if len(args) > 3 else None)
+    parser = inspect.signature(original).bind(serving, *args, **kwargs).arguments.get("parser")
     if isinstance(parser, AutoParser):
         calls = [item for item in items if item.type in _CALLS]
         for number, item in enumerate(calls):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import gc
+import inspect
 import itertools
 import logging
 import sys
@@ -92,6 +93,42 @@ def test_an_auto_of_vllm_s_own_is_not_shadowed(monkeypatch: pytest.MonkeyPatch, 
     assert "auto" not in ReasoningParserManager.list_registered()
     assert ToolParserManager.get_tool_parser("chat_template") is AutoToolParser
     assert "vLLM has a parser 'auto' of its own" in log.text
+
+
+OTHERS = {
+    "preprocess_chat": "vllm.renderers.online_renderer.OnlineRenderer.preprocess_chat",
+    "takes no context": "vllm.entrypoints.openai.responses.serving.OpenAIServingResponses._process_simple_streaming_events",
+}
+
+
+@pytest.mark.parametrize("missing", OTHERS)
+def test_where_vllm_is_not_as_it_is_known_nothing_is_changed(
+    monkeypatch: pytest.MonkeyPatch, log: pytest.LogCaptureFixture, missing: str
+) -> None:
+    """Also what only answers need is looked for at once, where a server is being started."""
+    from vllm.entrypoints.launchers import launcher
+    from vllm.parser import ParserManager
+    from vllm.reasoning import ReasoningParserManager
+    from vllm.tool_parsers import ToolParserManager
+
+    def others(self: Any) -> None:
+        """Something that is called as a parser's maker and a check are."""
+
+    known = inspect.unwrap(ParserManager.__dict__["get_parser"].__func__)
+    monkeypatch.setattr(ParserManager, "get_parser", classmethod(known))
+    monkeypatch.setattr(launcher, "validate_api_server_args", others)
+    for manager in (ToolParserManager, ReasoningParserManager):
+        for table in [name for name, value in vars(manager).items() if isinstance(value, dict)]:
+            monkeypatch.setattr(manager, table, {})
+    if missing.startswith("takes"):
+        monkeypatch.setattr(OTHERS[missing], others)
+    else:
+        monkeypatch.delattr(OTHERS[missing])
+    register()
+    assert missing in log.text
+    assert ParserManager.__dict__["get_parser"].__func__ is known
+    assert launcher.validate_api_server_args is others
+    assert not {*NAMES} & {*ToolParserManager.list_registered(), *ReasoningParserManager.list_registered()}
 
 
 @pytest.mark.parametrize(("version", "refused"), [("0.25.1", True), ("0.31.0+cpu", True), ("0.32.0", False), ("1.0", False)])
