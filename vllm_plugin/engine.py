@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+from importlib.util import find_spec
 from typing import Any
 
 from vllm import envs
@@ -10,6 +12,7 @@ from vllm.entrypoints.openai.responses.protocol import ResponsesRequest
 from vllm.parser.abstract_parser import structured_outputs_to_format
 from vllm.renderers.chat_utils import load_chat_template
 from vllm.renderers.hf import resolve_chat_template
+from vllm.renderers.online_renderer import OnlineRenderer
 from vllm.sampling_params import StructuredOutputsParams
 from vllm.tool_parsers.utils import iter_response_function_tool_info
 
@@ -21,10 +24,14 @@ TEMPLATE = "CHAT_AUTOPARSER_VLLM_TEMPLATE"
 POLICY = "chat_autoparser_policy"
 """Under this name a request may ask for a policy in ``vllm_xargs``."""
 
-IS_033 = "_grammar_from_parser" in ResponsesRequest.__private_attributes__
-"""Whether this is 0.33 or newer: it tells a parser the prompt before it adjusts the request, and the engine that the grammar
-of a parser holds from the first token, in the Responses API too.
-"""
+TELLS_PROMPT = "set_prompt_token_ids" in inspect.unwrap(OnlineRenderer.preprocess_chat).__code__.co_names
+"""Whether a parser is told the prompt before it adjusts the request (0.33)."""
+
+MARKS_RESPONSES = "_grammar_from_parser" in ResponsesRequest.__private_attributes__
+"""Whether the engine is told that the grammar of a parser holds from the first token in the Responses API, too (0.33)."""
+
+HAS_STEPS = find_spec("vllm.entrypoints.openai.chat_completion.stream_processor") is not None
+"""Whether one class decides for all streams of chat completions how they ended (0.33)."""
 
 _JINJA = "transformers.tokenization_utils_base"
 _WRAPPERS = "vllm.tokenizers.hf"

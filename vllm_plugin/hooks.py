@@ -26,7 +26,7 @@ from chat_autoparser.serve import list_named_tokens
 
 from . import LOG, reader
 from .constraint import is_told
-from .engine import IS_033, TEMPLATE, get_tag
+from .engine import HAS_STEPS, MARKS_RESPONSES, TELLS_PROMPT, TEMPLATE, get_tag
 from .halves import AutoReasoningParser, AutoToolParser
 from .messages import CutCall, CutMessage
 from .parser import AutoParser
@@ -86,16 +86,17 @@ def _list_watching() -> list[Hook]:
         Hook(responses, "_make_response_output_items", _make_items, ("parser",)),
         Hook(responses, "_process_simple_streaming_events", _stream_items, ("context",)),
     ]
-    if IS_033:
+    if HAS_STEPS:
         step = ("delta_text", "delta_token_ids", "finish_reason", "prompt_token_ids")
-        return [*hooks, Hook(f"{chat}.stream_processor:ChatStreamProcessor", "step", _end_step, step)]
-    derenderer = "vllm.renderers.online_derenderer:OnlineDerenderer"
-    return [
-        *hooks,
-        Hook(f"{chat}.serving", "maybe_filter_parallel_tool_calls", _end_choice),
-        Hook(derenderer, "_derender_chat_stream_parsed", _end_chunk, ("generate_chunk",)),
-        Hook("vllm.v1.engine.async_llm:AsyncLLM", "generate", _generate, ("prompt", "sampling_params", "reasoning_ended")),
-    ]
+        hooks.append(Hook(f"{chat}.stream_processor:ChatStreamProcessor", "step", _end_step, step))
+    else:
+        derenderer = "vllm.renderers.online_derenderer:OnlineDerenderer"
+        hooks.append(Hook(f"{chat}.serving", "maybe_filter_parallel_tool_calls", _end_choice))
+        hooks.append(Hook(derenderer, "_derender_chat_stream_parsed", _end_chunk, ("generate_chunk",)))
+    if not MARKS_RESPONSES:
+        names = ("prompt", "sampling_params", "reasoning_ended")
+        hooks.append(Hook("vllm.v1.engine.async_llm:AsyncLLM", "generate", _generate, names))
+    return hooks
 
 
 def _find(hooks: list[Hook]) -> list[tuple[Any, Hook]]:
@@ -249,7 +250,7 @@ async def _preprocess_chat(original: Callable[..., Any], renderer: Any, request:
     given = find_given(request, tokenizer) if _reads_by_request(parser) else None
     if given is not None:
         keep_reader(request, await _wait_for_analysis(given, tokenizer), get_reader(tokenizer))
-    if IS_033 or not _is_ours(parser):
+    if TELLS_PROMPT or not _is_ours(parser):
         return await original(renderer, request, *args, **kwargs)
     rendered = await original(renderer, request, *args, **{**kwargs, "parser": None})
     made = parser(
