@@ -33,7 +33,7 @@ from tiny_model import make_model
 from transformers import AutoTokenizer
 
 from chat_autoparser.sglang_plugin import NAME
-from chat_autoparser.sglang_plugin.builtin import Stages, make_tools
+from chat_autoparser.sglang_plugin.builtin import Stages, detect_thinking, make_tools
 
 SIZES = (2000, 8000)
 _OURS = {NAME, "auto"}
@@ -65,16 +65,8 @@ class Bench:
         prompt = self.tokenizer.apply_chat_template(
             case.messages, tools=case.tools, add_generation_prompt=True, tokenize=False, **case.kwargs
         )
-        return Stages(*names, self.tokenizer, prompt, make_tools(case.tools), self.thinks(case))
-
-    def thinks(self, case: Case) -> bool:
-        """What SGLang takes a request for (`OpenAIServingChat._get_reasoning_from_request`)."""
-        forced, toggle = template_detection.detect_reasoning_pattern(self.subject.source)
-        if forced or (toggle is not None and toggle.always_on):
-            return True
-        if toggle is None or toggle.toggle_param is None:
-            return False
-        return bool(case.kwargs.get(toggle.toggle_param, toggle.default_enabled))
+        thinks = detect_thinking(self.tokenizer, names[1], case.kwargs)
+        return Stages(*names, self.tokenizer, prompt, make_tools(case.tools), thinks)
 
     def score(self, names: Names, cases: Iterable[Case], whole_only: bool = False) -> Score:
         total = right = right_in_pieces = alike = 0

@@ -14,13 +14,13 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from cases import Case, Subject
+from cases import Subject
 from compare_sglang import Bench, find_own
 from conversations import JsonObject
 from tiny_model import EOS, make_model
 from transformers import AutoTokenizer
 
-from chat_autoparser.sglang_plugin.builtin import Stages, make_tools
+from chat_autoparser.sglang_plugin.builtin import Stages, detect_thinking, make_tools
 
 
 def make_parse(name: str, source: str) -> Callable[[str, list[JsonObject] | None, str], JsonObject] | None:
@@ -28,11 +28,10 @@ def make_parse(name: str, source: str) -> Callable[[str, list[JsonObject] | None
     logging.disable(logging.ERROR)
     with tempfile.TemporaryDirectory(prefix="tiny-") as folder:
         tokenizer = AutoTokenizer.from_pretrained(make_model(source, Path(folder)))
-    bench = Bench(Subject(name, source, EOS, {}), tokenizer)
-    calls, reasoning = find_own(bench)
+    calls, reasoning = find_own(Bench(Subject(name, source, EOS, {}), tokenizer))
     if calls is None and reasoning is None:
         return None
-    thinks = bench.thinks(Case("", [], None, {}, "", {}))
+    thinks = detect_thinking(tokenizer, reasoning, {})
 
     def parse(text: str, tools: list[JsonObject] | None, prompt: str) -> JsonObject:
         message: JsonObject = Stages(calls, reasoning, tokenizer, prompt, make_tools(tools), thinks).read_whole(text)

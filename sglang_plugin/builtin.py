@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from sglang.srt.entrypoints.openai.protocol import Tool
+from sglang.srt.entrypoints.openai.serving_chat import OpenAIServingChat
 from sglang.srt.function_call.function_call_parser import FunctionCallParser
 from sglang.srt.parser.reasoning_parser import ReasoningParser
+from sglang.srt.parser.template_detection import detect_reasoning_pattern
 from transformers import AutoTokenizer
 
 _OWN = ("auto", "chat_template")
@@ -75,6 +78,26 @@ class Stages:
         return _fold([(thought or "", rest or "", items)], streamed=False)
 
 
+def detect_thinking(tokenizer: Any, reasoning: str | None, switches: Mapping[str, Any]) -> bool:
+    """Return what SGLang tells a parser of reasoning about a request with these switches: whether the model thinks.
+
+    Its own code says so, by the parser's name and the template.
+    """
+    if reasoning is None:
+        return False
+    template = tokenizer.chat_template
+    source = next(iter(template.values()), None) if isinstance(template, dict) else template
+    forced, toggle = detect_reasoning_pattern(source)
+    try:
+        detector = ReasoningParser(reasoning, tokenizer=tokenizer).detector
+    except ValueError:  # of one that wants more of a tokenizer: the server, too, goes on without
+        detector = None
+    manager = SimpleNamespace(reasoning_config=toggle)
+    serving = SimpleNamespace(reasoning_parser=reasoning, template_manager=manager, _reasoning_detector=detector)
+    request = SimpleNamespace(chat_template_kwargs=dict(switches), reasoning_effort=switches.get("reasoning_effort"))
+    return forced or bool(OpenAIServingChat._get_reasoning_from_request(serving, request))
+
+
 def make_tools(tools: Iterable[dict[str, Any]] | None) -> list[Any]:
     """Return OpenAI-style dicts as SGLang's tools."""
     return [Tool(**tool) for tool in tools or ()]
@@ -115,7 +138,8 @@ class BuiltIn:
 
     def read(self, turn: Any, calls: str | None, reasoning: str | None, stream: bool) -> Mapping[str, Any]:
         """Read a turn (a ``KnownTurn``) whole or token by token into an OpenAI message. Raises what the parsers raise."""
-        stages, text = Stages(calls, reasoning, self._tokenizer, turn.prompt, make_tools(turn.tools)), turn.text
+        thinks = detect_thinking(self._tokenizer, reasoning, dict(turn.switches))
+        stages, text = Stages(calls, reasoning, self._tokenizer, turn.prompt, make_tools(turn.tools), thinks), turn.text
         if not stream:
             return stages.read_whole(text)
         ids = self._tokenizer.encode(text, add_special_tokens=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import tempfile
 import time
 from functools import cache
@@ -15,9 +16,11 @@ import pytest
 pytest.importorskip("sglang", reason="this is not SGLang's environment: see scripts/setup_sglang.sh")
 
 from cases import TEMPLATES, Case, load_subject
+from corpus import read_template
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from judge import find_fault, take_meaning
+from rendering import BOS
 from sglang.srt.entrypoints.openai.protocol import Tool, ToolChoice
 from sglang.srt.function_call.function_call_parser import FunctionCallParser
 from sglang.srt.parser.reasoning_parser import ReasoningParser
@@ -25,13 +28,15 @@ from sglang.srt.plugins import load_plugins
 from tiny_model import make_model
 from transformers import AutoTokenizer
 
-from chat_autoparser import Delta
+from chat_autoparser import Delta, analyze, load_renderer
 from chat_autoparser.serve.reader import Rest
 from chat_autoparser.sglang_plugin import NAME, engine, formats, serving
 from chat_autoparser.sglang_plugin.builtin import Stages, make_tools
 from chat_autoparser.sglang_plugin.calls import CallDetector
 from chat_autoparser.sglang_plugin.reading import HALF
 from chat_autoparser.sglang_plugin.reasoning import ReasoningDetector
+from chat_autoparser.show import doctor
+from chat_autoparser.show.display import Display
 
 load_plugins()
 
@@ -55,6 +60,24 @@ def render_prompt(shape: str, case: Case) -> str:
 
 def make_stages(shape: str, case: Case) -> Stages:
     return Stages(NAME, NAME, load_tokenizer(shape), render_prompt(shape, case), make_tools(case.tools))
+
+
+# What doctor compares
+
+QWEN = "Qwen-Qwen3.6-35B-A3B"
+
+
+def test_parsers_that_sglang_maintains_for_a_model_read_all_of_its_turns(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """They are told whether a request's model thinks, as the server tells them."""
+    caplog.set_level(logging.CRITICAL, "sglang")  # as doctor sets it for good
+    source, end = read_template(QWEN), "<|im_end|>"
+    renderer = load_renderer(source, bos_token=BOS, eos_token=end)
+    model = make_model(source, tmp_path, markers="added", eos=end)
+    [finding] = doctor.examine(model, renderer, analyze(renderer), Display())
+    readings = [*finding.calls, *finding.reasoning]
+    read_all = {reading.name for reading in readings if reading.read == reading.turns}
+    assert {"qwen3_coder", "qwen3"} <= read_all
+    assert finding.best_reads_all
 
 
 # Detectors
