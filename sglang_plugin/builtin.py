@@ -21,7 +21,9 @@ from sglang.srt.parser.reasoning_parser import ReasoningParser
 from sglang.srt.parser.template_detection import detect_reasoning_pattern
 from transformers import AutoTokenizer
 
-_OWN = ("auto", "chat_template")
+from . import NAME
+
+_OWN = (NAME, "auto")
 
 Result = tuple[str, str, Sequence[Any]]
 """Reasoning, content and pieces of calls."""

@@ -78,6 +78,7 @@ def test_parsers_that_sglang_maintains_for_a_model_read_all_of_its_turns(tmp_pat
     read_all = {reading.name for reading in readings if reading.read == reading.turns}
     assert {"qwen3_coder", "qwen3"} <= read_all
     assert finding.best_reads_all
+    assert NAME not in {reading.name for reading in readings}
 
 
 # Detectors
