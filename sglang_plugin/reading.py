@@ -44,6 +44,10 @@ class Turn:
         self._index = 0
         self._whole: list[tuple[str, list[int]]] = []
 
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        """Become None where SGLang writes requests to a file: that is to be read without a tokenizer, and without this package."""
+        return type(None), ()
+
     # What the first stage leaves to the second, which reads it here as if this were its output
 
     def leave(self, first: Reading, deltas: list[Delta]) -> None:

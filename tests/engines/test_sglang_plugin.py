@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import pickle
 import tempfile
 import time
 from functools import cache
@@ -23,6 +24,7 @@ from judge import find_fault, take_meaning
 from rendering import BOS
 from sglang.srt.entrypoints.openai.protocol import Tool, ToolChoice
 from sglang.srt.function_call.function_call_parser import FunctionCallParser
+from sglang.srt.managers.io_struct import GenerateReqInput
 from sglang.srt.parser.reasoning_parser import ReasoningParser
 from sglang.srt.plugins import load_plugins
 from tiny_model import make_model
@@ -365,3 +367,13 @@ def test_a_named_call_in_the_engines_form_is_one_call_at_once() -> None:
     adapted = prepare(HEADER, NAMED, ("json_schema", schema), {"json_schema": schema})
     assert json.loads(adapted.sampling_params["json_schema"])["maxItems"] == 1
     assert not adapted.require_reasoning
+
+
+def test_a_request_that_is_written_to_a_file_holds_nothing_of_ours() -> None:
+    """SGLang dumps requests, before a crash and where it is asked to."""
+    request = GenerateReqInput(text="Hello")
+    request.chat_autoparser_turn = prepare(HEADER, "auto", None, {}).chat_autoparser_turn
+    dumped = pickle.dumps(request)
+    assert b"sglang_plugin" not in dumped
+    found = pickle.loads(dumped)
+    assert (found.text, found.chat_autoparser_turn) == ("Hello", None)
