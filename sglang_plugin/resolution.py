@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from chat_autoparser import AutoparserError, ChatFormat
 from chat_autoparser.errors import MissingTemplateError
-from chat_autoparser.serve.reader import check_policy
+from chat_autoparser.serve import check_policy
 
 from . import LOG, NAME, SWITCH, engine, formats, is_switched_off
 

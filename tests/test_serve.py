@@ -33,6 +33,12 @@ def chatml() -> ChatFormat:
     return analyze(CHATML)
 
 
+def test_plugins_take_what_is_offered_to_them() -> None:
+    files = [path for plugin in ("sglang_plugin", "vllm_plugin") for path in (ROOT / plugin).glob("*.py")]
+    assert files
+    assert not [path.name for path in files if "from chat_autoparser.serve." in path.read_text("utf-8")]
+
+
 # The tools of a request
 
 

@@ -14,8 +14,7 @@ from vllm.tool_parsers.utils import get_json_schema_from_tools
 
 from chat_autoparser import ChatFormat
 from chat_autoparser.constrain import prepend_reasoning
-from chat_autoparser.serve import Reasoned, TagMaker, ToolChoice
-from chat_autoparser.serve.tags import check_size
+from chat_autoparser.serve import Reasoned, TagMaker, ToolChoice, check_size
 from chat_autoparser.tools import get_name
 
 from . import LOG

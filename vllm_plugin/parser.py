@@ -9,8 +9,7 @@ from typing import Any
 from vllm.parser.abstract_parser import Parser
 
 from chat_autoparser import Delta
-from chat_autoparser.serve import Outbox, OutputReader, Reasoned, SplitReader, make_parser
-from chat_autoparser.serve.tags import JSON_CALLS
+from chat_autoparser.serve import JSON_CALLS, Outbox, OutputReader, Reasoned, SplitReader, make_parser
 
 from . import LOG
 from .constraint import constrain, is_told, reads_json

@@ -15,8 +15,7 @@ from transformers import PreTrainedTokenizerBase
 
 from chat_autoparser import AutoparserError, ChatFormat, TemplateError, load_renderer
 from chat_autoparser.ask.renderer import NamedRenderer
-from chat_autoparser.serve import Formats, Served, list_named_tokens, list_special_tokens, publish_counters
-from chat_autoparser.serve.special import decode_apart
+from chat_autoparser.serve import Formats, Served, decode_apart, list_named_tokens, list_special_tokens, publish_counters
 
 from . import LOG
 from .engine import hides_special_by_default, read_template_variable, renders_jinja, resolve_template

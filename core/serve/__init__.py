@@ -22,11 +22,12 @@ from ..constrain.calls import Reasoned
 from ..tools import ToolChoice, describe_tools
 from .counters import publish_counters
 from .formats import Formats
-from .reader import Outbox, OutputReader, SplitReader, make_parser
-from .special import Served, list_named_tokens, list_special_tokens
-from .tags import TagMaker
+from .reader import Outbox, OutputReader, SplitReader, check_policy, make_parser
+from .special import Served, decode_apart, list_named_tokens, list_special_tokens
+from .tags import JSON_CALLS, TagMaker, check_size
 
 __all__ = [
+    "JSON_CALLS",
     "Formats",
     "Outbox",
     "OutputReader",
@@ -35,6 +36,9 @@ __all__ = [
     "SplitReader",
     "TagMaker",
     "ToolChoice",
+    "check_policy",
+    "check_size",
+    "decode_apart",
     "describe_tools",
     "list_named_tokens",
     "list_special_tokens",
