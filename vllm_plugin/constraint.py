@@ -124,4 +124,4 @@ def _check(tag: dict[str, Any]) -> str:
     return text
 
 
-_TAGS = TagMaker(_check, LOG.debug)
+_TAGS = TagMaker(_check, LOG.warning)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
 import pytest
@@ -233,3 +234,20 @@ def test_an_adjusted_request_that_was_written_out_hides_reasoning_too(models: An
     for each in (request, again):
         read = model.parse(model.compose(), case, each, prompt)
         assert (read["content"], read["reasoning_content"], len(read["tool_calls"])) == (None, None, 1)
+
+
+def test_that_strict_tools_are_not_enforced_is_said_once(
+    models: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(logging.getLogger("vllm"), "propagate", True)
+    model = models("JSON in tags")
+    nested: JsonObject = {"type": "string"}
+    for _ in range(60):
+        nested = {"type": "object", "properties": {"strictly_nested": nested}}
+    tools = [{"type": "function", "function": {"name": "deep", "parameters": nested, "strict": True}}]
+    for _ in range(2):
+        request = make_request(make_case("", tools))
+        adjust(model, request, make_prompt(model, "ended"))
+        assert request.structured_outputs is None
+    [record] = [record for record in caplog.records if "nested too deeply" in record.getMessage()]
+    assert record.levelno == logging.WARNING
