@@ -49,6 +49,16 @@ def test_stages_equal_one_parser(shape: str, pieces: list[str], tools: list[dict
 
 
 @pytest.mark.parametrize("shape", THINKING)
+@pytest.mark.parametrize(("thought", "answer"), [(9_000, 100), (100, 9_000), (20_000, 20_000)])
+def test_nothing_of_a_long_piece_is_lost(shape: str, thought: int, answer: int) -> None:
+    splitter, lead = get_format(shape).reasoning_splitter(TOOLS, write_prompt(shape)), write_lead(shape)[0]
+    long_thought, long_answer = ("thinking " * thought)[:thought].strip(), ("answering " * answer)[:answer].strip()
+    parts = [splitter.feed(lead.replace(REASONING, long_thought) + long_answer), splitter.finish()]
+    assert "".join(reasoning for reasoning, _ in parts).strip() == long_thought
+    assert "".join(rest for _, rest in parts).endswith(long_answer)
+
+
+@pytest.mark.parametrize("shape", THINKING)
 def test_the_end_shows_when_something_else_begins(shape: str) -> None:
     splitter = get_format(shape).reasoning_splitter(TOOLS, write_prompt(shape))
     lead = write_lead(shape)[0]

@@ -17,7 +17,7 @@ from ..format import TurnGraph
 from ..plan.constants import is_firm
 from ..recover import Policy, PolicyName, get_policy
 from .landing import Landing
-from .stream import StreamParser
+from .stream import StreamParser, cut_slices
 
 
 class _Stop(BaseException):
@@ -97,7 +97,8 @@ class ReasoningSplitter:
 
     def feed(self, text: str) -> tuple[str, str]:
         """Read a piece of the output; return what of it is certainly reasoning, and what belongs to the second stage."""
-        return self._hold(*self._step(text))
+        parts = [self._step(piece) for piece in cut_slices(text)]  # what reading stops in is no longer than one of them
+        return self._hold("".join(thought for thought, _ in parts), "".join(rest for _, rest in parts))
 
     def _hold(self, thought: str, rest: str) -> tuple[str, str]:
         """Hold reasoning back as long as nothing else has come, if that is to be content then."""

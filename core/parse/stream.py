@@ -16,7 +16,7 @@ from ..schema import ToolSet
 from .fitting import Fitting
 from .machine import Machine
 
-_SLICE: Final = 8192  # characters
+SLICE: Final = 8192  # characters
 FITTED: Final = "value of another type"
 _LONGEST: Final = 1 << 16  # characters of an answer begun by a prompt that are read, the last of them: all others wait meanwhile
 
@@ -68,7 +68,7 @@ class StreamParser(Machine):
         """Read a piece of the output."""
         if self._written is not None:
             self._written.append(text)
-        deltas = super().feed(text) if len(text) <= _SLICE else self._feed_slices(text)
+        deltas = super().feed(text) if len(text) <= SLICE else self._feed_slices(text)
         if self._begun:
             deltas, self._begun = self._begun + deltas, []
         deltas = self._fit_values(deltas) if self._by_schema else deltas
@@ -101,7 +101,7 @@ class StreamParser(Machine):
 
     def _feed_slices(self, text: str) -> list[Delta]:
         """Read a long piece as if it came in several: what is looked through anew for each decision is never long."""
-        return [delta for at in range(0, len(text), _SLICE) for delta in super(StreamParser, self).feed(text[at : at + _SLICE])]
+        return [delta for piece in cut_slices(text) for delta in super(StreamParser, self).feed(piece)]
 
     def finish(self) -> list[Delta]:
         """Say that the output has ended."""
@@ -160,6 +160,11 @@ class StreamParser(Machine):
     def holds_back(self) -> bool:
         """Whether what was fed last may yet turn out to be structure."""
         return self.at < len(self.buffer)
+
+
+def cut_slices(text: str) -> list[str]:
+    """Cut a text into pieces that are read at once."""
+    return [text[at : at + SLICE] for at in range(0, len(text), SLICE)] or [text]
 
 
 def find_start(graph: TurnGraph, prompt: str | None) -> tuple[int, str]:
