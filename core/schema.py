@@ -207,7 +207,7 @@ class ToolSet:
         self.aliases: dict[str, str] = {}
         for tool in tools:
             function = tool.get("function", tool) if isinstance(tool, dict) else None
-            if isinstance(function, dict) and isinstance(function.get("name"), str):
+            if isinstance(function, dict) and isinstance(function.get("name"), str) and function["name"].strip():
                 self.tools[function["name"]] = function
         if aliased:
             words = [(_NO_WORD.sub("_", name), name) for name in self.tools]

@@ -239,8 +239,7 @@ def test_tag_that_names_a_tool_is_read_alike_in_pieces(form: ca.ChatFormat, spac
     """However much white space stands in it."""
     text = f'<tool_use{" " * spaces}name="pin"><arg name="note">x</arg></tool_use>'
     found = read_all_ways(form, text, TOOLS, "<assistant>")
-    assert found.calls == ([("pin", '{"note": "x"}')] if spaces < 5 else [])
-    assert found.content == (None if spaces < 5 else text)
+    assert (found.content, found.calls) == (None, [("pin", '{"note": "x"}')])
 
 
 @pytest.mark.parametrize("end", ["]", ""])

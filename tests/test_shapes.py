@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from streams import ROUTE_TOOL, analyze, get_calls, read_all_ways
+from streams import ROUTE_TOOL, analyze, get_calls, make_tool, read_all_ways
 from test_names import NAMED
 from test_slips import WRAPPER
 
@@ -120,6 +120,17 @@ def test_what_stands_beside_arguments_is_one_if_the_tool_has_it() -> None:
         found = read_calls(json.dumps(call), tools, Envelope("name", "arguments", "id"))
         assert found is not None
         assert [(each.name, json.loads(each.arguments)) for each in found] == [("look", {"city": "Oslo", "days": 2})]
+
+
+@pytest.mark.parametrize("key", ["id", "tool_call_id", "call_id"])
+def test_an_id_is_known_by_what_messages_call_it(key: str) -> None:
+    tools = ToolSet([make_tool("look", city="string"), make_tool("find", call_id="string")])
+    found = read_calls(json.dumps({"name": "look", "arguments": OSLO, key: "a7"}), tools, Envelope("name", "arguments"))
+    assert found is not None
+    assert found[0].id == "a7"
+    flat = read_calls(json.dumps({"name": "find", "call_id": "a7"}), tools, Envelope("name", "arguments"))
+    assert flat is not None
+    assert (flat[0].arguments, flat[0].id) == ('{"call_id": "a7"}', None)
 
 
 def test_braces_may_be_doubled_as_in_a_format_string() -> None:

@@ -199,7 +199,7 @@ class BehindFields(ValueReader):
         if landing.rule.guard not in OF_FIELDS:
             self.shape = Shape(self.plan, landing, start, self.spot)
         else:
-            self.shape = Fields(self.plan, landing.end - start, self.spot, landing)
+            self.shape = Fields(self.plan, landing.end - start, self.spot, landing, alone=self.fresh and self.spot.shown)
         self.at, self.scan, self.spot = start, landing.end, landing.spot
 
     def _begin_rest(self, final: bool) -> bool | None:

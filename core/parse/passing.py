@@ -144,9 +144,8 @@ class JsonReader(TextReader):
     def _leave_json(self, landing: Landing) -> None:
         """End JSON that has not ended, and the call unless another of its arguments follows: nothing is added to it but brackets,
         where the client gets valid JSON."""
-        if not self.mending:
-            self._add_brackets()
-        valid = self._flush_json() and self.spot.kind == "value"
+        closed = not self.mending and self._add_brackets()
+        valid = (self._flush_json() or closed) and self.spot.kind == "value"
         self.lexer = None
         self._note("brackets missing", self.at)
         if landing.spot.kind != "value" or self._get_call(landing) is None:
@@ -155,13 +154,15 @@ class JsonReader(TextReader):
         if not (landing.pops and self.writer.call is None):  # nothing is left of what that would end
             self._apply(landing, self.at)
 
-    def _add_brackets(self) -> None:
-        """Close what is open in JSON that was handed on, if that makes it valid and that is wanted."""
+    def _add_brackets(self) -> bool:
+        """Close what is open in JSON that was handed on, if that makes it valid and that is wanted; whether it was."""
         written = self.passed.getvalue().rstrip() if self.policy.repair and not self.sent else ""
         whole = complete(written)
-        if self.writer.call and len(whole) > len(written) and read_json(whole):
-            self.writer.arguments(whole[len(written) :])
-            self.writer.call.complete = True
+        if not (self.writer.call and len(whole) > len(written) and read_json(whole)):
+            return False
+        self.writer.arguments(whole[len(written) :])
+        self.writer.call.complete = self.spot.kind == "arguments"  # of a value, others may follow
+        return True
 
     def _pass_json(self, end: int) -> None:
         """Hand on JSON up to a place; while it is mended it waits."""

@@ -6,13 +6,13 @@ import re
 from typing import Final
 
 from ..format.units import MORE, NO
-from ..plan.constants import find_end, skip_blank
+from ..plan.constants import find_end, is_firm, skip_blank
 from ..plan.ends import Marks
 from ..plan.landmarks import SHAPE
 from ..plan.plan import Plan
 from ..plan.rules import Spot
 from ..recover.around_fields import APART, SPEAKS
-from ..recover.fields import read_fields
+from ..recover.fields import may_be_fields, read_fields, tells_calls
 from ..recover.notation import Begun
 from ..recover.repair import complete, repair
 from ..recover.shape import FoundCall, read_calls
@@ -45,7 +45,10 @@ _LAST_MARK: Final = re.compile(rf"(?:{_TAG}|</[^\s<>]{{0,40}})\Z")
 _LAST_FENCE: Final = re.compile(r"\n[ \t]{0,16}(`{3,16}|~{3,16})\s{0,16}\Z")
 _FIRST_NAMED, _LAST_CLOSING = re.compile(r"<([\w:.-]{1,40})[=\s]"), re.compile(r"</([\w:.-]{1,40})>\s*(?:</[^\s<>]{0,40}>?\s*)?\Z")
 _QUOTED: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
+_LAST_VALUE: Final = re.compile(r"(?:[|)\]};\n]|\b(?:true|false|null))\Z")
+"""What ends a value that may be the last thing of an output."""
 _LAST_MARKS: Final = 3  # around a call, and around all calls
+_HEAD: Final = 24  # characters of a line in which a tool is named, before it is looked at whether it goes on as calls do
 _TRIES: Final = 4  # so many marks may end such calls
 _HALF_MARK: Final = re.compile(rf"</?{APART}(?:[^\s<>\"'=/][^\s<>\"'=]{{0,39}})?|\[/?[A-Z_]{{0,40}}|`{{1,2}}|~{{1,2}}")
 
@@ -134,9 +137,11 @@ class Shape:
                 self._lexer, self._short, self._odd = JsonLexer(mends=True), False, False
             start, end = at + self.ahead, self._scan(buffer, at, final)
             odd = self._odd
+            named = bool(self.calls) or (size if end < 0 else end) - start <= SHORT or _names_tool(buffer, start, tools)
+            if (odd or self.whole) and not named:
+                return NO  # however much of it came at once
             if end < 0 and not final:
-                named = bool(self.calls) or size - start <= SHORT or _names_tool(buffer, start, tools)
-                return NO if (odd and size - start > HELD_CALL) or ((odd or self.whole) and not named) else MORE
+                return NO if odd and size - start > HELD_CALL else MORE
             cut = end < 0 and self.whole and buffer.endswith(("}", "]"))  # nothing but brackets is missing at the end of the output
             if cut:
                 end, self._seen, self._short = size, size - at, True
@@ -172,12 +177,23 @@ class Shape:
 
 class Fields:
     """Looks at calls that are told by the tools and parameters which they name, from a mark up to what ends calls, likewise; the
-    first may have been ``begun`` by other means."""
+    first may have been ``begun`` by other means.
+
+    Where no mark began them, something else has to tell of calls: a mark that ends them, that they are ``alone`` in the answer, or
+    what stands before the first name; and what names a tool and then goes on otherwise is given up early, as lines of prose do.
+    """
 
     recovery = "call by its parameters"
-    whole = False
 
-    def __init__(self, plan: Plan, ahead: int, left: Spot, landing: Landing | None = None, begun: Begun | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        ahead: int,
+        left: Spot,
+        landing: Landing | None = None,
+        begun: Begun | None = None,
+        alone: bool = False,
+    ) -> None:
         closing = landing.find("wrap") if landing else None
         self.left = left
         self.fence = landing.fence if landing else ""
@@ -187,10 +203,17 @@ class Fields:
         self._plan = plan
         self._ends = Marks.find((closing,), _list_stops(plan)) if closing else plan.field_ends
         self._tries = _TRIES
+        self.whole = self._lined = landing is not None and landing.rule.guard == "lined"  # no mark has begun them
+        self._alone = alone and left.kind == "content"  # whether nothing of the answer stands before them
+        self._checked = 0  # so much of the text was found to go on as calls do
 
     def read(self, buffer: str, at: int, final: bool, tools: ToolSet | None) -> int:
         """Return where the calls end that stand at a place; that there are none, or that more is needed."""
         begin, size = at + self.ahead, len(buffer)
+        if self._lined and tools and size - begin >= 2 * self._checked + _HEAD:
+            self._checked = size - begin
+            if not may_be_fields(buffer[begin:], tools, self._plan.notation):
+                return NO
         while tools and self._tries:
             found = self._ends.pattern.search(buffer, at + self._seen) if self._ends else None
             fenced = _LAST_FENCE.search(buffer, begin) if found is None and final and size - begin <= HELD_CALL else None
@@ -204,7 +227,12 @@ class Fields:
             end = found.start() if found and found.lastindex else seen  # what ends the turn is no part of the call
             text = rest or buffer[begin:end]
             calls = read_fields(text, tools, self._plan.notation, self.begun) if len(text) <= HELD_CALL else None
-            if calls and (found or any(call.arguments != "{}" for call in calls)):
+            given = any(call.arguments != "{}" for call in calls or ())
+            told = found is not None or given
+            if self._lined:
+                ended = found is not None and not found.lastindex and is_firm(found[0])
+                told = (given and (ended or self._alone)) or (told and tells_calls(text, tools, self._plan.notation))
+            if calls and told:
                 self.calls = calls
                 return end if self.fence else _leave_fence(buffer, at, end, end, final)
             self._seen, self._tries = seen - at, self._tries - 1
@@ -214,7 +242,8 @@ class Fields:
         """Return the last text of an output without what ends that, if it is told by something that it has ended; else nothing."""
         end = next((end for end in self._plan.last_ends if text.rstrip().endswith(end)), "")
         rest = _drop_last_marks(text.rstrip().removesuffix(end))
-        return rest if end or _is_closed(rest) or _closes_first(text) else ""
+        told = end or _is_closed(rest) or _closes_first(text) or (self._lined and _LAST_VALUE.search(text))
+        return rest if told else ""
 
 
 def _list_stops(plan: Plan) -> tuple[str, ...]:

@@ -58,10 +58,12 @@ class StreamParser(Machine):
             self.habits = Habits(chosen, wanted or None, unasked, self.writer.incomplete, self._sources)
         self.unclosed = self.ended_reasoning = after_reasoning
         if rest:
+            rest = rest[-_LONGEST:]
             self._written = None if self._written is None else [rest]
-            begun = self._feed_slices(rest[-_LONGEST:])  # what a prompt has written of the turn is read, and not emitted
+            begun = self._feed_slices(rest)  # what a prompt has written of the turn is read, and not emitted
             self.take_beginning()
             self._begun = self.writer.restart(begun)
+            self._quick = self._passing = None  # which know of the calls before
             self.mute = len(self.buffer) if self.spot.kind in ("content", "reasoning") else 0
 
     def feed(self, text: str) -> list[Delta]:

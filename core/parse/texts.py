@@ -14,15 +14,16 @@ from ..plan.guards import LATE
 from ..plan.landmarks import AFTER, GAP, SHAPE, TURN
 from ..plan.rules import UNTYPED, WAIT, Rule, Wait
 from ..plan.scalars import convert, escape_json, fits, read_json
+from ..recover.notation import compile_names
 from ..recover.repair import read_literal
 from .drafts import Drafts
 from .fence import CODE_SIGNS
 from .landing import HELD, HELD_CALL, Landing
 from .names import SHORT
 
-BARE_CALL: Final = Rule(("",), (SHAPE,), recovery="call by its parameters", guard="named")
+LINED_CALL: Final = Rule(("",), (SHAPE,), recovery="call by its parameters", guard="lined")
 INTERRUPTED: Final = Rule(("",), (AFTER,))  # reasoning, by a mark that begins calls, though no call follows
-_BEHIND_NAME: Final = re.compile(r"\s*([(<{\[]?)")
+_DATA: Final = re.compile(r"[\[{]\s*(?:[\"'{\[}\]\d]|\Z)")
 JOINT: Final = "\n\n"  # between two blocks of reasoning
 _LONGEST_MARK: Final = 256  # characters
 
@@ -50,7 +51,7 @@ class TextReader(Drafts):
         """Read on to the next rule, and take it; returns whether it came."""
         if self.fresh and self.spot.codec.starts and not self._take_start(final):
             return False
-        begins = self._find_bare_call(final)
+        begins = self._find_lined(skip_blank(self.buffer, self.at), final) if self.fresh and self.spot.kind == "content" else None
         if begins is not None:
             return self._go(begins)
         while True:
@@ -61,7 +62,11 @@ class TextReader(Drafts):
             units = self.spot.units
             escape = units.read(self.buffer, at, final)[0] if self.buffer[at] in units.first else at
             landing: Landing | Wait | None = WAIT
-            if escape != MORE:  # else it may be the beginning of a mark that has layout before it
+            begun = at
+            if self.lined is not None:
+                landing, self.lined, escape = self.lined, None, at
+                begun = self._find_blank(at)  # a mark may yet be found that has layout before it
+            elif escape != MORE:  # else it may be the beginning of a mark that has layout before it
                 landing = self._find_beyond(at, escape, final) if escape > at else self._find_shown(at, final)
             landing = self._find_longer(landing, at, final) if isinstance(landing, Landing) else landing
             if isinstance(landing, Landing) and landing.rule.guard in LATE:
@@ -73,7 +78,7 @@ class TextReader(Drafts):
                 continue
             if isinstance(landing, Wait) or quoted == MORE:
                 self._emit_text(self._find_blank(at))
-                self.scan = at
+                self.scan = begun
                 if isinstance(landing, Wait):
                     self._await(landing)
                 elif landing and landing.end < len(self.buffer) and self.fence.read(self.buffer[self.at :]).code:
@@ -97,26 +102,50 @@ class TextReader(Drafts):
             self._look_at_text(at)
             self._take_escape(at, escape)
 
-    def _find_bare_call(self, final: bool) -> Landing | Wait | None:
-        """Whether a text may be a call without any mark before it: it begins with the name of a tool, and signs behind that."""
-        begins = self.fresh and self.spot.kind == "content" and self.spot.shown
-        if not (begins and self.policy.recover and self.names and self.tries):
+    def _find_lined(self, at: int, final: bool) -> Landing | Wait | None:
+        """Whether a call begins where a line or the answer does, without the mark that begins calls: a tool is named there behind
+        nothing but signs and words of the format."""
+        spot, alone = self.spot, self.fresh and skip_blank(self.buffer, self.at) == at and self.spot.kind == "content"
+        known = self.policy.recover and self.names and self.tries and (self.may_call or alone)
+        wrapped = spot.shown and not self.odd and (spot.holds or (self.plan.wraps_content and spot.kind == "content"))
+        if not known or spot.silent or wrapped or at >= len(self.buffer):  # what is wrapped has an end before a call
             return None
-        place = skip_blank(self.buffer, self.at)
-        at = skip_blank(self.buffer, place + 1) if self.buffer.startswith("[", place) else place
-        if place == self.refused or at == len(self.buffer):
-            return None
-        found = self._match_tool(self.buffer, at)
-        behind = _BEHIND_NAME.match(self.buffer, found.end()) if found else None
-        if behind and behind[1]:
-            return Landing(place, self.plan.spot(TURN, (SHAPE,), self.may_call), BARE_CALL)
-        begun = self.buffer[at:]
-        more = behind.end() == len(self.buffer) if behind else any(name.startswith(begun) for name in self.names)
-        return WAIT if more and not final else None
+        if self.buffer[at] in "`~" or _DATA.match(self.buffer, at) or self._is_sample(at):
+            return None  # code and JSON are looked at by rules of their own
+        found = self._look_for_name(LINED_CALL, at, final)
+        return self._check_lined(found, at, final) if found else None
+
+    def _check_lined(self, found: Landing | Wait, at: int, final: bool) -> Landing | Wait | None:
+        """Return what was found at a place where a line begins, if no rule leads anywhere from there or before the name in it."""
+        name = compile_names(frozenset(self.names)).search(self.buffer, at)
+        end, place = name.start() if name else len(self.buffer), at
+        while place <= end:
+            own = self._find_landing(self.spot, place, False)  # also one that the end of the output cuts off
+            if own is not None:
+                return own if isinstance(own, Wait) and not final else None
+            sign = self.spot.pattern.search(self.buffer, place + 1, end)
+            place = sign.start() if sign else len(self.buffer)
+        return found
+
+    def _find_line(self, end: int, final: bool) -> int:
+        """Return the next place before another one where a line begins that may be a call without a mark; NO where none does."""
+        if not self.names or self.spot.kind not in ("content", "reasoning"):
+            return NO
+        line = self.scan if self._begins_line(self.scan) else self.buffer.find("\n", self.scan, end)
+        while line >= 0:
+            place = skip_blank(self.buffer, line)
+            self.lined = self._find_lined(place, final)
+            if self.lined is not None:
+                return place
+            line = self.buffer.find("\n", line + 1, end)
+        return NO
 
     def _find_sign(self, final: bool) -> int:
         """Return the next place at which a rule or an escape may begin; where there is none the text is emitted."""
         found, size = self.spot.pattern.search(self.buffer, self.scan), len(self.buffer)
+        line = self._find_line(found.start() if found else size, final)
+        if line >= 0:
+            return line
         if found and (final or found.end() < size or not found[0].isspace()):
             return found.start() if not found[0].isspace() else max(found.start(), found.end() - SHORT)  # a flood of line breaks
         if not final or (self.doubt < 0 and self.spot.kind != "value"):  # of a value, layout before what ends it may be left

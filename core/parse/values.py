@@ -22,6 +22,8 @@ from .standing import STOPS
 
 _CLOSING_QUOTES: Final = (*QUOTES, "`", "»", "”")
 _OPENINGS: Final = (*QUOTES, "(", "[", "{")
+_JSON_BEGUN: Final = re.compile(r"[\[{\"].*|-?[\d.eE+-]*", re.DOTALL)
+"""What may be the beginning of a value in JSON that is no word."""
 _CONSTRUCTED: Final = re.compile(r"[^\W\d]\w{0,31}")
 
 
@@ -324,7 +326,8 @@ class ValueReader(JsonReader):
         types, bare = self.wanted.get_types(), begun.strip()
         words = {word for node in self.spot.nodes if isinstance(node.codec, Choice) for word, _ in node.codec.words}
         literal = any(word.startswith(bare) for word in words.union(LITERALS))
-        return bare[:1].isalpha() and not literal and (not types or "string" in types)
+        told = bare[:1] != "" and not _JSON_BEGUN.fullmatch(bare) and not literal
+        return told and (not types or "string" in types)
 
     def _find_half_end(self) -> tuple[int, bool]:
         """Return where the value ends before a beginning of structure, and whether what ends all values is there; an escape that is

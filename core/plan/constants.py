@@ -17,7 +17,7 @@ from ..format.cut import CLOSE, OPEN, TOKEN, find_boundaries, take_letters
 from ..format.units import MORE, NO
 from .echoes import cut_echo, has_echo
 
-_MARK: Final = re.compile(r"\S*[^\w\s]\S*")
+_SIGN: Final = re.compile(r"[^\w\s]")
 _QUOTED: Final = re.compile(r"\"[^\"]*\"?|'[^']*'?")
 _NESTING: Final = re.compile(r"[()\[\]{}]|\"(?:[^\"\\\n]|\\.)*\"?")
 """Brackets, and strings as JSON has them, in which none counts."""
@@ -104,7 +104,7 @@ def is_firm(text: str) -> bool:
     That is three signs without white space, one of them no letter, or two signs around words; the brackets, quotes and commas of
     data alone are not.
     """
-    if any(len(found[0]) >= 3 and not DATA.issuperset(found[0]) for found in _MARK.finditer(text)):
+    if any(len(word) >= 3 and not DATA.issuperset(word) and _SIGN.search(word) for word in text.split()):
         return True
     signs = [sign for sign in text if not is_plain(sign)]
     return len(signs) >= 2 and len("".join(text.split())) >= 4

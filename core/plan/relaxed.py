@@ -17,7 +17,7 @@ from ..format import Choice, Node, Text, TurnGraph
 from ..format.cut import cut_common_start, find_boundaries, find_closer, find_common_end, find_common_start
 from ..format.units import get_units
 from ..format.view import find_header
-from ..recover.notation import Notation
+from ..recover.notation import SIGNS, Notation
 from ..schema import TYPES
 from .constants import BRACKETS, DATA, begins_apart, cut_first, is_marked, is_plain, is_word_in_signs, leave_out
 from .echoes import ECHOES, has_echo
@@ -59,6 +59,7 @@ _ASSIGNING: Final = ("=", ":", ":=", "=>")
 """What people put between a key and its value."""
 _ASSIGNS: Final = re.compile(r":=?|=>?")
 _BEGINNING: Final = "\"'`([{"  # of values
+_SPAN: Final = 64  # characters at most of what ends a turn, that its words are those of calls
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -341,7 +342,10 @@ class Relaxations(Openings):
         """Return what the format has around the values of calls."""
         fields = [link for link in self.links if link.source.kind in FIELDS or link.opens]
         inner = [link for (name, _), links in self._links.items() for link in links if name != TURN]
-        around = [*(part for link in (*fields, *inner) for part in link.parts), *(text for text, _ in self.openers)]
+        # A turn may end with instructions.
+        inside = (part for link in (*fields, *inner) for part in link.parts if link.to.kind != "end" or len(part) <= _SPAN)
+        ends = (self.section_close, *filter(None, self.closes.values()))
+        around = [*inside, *ends, *(text for text, _ in self.openers)]
         own = frozenset(_WORD.findall("\n".join(around)))
         words = own.union(TYPES, ("function",))  # which models put beside values and names
         counting = (part for link in fields for part in link.parts[: None if link.to.kind == "id" else -1])
@@ -352,7 +356,10 @@ class Relaxations(Openings):
         literals = {written: json for codec in choices for written, json in codec.words}
         behind = (link.text.split() for link in self.list_links("key") if link.to.kind == "value")
         assigns = {sign for texts in behind if texts and (sign := texts[0].rstrip(_BEGINNING)) and sign[0] not in ".;!?"}
-        return Notation(words, counted, self._find_quotes(), decode, literals, tuple(sorted(assigns)), own)
+        found = SIGNS.findall("\n".join(around))
+        rare = (sign for sign in found if not sign.isascii() or sum(each not in DATA for each in sign) > 1)
+        ids = bool(self.list_nodes("id")) or any(len(link.parts) > 1 for link in fields)
+        return Notation(words, counted, self._find_quotes(), decode, literals, tuple(sorted(assigns)), own, frozenset(rare), ids)
 
     def _list_dressings(self, node: Node) -> Iterator[Rule]:
         """Return what leads to JSON that stands in a fence of code, or without the quotes that the template puts around it."""

@@ -393,5 +393,6 @@ def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[r
     # A sign alone is rare in a text, a letter is not. What begins with letters only is found quickest.
     starts, begun = ({head[: _WORD if head[0].isalnum() else 1] for head in each} for each in (heads, words))
     quick = _list_choices(starts, begun) + [rf"{re.escape(sign)}\Z" for sign in blank] + indented + counters
-    quick += [r'["\\\x00-\x1f]'] if kind == "value" else ["`"] if kind == "reasoning" else []  # code may speak of marks
+    # A line may begin a call, and code in reasoning may speak of marks.
+    quick += [r'["\\\x00-\x1f]'] if kind == "value" else ["\n", "`"] if kind == "reasoning" else ["\n"]
     return re.compile("|".join(choices) or r"(?!)"), re.compile("|".join(quick) or r"(?!)")

@@ -17,12 +17,13 @@ _SPEAKING = re.compile(rf"<(?:{SPEAKS}|(?=arg|param))[^\s<>\"'=/]{{2,60}}>|\[{SP
 _NAMING = re.compile(rf"<{APART}[\w:.-]{{1,32}}(?:\s+\w{{1,32}}=[\"']|=[\"']?|>\s*)")
 _ATTRIBUTE = re.compile(r"\w{1,32}=[\"']")
 ATTRIBUTES = re.compile(r"""(?:\s+[\w:-]{1,32}=(?:"[^"<>]{0,64}"|'[^'<>]{0,64}'))+\s*[?%|]?>(?!\s*</)""")
-_ASSIGNED = re.compile(r"[\"'`]?\s{0,8}(?:[=:>|<,\]\[]|[-~]>|[^\w\s\x00-\x7f])")
+_ASSIGNED = re.compile(r"(?:[\"'`]|[*_]{1,3}(?=[:=]))?\s{0,8}(?:[=:>|<,\]\[]|[-~]>|[^\w\s\x00-\x7f])")
 _UNASSIGNED = re.compile(r"[\"'`]?\s{0,8}[-~]?")
 _FLAGS = ("-", ":", "(")  # before a key that only a blank parts from its value, as in shells and Lisp
 _FLAG, _LITERAL = re.compile(r"\s|\Z"), re.compile(r" (?=[\"'\d]|(?:true|false|null)\b)")
 _COUNTER = re.compile(r"[^\w\s]? ?[^\w\s]? ?[^\w\s]?([\w:.-]+)")
-_PREFIX = re.compile(r"\w{1,32}(?:[.:/] ?|\s?=\s?)")
+_PREFIX = re.compile(r"\w{1,32}[.:/] ?|(?:[a-z]{1,8} (?=\w{1,32}\s?=))?\w{1,32}\s?(=)\s?")
+"""What a sign joins to a name, or a call is assigned to in a program."""
 _ID = re.compile(r"\w[\w-]{0,63}(?=[^\w\s.,;!?])")
 _COMMENT = re.compile(r"(?<=\s)(?:#|//)[ \t][^\n]{0,160}\n")
 _FENCE = "```"
@@ -35,10 +36,11 @@ LONGEST = 256  # characters between two fields
 class AroundFields:
     """Walks through one text, from one field to the next."""
 
-    def __init__(self, text: str, tools: ToolSet, notation: Notation) -> None:
+    def __init__(self, text: str, tools: ToolSet, notation: Notation, bare: bool = False) -> None:
         self._text = text
         self._tools = tools
         self._notation = notation
+        self._bare = bare  # whether nothing but the format's own words may stand before a name
         self._folded = frozenset(map(str.casefold, notation.words))
         self._names = compile_names(frozenset(tools.tools))
         self._keys = self._names
@@ -52,11 +54,11 @@ class AroundFields:
         """Return the place behind all that is no field at a place, and what may stand before the name of a tool: numbers that count
         calls, an id, and a word that a sign joins to it."""
         limit = len(self._text) if limit is None else min(limit, len(self._text))
-        may_name = bool(self._notation.counted)  # one word may be the id of a call
+        may_name = not self._bare and bool(self._notation.counted)  # one word may be the id of a call
         while at < limit and not (self.find_tool(at) or self.find_key(at)):
             end = self._pass_one(at, numbers=True)
-            prefix = _PREFIX.match(self._text, at) if end == at else None
-            if prefix and self.find_tool(prefix.end()):  # a sign joins a word to the name of a tool, or that is assigned to it
+            prefix = _PREFIX.match(self._text, at) if end == at and not self._bare else None
+            if prefix and self.find_tool(self.skip(prefix.end(), limit) if prefix[1] else prefix.end()):
                 end = prefix.end()
             if end == at and may_name:
                 found, may_name = _ID.match(self._text, at), False
@@ -98,7 +100,7 @@ class AroundFields:
         if numbers and word[0].isdigit():
             return word.end()
         end = self._pass_to_name(_ATTRIBUTE, at) or self._pass_word(at)
-        return word.end() if end == at and is_like(word[0], self._folded) else end
+        return word.end() if end == at and not self._bare and is_like(word[0], self._folded) else end
 
     def _pass_to_name(self, lead: re.Pattern[str], at: int) -> int:
         """Return the place at which a tool or a parameter is named behind what leads to it; 0 where none is."""
@@ -143,6 +145,12 @@ class AroundFields:
         """Return the parameter that is named at a place, of those that have not come, and that a value follows."""
         key = self._find_parameter(at)
         return key if key in self._left else ""
+
+    def begins_word(self, at: int) -> bool:
+        """Whether the text ends within the name of a tool or a word of the format."""
+        rest = self._text[at:]
+        folded = rest.casefold()
+        return any(name.startswith(rest) for name in self._tools.tools) or any(word.startswith(folded) for word in self._folded)
 
     def may_be_key(self, at: int) -> bool:
         """Whether a parameter is named at a place, and nothing follows yet that tells whether a value does."""

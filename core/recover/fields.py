@@ -14,7 +14,7 @@ from unicodedata import category
 
 from ..schema import Schema, ToolSet
 from .around_fields import ATTRIBUTES, CLOSING, LONGEST, AroundFields
-from .notation import Begun, Notation, accept, find_quote, fit_bare, fit_text, put_name_first
+from .notation import SIGNS, Begun, Notation, accept, compile_names, find_quote, fit_bare, fit_text, put_name_first
 from .repair import CLOSERS, read_literal, unquote, write_object
 from .shape import FoundCall
 
@@ -22,32 +22,40 @@ _QUOTING = re.compile(r"(<[^\s<>/]{1,24}>)(?=[^<>]{0,256}\1)")
 _OPENING = re.compile(r"\s*<[^\s<>/][^<>]{0,60}>")
 _VALUED = re.compile(r"\s+[\w:-]{1,32}=(?=[\"'])")
 _OPENED, _PARTED = re.compile(r"[(,]\s*(?=[\"'\[{\d-])"), re.compile(r"\s*(?:,|(?=\)))")
-_CLOSED = re.compile(r"[\"'`](?=\s?[:=])")
-"""What ends a key in quotes that began without one."""
+_CLOSED = re.compile(r"(?:[\"'`]|[*_]{1,3})(?=\s?[:=])")
+"""What ends a key in quotes, or one that is emphasised."""
 _ENDS = re.compile(r"[^\w]")
 _CLOSES = ("Sm", "Pe", "Pf")  # of Unicode: arrows, and brackets and quotes that close
 _BARRED = frozenset("=:>|,;)]}<\"'`")
 _NAMED = r"(?:=[\"']?[\w.-]*)"
-_BEGUN = re.compile(
-    rf"(?:\w{{1,32}}(?:[:/]|\s?=\s?))?[\w.-]*|\w{{1,32}}\s|</[^\s<>]*|\w{{1,32}}{_NAMED}|<[^\s<>\"'=/]{{0,60}}(?:{_NAMED}|\s+\w{{0,32}}{_NAMED}?|>\s*[\w.-]*)?"
-)
+_HALF_WORDS = r"(?:\w{1,32}[:/])?[\w.-]*|(?:[a-z]{1,8} )?\w{1,32}\s?(?:=[\w .-]*)?"
+_HALF_TAG = rf"</[^\s<>]*|\w{{1,32}}{_NAMED}|<[^\s<>\"'=/]{{0,60}}(?:{_NAMED}|\s+\w{{0,32}}{_NAMED}?|>\s*[\w.-]*)?"
+_BEGUN = re.compile(f"{_HALF_WORDS}|{_HALF_TAG}")
 _FOREIGN = re.compile(r"(?:\[[A-Z_]{2,40}\](?:[\w-]{1,64}(?=\[))?)*")
 """Fields that another format writes behind a name: marks, and words between them."""
 _SUFFIX = re.compile(r"[:#@/]\d{1,4}(?![\w.])")
+_ID_BEHIND = re.compile(r"[ \t]{0,4}(?:[^\w\s\"'=]{0,3} ?#?([^\W\d]\w{0,23})(?<=\d)|[^\w\s\"'=]{0,2}#(\d{1,6}))(?=[^\w.=:]|\Z)")
+"""What a call is called behind the name of its tool: a word with a number at its end, or a number."""
 _FIELD = re.compile(r"(?:(?<=[^\w\s])|(?<=\n)(?:\w{1,32} )?)\w{1,32}(?=[^\w\s])[^\w,/]*")
 _HALF_COMMENT = re.compile(r"(?<=\s)(?:#|//|/)(?:[ \t][^\n]{0,160})?\Z")
+_WORDS = re.compile(r"\w+")
+_OPENS = tuple("\"'`[{(«“<|")
+"""What may begin a value that goes on over several lines."""
+_WORD_AT_END = 48  # so long is what may be the beginning of a word of the format, or of a name
 _MOST = 64  # quotes that may end a text, and ends of one that stands in none
 _INDENTED = 16  # blanks at most between a tag and its value
 _FAR = 1 << 12  # characters of a value between two tags
 
 
-def find_name(text: str, at: int, tools: ToolSet, notation: Notation, final: bool, begun: Begun | None = None) -> bool | None:
+def find_name(
+    text: str, at: int, tools: ToolSet, notation: Notation, final: bool, begun: Begun | None = None, bare: bool = False
+) -> bool | None:
     """Whether a tool of the request is named at a place, or a parameter, of a call that was ``begun`` another one, behind signs and
-    words of the format; None where more may tell."""
-    reader = _Reader(text, tools, notation)
+    words of the format; ``bare``, without a mark before it, a tool behind these very words. None where more may tell."""
+    reader = _Reader(text, tools, notation, bare)
     if begun:
         reader.take_up(begun.name, begun.given)
-    else:
+    elif not bare:
         reader.take_up_all()
     end = reader.skip(at, limit=at + LONGEST)
     name = reader.find_tool(end) or reader.find_key(end)
@@ -55,12 +63,14 @@ def find_name(text: str, at: int, tools: ToolSet, notation: Notation, final: boo
         return False if final else None  # a tag that closes has the name in it
     if name and (final or end + len(name) < len(text)):
         return True
-    if final or end - at >= LONGEST:
+    if final or end - at >= LONGEST or len(text) - end > LONGEST:
         return False
+    opened = max(text.rfind("<", at, end), at)  # of a tag or a word, more may come
+    if bare and text[end : end + 1].isalnum():
+        return None if reader.begins_word(end) or (text[opened] == "<" and _BEGUN.fullmatch(text, opened)) else False
     if reader.may_be_key(end) or _HALF_COMMENT.search(text, at):
         return None
-    starts = end, max(text.rfind("<", at, end), at)  # of a word or a tag, more may come
-    return None if any(_BEGUN.fullmatch(text, start) for start in starts) else False
+    return None if any(_BEGUN.fullmatch(text, start) for start in (end, opened)) else False
 
 
 def read_fields(text: str, tools: ToolSet, notation: Notation, begun: Begun | None = None) -> list[FoundCall] | None:
@@ -77,11 +87,28 @@ def read_fields(text: str, tools: ToolSet, notation: Notation, begun: Begun | No
         return None
 
 
+def may_be_fields(text: str, tools: ToolSet, notation: Notation) -> bool:
+    """Whether a text may be the beginning of calls that are told by their fields: nothing else is in it but at its end."""
+    reader = _Reader(text, tools, notation)
+    try:
+        return reader.read_calls(None) is not None or reader.stuck >= len(text) - _WORD_AT_END
+    except (ValueError, RecursionError):
+        return False
+
+
+def tells_calls(text: str, tools: ToolSet, notation: Notation) -> bool:
+    """Whether a word or signs of the format stand before the first tool in a text that is calls."""
+    found = compile_names(frozenset(tools.tools)).search(text)
+    head = text[: found.start()] if found else ""
+    return not notation.own.isdisjoint(_WORDS.findall(head)) or not notation.signs.isdisjoint(SIGNS.findall(head))
+
+
 class _Reader(AroundFields):
     """Reads the fields of one text."""
 
-    def __init__(self, text: str, tools: ToolSet, notation: Notation) -> None:
-        super().__init__(text, tools, notation)
+    def __init__(self, text: str, tools: ToolSet, notation: Notation, bare: bool = False) -> None:
+        super().__init__(text, tools, notation, bare)
+        self.stuck = 0  # the place of what is no part of a call
         self._lacking: list[str] = []  # the tools of calls in which something is missing that is required
 
     def read_calls(self, begun: Begun | None) -> list[FoundCall] | None:
@@ -100,15 +127,23 @@ class _Reader(AroundFields):
             at = self.skip(at)
             name = self.find_tool(at)
             if not name:
+                self.stuck = at
                 return found if at >= len(self._text) and self._has_whole(found) else None
             call_id = self._id or None
             numbered = _SUFFIX.match(self._text, at + len(name))
             behind = _FOREIGN.match(self._text, numbered.end() if numbered else at + len(name))
-            read = self._read_arguments(name, behind.end() if behind else at)
+            end = behind.end() if behind else at
+            ident = None if call_id else self._find_id_behind(name, end)
+            read = self._read_arguments(name, ident.end() if ident else end)
             if read is None:
                 return None
             at, arguments = read
-            found.append(FoundCall(name, arguments, call_id))
+            found.append(FoundCall(name, arguments, ident[1] or ident[2] if ident else call_id))
+
+    def _find_id_behind(self, name: str, at: int) -> re.Match[str] | None:
+        """Return the id of a call that stands behind the name of its tool, if calls of the format have one."""
+        found = _ID_BEHIND.match(self._text, at) if self._notation.calls_have_ids else None
+        return None if found and found[1] in self._tools.get_parameters(name).list_properties() else found
 
     def _read_arguments(self, name: str, at: int) -> tuple[int, str] | None:
         """Return the place behind the arguments of a tool, and these; None where they are not all there, or something else is."""
@@ -137,11 +172,17 @@ class _Reader(AroundFields):
                 at = field.end()  # what the arguments are called
             key = self.find_key(at)
             if not key:
+                self.stuck = at
                 return (at, given) if at >= len(self._text) or self.find_tool(at) else None
             read = self._read_value(key, at + len(key))
             if read is None:
+                self.stuck = len(self._text) if self._may_go_on(at + len(key)) else at
                 return None
             at, given[key] = read
+
+    def _may_go_on(self, at: int) -> bool:
+        """Whether the value behind a key has not ended yet where the text does."""
+        return self._text.find("\n", at) < 0 or self._text[at:].lstrip(" :=>\n")[:1] in _OPENS
 
     def _read_in_order(self, at: int) -> tuple[int, dict[str, str]]:
         """Return the place behind the values that stand without their keys at the beginning of arguments in parentheses, and their
@@ -163,7 +204,8 @@ class _Reader(AroundFields):
         """Return the place behind the value of a parameter, and its JSON."""
         schema, first, before = self._schema.get_property(key), at, self._text[at - len(key) - 1 : at - len(key)]
         quote = find_quote(before)
-        at += bool(_CLOSED.match(self._text, at) if not quote else self._text.startswith(quote, at))
+        closed = None if quote else _CLOSED.match(self._text, at)
+        at = closed.end() if closed else at + (quote != "" and self._text.startswith(quote, at))
         tagged = quote or before == "<"
         attributes = (ATTRIBUTES.match(self._text, at) or (quote and _VALUED.match(self._text, at))) if tagged else None
         if attributes and self._text.rfind("<", 0, at) > self._text.rfind(">", 0, at):

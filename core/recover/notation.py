@@ -15,6 +15,7 @@ from ..schema import Schema
 from .repair import repair
 
 _QUOTES = {'"': '"', "'": "'", "`": "`", "«": "»"}
+SIGNS = re.compile(r"[^\w\s]+")
 _LETTERS, _LONGEST = 4, 256  # so many has a word that may be another one mistyped, at least and at most
 _ALIKE = 0.8
 
@@ -22,7 +23,8 @@ _ALIKE = 0.8
 class Notation(NamedTuple):
     """What a format has around values: the words between fields, those of them behind which a number or an id stands, the marks
     that open texts, each with the one that ends them, what reads a text without any, its words for the literals of JSON, what
-    it has behind keys, and which of the words between fields it has itself."""
+    it has behind keys, and which of the words between fields it has itself, and which signs that nothing else has by chance,
+    and whether calls have ids or numbers."""
 
     words: frozenset[str]
     counted: frozenset[str] = frozenset()
@@ -31,6 +33,8 @@ class Notation(NamedTuple):
     literals: Mapping[str, str] = {}
     assigns: tuple[str, ...] = ()
     own: frozenset[str] = frozenset()
+    signs: frozenset[str] = frozenset()
+    calls_have_ids: bool = False
 
 
 class Begun(NamedTuple):

@@ -20,7 +20,8 @@ _NAME = re.compile(r"[\w.:/-]{1,128}")
 _PREFIXED = re.compile(r"(?:\w{0,32}[.:/=])?([\w.-]+?)(?:[:#@/]\d{1,4})?")
 _DEPTH = 4  # lists and objects around a call
 _BLANK = " \t\r\n"
-_OF_ENVELOPES = ("id", "type", "index")  # of calls, as messages have them
+_IDS = ("id", "tool_call_id", "call_id")  # what the id of a call is called in messages
+_OF_ENVELOPES = (*_IDS, "type", "index")  # of calls, as messages have them
 
 
 class Envelope(NamedTuple):
@@ -227,20 +228,22 @@ def _find_name(members: Mapping[str, Member], tools: ToolSet | None, envelope: E
 
 def _read_named(members: dict[str, Member], key: str, tools: ToolSet | None, envelope: Envelope) -> FoundCall:
     name = find_tool_in(members[key].value, tools)
-    ident = members[envelope.id].value if envelope.id in members else None
+    declared = _list_parameters(name, tools)
+    keys = (envelope.id, *(each for each in _IDS if each not in declared))
+    ident = next((member.value for each in keys if (member := members.get(each)) and isinstance(member.value, str)), None)
     rest = {other: member for other, member in members.items() if other != key}
     given = rest.pop(envelope.arguments, None)
     arguments = _find_arguments(rest, name, tools) if given is None else _read_object(given)
     if arguments is None:
         raise ValueError
     # Members beside the arguments that are parameters of the tool, and none of an envelope, are arguments, too.
-    beside = _list_parameters(name, tools).difference(json.loads(arguments, strict=False), _OF_ENVELOPES)
+    beside = declared.difference(json.loads(arguments, strict=False), _OF_ENVELOPES)
     more = [f"{json.dumps(key, ensure_ascii=False)}: {member.text}" for key, member in rest.items() if key in beside]
     if more:
         arguments = "{" + ", ".join([*filter(None, [arguments.strip()[1:-1].strip()]), *more]) + "}"
     others = {key: member for key, member in rest.items() if key not in beside}
     left = {key: member for key, member in others.items() if member.text not in arguments and member.value != arguments}
-    return FoundCall(name, arguments, ident if isinstance(ident, str) and ident else None, _find_said(left))
+    return FoundCall(name, arguments, ident or None, _find_said(left))
 
 
 def _find_arguments(rest: dict[str, Member], name: str, tools: ToolSet | None) -> str | None:

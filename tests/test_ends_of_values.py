@@ -1,0 +1,76 @@
+"""Values that do not end as they should, prompts that have begun a call, and what is held no longer than it may. Invented."""
+
+from __future__ import annotations
+
+import pytest
+from streams import analyze, get_calls, make_tool, read_all_ways
+
+TAGGED = (
+    "{%- for m in messages -%}<<{{ m.role }}>>\n{{ m.content or '' }}{% for c in m.tool_calls or [] %}\n<do {{ c.function.name }}>"
+    "{% for k, v in c.function.arguments.items() %}\n<with {{ k }}>{{ v if v is string else v | tojson }}</with>{% endfor %}\n</do>"
+    "{% endfor %}<<over>>\n{% endfor -%}{%- if add_generation_prompt %}<<assistant>>\n{% endif -%}"
+)
+TYPED = (
+    "{%- for m in messages -%}<<{{ m.role }}>>\n{{ m.content or '' }}{% for c in m.tool_calls or [] %}\n<do {{ c.function.name }}>"
+    "{% for k, v in c.function.arguments.items() %}\n<{{ 'text' if v is string else 'data' }} {{ k }}>{{ v if v is string else v | tojson }}"
+    "</{{ 'text' if v is string else 'data' }}>{% endfor %}\n</do>"
+    "{% endfor %}<<over>>\n{% endfor -%}{%- if add_generation_prompt %}<<assistant>>\n{% endif -%}"
+)
+JSON = (
+    "{%- for m in messages -%}<<{{ m.role }}>>\n{% if m.reasoning_content %}[muse]\n{{ m.reasoning_content }}\n[/muse]\n\n{% endif %}"
+    "{{ m.content or '' }}{% for c in m.tool_calls or [] %}\n<call>\n"
+    '{"name": {{ c.function.name | tojson }}, "arguments": {{ c.function.arguments | tojson }}}\n</call>{% endfor %}<<over>>\n'
+    "{% endfor -%}{%- if add_generation_prompt %}<<assistant>>\n{% endif -%}"
+)
+TOOLS = [make_tool("find", tags="array", what="string"), make_tool("list_all")]
+PROMPT = "<<assistant>>\n"
+
+
+def test_a_call_with_a_list_that_lacks_its_bracket_is_whole_or_cut() -> None:
+    form = analyze(TYPED)
+    begun = '\n<do find>\n<data tags>["a", "b"</data>'
+    whole = read_all_ways(form, f"{begun}\n</do><<over>>", TOOLS, PROMPT, "repair")
+    assert (get_calls(whole), whole.incomplete) == ([("find", {"tags": ["a", "b"]})], set())
+    both = read_all_ways(form, f"{begun}\n<text what>x</text>\n</do><<over>>", TOOLS, PROMPT, "repair")
+    assert (get_calls(both), both.incomplete) == ([("find", {"tags": ["a", "b"], "what": "x"})], set())
+    cut = read_all_ways(form, f"{begun}\n<text what>Os", TOOLS, PROMPT, "repair")
+    assert (cut.calls, cut.incomplete) == ([("find", '{"tags": ["a", "b"], "what": "Os')], {0})
+
+
+def test_what_goes_on_in_a_call_of_the_prompt_has_its_number() -> None:
+    call = '\n<call>\n{"name": "find", "arguments": {}}\n</call>'
+    prompt = PROMPT + call + '\n<call>\n{"name": "find", "arguments": {"what": "Os'
+    parser = analyze(JSON).parser(TOOLS, prompt)
+    deltas = [delta for piece in ("lo", '"}}\n</call>') for delta in parser.feed(piece)] + parser.finish()
+    assert [delta.index for delta in deltas if delta.kind == "tool_call"] == [0] * len(deltas)
+    assert "".join(delta.text for delta in deltas) == '{"what": "Oslo"}'
+
+
+def test_nothing_of_a_thought_in_the_prompt_comes_again() -> None:
+    parser = analyze(JSON).parser(TOOLS, f"{PROMPT}[muse]\nLet me th")
+    deltas = [delta for piece in ("i", "nk so", "\n[/muse]\n\nHi") for delta in parser.feed(piece)] + parser.finish()
+    assert "".join(delta.text for delta in deltas if delta.kind == "reasoning") == "ink so"
+
+
+@pytest.mark.parametrize("size", [40, 4000])
+def test_a_call_by_its_shape_does_not_depend_on_the_split(size: int) -> None:
+    text = '{"parameters": {"what": "%s",}, "tool": "find"}' % ("word " * (size // 5))
+    for written in (text, f"<call>\n{text}\n</call>"):
+        read_all_ways(analyze(JSON), written, TOOLS, PROMPT)
+
+
+@pytest.mark.parametrize("value", ["# Report\n", "<html>", "- item", "12 monkeys ", "Words. "])
+def test_a_value_that_waits_for_its_type_is_not_lost_where_the_output_is_cut(value: str) -> None:
+    written = value + "many words " * 50
+    found = read_all_ways(analyze(TAGGED), f"\n<do find>\n<with note>{written}", None, PROMPT)
+    assert "many words " * 50 in found.calls[0][1]
+
+
+def test_a_long_word_behind_a_mark_is_not_held() -> None:
+    parser = analyze(JSON).parser(TOOLS, PROMPT)
+    came = sum(len(delta.text) for _ in range(100) for delta in parser.feed("x" * 10))
+    parser = analyze(JSON).parser(TOOLS, PROMPT)
+    parser.feed("\n<call>")
+    behind = sum(len(delta.text) for _ in range(100) for delta in parser.feed("x" * 10))
+    assert came == 1000
+    assert behind > 500
