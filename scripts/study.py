@@ -353,11 +353,12 @@ def find_ends(study: Study, switches: Switches) -> tuple[str, str]:
 
 
 def _cut_common_marks(study: Study, switches: Switches, end: str) -> str:
-    """An end of turn from its first line on that stands nowhere else in a turn: a server stops there, and cuts nothing before."""
+    """An end of turn from its first line on that stands nowhere else in a turn: a server stops there, and cuts nothing before; a
+    quote that ends a text in both kinds of turns is the text's."""
     full = find_layout(study, (True, True, 1), "user", switches)
     split = study.oracle.split(full.setting, pick_needles((True, True, 1))) if full else None
     before = split.rest.rstrip().removesuffix(end.rstrip()) if split else ""
-    end = end.lstrip()
+    end = end.lstrip().lstrip("\"'`")
     while "\n" in end.rstrip() and end.partition("\n")[0].strip() in before:
         end = end.partition("\n")[2].lstrip()
     return end

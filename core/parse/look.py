@@ -316,7 +316,7 @@ class Lookahead(Surroundings):
             return landing or False
         if landing.calls and not landing.rule.constant.text:
             return False  # a name alone begins nothing
-        if landing.rule.guard in OF_FIELDS and not compile_names(frozenset(self.names)).search(self.buffer, at, at + SHORT):
+        if landing.rule.guard in OF_FIELDS and not compile_names(self.known).search(self.buffer, at, at + SHORT):
             return False  # parameters alone are those of the call that is open
         if landing.spot.kind == "end":  # half of it may as well be the beginning of something else
             constant = landing.rule.constant

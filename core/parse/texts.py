@@ -14,7 +14,7 @@ from ..plan.guards import LATE
 from ..plan.landmarks import AFTER, GAP, SHAPE, TURN
 from ..plan.rules import UNTYPED, WAIT, Rule, Wait
 from ..plan.scalars import convert, escape_json, fits, read_json
-from ..recover.notation import compile_names
+from ..recover.notation import compile_names, may_lead
 from ..recover.repair import read_literal
 from .drafts import Drafts
 from .fence import CODE_SIGNS
@@ -110,14 +110,16 @@ class TextReader(Drafts):
         wrapped = spot.shown and not self.odd and (spot.holds or (self.plan.wraps_content and spot.kind == "content"))
         if not known or spot.silent or wrapped or at >= len(self.buffer):  # what is wrapped has an end before a call
             return None
-        if self.buffer[at] in "`~" or _DATA.match(self.buffer, at) or self._is_sample(at):
+        if self.buffer[at] in "`~" or not may_lead(self.buffer, at, self.known, self.plan.notation.words):
+            return None
+        if _DATA.match(self.buffer, at) or self._is_sample(at):
             return None  # code and JSON are looked at by rules of their own
         found = self._look_for_name(LINED_CALL, at, final)
         return self._check_lined(found, at, final) if found else None
 
     def _check_lined(self, found: Landing | Wait, at: int, final: bool) -> Landing | Wait | None:
         """Return what was found at a place where a line begins, if no rule leads anywhere from there or before the name in it."""
-        name = compile_names(frozenset(self.names)).search(self.buffer, at)
+        name = compile_names(self.known).search(self.buffer, at)
         end, place = name.start() if name else len(self.buffer), at
         while place <= end:
             own = self._find_landing(self.spot, place, False)  # also one that the end of the output cuts off

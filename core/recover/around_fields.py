@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..schema import Schema, ToolSet
-from .notation import Notation, compile_names, find_quote, is_like
+from .notation import Notation, compile_names, find_quote, fold_words, is_like
 
 _WORD = re.compile(r"\w+")
 CLOSING = re.compile(r"<[^\w\s<>\"'=]?/[^\s<>]{1,60}>")
@@ -41,7 +41,7 @@ class AroundFields:
         self._tools = tools
         self._notation = notation
         self._bare = bare  # whether nothing but the format's own words may stand before a name
-        self._folded = frozenset(map(str.casefold, notation.words))
+        self._folded = fold_words(notation.words)
         self._names = compile_names(frozenset(tools.tools))
         self._keys = self._names
         self._schema = Schema({})

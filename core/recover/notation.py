@@ -16,6 +16,7 @@ from .repair import repair
 
 _QUOTES = {'"': '"', "'": "'", "`": "`", "«": "»"}
 SIGNS = re.compile(r"[^\w\s]+")
+_FIRST_WORD = re.compile(r"\W{0,64}(?:\d{1,8}\W{1,8}){0,4}(\w{0,64})")
 _LETTERS, _LONGEST = 4, 256  # so many has a word that may be another one mistyped, at least and at most
 _ALIKE = 0.8
 
@@ -49,6 +50,24 @@ def compile_names(names: frozenset[str]) -> re.Pattern[str]:
     """Return what finds one of some names at a place, as a whole word; so long a name as no tool has is none."""
     found = sorted((name for name in names if len(name) <= _LONGEST), key=lambda name: (-len(name), name))
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, found))})(?![\w]|[.-]\w)") if found else re.compile(r"(?!)")
+
+
+@lru_cache(maxsize=64)
+def fold_words(words: frozenset[str]) -> frozenset[str]:
+    """Return words in the letters by which they are compared."""
+    return frozenset(map(str.casefold, words))
+
+
+def may_lead(text: str, at: int, names: frozenset[str], words: frozenset[str]) -> bool:
+    """Whether the first word behind the signs and numbers at a place is one of some names or words, or may yet become one; a tag
+    may have any word in it."""
+    found = _FIRST_WORD.match(text, at)
+    if text[at] in "<[" or found is None or not found[1]:
+        return True
+    word, folded = found[1], found[1].casefold()
+    if found.end() < len(text):
+        return folded in fold_words(words) or compile_names(names).match(text, found.start(1)) is not None
+    return any(name.startswith(word) for name in names) or any(each.startswith(folded) for each in fold_words(words))
 
 
 def put_name_first(text: str, names: frozenset[str]) -> str | None:
