@@ -194,8 +194,7 @@ class Surroundings(Standing):
         begun = skip_blank(self.buffer, end)
         if begun == self.formless and not self.buffer[begun + 1 : begun + 2].isalpha():
             return None  # JSON that is no call
-        bare = rule.guard == "lined"
-        named = find_name(self.buffer, end, self.tools, self.plan.notation, final, bare=bare)
+        named = find_name(self.buffer, end, self.tools, self.plan.notation, final, bare=rule.guard == "bare")
         if named and rule.guard == "called" and not self._match_tool(self.buffer, begun):
             return None
         if named is None:

@@ -203,14 +203,14 @@ class Fields:
         self._plan = plan
         self._ends = Marks.find((closing,), _list_stops(plan)) if closing else plan.field_ends
         self._tries = _TRIES
-        self.whole = self._lined = landing is not None and landing.rule.guard == "lined"  # no mark has begun them
+        self.whole = self._bare = landing is not None and landing.rule.guard == "bare"  # no mark has begun them
         self._alone = alone and left.kind == "content"  # whether nothing of the answer stands before them
         self._checked = 0  # so much of the text was found to go on as calls do
 
     def read(self, buffer: str, at: int, final: bool, tools: ToolSet | None) -> int:
         """Return where the calls end that stand at a place; that there are none, or that more is needed."""
         begin, size = at + self.ahead, len(buffer)
-        if self._lined and tools and size - begin >= 2 * self._checked + _HEAD:
+        if self._bare and tools and size - begin >= 2 * self._checked + _HEAD:
             self._checked = size - begin
             if not may_be_fields(buffer[begin:], tools, self._plan.notation):
                 return NO
@@ -229,7 +229,7 @@ class Fields:
             calls = read_fields(text, tools, self._plan.notation, self.begun) if len(text) <= HELD_CALL else None
             given = any(call.arguments != "{}" for call in calls or ())
             told = found is not None or given
-            if self._lined:
+            if self._bare:
                 ended = found is not None and not found.lastindex and is_firm(found[0])
                 told = (given and (ended or self._alone)) or (told and tells_calls(text, tools, self._plan.notation))
             if calls and told:
@@ -242,7 +242,7 @@ class Fields:
         """Return the last text of an output without what ends that, if it is told by something that it has ended; else nothing."""
         end = next((end for end in self._plan.last_ends if text.rstrip().endswith(end)), "")
         rest = _drop_last_marks(text.rstrip().removesuffix(end))
-        told = end or _is_closed(rest) or _closes_first(text) or (self._lined and _LAST_VALUE.search(text))
+        told = end or _is_closed(rest) or _closes_first(text) or (self._bare and _LAST_VALUE.search(text))
         return rest if told else ""
 
 

@@ -96,7 +96,7 @@ class Standing:
         self.insides: list[Node] = []  # the lists and objects of which a value is one that has just begun
         self.begins = self.starts = False  # whether nothing of a value was read yet, and some sign is escaped there
         self.shape: Shape | Fields | None = None
-        self.lined: Landing | Wait | None = None  # where a line leads that begins a call without its mark
+        self.bare_call: Landing | Wait | None = None  # where a line leads that begins a call without a mark
         self.late: Fields | None = None  # what looks for further arguments behind the place of doubt
         self.recoveries: list[tuple[str, int]] = []  # what was relaxed, and at which character of the output
         self.trail = ""  # layout that may follow the last rule

@@ -21,7 +21,7 @@ from .fence import CODE_SIGNS
 from .landing import HELD, HELD_CALL, Landing
 from .names import SHORT
 
-LINED_CALL: Final = Rule(("",), (SHAPE,), recovery="call by its parameters", guard="lined")
+BARE_CALL: Final = Rule(("",), (SHAPE,), recovery="call by its parameters", guard="bare")
 INTERRUPTED: Final = Rule(("",), (AFTER,))  # reasoning, by a mark that begins calls, though no call follows
 _DATA: Final = re.compile(r"[\[{]\s*(?:[\"'{\[}\]\d]|\Z)")
 JOINT: Final = "\n\n"  # between two blocks of reasoning
@@ -51,7 +51,8 @@ class TextReader(Drafts):
         """Read on to the next rule, and take it; returns whether it came."""
         if self.fresh and self.spot.codec.starts and not self._take_start(final):
             return False
-        begins = self._find_lined(skip_blank(self.buffer, self.at), final) if self.fresh and self.spot.kind == "content" else None
+        alone = self.fresh and self.spot.kind == "content"
+        begins = self._find_bare_call(skip_blank(self.buffer, self.at), final) if alone else None
         if begins is not None:
             return self._go(begins)
         while True:
@@ -63,8 +64,8 @@ class TextReader(Drafts):
             escape = units.read(self.buffer, at, final)[0] if self.buffer[at] in units.first else at
             landing: Landing | Wait | None = WAIT
             begun = at
-            if self.lined is not None:
-                landing, self.lined, escape = self.lined, None, at
+            if self.bare_call is not None:
+                landing, self.bare_call, escape = self.bare_call, None, at
                 begun = self._find_blank(at)  # a mark may yet be found that has layout before it
             elif escape != MORE:  # else it may be the beginning of a mark that has layout before it
                 landing = self._find_beyond(at, escape, final) if escape > at else self._find_shown(at, final)
@@ -102,7 +103,7 @@ class TextReader(Drafts):
             self._look_at_text(at)
             self._take_escape(at, escape)
 
-    def _find_lined(self, at: int, final: bool) -> Landing | Wait | None:
+    def _find_bare_call(self, at: int, final: bool) -> Landing | Wait | None:
         """Whether a call begins where a line or the answer does, without the mark that begins calls: a tool is named there behind
         nothing but signs and words of the format."""
         spot, alone = self.spot, self.fresh and skip_blank(self.buffer, self.at) == at and self.spot.kind == "content"
@@ -114,10 +115,10 @@ class TextReader(Drafts):
             return None
         if _DATA.match(self.buffer, at) or self._is_sample(at):
             return None  # code and JSON are looked at by rules of their own
-        found = self._look_for_name(LINED_CALL, at, final)
-        return self._check_lined(found, at, final) if found else None
+        found = self._look_for_name(BARE_CALL, at, final)
+        return self._check_bare_call(found, at, final) if found else None
 
-    def _check_lined(self, found: Landing | Wait, at: int, final: bool) -> Landing | Wait | None:
+    def _check_bare_call(self, found: Landing | Wait, at: int, final: bool) -> Landing | Wait | None:
         """Return what was found at a place where a line begins, if no rule leads anywhere from there or before the name in it."""
         name = compile_names(self.known).search(self.buffer, at)
         end, place = name.start() if name else len(self.buffer), at
@@ -136,10 +137,10 @@ class TextReader(Drafts):
         line = self.scan if self._begins_line(self.scan) else self.buffer.find("\n", self.scan, end)
         while line >= 0:
             place = skip_blank(self.buffer, line)
-            self.lined = self._find_lined(place, final)
-            if self.lined is not None:
+            self.bare_call = self._find_bare_call(place, final)
+            if self.bare_call is not None:
                 return place
-            line = self.buffer.find("\n", line + 1, end)
+            line = self.buffer.find("\n", place, end)
         return NO
 
     def _find_sign(self, final: bool) -> int:

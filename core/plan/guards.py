@@ -33,7 +33,7 @@ Guard = Literal[
     "whole",  # so it does, and nothing else
     "named",  # a tool and its parameters follow
     "called",  # so they do, the tool right behind it, and a line or an answer has ended before it
-    "lined",  # so they do behind signs and words of the format, where a line begins, and more than that tells of the format
+    "bare",  # so they do without a mark, where a line or the answer begins, and more than that tells of the format
     "header",  # the mark that ends a header follows
     "wrapped",  # it is a mark of another format that closes calls
     "like",  # something stands there that is like what could
@@ -44,8 +44,8 @@ Guard = Literal[
 ]
 """What must hold for a rule that no render shows."""
 
-SHAPES: frozenset[Guard] = frozenset(("shape", "named", "called", "lined", "whole"))
-OF_FIELDS: frozenset[Guard] = frozenset(("named", "called", "lined"))
+SHAPES: frozenset[Guard] = frozenset(("shape", "named", "called", "bare", "whole"))
+OF_FIELDS: frozenset[Guard] = frozenset(("named", "called", "bare"))
 """Those of calls that are told by their parameters."""
 GUESSED: frozenset[Guard] = SHAPES | {"rest"}
 """Those of what comes behind all else that a template may write."""
