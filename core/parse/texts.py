@@ -134,7 +134,9 @@ class TextReader(Drafts):
         """Return the next place before another one where a line begins that may be a call without a mark; NO where none does."""
         if not self.names or self.spot.kind not in ("content", "reasoning"):
             return NO
-        line = self.scan if self._begins_line(self.scan) else self.buffer.find("\n", self.scan, end)
+        fresh = self.fresh and self.buffer[self.scan : self.scan + 1].isalnum()  # a thought begins with words
+        begins = not fresh and self._begins_line(self.scan)
+        line = self.scan if begins else self.buffer.find("\n", self.scan, end)
         while line >= 0:
             place = skip_blank(self.buffer, line)
             self.bare_call = self._find_bare_call(place, final)
