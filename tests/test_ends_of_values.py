@@ -66,6 +66,11 @@ def test_a_value_that_waits_for_its_type_is_not_lost_where_the_output_is_cut(val
     assert "many words " * 50 in found.calls[0][1]
 
 
+def test_a_letter_that_numbers_have_is_text_where_no_digit_stands_before_it() -> None:
+    found = read_all_ways(analyze(TAGGED), "\n<do find>\n<with note>e", None, PROMPT)
+    assert found.calls == [("find", '{"note": "e')]
+
+
 def test_a_long_word_behind_a_mark_is_not_held() -> None:
     parser = analyze(JSON).parser(TOOLS, PROMPT)
     came = sum(len(delta.text) for _ in range(100) for delta in parser.feed("x" * 10))

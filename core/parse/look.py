@@ -20,7 +20,6 @@ from ..plan.landmarks import AFTER, BODY, GAP, TURN
 from ..plan.plan import RESPELLED
 from ..plan.rules import WAIT, Rule, Spot, Wait
 from ..plan.scalars import BEGINNINGS, find_within
-from ..recover.notation import compile_names
 from ..recover.repair import QUOTES
 from .around import GUARDS, Surroundings
 from .landing import Landing, Step
@@ -316,7 +315,7 @@ class Lookahead(Surroundings):
             return landing or False
         if landing.calls and not landing.rule.constant.text:
             return False  # a name alone begins nothing
-        if landing.rule.guard in OF_FIELDS and not compile_names(self.known).search(self.buffer, at, at + SHORT):
+        if landing.rule.guard in OF_FIELDS and not self.any_name.search(self.buffer, at, at + SHORT):
             return False  # parameters alone are those of the call that is open
         if landing.spot.kind == "end":  # half of it may as well be the beginning of something else
             constant = landing.rule.constant

@@ -138,7 +138,7 @@ class Machine(BehindFields):
         if spot.silent:
             return None
         if spot.kind == "content" or spot.kind == "reasoning":
-            if self.fence.run or 0 < len(self.fence.opened) < 3 or (self.names and self._begins_line(self.at)):
+            if self.fence.run or 0 < len(self.fence.opened) < 3 or (self.seeks_names and self._begins_line(self.at)):
                 return None
             self._quick_kind, self._quick_index = spot.kind, None
             return spot.quick.search

@@ -137,8 +137,8 @@ class Shape:
                 self._lexer, self._short, self._odd = JsonLexer(mends=True), False, False
             start, end = at + self.ahead, self._scan(buffer, at, final)
             odd = self._odd
-            named = bool(self.calls) or (size if end < 0 else end) - start <= SHORT or _names_tool(buffer, start, tools)
-            if (odd or self.whole) and not named:
+            doubted = (odd or self.whole) and not self.calls and (size if end < 0 else end) - start > SHORT
+            if doubted and not _names_tool(buffer, start, tools):
                 return NO  # however much of it came at once
             if end < 0 and not final:
                 return NO if odd and size - start > HELD_CALL else MORE

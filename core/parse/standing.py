@@ -43,7 +43,8 @@ class Standing:
         self.policy = policy
         self.wanted = UNKNOWN  # what the tool's schema says of the value that is being read
         self.names = tuple(sorted(tools.tools, key=len, reverse=True)) if tools else ()
-        self.known = frozenset(self.names)
+        self.any_name = compile_names(frozenset(self.names))
+        self.seeks_names = policy.recover and bool(self.names)  # whether a line may begin a call that no mark does
         self.known_only = policy.unknown == "text"  # whether markup alone makes no call, of whatever tool
         self.may_call = plan.calls and (tools is None or bool(self.names))
         self.writer = Writer()
@@ -270,7 +271,7 @@ class Standing:
 
     def _match_tool(self, text: str, at: int) -> re.Match[str] | None:
         """Match the name of a tool of the request at a place of a text, as a whole word."""
-        return compile_names(self.known).match(text, at)
+        return self.any_name.match(text, at)
 
     def _fits_behind(self, at: int, final: bool) -> bool | Wait:
         """Whether what follows a call in a render may begin at a place, or the output ends there; or more is needed to tell."""

@@ -16,7 +16,7 @@ from ..schema import ToolSet
 from .fitting import Fitting
 from .machine import Machine
 
-SLICE: Final = 8192  # characters
+_SLICE: Final = 8192  # characters
 FITTED: Final = "value of another type"
 _LONGEST: Final = 1 << 16  # characters of an answer begun by a prompt that are read, the last of them: all others wait meanwhile
 
@@ -70,7 +70,7 @@ class StreamParser(Machine):
         """Read a piece of the output."""
         if self._written is not None:
             self._written.append(text)
-        deltas = super().feed(text) if len(text) <= SLICE else self._feed_slices(text)
+        deltas = super().feed(text) if len(text) <= _SLICE else self._feed_slices(text)
         if self._begun:
             deltas, self._begun = self._begun + deltas, []
         deltas = self._fit_values(deltas) if self._by_schema else deltas
@@ -166,7 +166,7 @@ class StreamParser(Machine):
 
 def cut_slices(text: str) -> list[str]:
     """Cut a text into pieces that are read at once."""
-    return [text[at : at + SLICE] for at in range(0, len(text), SLICE)] or [text]
+    return [text[at : at + _SLICE] for at in range(0, len(text), _SLICE)] or [text]
 
 
 def find_start(graph: TurnGraph, prompt: str | None) -> tuple[int, str]:

@@ -14,7 +14,7 @@ from ..plan.guards import LATE
 from ..plan.landmarks import AFTER, GAP, SHAPE, TURN
 from ..plan.rules import UNTYPED, WAIT, Rule, Wait
 from ..plan.scalars import convert, escape_json, fits, read_json
-from ..recover.notation import compile_names, may_lead
+from ..recover.notation import may_lead
 from ..recover.repair import read_literal
 from .drafts import Drafts
 from .fence import CODE_SIGNS
@@ -24,6 +24,7 @@ from .names import SHORT
 BARE_CALL: Final = Rule(("",), (SHAPE,), recovery="call by its parameters", guard="bare")
 INTERRUPTED: Final = Rule(("",), (AFTER,))  # reasoning, by a mark that begins calls, though no call follows
 _DATA: Final = re.compile(r"[\[{]\s*(?:[\"'{\[}\]\d]|\Z)")
+"""What begins as a list or an object does in JSON, or may yet."""
 JOINT: Final = "\n\n"  # between two blocks of reasoning
 _LONGEST_MARK: Final = 256  # characters
 
@@ -107,11 +108,11 @@ class TextReader(Drafts):
         """Whether a call begins where a line or the answer does, without the mark that begins calls: a tool is named there behind
         nothing but signs and words of the format."""
         spot, alone = self.spot, self.fresh and skip_blank(self.buffer, self.at) == at and self.spot.kind == "content"
-        known = self.policy.recover and self.names and self.tries and (self.may_call or alone)
+        known = self.seeks_names and self.tries and (self.may_call or alone)
         wrapped = spot.shown and not self.odd and (spot.holds or (self.plan.wraps_content and spot.kind == "content"))
         if not known or spot.silent or wrapped or at >= len(self.buffer):  # what is wrapped has an end before a call
             return None
-        if self.buffer[at] in "`~" or not may_lead(self.buffer, at, self.known, self.plan.notation.words):
+        if self.buffer[at] in "`~" or not may_lead(self.buffer, at, self.names, self.any_name, self.plan.notation.words):
             return None
         if _DATA.match(self.buffer, at) or self._is_sample(at):
             return None  # code and JSON are looked at by rules of their own
@@ -120,7 +121,7 @@ class TextReader(Drafts):
 
     def _check_bare_call(self, found: Landing | Wait, at: int, final: bool) -> Landing | Wait | None:
         """Return what was found at a place where a line begins, if no rule leads anywhere from there or before the name in it."""
-        name = compile_names(self.known).search(self.buffer, at)
+        name = self.any_name.search(self.buffer, at)
         end, place = name.start() if name else len(self.buffer), at
         while place <= end:
             own = self._find_landing(self.spot, place, False)  # also one that the end of the output cuts off
@@ -132,7 +133,7 @@ class TextReader(Drafts):
 
     def _find_line(self, end: int, final: bool) -> int:
         """Return the next place before another one where a line begins that may be a call without a mark; NO where none does."""
-        if not self.names or self.spot.kind not in ("content", "reasoning"):
+        if not self.seeks_names or self.spot.kind not in ("content", "reasoning"):
             return NO
         fresh = self.fresh and self.buffer[self.scan : self.scan + 1].isalnum()  # a thought begins with words
         begins = not fresh and self._begins_line(self.scan)

@@ -22,7 +22,7 @@ from .standing import STOPS
 
 _CLOSING_QUOTES: Final = (*QUOTES, "`", "»", "”")
 _OPENINGS: Final = (*QUOTES, "(", "[", "{")
-_JSON_BEGUN: Final = re.compile(r"[\[{\"].*|-?[\d.eE+-]*", re.DOTALL)
+_JSON_BEGUN: Final = re.compile(r"[\[{\"].*|-|-?\d[\d.eE+-]*", re.DOTALL)
 """What may be the beginning of a value in JSON that is no word."""
 _CONSTRUCTED: Final = re.compile(r"[^\W\d]\w{0,31}")
 

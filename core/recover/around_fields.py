@@ -7,7 +7,7 @@ import re
 from ..schema import Schema, ToolSet
 from .notation import Notation, compile_names, find_quote, fold_words, is_like
 
-_WORD = re.compile(r"\w+")
+WORD = re.compile(r"\w+")
 CLOSING = re.compile(r"<[^\w\s<>\"'=]?/[^\s<>]{1,60}>")
 SPEAKS = r"(?=[^\s>\]=]{0,40}(?i:tool|call|function))"
 """Looks for what speaks of calls in a mark, by the names that the fields of a message have for them."""
@@ -91,7 +91,7 @@ class AroundFields:
         self._steps -= 1
         if self._steps < 0:
             raise ValueError("too many steps")
-        word = _WORD.match(self._text, at)
+        word = WORD.match(self._text, at)
         if word is None:
             found = _COMMENT.match(self._text, at) or CLOSING.match(self._text, at) or _SPEAKING.match(self._text, at)
             return found.end() if found else self._pass_to_name(_NAMING, at) or at + 1
@@ -110,7 +110,7 @@ class AroundFields:
     def _pass_word(self, at: int, exact: bool = False) -> int:
         """Return the place behind a word of the format, ``exact`` or in letters of any case, and what counts there or is an id; the
         place itself where none is."""
-        found = _WORD.match(self._text, at)
+        found = WORD.match(self._text, at)
         word, words = found[0] if found else "", self._folded
         if exact and word not in self._notation.words and word.rstrip("0123456789") not in self._notation.words:
             return at
@@ -145,12 +145,6 @@ class AroundFields:
         """Return the parameter that is named at a place, of those that have not come, and that a value follows."""
         key = self._find_parameter(at)
         return key if key in self._left else ""
-
-    def begins_word(self, at: int) -> bool:
-        """Whether the text ends within the name of a tool or a word of the format."""
-        rest = self._text[at:]
-        folded = rest.casefold()
-        return any(name.startswith(rest) for name in self._tools.tools) or any(word.startswith(folded) for word in self._folded)
 
     def may_be_key(self, at: int) -> bool:
         """Whether a parameter is named at a place, and nothing follows yet that tells whether a value does."""

@@ -13,8 +13,8 @@ from itertools import islice
 from unicodedata import category
 
 from ..schema import Schema, ToolSet
-from .around_fields import ATTRIBUTES, CLOSING, LONGEST, AroundFields
-from .notation import SIGNS, Begun, Notation, accept, compile_names, find_quote, fit_bare, fit_text, put_name_first
+from .around_fields import ATTRIBUTES, CLOSING, LONGEST, WORD, AroundFields
+from .notation import SIGNS, Begun, Notation, accept, begins_word, compile_names, find_quote, fit_bare, fit_text, put_name_first
 from .repair import CLOSERS, read_literal, unquote, write_object
 from .shape import FoundCall
 
@@ -38,7 +38,6 @@ _ID_BEHIND = re.compile(r"[ \t]{0,4}(?:[^\w\s\"'=]{0,3} ?#?([^\W\d]\w{0,23})(?<=
 """What a call is called behind the name of its tool: a word with a number at its end, or a number."""
 _FIELD = re.compile(r"(?:(?<=[^\w\s])|(?<=\n)(?:\w{1,32} )?)\w{1,32}(?=[^\w\s])[^\w,/]*")
 _HALF_COMMENT = re.compile(r"(?<=\s)(?:#|//|/)(?:[ \t][^\n]{0,160})?\Z")
-_WORDS = re.compile(r"\w+")
 _OPENS = tuple("\"'`[{(«“<|")
 """What may begin a value that goes on over several lines."""
 _WORD_AT_END = 48  # so long is what may be the beginning of a word of the format, or of a name
@@ -67,7 +66,8 @@ def find_name(
         return False
     opened = max(text.rfind("<", at, end), at)  # of a tag or a word, more may come
     if bare and text[end : end + 1].isalnum():
-        return None if reader.begins_word(end) or (text[opened] == "<" and _BEGUN.fullmatch(text, opened)) else False
+        tagged = text[opened] == "<" and _BEGUN.fullmatch(text, opened)
+        return None if tagged or begins_word(text[end:], tools.tools, notation.words) else False
     if reader.may_be_key(end) or _HALF_COMMENT.search(text, at):
         return None
     return None if any(_BEGUN.fullmatch(text, start) for start in (end, opened)) else False
@@ -100,7 +100,7 @@ def tells_calls(text: str, tools: ToolSet, notation: Notation) -> bool:
     """Whether a word or signs of the format stand before the first tool in a text that is calls."""
     found = compile_names(frozenset(tools.tools)).search(text)
     head = text[: found.start()] if found else ""
-    return not notation.own.isdisjoint(_WORDS.findall(head)) or not notation.signs.isdisjoint(SIGNS.findall(head))
+    return not notation.own.isdisjoint(WORD.findall(head)) or not notation.signs.isdisjoint(SIGNS.findall(head))
 
 
 class _Reader(AroundFields):

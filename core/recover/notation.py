@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
@@ -24,8 +24,8 @@ _ALIKE = 0.8
 class Notation(NamedTuple):
     """What a format has around values: the words between fields, those of them behind which a number or an id stands, the marks
     that open texts, each with the one that ends them, what reads a text without any, its words for the literals of JSON, what
-    it has behind keys, and which of the words between fields it has itself, and which signs that nothing else has by chance,
-    and whether calls have ids or numbers."""
+    it has behind keys, which of the words between fields it has itself, which signs that nothing else has by chance, and whether
+    calls have ids or numbers."""
 
     words: frozenset[str]
     counted: frozenset[str] = frozenset()
@@ -58,16 +58,21 @@ def fold_words(words: frozenset[str]) -> frozenset[str]:
     return frozenset(map(str.casefold, words))
 
 
-def may_lead(text: str, at: int, names: frozenset[str], words: frozenset[str]) -> bool:
-    """Whether the first word behind the signs and numbers at a place is one of some names or words, or may yet become one; a tag
-    may have any word in it."""
+def begins_word(begun: str, names: Iterable[str], words: frozenset[str]) -> bool:
+    """Whether one of some names, or of some words in letters of any case, begins so."""
+    folded = begun.casefold()
+    return any(name.startswith(begun) for name in names) or any(word.startswith(folded) for word in fold_words(words))
+
+
+def may_lead(text: str, at: int, names: Iterable[str], any_name: re.Pattern[str], words: frozenset[str]) -> bool:
+    """Whether the first word behind the signs and numbers at a place is one of some names, which a pattern finds, or words, or may
+    yet become one; a tag may have any word in it."""
     found = _FIRST_WORD.match(text, at)
     if text[at] in "<[" or found is None or not found[1]:
         return True
-    word, folded = found[1], found[1].casefold()
     if found.end() < len(text):
-        return folded in fold_words(words) or compile_names(names).match(text, found.start(1)) is not None
-    return any(name.startswith(word) for name in names) or any(each.startswith(folded) for each in fold_words(words))
+        return found[1].casefold() in fold_words(words) or any_name.match(text, found.start(1)) is not None
+    return begins_word(found[1], names, words)
 
 
 def put_name_first(text: str, names: frozenset[str]) -> str | None:
