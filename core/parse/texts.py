@@ -52,10 +52,6 @@ class TextReader(Drafts):
         """Read on to the next rule, and take it; returns whether it came."""
         if self.fresh and self.spot.codec.starts and not self._take_start(final):
             return False
-        alone = self.fresh and self.spot.kind == "content"
-        begins = self._find_bare_call(skip_blank(self.buffer, self.at), final) if alone else None
-        if begins is not None:
-            return self._go(begins)
         while True:
             at = self._find_sign(final)
             if at < 0:
@@ -135,8 +131,8 @@ class TextReader(Drafts):
         """Return the next place before another one where a line begins that may be a call without a mark; NO where none does."""
         if not self.seeks_names or self.spot.kind not in ("content", "reasoning"):
             return NO
-        fresh = self.fresh and self.buffer[self.scan : self.scan + 1].isalnum()  # a thought begins with words
-        begins = not fresh and self._begins_line(self.scan)
+        worded = self.fresh and self.spot.kind == "reasoning" and self.buffer[self.scan : self.scan + 1].isalnum()
+        begins = not worded and self._begins_line(self.scan)  # a thought begins with words
         line = self.scan if begins else self.buffer.find("\n", self.scan, end)
         while line >= 0:
             place = skip_blank(self.buffer, line)
