@@ -8,20 +8,54 @@ from bisect import bisect_left
 from typing import Final
 
 from ..plan.constants import skip_blank
-from ..recover.repair import COMMENT, QUOTES, ends_string
+from ..recover.repair import CLOSERS, COMMENT, QUOTES, ends_string
 
 _OUTSIDE: Final = re.compile(r'"|[{\[]+|[}\]]+|[^\s\w,:.+-]')
 _MENDED: Final = re.compile(r'"|[{\[]+|[}\]]+|,\s*(?:[}\]]|\Z)|(?<![\w.])[^\W\d]\w*|[^\s\w,:.+-]')
+_TOKEN: Final = re.compile(
+    r"""\s*(?:
+    (["{}\[\]:] | ,(?=\s*[^\s,}\]]))
+    | ([\w.+-]+)(?=\s*[^\s\w"':;=%+.-])
+    | ([\w.+-]+\s*\Z | ,\s*\Z)
+    | (\S)
+    )?""",
+    re.VERBOSE,
+)
+"""A sign; a number or a word behind which no more of it comes; what may be either; and any other sign."""
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_LONGEST: Final = 64  # characters of a number or a word whose end is waited for
 _BRACKETS: Final = frozenset("{}[]")
 _COMMENT_BEGUN: Final = re.compile(r"/(?:/[^\n]{0,1024}|\*(?:[^*]|\*(?!/)){0,1024})?\Z")
 _WORDS: Final = frozenset(("true", "false", "null"))
 JSON_SIGNS: Final = re.compile(r'["\\]')
 """What matters inside a string."""
 
-_JSON_ESCAPES: Final = frozenset('"\\/bfnrtu')
+_JSON_ESCAPE: Final = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
+_ESCAPE_BEGUN: Final = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _ALL_SIGNS: Final = re.compile(r'["\\\x00-\x1f]')
 _OF_STRINGS: Final = re.compile(r"\\.?|[\"']|\n", re.DOTALL)
 _OTHER_SIGNS: Final = {end: re.compile(rf"[{end}\\]") for end in QUOTES.values() if end != '"'}
+
+ANY, VALUE, ITEM, KEY, ENTRY, COLON, COMMA = range(7)
+"""What may come next: a value, an item or the end of its list, a key or that of its object, a sign; anything behind what is odd."""
+
+_NEXT: Final = {
+    (VALUE, '"'): COMMA,
+    (VALUE, "["): ITEM,
+    (VALUE, "{"): ENTRY,
+    (ITEM, '"'): COMMA,
+    (ITEM, "["): ITEM,
+    (ITEM, "{"): ENTRY,
+    (ITEM, "]"): COMMA,
+    (KEY, '"'): COLON,
+    (ENTRY, '"'): COLON,
+    (ENTRY, "}"): COMMA,
+    (COLON, ":"): VALUE,
+    (COMMA, ","): VALUE,
+    (COMMA, "]"): COMMA,
+    (COMMA, "}"): COMMA,
+}
+"""What may come next behind a sign (RFC 8259, sections 2 to 5)."""
 
 OUT: Final = 0
 STRING: Final = 1
@@ -37,8 +71,9 @@ and where what comes next decides whether it does. Both of the last leave the pl
 class JsonLexer:
     """Finds the end of one JSON value that begins with a bracket or a quote, however it is split.
 
-    One that ``mends`` stops at all that is to be made valid: other words than JSON's, a comma too many, a raw line break in a
-    string. A ``loose`` one stops at quotes that seem to stand within a string, too.
+    One that ``mends`` stops at all that is to be made valid: the first sign, word or number that JSON does not have there, and from
+    then on other words than JSON's and commas too many; a raw line break in a string. A ``loose`` one stops at quotes that seem to
+    stand within a string, too.
     """
 
     def __init__(self, mends: bool = False, loose: bool = False) -> None:
@@ -53,6 +88,7 @@ class JsonLexer:
         self._inner = False  # whether a quote stood within it
         self._open: list[str] = []  # the brackets that are open
         self._outside = _MENDED if mends else _OUTSIDE
+        self._next = VALUE if mends else ANY
         self._closed = False  # whether the last sign ended a value
 
     @property
@@ -72,6 +108,11 @@ class JsonLexer:
             if self.state == ESCAPE:
                 at += 1
                 self.state = STRING
+                continue
+            if self.state == OUT and self._next != ANY:
+                at = self._scan_token(text, at, final)
+                if at < 0 or (self._closed and not self._open):
+                    return at
                 continue
             found = (self.signs if self.state == STRING else self._outside).search(text, at)
             sign = found[0] if found else ""
@@ -104,9 +145,9 @@ class JsonLexer:
             if self.state == STRING and sign < " ":
                 self.place = found.start()
                 return ODD
-            if self.mends and sign == "\\" and self._quote == '"' and text[found.end() : found.end() + 1] not in _JSON_ESCAPES:
+            if self.mends and sign == "\\" and self._quote == '"' and _JSON_ESCAPE.match(text, found.start()) is None:
                 self.place = found.start()
-                return HOLD if found.end() == size else ODD
+                return HOLD if _ESCAPE_BEGUN.match(text, self.place) else ODD
             if self.loose and sign == '"' and self._open:
                 odd = self._look_at_quote(text, found.end(), final)
                 if odd:
@@ -115,8 +156,32 @@ class JsonLexer:
             at = found.end()
             if self._take(sign):
                 return at
-        self._before = text[-1:] or self._before
+        self._before = self._find_before(text, size)
         return GOING
+
+    def _scan_token(self, text: str, at: int, final: bool) -> int:
+        """Read a sign, a word or a number outside strings as JSON has them; returns the place behind it, ODD or HOLD."""
+        found = _TOKEN.match(text, at)
+        if found is None or found.lastindex is None:
+            return len(text)
+        self.place = found.start(found.lastindex)
+        sign = found[found.lastindex]
+        if found.lastindex == 1:
+            follows = _NEXT.get((self._next, sign), ANY) if sign not in "}]" or self.may_close(sign) else ANY
+        elif found.lastindex == 2:
+            follows = COMMA if self._next in (VALUE, ITEM) and (sign in _WORDS or _NUMBER.fullmatch(sign)) else ANY
+        else:
+            begun = sign == "/" and _COMMENT_BEGUN.match(text, self.place) is not None
+            waits = found.lastindex == 3 and len(sign) < _LONGEST and (sign[0] != "," or self._next == COMMA)
+            return HOLD if begun or waits else ODD
+        if follows == ANY:
+            return ODD
+        if sign == '"':
+            self._key, self._inner, self.state, self._closed = self._next in (KEY, ENTRY), False, STRING, False
+        elif sign in _BRACKETS:
+            self._turn_all(sign)
+        self._next = KEY if sign == "," and self._open[-1] == "{" else follows
+        return found.end()
 
     def _look_at_quote(self, text: str, at: int, final: bool) -> int:
         """Whether a quote before a place seems to stand within a string: ODD if so, HOLD where what comes next decides, else 0."""
@@ -139,13 +204,15 @@ class JsonLexer:
         Another quote where a value may begin opens a string, a parenthesis is a bracket like the others, a comment is passed.
         """
         sign = text[self.place]
+        self._next = ANY
         self.place += 1
-        comment = COMMENT.match(text, self.place - 1) if sign == "/" and self.state == OUT else None
+        amid = sign != "/" or self.state != OUT or text.startswith(":", self.place - 2)  # as in an address
+        comment = None if amid else COMMENT.match(text, self.place - 1)
         if comment:
             self.place = comment.end()
         elif self.state == OUT and sign == '"':
             self.state = STRING
-        elif self.state == STRING or not (sign in QUOTES or sign in "()"):
+        elif self.state == STRING or not (sign in QUOTES or sign in "()" or sign in _BRACKETS):
             self._inner |= sign == '"'
             word = re.compile(r"\w*").match(text, self.place) if sign.isalpha() else None
             self.place = word.end() if word else self.place
@@ -157,10 +224,15 @@ class JsonLexer:
             self._turn_all(sign)
         return self.place
 
+    def may_close(self, sign: str) -> bool:
+        """Whether a sign is the bracket that closes the innermost one that is open."""
+        return bool(self._open) and CLOSERS.get(self._open[-1]) == sign
+
     def fork(self, text: str, at: int) -> int:
         """Take the quote at the place for the end of its string, and in a reading beside this one for a part of it, in which
         places count from ``at``; returns the place behind the quote."""
         other = JsonLexer(mends=True, loose=True)
+        self._next = other._next = ANY
         other.state, other.place, other._open, other._key = STRING, self.place, [*self._open], self._key
         self.place = other.skip(text)
         self.beside = Beside(other, self.place - at)

@@ -101,7 +101,7 @@ class JsonReader(TextReader):
             if not odd:
                 return end
             quoted = lexer.plain and self.buffer[lexer.place] == '"'
-            if self.policy.recover and (quoted or not lexer.plain):
+            if self.policy.recover and (quoted or not (lexer.plain or lexer.may_close(self.buffer[lexer.place]))):
                 landing = self._find_end_of_call(lexer.place + quoted, final)
                 if isinstance(landing, Landing):
                     self._pass_json(lexer.place + quoted)

@@ -1,9 +1,10 @@
 """Values that are almost JSON, made valid: what people write in Python or by hand.
 
 Read are strings in any quotes, also with raw line breaks and with escapes that JSON does not have, the words of Python,
-tuples and sets as lists, keys without quotes, commas too many, numbers with a plus or a dot at one end, and comments, which
-are dropped. What is valid stays as it is written, white space included. A quote within a string that is not escaped is told from
-the one that ends it by what follows. Nothing else is guessed: a bracket or a quote that is missing makes the whole no value.
+tuples and sets as lists, keys and texts without quotes, commas too many or missing, numbers with a plus, zeros or a dot at one
+end, and comments, which are dropped; where a value is missing, null is written. What is valid stays as it is written, white space
+included. A quote within a string that is not escaped is told from the one that ends it by what follows. Nothing else is guessed:
+a bracket or a quote that is missing makes the whole no value.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ LITERALS = {"true": "true", "false": "false", "null": "null", "True": "true", "F
 """What JSON and Python write for true, false and nothing, and what that is in JSON."""
 QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“", "‘": "’", "«": "»"}
 """What ends a string, by what opens it: also the quotes of typeset text, and those of JavaScript for texts of several lines."""
-COMMAS, COLONS = (",", "，"), (":", "：")
-"""Those of Chinese and Japanese text, too."""
+COMMAS, COLONS = (",", "，"), (":", "：", "=>", "=")
+"""Those of Chinese and Japanese text, and those of Ruby and Java, too."""
 _STRING = {sign: re.compile(rf"[^{end}\\]*(?:\\.[^{end}\\]*)*{end}", re.DOTALL) for sign, end in QUOTES.items()}
 _INNER = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BEHIND = re.compile(r"\s*(.?)")
@@ -39,7 +40,7 @@ _NEXT_BEGUN = re.compile(r"""\s*(?:,\s*(?:[^\W\d]\w{0,64}\s*)?|"[\w.-]{0,64}(?:"
 _HALVES = re.compile(r"[\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _KNOWN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'"}
-_BARE = re.compile(r"[^\W\d][\w@./-]*(?: [\w@./-]+)*(?=\s*[,\]}])")
+_BARE = re.compile(r"""[-+$]?\w[^\s,:{}\[\]"]*(?:[ :][^\s,:{}\[\]"]+)*(?=\s*[,\]}])""")
 CLOSERS = {"{": "}", "[": "]", "(": ")"}
 
 
@@ -205,29 +206,34 @@ class _Reader:
         self.out.append("}" if keyed else "]")
 
     def _read_unquoted(self) -> bool:
-        """Read words without quotes up to what ends an item; returns whether there are any."""
+        """Read a text without quotes up to what ends an item, or nothing where a value has to stand; returns whether that is so."""
+        if self.text.startswith((",", CLOSERS[self._open[-1]]), self.at):
+            self.out.append("null")
+            return True
         found = _BARE.match(self.text, self.at)
-        if found is None or found[0] in LITERALS:
+        if found is None or all(word in LITERALS or _LOOSE.fullmatch(word) for word in found[0].split()):
             return False
         self.out.append(encode_basestring(found[0]))
         self.at = found.end()
         return True
 
     def _pass_comma(self, sign: str) -> bool:
-        """Pass the comma before the next item on; one before the closer is left out, and False says so. One that is missing before
-        what begins in a quote or a bracket is put there."""
-        if self.text.startswith(('"', "{", "["), self.at) and self.text[self.at - 1].isspace():
+        """Pass the comma before the next item on, of several one; one before the closer is left out, and False says so. One that is
+        missing is put there behind white space."""
+        if not self.text.startswith((*COMMAS, *COLONS), self.at) and self.text[self.at - 1].isspace():
             self.out.append(",")
             return True
         if not self.text.startswith(COMMAS, self.at):
             raise _BrokenError
-        self.at += 1
-        blank = _BLANK.match(self.text, self.at)
-        end = blank.end() if blank else self.at
+        comma = end = self.at
+        while self.text.startswith(COMMAS, end):
+            blank = _BLANK.match(self.text, end + 1)
+            comma, end = end, blank.end() if blank else end + 1
         if self.text.startswith(CLOSERS[sign], end):
             self.at = end
             return False
         self.out.append(",")
+        self.at = comma + 1
         self.skip()
         return True
 
@@ -235,29 +241,30 @@ class _Reader:
         """Whether a key stands at the place, and not an item of a set, or another object."""
         word = _WORD.match(self.text, self.at)
         if word is not None:
-            return bool(re.match(r"\s*[:：]", self.text[word.end() : word.end() + 64]))
+            return bool(re.match(r'"?\s*[:：=]', self.text[word.end() : word.end() + 64]))
         if self.text[self.at : self.at + 1] in CLOSERS:
             return False
         ahead = _Reader(self.text, self.at)
         ahead.read(0)
         ahead.skip()
-        return self.text.startswith(COLONS, ahead.at)
+        return not self.text.startswith((*COMMAS, "}"), ahead.at)
 
     def _read_key(self) -> None:
-        word = _WORD.match(self.text, self.at)
+        word = _WORD.match(self.text, self.at) or _LOOSE.match(self.text, self.at)
         if word is not None:
             self.out.append(encode_basestring(word[0]))
-            self.at = word.end()
+            self.at = word.end() + self.text.startswith('"', word.end())
         else:
             sign = self.text[self.at : self.at + 1]
             if sign not in QUOTES:
                 raise _BrokenError
             self._read_string(sign, key=True)
         self.skip()
-        if not self.text.startswith(COLONS, self.at):
+        colon = next((colon for colon in COLONS if self.text.startswith(colon, self.at)), None)
+        if colon is None and not self.text[self.at - 1].isspace():
             raise _BrokenError
         self.out.append(":")
-        self.at += 1
+        self.at += len(colon or "")
         self.skip()
 
 

@@ -1,4 +1,5 @@
-"""Quotes within the strings of JSON that a model does not escape, as in code that it writes for a tool. The templates are invented."""
+"""Arguments that are almost JSON: quotes within strings, as in code that a model writes for a tool, and what stands in another
+order or is no number. The templates are invented."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from streams import analyze, make_tool, read_all_ways
+
+from chat_autoparser.recover import Policy
 
 TEMPLATE = """\
 {%- for m in messages -%}
@@ -57,6 +60,43 @@ def test_a_quote_that_ends_no_string_is_a_part_of_it(written: str, meant: dict[s
 
 
 @pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ('{"times": 007}', {"times": 7}),
+        ('{"times": +5, "all": [.5, 1.]}', {"times": 5, "all": [0.5, 1.0]}),
+        ('{"times": }', {"times": None}),
+        ('{"times": , "code": "x"}', {"times": None, "code": "x"}),
+        ('{"all": [1 2, 3]}', {"all": [1, 2, 3]}),
+        ('{"all": [1.5 null]}', {"all": [1.5, None]}),
+        ('{"all": [1,, 2,]}', {"all": [1, 2]}),
+        ('{"times": 1,, "code": "x"}', {"times": 1, "code": "x"}),
+        ('{"times" 1}', {"times": 1}),
+        ('{"times": 1 "code": "x"}', {"times": 1, "code": "x"}),
+        ('{"times" = 1, code => "x"}', {"times": 1, "code": "x"}),
+        ('{true: 1, 2: "x"}', {"true": 1, "2": "x"}),
+        ('{times": 1, code": "x"}', {"times": 1, "code": "x"}),
+        ('{"code": 2026-11-29, "note": 12:30}', {"code": "2026-11-29", "note": "12:30"}),
+        ('{"code": 1.2.3, "note": 5 days}', {"code": "1.2.3", "note": "5 days"}),
+        ('{"code": https://x.org/?a=1, "times": 5}', {"code": "https://x.org/?a=1", "times": 5}),
+        (r'{"note": "C:\users\me"}', {"note": r"C:\users\me"}),
+        ('{"note": 50%}', {"note": "50%"}),
+    ],
+)
+def test_what_json_does_not_have_there_is_written_as_it_has_it(written: str, meant: dict[str, Any]) -> None:
+    (name, arguments), second = read(written)
+    assert (name, json.loads(arguments)) == ("run", meant)
+    assert second == ("stop", SECOND)
+
+
+@pytest.mark.parametrize("written", ['{"all": [1, .]}', '{"times": 3:}', '{"all": [], _ "times": 1}', '{"code": ...}'])
+def test_what_has_no_meaning_is_handed_on_and_named(written: str) -> None:
+    text = f'\n<deed>{{"name": "run", "arguments": {written}}}</deed>'
+    found = read_all_ways(FORMAT, text, TOOLS, "<<assistant>>", "repair")
+    assert [arguments for _, arguments in found.calls] == [written]
+    assert "arguments that are no JSON" in found.recoveries
+
+
+@pytest.mark.parametrize(
     "written",
     [
         '{"code": "x = {"a": "v", "b": 2}", "times": 1}',  # what ends the string may be what stands in it
@@ -82,7 +122,7 @@ def test_without_repair_the_client_gets_what_was_written() -> None:
 
 WORDS = st.lists(st.sampled_from(['"', "a", " ", ", ", ": ", "}", "{", "]", "(", ")", "\n", "\\", "</deed>", "é"]), max_size=12).map("".join)
 VALUES = st.recursive(
-    WORDS | st.integers() | st.booleans() | st.none(),
+    WORDS | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans() | st.none(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
     max_leaves=6,
 )
@@ -102,3 +142,19 @@ def test_a_text_with_quotes_comes_back(text: str) -> None:
     (name, arguments), second = read(f'{{"code": "{text}", "times": 1}}')
     assert (name, json.loads(arguments)) == ("run", {"code": text, "times": 1})
     assert second == ("stop", SECOND)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.dictionaries(st.sampled_from(["code", "times", "all"]), VALUES, min_size=1, max_size=3).map(json.dumps),
+    st.lists(st.tuples(st.integers(1, 200), st.booleans(), st.sampled_from(["", *'{}[],:"0+.-=_', " ", "\n", "true", "None", "x y"]))),
+)
+def test_arguments_that_end_are_json_or_named(written: str, changes: list[tuple[int, bool, str]]) -> None:
+    """However a sign or two are changed, lost or doubled."""
+    for place, drop, sign in changes[:2]:
+        at = place % len(written)
+        written = written[:at] + sign + written[at + drop :]
+    text = f'\n<deed>{{"name": "run", "arguments": {written}}}</deed>'
+    found = read_all_ways(FORMAT, text, TOOLS, "<<assistant>>", Policy(repair=True))
+    for number, (_, arguments) in enumerate(found.calls):
+        assert number in found.incomplete or "arguments that are no JSON" in found.recoveries or isinstance(json.loads(arguments), dict)
