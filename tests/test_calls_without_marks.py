@@ -78,3 +78,10 @@ def test_a_line_that_speaks_of_a_tool_is_not_held_back() -> None:
     for end in range(1, len(text) + 1):
         held = 0 if parser.feed(text[end - 1 : end]) else held + 1
         assert held < 100
+
+
+def test_what_comes_with_the_end_of_a_call_does_not_tell_whether_it_is_one() -> None:
+    call = 'find_route(start := "Oslo", legs := 2);\n<|/script|>'
+    found = read(SCRIPT, f"{call} And here is much more that is no call, with '(quotes' and <tags in it.\n- one\n- two<<over>>")
+    assert get_calls(found) == [ROUTE]
+    assert (found.content or "").strip().startswith("And here")

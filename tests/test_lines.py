@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from streams import analyze, get_calls, make_call, make_tool, read_all_ways, render_turn
 from test_constrain import accepts
 
 import chat_autoparser as ca
+
+if TYPE_CHECKING:
+    from chat_autoparser.recover import PolicyName
 
 LINES = """\
 {%%- macro marked(mark, text) -%%}
@@ -79,6 +83,13 @@ def test_empty_lines_may_have_a_shorter_mark(thought: str, line: str, bare: bool
         ("send", {"body": text[::-1]}),
     ]
     assert accepts(format, written[written.index("!") :], TOOLS)
+
+
+@pytest.mark.parametrize("policy", ["strict", "lenient"])
+def test_the_shorter_mark_of_an_empty_line_is_one_however_the_text_is_split(policy: PolicyName) -> None:
+    """Also in a text that lacks the mark before its first line."""
+    format = analyze((Path(__file__).parent / "unseen" / "sickle.jinja").read_text(encoding="utf-8"))
+    assert read_all_ways(format, "]\nsay|\nx", TOOLS, None, policy).content == "]\n\nx"
 
 
 @pytest.mark.parametrize(("line", "call"), [("+", "+++"), ("+", "+ +"), ("|", "|>"), (">", ">>>")])

@@ -36,7 +36,7 @@ class Units:
         self.written = sorted(self.table, key=len, reverse=True)
         # A mark before each line of a text loses the blank behind it where the line is empty.
         lines = ((written, written.rstrip(" ")) for written, char in self.table.items() if char == "\n" == written[0])
-        self._trimmed = [f"{bare}\n" for written, bare in lines if written != bare != "\n"]
+        self.trimmed = [f"{bare}\n" for written, bare in lines if written != bare != "\n"]
         self.first = frozenset(written[:1] for written in self.written)
         self.starts = codec.starts
         self._numerals = [(numeral, _compile_numeral(numeral)) for numeral in codec.numerals]
@@ -59,7 +59,7 @@ class Units:
                 return at + len(written), self.table[written]
             if not final and rest < len(written) and written.startswith(text[at:]):
                 return MORE, ""
-        for written in self._trimmed:
+        for written in self.trimmed:
             if text.startswith(written, at):
                 return at + len(written) - 1, "\n"
         found = [_read_numeral(numeral, pattern, text, at, final) for numeral, pattern in self._numerals]

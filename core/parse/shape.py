@@ -205,17 +205,15 @@ class Fields:
         self._tries = _TRIES
         self.whole = self._bare = landing is not None and landing.rule.guard == "bare"  # no mark has begun them
         self._alone = alone and left.kind == "content"  # whether nothing of the answer stands before them
-        self._checked = 0  # so much of the text was found to go on as calls do
+        self._checked = _HEAD  # at so many characters it is looked whether the text goes on as calls do
 
     def read(self, buffer: str, at: int, final: bool, tools: ToolSet | None) -> int:
         """Return where the calls end that stand at a place; that there are none, or that more is needed."""
         begin, size = at + self.ahead, len(buffer)
-        if self._bare and tools and size - begin >= 2 * self._checked + _HEAD:
-            self._checked = size - begin
-            if not may_be_fields(buffer[begin:], tools, self._plan.notation):
-                return NO
         while tools and self._tries:
             found = self._ends.pattern.search(buffer, at + self._seen) if self._ends else None
+            if self._bare and not self._may_go_on(buffer[begin : found.end() if found else size], tools):
+                return NO
             fenced = _LAST_FENCE.search(buffer, begin) if found is None and final and size - begin <= HELD_CALL else None
             size = fenced.start() if fenced and fenced[1] not in buffer[begin : fenced.start()] else size  # it began before
             rest = self._find_rest(buffer[begin:size]) if found is None and final and size - begin <= HELD_CALL else ""
@@ -237,6 +235,14 @@ class Fields:
                 return end if self.fence else _leave_fence(buffer, at, end, end, final)
             self._seen, self._tries = seen - at, self._tries - 1
         return NO
+
+    def _may_go_on(self, text: str, tools: ToolSet) -> bool:
+        """Whether a text goes on as calls do, looked at each time when it is twice as long, however much came at once."""
+        while self._checked <= len(text):
+            if not may_be_fields(text[: self._checked], tools, self._plan.notation):
+                return False
+            self._checked += self._checked + _HEAD
+        return True
 
     def _find_rest(self, text: str) -> str:
         """Return the last text of an output without what ends that, if it is told by something that it has ended; else nothing."""

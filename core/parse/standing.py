@@ -98,6 +98,8 @@ class Standing:
         self.begins = self.starts = False  # whether nothing of a value was read yet, and some sign is escaped there
         self.shape: Shape | Fields | None = None
         self.bare_call: Landing | Wait | None = None  # where a line leads that begins a call without a mark
+        self.led_from: Spot | None = None  # the spot of a line that may be such a call
+        self.led_nowhere = 0  # the place in the output before which no rule leads anywhere from there
         self.late: Fields | None = None  # what looks for further arguments behind the place of doubt
         self.recoveries: list[tuple[str, int]] = []  # what was relaxed, and at which character of the output
         self.trail = ""  # layout that may follow the last rule

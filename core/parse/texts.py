@@ -119,13 +119,20 @@ class TextReader(Drafts):
         """Return what was found at a place where a line begins, if no rule leads anywhere from there or before the name in it."""
         name = self.any_name.search(self.buffer, at)
         end, place = name.start() if name else len(self.buffer), at
-        while place <= end:
+        if self.led_from is self.spot and self.led_nowhere > at + self.gone:
+            place = self._find_next_sign(self.led_nowhere - self.gone, end)
+        while place >= 0:
             own = self._find_landing(self.spot, place, False)  # also one that the end of the output cuts off
             if own is not None:
                 return own if isinstance(own, Wait) and not final else None
-            sign = self.spot.pattern.search(self.buffer, place + 1, end)
-            place = sign.start() if sign else len(self.buffer)
+            self.led_from, self.led_nowhere = self.spot, place + 1 + self.gone
+            place = self._find_next_sign(place + 1, end)
         return found
+
+    def _find_next_sign(self, at: int, end: int) -> int:
+        """Return the next place between two others at which a rule may begin; NO where none is."""
+        sign = self.spot.pattern.search(self.buffer, at, end)
+        return sign.start() if sign else NO
 
     def _find_line(self, end: int, final: bool) -> int:
         """Return the next place before another one where a line begins that may be a call without a mark; NO where none does."""

@@ -379,7 +379,7 @@ def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[r
     worded = [rule for rule in rules if rule.head[:1].isalnum() and (rule.recovery or rule.constant.lead)]
     shown = {rule.head for rule in rules if rule.head and rule not in worded}
     words = {rule.head for rule in rules if rule.head} - shown
-    escapes = set(get_units(codec).written)
+    escapes = {*get_units(codec).written, *get_units(codec).trimmed}
     escapes |= {numeral.before for numeral in codec.numerals}
     if any(rule.kind == "end" and not rule.constant.text for rule in rules):
         escapes |= set(codec.images)  # what cannot stand in the text belongs to what follows it
